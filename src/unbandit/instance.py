@@ -1,0 +1,131 @@
+"""What a demonstrator faces: the arms, what each is worth, and how noisy its rewards are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unbandit.errors import ParameterError
+
+__all__ = ["Bernoulli", "Gaussian", "Instance", "Noise"]
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Draw rewards from a normal distribution with standard deviation `sigma` around the arm's mean."""
+
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.sigma) and self.sigma > 0):
+            raise ParameterError(f"sigma: expected a positive number; got {self.sigma!r}.")
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """Draw a reward of 1 with the arm's mean as probability, otherwise 0."""
+
+
+Noise = Gaussian | Bernoulli
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Hold a bandit: the mean of every arm, the noise, the arms' names.
+
+    Parameters
+    ----------
+    means
+        `mu_i`, one number an arm, two arms or more.
+    noise
+        `Gaussian(sigma)` or `Bernoulli()`; a plain number is taken as sigma.
+    arms
+        One name an arm; by default 0, 1, 2, ...
+    name
+        How the instance is called in tables.
+
+    Examples
+    --------
+    >>> instance = Instance([1.0, 0.5, 0.75], noise=0.5)
+    >>> instance.best, instance.best_mean
+    ('0', 1.0)
+    >>> instance.gaps.tolist()
+    [0.0, 0.5, 0.25]
+    """
+
+    means: NDArray[np.float64]
+    noise: Noise
+    arms: tuple[str, ...]
+    name: str
+
+    def __init__(
+        self,
+        means: ArrayLike,
+        noise: Noise | float = 1.0,
+        arms: Sequence[object] | None = None,
+        name: str = "custom",
+    ) -> None:
+        values = np.array(means, dtype=np.float64)
+        if values.ndim != 1 or values.size < 2:
+            raise ParameterError(f"means: expected a list of two numbers or more; got shape {values.shape}.")
+        if not np.isfinite(values).all():
+            at = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ParameterError(f"means: expected finite numbers; got {values[at]} at position {at + 1}.")
+        kind = Gaussian(float(noise)) if isinstance(noise, int | float) else noise
+        if isinstance(kind, Bernoulli) and (values.min() < 0 or values.max() > 1):
+            at = int(np.flatnonzero((values < 0) | (values > 1))[0])
+            raise ParameterError(
+                f"means: expected probabilities in [0, 1] for Bernoulli rewards; got {values[at]:g} at position {at + 1}."
+            )
+        names = tuple(str(arm) for arm in (range(values.size) if arms is None else arms))
+        if len(names) != values.size:
+            raise ParameterError(f"arms: expected {values.size} names, one for each mean; got {len(names)}.")
+        if len(set(names)) != len(names):
+            twice = next(arm for at, arm in enumerate(names) if arm in names[:at])
+            raise ParameterError(f'arms: expected different names; got "{twice}" twice.')
+        values.setflags(write=False)
+        for field, value in (("means", values), ("noise", kind), ("arms", names), ("name", name)):
+            object.__setattr__(self, field, value)
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    def __repr__(self) -> str:
+        return f"<Instance {self.name}: {len(self)} arms, means {self.means.min():.4g} to {self.best_mean:.4g}, {self.noise}>"
+
+    @property
+    def sigma(self) -> float:
+        """Return the standard deviation of a reward; 1/2, the largest there can be, for Bernoulli rewards."""
+        return self.noise.sigma if isinstance(self.noise, Gaussian) else 0.5
+
+    @property
+    def best(self) -> str:
+        """Return the name of the best arm (`i*`), the first of them if several are equal."""
+        return self.arms[int(self.means.argmax())]
+
+    @property
+    def best_mean(self) -> float:
+        """Return the mean of the best arm (`mu*`)."""
+        return float(self.means.max())
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """Return how far each arm's mean lies below the best one (`Delta_i`)."""
+        return self.means.max() - self.means
+
+    def reordered(self, order: ArrayLike) -> Instance:
+        """Return the same bandit with its arms listed in another order.
+
+        Examples
+        --------
+        >>> Instance([1.0, 0.5], arms="AB").reordered([1, 0]).arms
+        ('B', 'A')
+        """
+        positions = np.asarray(order)
+        if sorted(positions.tolist()) != list(range(len(self))):
+            raise ParameterError(f"order: expected each of 0 to {len(self) - 1} once; got {positions.tolist()}.")
+        return Instance(self.means[positions], self.noise, [self.arms[at] for at in positions], self.name)
