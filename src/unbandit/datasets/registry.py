@@ -1,0 +1,91 @@
+"""The data sets by name, so that a command line can list and build them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from unbandit.datasets import synthetic
+from unbandit.datasets.battery import battery
+from unbandit.datasets.choice import Arms, whole_number
+from unbandit.datasets.gene import gene
+from unbandit.errors import ParameterError
+from unbandit.instance import Instance
+
+__all__ = ["load", "names"]
+
+
+class Entry(NamedTuple):
+    """Hold what a data set is, in one line, and how it is built from `arms` and `seed`."""
+
+    description: str
+    build: Callable[[Arms, int], Instance]
+
+
+def _two_armed(arms: Arms, seed: int) -> Instance:
+    if arms is not None and whole_number(arms) != 2:
+        raise ParameterError(f'arms: expected none or 2 for "two-armed"; got {arms!r}. Take "linear" for more arms.')
+    return synthetic.two_armed()
+
+
+def _linear(arms: Arms, seed: int) -> Instance:
+    return synthetic.linear(4 if arms is None else arms)  # type: ignore[arg-type]  # it says what it wants itself
+
+
+ENTRIES = {
+    "two-armed": Entry("two arms, means 1 and 1/2, sigma 1 (the paper's simulations)", _two_armed),
+    "linear": Entry("K arms (4 unless told), means from 1 down to 0 in equal steps, sigma 1/2", _linear),
+    "battery-low": Entry(
+        "224 battery charging protocols, lifetimes 901 to 962 cycles, divided by 1208",
+        lambda arms, seed: battery("low", arms, seed),
+    ),
+    "battery-medium": Entry(
+        "224 battery charging protocols, lifetimes 912 to 982 cycles, divided by 1208",
+        lambda arms, seed: battery("medium", arms, seed),
+    ),
+    "battery-high": Entry(
+        "224 battery charging protocols, lifetimes 573 to 1208 cycles, divided by 1208",
+        lambda arms, seed: battery("high", arms, seed),
+    ),
+    "gene": Entry("12,979 knocked-down genes by rank, means scaled to [0, 1]", gene),
+}
+
+
+def names() -> dict[str, str]:
+    """Return the data sets there are: each name with a line that describes it.
+
+    Examples
+    --------
+    >>> list(names())
+    ['two-armed', 'linear', 'battery-low', 'battery-medium', 'battery-high', 'gene']
+    """
+    return {name: entry.description for name, entry in ENTRIES.items()}
+
+
+def load(name: str, arms: Arms = None, seed: int = 1) -> Instance:
+    """Build a data set by its name.
+
+    Parameters
+    ----------
+    name
+        One of `names()`.
+    arms
+        `None` for the data set as it stands, a count, or (battery and gene) a list of protocol numbers or ranks.
+    seed
+        Decides which arms a count picks where that is random.
+
+    Examples
+    --------
+    >>> load("battery-high", arms=20)  # doctest: +ELLIPSIS
+    <Instance battery-high: 20 arms, ...>
+    >>> load("batery-high")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    unbandit.errors.ParameterError: data set: expected one of ...; got "batery-high". Did you mean "battery-high"?
+    """
+    if name not in ENTRIES:
+        near = difflib.get_close_matches(str(name).lower().replace("_", "-"), ENTRIES, n=1, cutoff=0.5)
+        remedy = f'Did you mean "{near[0]}"?' if near else "Take one of these."
+        raise ParameterError(f'data set: expected one of {", ".join(ENTRIES)}; got "{name}". {remedy}')
+    return ENTRIES[name].build(arms, seed)
