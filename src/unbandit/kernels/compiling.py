@@ -1,0 +1,71 @@
+"""Compile a kernel once, keep it on disk, and never reuse it after its source has changed.
+
+Numba keeps a compiled function until *its own* file changes. Ours call functions of other files (the generator, the
+quantile, a rule's formula), so an edit there would silently run yesterday's code. The folder in which kernels are kept
+is therefore named after a digest of every file in this room; a rule's formula carries its own digest (see `formula`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.extending import register_jitable
+
+__all__ = ["cache_directory", "compiled", "digest_of", "inlined"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_lock = threading.Lock()
+
+
+def digest_of(*files: Path) -> str:
+    """Return a short digest of the contents of some files.
+
+    Examples
+    --------
+    >>> len(digest_of(Path(__file__)))
+    12
+    """
+    state = hashlib.sha256()
+    for file in files:
+        state.update(file.read_bytes())
+    return state.hexdigest()[:12]
+
+
+def cache_directory() -> Path:
+    """Return the folder in which this version's compiled kernels are kept."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "unbandit")
+    sources = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".npy"})
+    return base / f"kernels-{digest_of(*sources)}"
+
+
+def compiled(function: Function) -> Function:
+    """Compile `function` for the CPU on its first call, without the interpreter lock, and keep the result on disk."""
+    with _lock:  # numba reads the folder from one global setting at decoration: lend it ours, and give it back
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(_DIRECTORY)
+        try:
+            return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+        except RuntimeError:  # no folder can be written to: compile in every process
+            return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
+        finally:
+            numba.config.CACHE_DIR = before
+
+
+def inlined(function: Function) -> Function:
+    """Let compiled loops call `function`, always as if its lines stood there.
+
+    Inlined by the compiler's back end, which is quick; otherwise each call counts references to the arrays it passes.
+    The function itself stays plain Python.
+    """
+    return cast(Function, register_jitable(forceinline=True, error_model="numpy")(function))
+
+
+_DIRECTORY = cache_directory()

@@ -1,0 +1,76 @@
+"""The seam through which a rule's formula reaches the compiled loops.
+
+A loop calls `index_value(parameters, mean, pulls, round)`. What that means is decided by the *type* of `parameters`:
+
+- a table of widths, one for each pull count: the index is `mean + widths[pulls]`. An additive rule needs no more, and
+  compiles nothing of its own;
+- a record made by `formula_parameters`: the formula is the rule's own function. The record's type carries a digest of
+  the file that the function stands in, so a kernel kept on disk is never reused for an edited formula.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from unbandit.kernels.compiling import digest_of
+
+__all__ = ["Formula", "formula_parameters", "index_value"]
+
+Formula = Callable[[Any, float, Any, Any], float]
+
+_known: dict[Formula, str] = {}
+
+
+def index_value(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+    """Return an arm's index after `pulls` pulls with sample mean `mean`, before round `round` (from 1)."""
+    if isinstance(parameters, np.ndarray):
+        return float(mean + parameters[pulls])
+    field = parameters.dtype.names[-1]
+    return next(formula for formula, marker in _known.items() if marker == field)(parameters, mean, pulls, round)
+
+
+@overload(index_value, strict=False)
+def _additive(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
+    if not isinstance(parameters, types.Array):
+        return None
+
+    def table(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
+        return mean + parameters[pulls]
+
+    return table
+
+
+def formula_parameters(formula: Formula, values: Mapping[str, float]) -> np.record:
+    """Return a rule's numbers as the record by which compiled loops find its formula.
+
+    Parameters
+    ----------
+    formula
+        `formula(parameters, mean, pulls, round)`, compilable by numba; it reads `parameters.name`.
+    values
+        The numbers it reads, by name.
+    """
+    if formula not in _known:
+        _register(formula)
+    marker = _known[formula]
+    kind = np.dtype([(name, np.float64) for name in values] + [(marker, np.int8)], align=True)
+    return np.rec.array([(*values.values(), 0)], dtype=kind)[0]  # type: ignore[call-overload, no-any-return]
+
+
+def _register(formula: Formula) -> None:
+    """Teach the compiler that a record with this formula's marker means this formula."""
+    file = Path(inspect.getfile(formula))
+    digest = digest_of(file) if file.exists() else f"{abs(hash(formula.__code__.co_code)):x}"
+    marker = f"formula_{formula.__qualname__}_{digest}".replace(".", "_").replace("<", "").replace(">", "")
+    _known[formula] = marker
+
+    @overload(index_value, strict=False)
+    def _chosen(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
+        return formula if isinstance(parameters, types.Record) and marker in parameters.fields else None

@@ -1,0 +1,212 @@
+"""Simulate an index rule whose index ignores the round, without ever comparing arms.
+
+Such a rule takes the arm with the largest index, and an arm's index changes only by its own pulls. So each arm has a
+tape of its own, and the rule merges the tapes: arm `i` is pulled for the `n+1`-st time at the *level*
+`m_i(n) = min(U_i(1), ..., U_i(n))`, its running minimum, and all pulls come in descending order of their levels (equal
+levels: lowest arm first). An index that rises above the level at which it was uncovered is taken at once, so a stretch
+of pulls at one level is one entry of the merge.
+
+The loop lowers a level `v` step by step. Each arm is advanced on its own until its running minimum has reached `v`;
+what was uncovered is sorted and written out. The cost of a round does not depend on the number of arms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.formula import index_value
+from unbandit.kernels.scalar import philox, reward_from_word
+from unbandit.kernels.sorting import sort_entries
+
+__all__ = ["level_guide", "merge_tapes", "next_level"]
+
+ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
+REWARDS = np.uint64(0)  # the tape's stream 0
+WINDOW = 32768  # rounds uncovered at a time, at least: few enough for the cache, many enough for each arm
+
+
+@inlined
+def level_guide(parameters: Any, means: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
+    """Foretell the level at which the rule has made N pulls, were every sample mean equal to its mean.
+
+    Returns two rows: pulls in all, rising, and the level. It steers the search for the level only; the actions do not
+    depend on it.
+    """
+    points, most_arms = 48, 64
+    best, arms = means.max(), means.size
+    stride = max(1, arms // most_arms)
+    sampled = (arms + stride - 1) // stride
+    guide = np.empty((2, points))
+    for point in range(points):
+        count = np.uint64(np.exp(np.log(float(horizon)) * point / (points - 1)))
+        level = index_value(parameters, best, max(count, ONE), ONE)
+        pulls = 0.0
+        for arm in range(0, arms, stride):
+            low, high = ZERO, np.uint64(horizon)  # the most pulls after which the index is still at the level or above
+            while low < high:
+                middle = (low + high + ONE) >> ONE
+                if index_value(parameters, means[arm], middle, ONE) >= level:
+                    low = middle
+                else:
+                    high = middle - ONE
+            pulls += float(low)
+        guide[0, point], guide[1, point] = (pulls + sampled) * arms / sampled, level
+    return guide
+
+
+@inlined
+def _guided_level(guide: NDArray[np.float64], pulls: float) -> float:
+    """Interpolate the guide, linearly in 1/sqrt(pulls), in which additive indices are nearly straight."""
+    at = np.searchsorted(guide[0], pulls)
+    at = min(max(at, 1), guide.shape[1] - 1)
+    x, low, high = 1 / np.sqrt(pulls), 1 / np.sqrt(guide[0, at - 1]), 1 / np.sqrt(guide[0, at])
+    share = (x - low) / (high - low) if high < low else 0.0
+    return guide[1, at - 1] + share * (guide[1, at] - guide[1, at - 1])  # type: ignore[no-any-return]
+
+
+@inlined
+def next_level(
+    guide: NDArray[np.float64], level: float, pulls: float, target: float, arms: int, step: int, sigma: float
+) -> float:
+    """Choose the next level: start a little above the foretold one, then go nine tenths of the foretold way.
+
+    The fewer the arms, the less the guide is to be trusted at first. From the ninth step on, steps double, so that the
+    search ends for any index whatever.
+    """
+    if step == 0:
+        return _guided_level(guide, max(target * (1 - 0.7 / np.sqrt(arms)), 1.0))
+    down = 0.9 * (_guided_level(guide, pulls) - _guided_level(guide, target * 1.004))
+    least = 1e-6 * sigma * 2.0 ** max(0, step - 8)
+    return level - max(down, least)
+
+
+@inlined
+def _uncover(
+    level: float, budget: int, first_arm: int, run: int, sigma: float, bernoulli: bool,
+    key: tuple[np.uint64, np.uint64], parameters: Any, means: NDArray[np.float64], inverse: NDArray[np.float64],
+    table: NDArray[np.float64], pulls: NDArray[np.uint64], totals: NDArray[np.float64], lowest: NDArray[np.float64],
+    levels: NDArray[np.float64], tags: NDArray[np.uint64], entries: np.uint64,
+) -> tuple[int, np.uint64]:
+    """Advance each arm until its running minimum is at most `level`, or it has made `budget` pulls more.
+
+    Appends an entry `(level, arm and number of the last pull made at it)` for each level at which an arm was pulled
+    (its very first pull apart). Returns the arm reached, less than the number of arms if the entries are full, and the
+    number of entries.
+    """
+    full = np.uint64(levels.size - 2)
+    for arm in range(np.uint64(first_arm), np.uint64(means.size)):
+        if lowest[arm] <= level:
+            continue
+        n, total, minimum, mean, tag = pulls[arm], totals[arm], lowest[arm], means[arm], arm << SHIFT_32
+        last = n + np.uint64(budget)
+        if n == ZERO or n & ONE:  # the very first pull makes no entry; half a block may be left over
+            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+            if n == ZERO:
+                n = ONE
+                total = reward_from_word(first, mean, sigma, bernoulli, table)
+                minimum = index_value(parameters, total, n, ONE)
+            if minimum > level:
+                n += ONE
+                levels[entries], tags[entries] = minimum, tag | n
+                total += reward_from_word(second, mean, sigma, bernoulli, table)
+                index = index_value(parameters, total * inverse[n], n, ONE)
+                if index < minimum:
+                    entries, minimum = entries + ONE, index
+        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+        while minimum > level and n < last and entries < full:
+            # the next block is made while this one is used: two chains of operations that do not wait for each other
+            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+            n += ONE
+            levels[entries], tags[entries] = minimum, tag | n
+            total += reward_from_word(first, mean, sigma, bernoulli, table)
+            index = index_value(parameters, total * inverse[n], n, ONE)
+            if index < minimum:
+                entries, minimum = entries + ONE, index
+            if minimum <= level:
+                break
+            n += ONE
+            levels[entries], tags[entries] = minimum, tag | n
+            total += reward_from_word(second, mean, sigma, bernoulli, table)
+            index = index_value(parameters, total * inverse[n], n, ONE)
+            if index < minimum:
+                entries, minimum = entries + ONE, index
+            first, second = next_first, next_second
+        pulls[arm], totals[arm], lowest[arm] = n, total, minimum
+        if minimum > level:  # stopped within a stretch of one level: close its entry
+            levels[entries], tags[entries] = minimum, tag | n
+            entries += ONE
+            if n < last:
+                return np.int64(arm), entries
+    return means.size, entries
+
+
+@inlined
+def _write_out(
+    row: NDArray[Any], at: int, tags: NDArray[np.uint64], entries: np.uint64, written: NDArray[np.uint64]
+) -> int:
+    """Write the sorted entries as actions from round `at` on; return the round reached.
+
+    Four actions are written at a blow: most stretches are no longer, and `row` has room to spare.
+    """
+    t, horizon = np.uint64(at), np.uint64(row.size - 4)
+    for entry in range(entries):
+        arm, end = tags[entry] >> SHIFT_32, tags[entry] & LOW_32
+        length = end - written[arm]
+        written[arm] = end
+        row[t] = arm
+        code = row[t]
+        row[t + ONE] = code
+        row[t + np.uint64(2)] = code
+        row[t + np.uint64(3)] = code
+        stop = min(t + length, horizon)
+        for later in range(t + np.uint64(4), stop):
+            row[later] = code
+        t = stop
+        if t == horizon:
+            break
+    return np.int64(t)
+
+
+@compiled
+def merge_tapes(
+    parameters: Any, means: NDArray[np.float64], sigma: float, bernoulli: bool, inverse: NDArray[np.float64],
+    table: NDArray[np.float64], key: tuple[np.uint64, np.uint64], first_run: int, actions: NDArray[Any],
+) -> None:
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
+    arms, (runs, horizon) = means.size, actions.shape
+    window = max(WINDOW, 32 * arms)
+    guide = level_guide(parameters, means, horizon)
+    pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
+    written = np.empty(arms, np.uint64)
+    room = min(horizon, window) * 2 + arms * 2 + 8
+    levels, tags = np.empty(room), np.empty(room, np.uint64)
+    other_levels, other_tags = np.empty(room), np.empty(room, np.uint64)
+    row = np.empty(horizon + 4, actions.dtype)
+    for run in range(runs):
+        pulls[:], totals[:], lowest[:], written[:] = ZERO, 0.0, np.inf, ONE
+        done = min(arms, horizon)
+        row[:done] = np.arange(done)  # the opening: every arm once, its index being infinite before
+        level, step, made = np.inf, 0, 0
+        while done < horizon:
+            target = min(horizon, made + window)
+            level = next_level(guide, level, made, target, arms, step, sigma)
+            # what has been made so far comes first, so no arm can make more than what is left
+            budget, entries, arm = horizon - made, ZERO, 0
+            while True:
+                arm, entries = _uncover(
+                    level, budget, arm, first_run + run, sigma, bernoulli, key, parameters, means, inverse, table,
+                    pulls, totals, lowest, levels, tags, entries,
+                )
+                if arm == arms:
+                    break
+                levels, tags = np.append(levels, levels), np.append(tags, tags)
+                other_levels, other_tags = np.empty(levels.size), np.empty(tags.size, np.uint64)
+            made = np.int64(pulls.sum())
+            tags_in_order = sort_entries(levels, tags, other_levels, other_tags, entries)
+            done = _write_out(row, done, tags_in_order, entries, written)
+            step = step + 1 if made < target else 1
+        actions[run] = row[:horizon]

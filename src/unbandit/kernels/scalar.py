@@ -1,0 +1,143 @@
+"""The formulas of one number: generator, uniform, normal quantile, reward.
+
+Plain functions of NumPy scalars. They run as they stand, and `register_jitable` lets every compiled loop call them, so
+the tests hold the compiled bits against the uncompiled ones. Only additions, multiplications, comparisons and integer
+operations lie on the way from a counter to a reward: the bits are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.kernels.compiling import inlined
+
+__all__ = ["QUANTILE_TABLE", "normal_from_word", "normal_quantile", "philox", "reward_from_word", "uniform_from_word"]
+
+Word = np.uint64
+
+_MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_WEYL_0, _WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_LOW_53 = np.uint64((1 << 53) - 1)
+_ZERO, _ONE, _TWO, _THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+_SEGMENT_MASK, _FIRST_SEGMENT = np.uint64(255), np.uint64(16)
+_SHIFT_11, _SHIFT_32, _SHIFT_55 = np.uint64(11), np.uint64(32), np.uint64(55)
+_UNIT_53 = 2.0**-53
+_LEVELS = 16
+
+
+def _signed_table() -> NDArray[np.float64]:
+    """Lay out the quantile's coefficients as [level][sign][segment][power], so that the sign costs nothing."""
+    table = np.load(Path(__file__).with_name("normal_quantile.npy"))
+    signed = np.ascontiguousarray(np.stack([table, -table], axis=1)).ravel()
+    signed.setflags(write=False)
+    return signed
+
+
+QUANTILE_TABLE = _signed_table()
+"""Coefficients of the normal quantile (see tools/normal_quantile_table.py), passed to every kernel that draws."""
+
+
+@inlined
+def philox(
+    counter_0: Word, counter_1: Word, counter_2: Word, counter_3: Word, key_0: Word, key_1: Word
+) -> tuple[Word, Word]:
+    """Return the 128 bits of one Philox4x32-10 block as two 64-bit words.
+
+    Counters and keys are 32-bit numbers held in 64-bit ones; masking them first tells the compiler so, which then uses
+    the cheap multiplication. J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11.
+    """
+    counter_0, counter_1 = counter_0 & _LOW_32, counter_1 & _LOW_32
+    counter_2, counter_3 = counter_2 & _LOW_32, counter_3 & _LOW_32
+    key_0, key_1 = key_0 & _LOW_32, key_1 & _LOW_32
+    for _ in range(10):
+        product_0 = _MULTIPLIER_0 * counter_0
+        product_1 = _MULTIPLIER_1 * counter_2
+        counter_0 = (product_1 >> _SHIFT_32) ^ counter_1 ^ key_0
+        counter_1 = product_1 & _LOW_32
+        counter_2 = (product_0 >> _SHIFT_32) ^ counter_3 ^ key_1
+        counter_3 = product_0 & _LOW_32
+        key_0 = (key_0 + _WEYL_0) & _LOW_32
+        key_1 = (key_1 + _WEYL_1) & _LOW_32
+    return (counter_0 << _SHIFT_32) | counter_1, (counter_2 << _SHIFT_32) | counter_3
+
+
+@inlined
+def uniform_from_word(word: Word) -> float:
+    """Turn 64 random bits into a number in (0, 1), an odd multiple of 2^-54."""
+    return (np.float64(np.int64(word >> _SHIFT_11)) + 0.5) * _UNIT_53
+
+
+@inlined
+def _polynomial(table: NDArray[np.float64], at: Word, t: float) -> float:
+    """Evaluate the degree-7 polynomial whose coefficients begin at `at`, as a tree of pairs (short latency)."""
+    square = t * t
+    low = (table[at] + table[at + _ONE] * t) + (table[at + _TWO] + table[at + _THREE] * t) * square
+    at += np.uint64(4)
+    high = (table[at] + table[at + _ONE] * t) + (table[at + _TWO] + table[at + _THREE] * t) * square
+    return low + high * (square * square)
+
+
+@inlined
+def _tail(sign: Word, scaled: float, table: NDArray[np.float64]) -> float:
+    """Find the segment of a probability in the lowest 16 of 256, which are cut again 16 times as fine."""
+    level = _ZERO
+    while scaled < 16.0:
+        scaled *= 16.0
+        level += _ONE
+    segment = np.uint64(np.int64(scaled))
+    t = np.float64(np.int64(segment)) + 1.0 - scaled
+    return _polynomial(table, (((level << _ONE) + sign) * np.uint64(256) + segment) * np.uint64(8), t)
+
+
+@inlined
+def normal_from_word(word: Word, table: NDArray[np.float64]) -> float:
+    """Turn 64 random bits into a standard normal: one bit of sign, 8 of segment, 53 within the segment.
+
+    It is the quantile at `p = (segment + 1 - t) / 512`, in (0, 1/2], with the sign put before it.
+    """
+    segment = word >> _SHIFT_55
+    t = np.float64(np.int64((word >> _TWO) & _LOW_53)) * _UNIT_53
+    if (segment & _SEGMENT_MASK) < _FIRST_SEGMENT:
+        scaled = np.float64(np.int64(segment & _SEGMENT_MASK)) + (1.0 - t)
+        return _tail(segment >> np.uint64(8), scaled, table)
+    return _polynomial(table, segment << _THREE, t)
+
+
+@inlined
+def _far_tail(probability: float) -> float:
+    """Solve for the quantile below 2^-60, where no table reaches, by Newton steps on the logarithm."""
+    x = -math.sqrt(-2.0 * math.log(probability))
+    for _ in range(8):
+        below = 0.5 * math.erfc(-x * math.sqrt(0.5))
+        density = math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+        x -= (math.log(below) - math.log(probability)) * below / density
+    return x
+
+
+@inlined
+def normal_quantile(probability: float, table: NDArray[np.float64]) -> float:
+    """Return the standard normal quantile of a probability in (0, 1); relative error below 1e-14."""
+    if not 0.0 < probability < 1.0:
+        return math.nan
+    if probability == 0.5:
+        return 0.0
+    sign = _ZERO
+    if probability > 0.5:
+        probability = 1.0 - probability
+        sign = _ONE
+    if probability < 2.0**-60:
+        return _far_tail(probability)
+    return _tail(sign, probability * 512.0, table)
+
+
+@inlined
+def reward_from_word(word: Word, mean: float, sigma: float, bernoulli: bool, table: NDArray[np.float64]) -> float:
+    """Turn 64 random bits into a reward: normal around `mean`, or 1 with probability `mean`."""
+    if bernoulli:
+        return 1.0 if uniform_from_word(word) < mean else 0.0
+    return mean + sigma * normal_from_word(word, table)

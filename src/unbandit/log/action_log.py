@@ -1,0 +1,276 @@
+"""The record of a demonstration: which arm was pulled, round after round, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unbandit.errors import ParameterError
+from unbandit.log.assembly import Parts, assemble
+from unbandit.log.coding import Codes
+from unbandit.log.counting import count_pulls
+from unbandit.log.frames import FrameTable, series_of
+from unbandit.log.labels import given_arms, label_of
+from unbandit.log.reading import open_table
+from unbandit.log.sequences import from_sequences, numbered
+from unbandit.log.writing import write_table
+
+__all__ = ["ActionLog"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ActionLog:
+    """Hold demonstrations as the observer sees them: actions, no rewards.
+
+    Make one with `read`, `from_frame`, `from_actions`, `from_codes` or `from_counts`.
+
+    Attributes
+    ----------
+    arms
+        The label of every arm, as text; two or more. An arm may never have been pulled.
+    actions
+        The arm (`i_t`, as its position in `arms`) of every round, one demonstration after the other;
+        None for a table of counts.
+    offsets
+        Where each demonstration begins, and the end: one entry more than there are demonstrations.
+    demonstrations
+        The name of each.
+    notices
+        What the user should hear about the reading, in words.
+
+    Examples
+    --------
+    >>> log = ActionLog.from_actions(["B", "A", "A"])
+    >>> log
+    <ActionLog: 1 demonstration, 2 arms, 3 rounds>
+    >>> log.arms, log.actions.tolist(), log.pulls.tolist()
+    (('B', 'A'), [0, 1, 1], [[1, 2]])
+    """
+
+    arms: tuple[str, ...]
+    actions: Codes | None
+    offsets: NDArray[np.int64]
+    demonstrations: tuple[str, ...] = ("1",)
+    notices: tuple[str, ...] = ()
+    _counts: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        # Read-only views: the log does not change, and the array of a caller is left as it is.
+        for field in ("actions", "offsets", "_counts"):
+            array = getattr(self, field)
+            if array is not None and array.flags.writeable:
+                view = array.view()
+                view.setflags(write=False)
+                object.__setattr__(self, field, view)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        columns: Mapping[str, str] | None = None,
+        arms: Sequence[object] | None = None,
+    ) -> ActionLog:
+        """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
+
+        Parameters
+        ----------
+        path
+            A file with a column `arm` and, if there are, `demonstration` and `round`; or `arm` and `pulls`.
+        columns
+            The column of a role, where it goes by an unusual name: ``{"arm": "picked"}``.
+        arms
+            All arms there were, in order; by default those pulled, by value if all are numbers, else as they appear.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
+        >>> _ = path.write_text("trial,choice\\n1,2\\n2,1\\n3,2\\n")
+        >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
+        [[1, 2, 0]]
+        """
+        return cls._of(assemble(open_table(path), columns, arms))
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
+    ) -> ActionLog:
+        """Take any dataframe, lazy ones too, with the columns that `read` knows.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"subject": ["x", "y", "x"], "action": [0, 1, 1]})
+        >>> log = ActionLog.from_frame(frame)
+        >>> log.demonstrations, log.lengths.tolist()
+        (('x', 'y'), [2, 1])
+        """
+        return cls._of(assemble(FrameTable(frame), columns, arms))
+
+    @classmethod
+    def from_actions(cls, actions: Any, *, arms: Sequence[object] | None = None) -> ActionLog:
+        """Take a sequence of labels, an array with one row a demonstration, or a list of sequences.
+
+        An array that holds the integers 0 to K - 1 is kept, not copied.
+
+        Examples
+        --------
+        >>> ActionLog.from_actions([[0, 1, 1], [1, 0]])
+        <ActionLog: 2 demonstrations, 2 arms, 5 rounds>
+        """
+        return cls._of(from_sequences(actions, arms))
+
+    @classmethod
+    def from_codes(
+        cls,
+        codes: Codes,
+        arms: Sequence[object],
+        *,
+        offsets: NDArray[np.int64] | None = None,
+        demonstrations: Sequence[str] | None = None,
+    ) -> ActionLog:
+        """Take positions in `arms` as they are: no copy, and no look at them.
+
+        Parameters
+        ----------
+        codes
+            Integers from 0 to K - 1; a two-dimensional array has one row a demonstration.
+        arms
+            The label of each.
+        offsets
+            Where each demonstration begins, and the end.
+        demonstrations
+            Their names, by default 1, 2, ...
+
+        Examples
+        --------
+        >>> codes = np.array([0, 1, 0], np.uint8)
+        >>> ActionLog.from_codes(codes, ["A", "B"], offsets=np.array([0, 2, 3])).lengths.tolist()
+        [2, 1]
+        """
+        if offsets is None:
+            rows = codes.shape[0] if codes.ndim == 2 else 1
+            offsets = np.arange(rows + 1, dtype=np.int64) * (codes.size // max(rows, 1))
+        names = numbered(len(offsets) - 1) if demonstrations is None else tuple(map(str, demonstrations))
+        if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != codes.size or len(names) != len(offsets) - 1:
+            raise ParameterError(
+                f"offsets: expected 0, the {len(names)} ends of the demonstrations, and {codes.size} as the last; "
+                f"got {len(offsets)} of them."
+            )
+        return cls(given_arms(arms), codes.reshape(-1), np.asarray(offsets, np.int64), names)
+
+    @classmethod
+    def from_counts(cls, pulls: Mapping[Any, int]) -> ActionLog:
+        """Take how often each arm was pulled, when the order of the rounds is not known.
+
+        Examples
+        --------
+        >>> ActionLog.from_counts({"A": 70, "B": 30})
+        <ActionLog: 1 demonstration, 2 arms, 100 pulls without their order>
+        """
+        labels = pl.Series("arm", [label_of(arm) for arm in pulls], dtype=pl.String)
+        counts = series_of(list(pulls.values())).alias("pulls")
+        return cls._of(assemble(FrameTable(pl.DataFrame([labels, counts])), None, None))
+
+    @classmethod
+    def _of(cls, parts: Parts) -> ActionLog:
+        return cls(*parts)
+
+    def __len__(self) -> int:
+        return len(self.demonstrations)
+
+    def __repr__(self) -> str:
+        many = "" if len(self) == 1 else "s"
+        total = f"{self.offsets[-1]} " + ("rounds" if self.ordered else "pulls without their order")
+        return f"<ActionLog: {len(self)} demonstration{many}, {len(self.arms)} arms, {total}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ActionLog):
+            return NotImplemented
+        if (self.arms, self.demonstrations, self.ordered) != (other.arms, other.demonstrations, other.ordered):
+            return False
+        mine, theirs = (log.pulls if log.actions is None else log.actions for log in (self, other))
+        return np.array_equal(self.offsets, other.offsets) and np.array_equal(mine, theirs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def ordered(self) -> bool:
+        """Tell whether the rounds are known, or only the counts."""
+        return self.actions is not None
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of rounds (`T`) of each demonstration."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def pulls(self) -> NDArray[np.int64]:
+        """Return how often each arm was pulled (`n_i`): (demonstrations, arms)."""
+        if self._counts is not None:
+            return self._counts
+        assert self.actions is not None
+        return count_pulls(self.actions, self.offsets, len(self.arms))
+
+    def demonstration(self, which: int) -> Codes:
+        """Return the codes of one demonstration, as a view.
+
+        Examples
+        --------
+        >>> ActionLog.from_actions([[0, 1, 1], [1, 0]]).demonstration(1).tolist()
+        [1, 0]
+        """
+        if self.actions is None:
+            raise ParameterError("demonstration: expected a log with rounds; this one holds counts. Use its pulls.")
+        begin, end = self._span(which)
+        return self.actions[begin:end]
+
+    def select(self, which: int) -> ActionLog:
+        """Return one demonstration as a log of its own, without copying it.
+
+        Examples
+        --------
+        >>> ActionLog.from_actions([[0, 1, 1], [1, 0]]).select(1)
+        <ActionLog: 1 demonstration, 2 arms, 2 rounds>
+        """
+        begin, end = self._span(which)
+        actions = None if self.actions is None else self.actions[begin:end]
+        counts = None if self._counts is None else self._counts[which : which + 1]
+        return ActionLog(self.arms, actions, np.array([0, end - begin]), (self.demonstrations[which],), (), counts)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a table that `from_frame` understands.
+
+        Examples
+        --------
+        >>> ActionLog.from_actions(["B", "A"]).to_frame().rows()
+        [(1, 'B'), (2, 'A')]
+        """
+        labels = pl.Series("arm", self.arms, dtype=pl.String)
+        names = pl.Series("demonstration", self.demonstrations, dtype=pl.String)
+        if self.actions is None:
+            each = np.repeat(np.arange(len(self)), len(self.arms))
+            columns = [names.gather(each), labels.gather(np.tile(np.arange(len(self.arms)), len(self)))]
+            columns.append(pl.Series("pulls", self.pulls.reshape(-1)))
+        else:
+            each = np.repeat(np.arange(len(self)), self.lengths)
+            rounds = np.arange(1, self.offsets[-1] + 1) - self.offsets[each]
+            columns = [names.gather(each), pl.Series("round", rounds), labels.gather(pl.Series(self.actions))]
+        # A lone demonstration that nobody named needs no column.
+        return pl.DataFrame(columns[1:] if self.demonstrations == ("1",) else columns)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, as the name says; whole, or not at all."""
+        write_table(self.to_frame, path)
+
+    def _span(self, which: int) -> tuple[int, int]:
+        if not 0 <= which < len(self):
+            raise ParameterError(f"demonstration: expected a position from 0 to {len(self) - 1}; got {which}.")
+        return int(self.offsets[which]), int(self.offsets[which + 1])

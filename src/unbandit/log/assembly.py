@@ -1,0 +1,190 @@
+"""Make a log out of a table: find the columns, check the cells, number the arms, put the rows in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.log.cells import read_labels, read_whole_numbers
+from unbandit.log.coding import Coded, Codes, first_appearances, recoded
+from unbandit.log.columns import check_roles, find_columns, reward_notices
+from unbandit.log.labels import given_arms, is_number, label_of, listed, natural_order
+from unbandit.log.ordering import grouping, place_by_round
+from unbandit.log.table import Table
+
+__all__ = ["Parts", "assemble", "in_arm_order"]
+
+Integers = NDArray[np.int64]
+
+
+class Parts(NamedTuple):
+    """What a log is made of; see `ActionLog`."""
+
+    arms: tuple[str, ...]
+    actions: Codes | None
+    offsets: Integers
+    demonstrations: tuple[str, ...]
+    notices: tuple[str, ...]
+    counts: Integers | None
+
+
+def assemble(table: Table, columns: Mapping[str, str] | None, arms: Sequence[object] | None) -> Parts:
+    """Read and check a table.
+
+    Parameters
+    ----------
+    table
+        An opened file or a dataframe.
+    columns
+        Which column plays which role, where the names do not say it.
+    arms
+        All arms there were, in order, pulled or not.
+    """
+    check_roles(columns)
+    expected = None if arms is None else given_arms(arms)
+    found = find_columns(table.names, columns, table.refuse)
+    cells = dict(zip(found, table.take(list(found.values())), strict=True))
+    name = {role: table.names[at] for role, at in found.items()}
+    notices = reward_notices(table.names, found)
+
+    arm = read_labels(table, cells["arm"], name["arm"], "arm", expected)
+    demonstration: Codes | None = None
+    names: tuple[str, ...] = ("1",)
+    if "demonstration" in found:
+        coded = read_labels(table, cells["demonstration"], name["demonstration"], "demonstration")
+        order = first_appearances(coded.codes, len(coded.labels))
+        names = tuple(coded.labels[code] for code in order)
+        if len(names) > 1:
+            demonstration = _renumbered(coded.codes, order)
+
+    if "pulls" in found:
+        pulls = read_whole_numbers(table, cells["pulls"], name["pulls"], "pulls")
+        labels, codes = in_arm_order(table, arm, name["arm"], expected)
+        counts = _count_table(table, codes, demonstration, pulls, labels, names, name)
+        return Parts(labels, None, _offsets(counts.sum(axis=1)), names, notices, counts)
+
+    lengths = np.array([len(arm.codes)]) if demonstration is None else np.bincount(demonstration)
+    offsets = _offsets(lengths)
+    if len(names) > 1 and lengths.max() == 1:
+        notices += (
+            f'column "{name["demonstration"]}" is different in every row: '
+            "each row is read as a demonstration of its own.",
+        )
+    codes = arm.codes
+    if "round" in found:
+        rounds = read_whole_numbers(table, cells["round"], name["round"], "round")
+        places = place_by_round(table, rounds, name["round"], demonstration, offsets, names)
+        if places is not None:
+            codes = np.empty_like(codes)
+            codes[places] = arm.codes
+    elif demonstration is not None:
+        rows = grouping(demonstration)
+        codes = codes if rows is None else codes[rows]
+    if codes is not arm.codes and expected is not None:
+        in_arm_order(table, arm, name["arm"], expected)  # a refusal must name the row in the file
+    labels, codes = in_arm_order(table, Coded(arm.labels, codes), name["arm"], expected)
+    return Parts(labels, codes, offsets, names, notices, None)
+
+
+def in_arm_order(
+    table: Table, coded: Coded, column: str | None, expected: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], Codes]:
+    """Number the arms as listed by the user, else by value if all are numbers, else as they first appear."""
+    if expected is None:
+        if all(map(is_number, coded.labels)):
+            order = natural_order(coded.labels)
+        else:
+            order = [coded.labels[code] for code in first_appearances(coded.codes, len(coded.labels))]
+        if len(order) < 2:
+            raise table.refuse(
+                f'expected two arms or more; got only "{order[0]}". '
+                f"List every arm there was, pulled or not, with --arms {order[0]},OTHER.",
+                column=column,
+                value=order[0],
+            )
+    else:
+        order = list(expected)
+        coded = _matched(table, coded, column, expected)
+    place = {label: at for at, label in enumerate(order)}
+    places = [place[label] for label in coded.labels]
+    return tuple(order), coded.codes if places == list(range(len(places))) else recoded(coded.codes, places)
+
+
+def _matched(table: Table, coded: Coded, column: str | None, expected: tuple[str, ...]) -> Coded:
+    """Check every label against the arms that were listed; "3.0" in a file is the arm 3 of the list."""
+    known = set(expected)
+    labels = [label if label in known else _without_point(label) for label in coded.labels]
+    unknown = [code for code, label in enumerate(labels) if label not in known]
+    if unknown:
+        row = int(np.argmax(np.isin(coded.codes, unknown)))
+        value = coded.labels[int(coded.codes[row])]
+        raise table.refuse(
+            f'expected an arm among {listed(expected, ", ")}; got "{value}". '
+            f"Add it with --arms {listed([*expected, value])}.",
+            row=row + 1,
+            column=column,
+            value=value,
+        )
+    return Coded(labels, coded.codes)
+
+
+def _without_point(label: str) -> str:
+    return label_of(float(label)) if is_number(label) and label.rstrip("0").endswith(".") else label
+
+
+def _renumbered(codes: Codes, order: list[int]) -> Codes:
+    """Number codes by their place in `order`."""
+    if order == list(range(len(order))):
+        return codes
+    return recoded(codes, np.argsort(order))
+
+
+def _offsets(lengths: NDArray[np.integer]) -> Integers:
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+def _count_table(
+    table: Table,
+    arm: Codes,
+    demonstration: Codes | None,
+    pulls: Integers,
+    arms: tuple[str, ...],
+    names: tuple[str, ...],
+    name: Mapping[str, str],
+) -> Integers:
+    """Lay pulls out as (demonstrations, arms); refuse what no counting gives."""
+    if (pulls < 0).any():
+        row = int(np.argmax(pulls < 0))
+        raise table.refuse(
+            f"expected a count of 0 or more for pulls; got {pulls[row]}. Correct it.",
+            row=row + 1,
+            column=name["pulls"],
+            value=int(pulls[row]),
+        )
+    group = np.zeros(arm.size, np.int64) if demonstration is None else demonstration.astype(np.int64)
+    cell = group * len(arms) + arm
+    distinct, first = np.unique(cell, return_index=True)
+    if distinct.size < cell.size:
+        row = int(np.setdiff1d(np.arange(cell.size), first)[0])
+        value = arms[int(arm[row])]
+        raise table.refuse(
+            f'expected each arm once in a table of pulls; got "{value}" again. Add its counts up, '
+            "or, if every row is one choice, name the column of rounds with --columns round=NAME.",
+            row=row + 1,
+            column=name["arm"],
+            value=value,
+        )
+    counts = np.zeros((len(names), len(arms)), np.int64)
+    counts.reshape(-1)[cell] = pulls
+    for which in np.flatnonzero(counts.sum(axis=1) == 0).tolist():
+        raise table.refuse(
+            "expected at least one pull"
+            + (f' in demonstration "{names[which]}"' if len(names) > 1 else "")
+            + "; got 0 for every arm. Check that this is the column of counts, or name it with --columns pulls=NAME.",
+            column=name["pulls"],
+            value=0,
+        )
+    return counts

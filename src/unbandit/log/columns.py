@@ -1,0 +1,187 @@
+"""Which column of a table plays which role.
+
+A table needs a column `arm`; `demonstration` and `round` are read when they are there, and `arm` with
+`pulls` instead of rounds is a table of counts. People call these columns many things, so each role has aliases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from unbandit.errors import LogError, ParameterError
+from unbandit.log.labels import listed
+
+__all__ = ["ROLES", "check_roles", "find_columns", "reward_notices"]
+
+ROLES = ("arm", "demonstration", "round", "pulls")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Written the way `_folded` leaves a name: small letters and digits only.
+ALIASES: Mapping[str, frozenset[str]] = {
+    "arm": _words(
+        "arms armid armindex armname armno armnumber action actions actionid choice choices chosen chosenarm "
+        "chosenoption option optionid variant variantid bandit decision decisions lever machine deck treatment pull "
+        "pulled pulledarm selected selectedarm selection"
+    ),
+    "demonstration": _words(
+        "demonstrations demonstrationid demo demoid subject subjects subjectid subj subjid sub participant "
+        "participantid user userid session sessionid run runs runid episode episodeid player playerid trajectory "
+        "trajectoryid replicate replication id"
+    ),
+    "round": _words(
+        "rounds roundid roundno roundnumber trial trials trialid trialindex trialno trialnumber t time timestep step "
+        "stepno stepnumber index iteration iterations iter period tick"
+    ),
+    "pulls": _words(
+        "npulls numpulls numberofpulls pullcount pullcounts count counts n plays nplays playcount impressions visits "
+        "visitcount timespulled frequency freq"
+    ),
+}
+
+REWARDS = _words(
+    "reward rewards r outcome outcomes payoff payoffs payout payouts gain gains loss losses return returns score "
+    "scores points win wins feedback regret"
+)
+
+Refuse = Callable[..., LogError]
+
+
+def _folded(name: str) -> str:
+    """Leave case, spaces, underscores and dashes out of a column's name."""
+    return re.sub(r"[\s_\-.]+", "", name).lower()
+
+
+def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """Refuse a role that does not exist, or one column in two roles.
+
+    Examples
+    --------
+    >>> check_roles({"arm": "picked"})
+    {'arm': 'picked'}
+    """
+    named = dict(columns or {})
+    for role in named:
+        if role not in ROLES:
+            raise ParameterError(f'columns: expected a role among {", ".join(ROLES)}; got "{role}".')
+    for role, name in named.items():
+        twice = [other for other in named if named[other] == name]
+        if len(twice) > 1:
+            raise ParameterError(
+                f'columns: expected a column of its own for each role; got "{name}" for {" and ".join(twice)}.'
+            )
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"columns: expected the name of a column for {role}; got {name!r}.")
+    if "round" in named and "pulls" in named:
+        raise ParameterError(
+            "columns: expected either round (a log of choices) or pulls (a table of counts); got both. Leave one out."
+        )
+    return named
+
+
+def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse: Refuse = LogError) -> dict[str, int]:
+    """Return the position of the column that plays each role.
+
+    Parameters
+    ----------
+    names
+        The table's columns, in order.
+    columns
+        Roles named by the user; they go before anything recognised here.
+    refuse
+        Makes the error, knowing which file this is.
+
+    Examples
+    --------
+    >>> find_columns(["subjID", "Trial", "choice", "gain"], None)
+    {'arm': 2, 'demonstration': 0, 'round': 1}
+    """
+    named = check_roles(columns)
+    _refuse_repeated(names, refuse)
+    found = {role: _position(role, name, names, refuse) for role, name in named.items()}
+    for role in ROLES:
+        if role not in found:
+            position = _recognised(role, names, set(found.values()), refuse)
+            if position is not None:
+                found[role] = position
+    if "arm" not in found:
+        raise refuse(
+            f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}. '
+            "Say which one holds the arms with --columns arm=NAME.",
+            column="arm",
+        )
+    # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name.
+    if "round" in found and "pulls" in found:
+        del found["round" if "pulls" in named else "pulls"]
+    return {role: found[role] for role in ROLES if role in found}
+
+
+def reward_notices(names: Sequence[str], found: Mapping[str, int]) -> tuple[str, ...]:
+    """Say which columns look like rewards and are left unread.
+
+    Examples
+    --------
+    >>> reward_notices(["arm", "Reward", "age"], {"arm": 0})
+    ('column "Reward" is ignored: only the choices are read, never the rewards.',)
+    """
+    return tuple(
+        f'column "{name}" is ignored: only the choices are read, never the rewards.'
+        for position, name in enumerate(names)
+        if position not in found.values() and _folded(name) in REWARDS
+    )
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([f'"{name}"' for name in names], separator=", ")
+
+
+def _refuse_repeated(names: Sequence[str], refuse: Refuse) -> None:
+    seen: set[str] = set()
+    for name in (name.strip() for name in names):
+        if name and name in seen:
+            raise refuse(
+                f'expected each column once; got "{name}" twice. Rename or remove one of the two.',
+                column=name,
+                value=name,
+            )
+        seen.add(name)
+
+
+def _position(role: str, name: str, names: Sequence[str], refuse: Refuse) -> int:
+    """Find the column that the user named, exactly or else up to case and punctuation."""
+    for spelling in (str, str.strip, _folded):
+        places = [at for at, there in enumerate(names) if spelling(there) == spelling(name)]
+        if len(places) == 1:
+            return places[0]
+    raise refuse(
+        f'expected a column "{name}" for {role}; the table has {_quoted(names)}. '
+        f"Name one of these with --columns {role}=NAME.",
+        column=name,
+        value=name,
+    )
+
+
+def _recognised(role: str, names: Sequence[str], taken: set[int], refuse: Refuse) -> int | None:
+    """Find the column of a role by its own name, else by an alias; refuse to guess between two."""
+    free = [at for at in range(len(names)) if at not in taken]
+    tiers = (
+        [at for at in free if names[at].strip() == role],
+        [at for at in free if _folded(names[at]) == role],
+        [at for at in free if _folded(names[at]) in ALIASES[role]],
+    )
+    for places in tiers:
+        if len(places) > 1:
+            both = " and ".join(f'"{names[at]}"' for at in places)
+            raise refuse(
+                f"expected one column for {role}; got {both}. "
+                f"Say which one it is with --columns {role}={names[places[0]]}.",
+                column=names[places[1]],
+                value=names[places[1]],
+            )
+        if places:
+            return places[0]
+    return None

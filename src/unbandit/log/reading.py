@@ -1,0 +1,106 @@
+"""Open a file or standard input as a table, whatever its format.
+
+The first bytes decide, not the name: Parquet, gzip, else text.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from unbandit.errors import LogError
+from unbandit.log.table import Table
+from unbandit.log.text import TextTable
+
+__all__ = ["ParquetTable", "open_table"]
+
+_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+
+
+def open_table(path: str | os.PathLike[str]) -> Table:
+    """Open `path` ("-" is standard input) far enough to know its columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.csv"
+    >>> _ = path.write_text("arm,reward\\nA,1\\nB,0\\n")
+    >>> open_table(path).names
+    ['arm', 'reward']
+    """
+    if os.fspath(path) == "-":
+        return _from_bytes(sys.stdin.buffer.read(), "standard input")
+    name = os.fspath(path)
+    try:
+        with Path(path).open("rb") as file:
+            if file.read(4) == _PARQUET:
+                return ParquetTable(Path(path), name)
+            file.seek(0)
+            data = file.read()
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    return _from_bytes(data, name)
+
+
+class ParquetTable(Table):
+    """Hold a Parquet file, on disk or in memory."""
+
+    def __init__(self, source: Path | bytes, path: str) -> None:
+        self.path = path
+        # An absolute path, so that no name is taken for an address on the network.
+        self._source = str(source.absolute()) if isinstance(source, Path) else source
+        try:
+            self.names = list(pl.read_parquet_schema(self._opened()))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise self._broken(error) from error
+
+    def take(self, positions: Sequence[int]) -> list[pl.Series]:
+        """Read columns."""
+        wanted = [self.names[position] for position in positions]
+        try:
+            frame = pl.read_parquet(self._opened(), columns=wanted, glob=False, hive_partitioning=False)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise self._broken(error) from error
+        if frame.is_empty():
+            raise self.refuse("expected one row a choice; got a table without rows. Check that it was saved.")
+        return [frame[name] for name in wanted]
+
+    def _opened(self) -> str | io.BytesIO:
+        return self._source if isinstance(self._source, str) else io.BytesIO(self._source)
+
+    def _broken(self, error: BaseException) -> LogError:
+        # Polars gives the kind of an error of the system, not always its number.
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            return _unreadable(str(self.path), error)
+        reason = str(error).strip().splitlines()[0]
+        return self.refuse(f"expected a whole Parquet file; it could not be read ({reason}). Write or copy it again.")
+
+
+def _from_bytes(data: bytes, name: str) -> Table:
+    if data.startswith(_GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise LogError(
+                f"expected a whole gzip file; it could not be unpacked ({error}). Write or copy it again.", path=name
+            ) from error
+    return ParquetTable(data, name) if data.startswith(_PARQUET) else TextTable(data, name)
+
+
+def _unreadable(name: str, error: OSError) -> LogError:
+    """Say why a file could not be opened or read to its end."""
+    if isinstance(error, FileNotFoundError):
+        return LogError("expected a file; there is none of this name (any more). Check the path.", path=name)
+    if isinstance(error, IsADirectoryError):
+        return LogError("expected a file; got a directory. Name one file in it.", path=name)
+    if isinstance(error, PermissionError):
+        return LogError("expected a file that you may read; permission was denied. Check its mode.", path=name)
+    reason = error.strerror or str(error)
+    return LogError(f"expected a readable file; got an error of the system: {reason}. Check the path.", path=name)
