@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import compiled, inlined
@@ -29,7 +30,7 @@ REWARDS = np.uint64(0)  # the tape's stream 0
 WINDOW = 32768  # rounds uncovered at a time, at least: few enough for the cache, many enough for each arm
 
 
-@inlined
+@register_jitable
 def level_guide(parameters: Any, means: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
     """Foretell the level at which the rule has made N pulls, were every sample mean equal to its mean.
 
@@ -78,8 +79,8 @@ def next_level(
     search ends for any index whatever.
     """
     if step == 0:
-        return _guided_level(guide, max(target * (1 - 0.7 / np.sqrt(arms)), 1.0))
-    down = 0.9 * (_guided_level(guide, pulls) - _guided_level(guide, target * 1.004))
+        return _guided_level(guide, max(target * (1 - 0.5 / np.sqrt(arms)), 1.0))
+    down = 0.9 * (_guided_level(guide, pulls) - _guided_level(guide, target))
     least = 1e-6 * sigma * 2.0 ** max(0, step - 8)
     return level - max(down, least)
 
@@ -193,7 +194,7 @@ def merge_tapes(
         level, step, made = np.inf, 0, 0
         while done < horizon:
             target = min(horizon, made + window)
-            level = next_level(guide, level, made, target, arms, step, sigma)
+            level = next_level(guide, level, made, target * 1.004, arms, step, sigma)  # rather a little too far
             # what has been made so far comes first, so no arm can make more than what is left
             budget, entries, arm = horizon - made, ZERO, 0
             while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import inlined
@@ -14,16 +15,15 @@ EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @inlined
-def _to_descending_keys(levels: NDArray[np.float64], entries: np.uint64) -> tuple[NDArray[np.uint64], np.uint64, np.uint64]:
-    """Turn levels, in place, into integers that rise where levels fall; return them with the least and the greatest."""
-    keys = levels.view(np.uint64)
+def _to_descending_keys(keys: NDArray[np.uint64], entries: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Turn the bits of levels, in place, into integers that rise where levels fall; return the range of them."""
     least, greatest = EVERY, ZERO
     for entry in range(entries):
         bits = keys[entry]
         bits = ~(bits ^ ((ZERO - (bits >> SHIFT_63)) | SIGN))  # a float's bits, mended so that they sort; then turned
         keys[entry] = bits
         least, greatest = min(least, bits), max(greatest, bits)
-    return keys, least, greatest
+    return least, greatest
 
 
 @inlined
@@ -38,7 +38,7 @@ def _by_insertion(keys: NDArray[np.uint64], tags: NDArray[np.uint64], entries: n
         keys[at], tags[at] = key, tag
 
 
-@inlined
+@register_jitable
 def sort_entries(
     levels: NDArray[np.float64], tags: NDArray[np.uint64],
     other_levels: NDArray[np.float64], other_tags: NDArray[np.uint64], entries: np.uint64,
@@ -48,8 +48,8 @@ def sort_entries(
     A radix sort on one to three digits of the levels' bits, whatever bits differ, finished by insertion. All four
     arrays are overwritten.
     """
-    keys, least, greatest = _to_descending_keys(levels, entries)
-    other_keys = other_levels.view(np.uint64)
+    keys, other_keys = levels.view(np.uint64), other_levels.view(np.uint64)
+    least, greatest = _to_descending_keys(keys, entries)
     digit = np.uint64(8) if entries < np.uint64(5000) else np.uint64(11)
     passes = 1 if entries < np.uint64(400) else 2 if entries < np.uint64(300_000) else 3
     buckets = ONE << digit

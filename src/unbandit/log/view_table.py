@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
 from numpy.typing import NDArray
+
+from unbandit.kernels.compiling import compiled
 
 __all__ = ["ViewTable"]
 
-_compiled = njit(cache=True, nogil=True)
+
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads neighbouring keys
 _ONE = np.uint64(1)
@@ -94,13 +96,13 @@ class ViewTable:
         return other
 
 
-@_compiled
+@compiled
 def _home(first: Any, second: Any, shift: Any) -> Any:
     # The high bits of the product depend on all bits of the key.
     return ((first ^ (second << _ONE)) * _MULTIPLIER) >> shift
 
 
-@_compiled
+@compiled
 def _probe(firsts: Any, seconds: Any, table: Any, first: Any, second: Any, shift: Any) -> Any:
     # The slot where a view is, or the free one where it belongs.
     slot = _home(first, second, shift)
@@ -109,7 +111,7 @@ def _probe(firsts: Any, seconds: Any, table: Any, first: Any, second: Any, shift
     return slot
 
 
-@_compiled
+@compiled
 def _discover(firsts: Any, seconds: Any, table: Any, views: Any, rows: Any, shift: Any) -> Any:
     room = table.size // 2 - np.sum(table != _FREE)
     found = 0
@@ -125,7 +127,7 @@ def _discover(firsts: Any, seconds: Any, table: Any, views: Any, rows: Any, shif
     return found
 
 
-@_compiled
+@compiled
 def _displaced(firsts: Any, seconds: Any, table: Any, shift: Any) -> Any:
     for slot in range(table.size):
         if table[slot] != _FREE and _home(firsts[slot], seconds[slot], shift) != np.uint64(slot):
@@ -133,7 +135,7 @@ def _displaced(firsts: Any, seconds: Any, table: Any, shift: Any) -> Any:
     return False
 
 
-@_compiled
+@compiled
 def _move(
     firsts: Any, seconds: Any, table: Any, slots: Any, to_firsts: Any, to_seconds: Any, to_table: Any, shift: Any
 ) -> None:
@@ -142,7 +144,7 @@ def _move(
         to_firsts[new], to_seconds[new], to_table[new] = firsts[slot], seconds[slot], table[slot]
 
 
-@_compiled
+@compiled
 def _run(firsts: Any, seconds: Any, table: Any, views: Any, codes: Any, shift: Any) -> Any:
     # Four rows at a time without a branch, as long as each view stands in its own slot; returns the rows done.
     for four in range(views.shape[0] // 4):
@@ -158,7 +160,7 @@ def _run(firsts: Any, seconds: Any, table: Any, views: Any, codes: Any, shift: A
     return views.shape[0] // 4 * 4
 
 
-@_compiled
+@compiled
 def _look_up(firsts: Any, seconds: Any, table: Any, views: Any, codes: Any, shift: Any) -> Any:
     row, rows = 0, views.shape[0]
     while row < rows:

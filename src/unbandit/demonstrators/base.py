@@ -1,0 +1,197 @@
+"""What every demonstrator is: a name, validated parameters, and a way to be simulated.
+
+A rule is a frozen model whose fields are its parameters. Its *kind* (`IndexRule`, `EliminationRule`) knows how such a
+rule is simulated and inverted, so a rule's own file holds its formula and little else. Defining a class with a `name`
+is all it takes to have it simulated, inverted, listed and found by that name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from unbandit.errors import ParameterError
+from unbandit.instance import Gaussian, Instance
+from unbandit.log import ActionLog
+from unbandit.tape import Tape
+
+__all__ = ["Demonstrator", "Simulation", "SwitchingCounts", "known_rules"]
+
+known_rules: dict[str, type[Demonstrator]] = {}
+"""Every rule that has been defined, by name; filled as classes are defined."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Hold what a kernel needs to simulate runs: the instance as arrays, the horizon, the tape's key."""
+
+    means: NDArray[np.float64]
+    sigma: float
+    bernoulli: bool
+    horizon: int
+    key: tuple[np.uint64, np.uint64]
+    inverse: NDArray[np.float64]
+    """1/n for n = 0 ... horizon + 1 (1 at 0): kernels multiply where others divide."""
+
+    @classmethod
+    def of(cls, instance: Instance, horizon: int, seed: int) -> Simulation:
+        """Lay out an instance for the kernels."""
+        gaussian = isinstance(instance.noise, Gaussian)
+        inverse = 1.0 / np.maximum(np.arange(horizon + 2), 1)
+        return cls(np.array(instance.means), instance.sigma if gaussian else 1.0, not gaussian, horizon,
+                   Tape(seed).key, inverse)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SwitchingCounts:
+    """Hold what Procedures 1 and 2 read from demonstrations: one row a run, one column an arm.
+
+    Attributes
+    ----------
+    pulls
+        `n_{i,T}`.
+    own, of_best
+        Pulls of the arm and of the run's most-pulled arm at the arm's switching round; 0 where it has none.
+    """
+
+    pulls: NDArray[np.int64]
+    own: NDArray[np.int64]
+    of_best: NDArray[np.int64]
+
+
+class Demonstrator(BaseModel, ABC):
+    """Decide which arm to pull, by a rule with frozen, validated parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: ClassVar[str]
+    """How the rule is called in the shell, in tables and in files."""
+
+    def __init__(self, **parameters: Any) -> None:
+        try:
+            super().__init__(**parameters)
+        except ValidationError as error:
+            raise ParameterError(_explain(type(self), error)) from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if "name" in cls.__dict__:
+            known_rules[cls.name] = cls
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the rule in one line: the first of its docstring."""
+        return (cls.__doc__ or "").strip().splitlines()[0]
+
+    def __str__(self) -> str:
+        """Write the rule as the shell takes it: its numbers, then whatever else is not as usual."""
+        values = {key: value for key, value in self.model_dump().items() if value is not None}
+        numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
+        usual = {key: field.default for key, field in type(self).model_fields.items()}
+        others = {key: value for key, value in values.items() if key not in numbers and value != usual[key]}
+        written = ",".join(f"{key}={value}" for key, value in (numbers | others).items())
+        return f"{self.name}:{written}" if written else self.name
+
+    def demonstrate(
+        self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None
+    ) -> ActionLog:
+        """Play the rule on an instance and return the actions alone.
+
+        Parameters
+        ----------
+        horizon
+            `T`, the number of rounds.
+        runs
+            How many independent demonstrations; run `r` is the same whatever their number.
+        threads
+            By default one a core; the result does not depend on it.
+        """
+        horizon, runs = _whole("horizon", horizon), _whole("runs", runs)
+        smallest = np.min_scalar_type(len(instance) - 1)
+        actions = np.empty((runs, horizon), dtype=smallest)
+        simulation = Simulation.of(instance, horizon, seed)
+
+        def fill(first: int, last: int) -> None:
+            self._simulate(simulation, first, actions[first:last])
+
+        _in_blocks(fill, runs, threads)
+        return ActionLog.from_codes(actions, instance.arms)
+
+    def switching_counts(
+        self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None
+    ) -> SwitchingCounts:
+        """Play the rule and return only what the switching estimators read; the logs themselves are not kept."""
+        horizon, runs = _whole("horizon", horizon), _whole("runs", runs)
+        counts = SwitchingCounts(*(np.empty((runs, len(instance)), np.int64) for _ in range(3)))
+        simulation = Simulation.of(instance, horizon, seed)
+
+        def fill(first: int, last: int) -> None:
+            rows = SwitchingCounts(*(part[first:last] for part in (counts.pulls, counts.own, counts.of_best)))
+            self._count(simulation, first, rows)
+
+        _in_blocks(fill, runs, threads)
+        return counts
+
+    @abstractmethod
+    def _simulate(self, simulation: Simulation, first_run: int, actions: NDArray[Any]) -> None:
+        """Fill `actions`, one row a run, with the runs from `first_run` on."""
+
+    def _count(self, simulation: Simulation, first_run: int, rows: SwitchingCounts) -> None:
+        """Fill the counts of the runs from `first_run` on: simulate a few at a time, and read them."""
+        from unbandit.kernels.switching import count_pulls, switching_rounds
+
+        arms, horizon = simulation.means.size, simulation.horizon
+        few = max(1, 2_000_000 // horizon)
+        scratch = np.empty((min(few, len(rows.pulls)), horizon), np.min_scalar_type(arms - 1))
+        for start in range(0, len(rows.pulls), few):
+            block = scratch[: min(few, len(rows.pulls) - start)]
+            self._simulate(simulation, first_run + start, block)
+            for at, actions in enumerate(block, start):
+                rows.pulls[at] = count_pulls(actions, arms)
+                found = switching_rounds(actions, rows.pulls[at], int(rows.pulls[at].argmax()))
+                rows.own[at], rows.of_best[at] = found[1:]
+
+
+def _in_blocks(fill: Any, runs: int, threads: int | None) -> None:
+    """Call `fill(first, last)` over blocks of runs, on threads: the kernels let go of the interpreter."""
+    workers = min(runs, threads if threads is not None else os.cpu_count() or 1)
+    if workers < 1:
+        raise ParameterError(f"threads: expected a whole number from 1; got {threads}.")
+    if workers == 1:
+        fill(0, runs)
+        return
+    ends = np.linspace(0, runs, workers * (4 if runs >= 64 * workers else 1) + 1).astype(int)
+    with ThreadPoolExecutor(workers) as pool:
+        for future in [pool.submit(fill, first, last) for first, last in zip(ends, ends[1:], strict=False)]:
+            future.result()
+
+
+def _whole(name: str, value: int) -> int:
+    """Check a count."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**32:
+        raise ParameterError(f"{name}: expected a whole number from 1 to 2^32 - 1; got {value!r}.")
+    return int(value)
+
+
+def _explain(rule: type[Demonstrator], error: ValidationError) -> str:
+    """Say in one sentence what is wrong with a rule's parameters."""
+    first = error.errors()[0]
+    field = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(field, rule.model_fields, 1)
+        meant = f' Did you mean "{near[0]}"?' if near else ""
+        return f'{rule.name}: expected parameters among {", ".join(rule.model_fields)}; got "{field}".{meant}'
+    message = first["msg"].removeprefix("Value error, ")
+    if not field:
+        return f"{rule.name}: {message}"
+    message = message.replace("Input should be", "expected")
+    return f"{rule.name}: {field}: {message}; got {first['input']!r}."

@@ -1,0 +1,30 @@
+"""Elimination rules: pull every active arm once an epoch, and drop for good those that are clearly worse."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators.base import Demonstrator, Simulation
+from unbandit.kernels.scalar import QUANTILE_TABLE
+
+__all__ = ["EliminationRule"]
+
+
+class EliminationRule(Demonstrator):
+    """Drop an arm at the end of epoch `e` if its sample mean is `2 width(e)` or more below the largest."""
+
+    @abstractmethod
+    def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
+        """Return `C(n)` for pull counts of 1 and more."""
+
+    def _simulate(self, simulation: Simulation, first_run: int, actions: NDArray[Any]) -> None:
+        from unbandit.kernels.elimination import eliminate
+
+        widths = np.full(simulation.horizon + 2, np.inf)
+        widths[1:] = self.width(np.arange(1.0, simulation.horizon + 2), simulation.horizon)
+        eliminate(widths, simulation.means, simulation.sigma, simulation.bernoulli, simulation.inverse,
+                  QUANTILE_TABLE, simulation.key, first_run, actions)  # fmt: skip

@@ -1,0 +1,27 @@
+"""Algorithm 2 of the paper: upper confidence bounds with O(T^alpha) regret."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from unbandit.demonstrators.index import AdditiveIndexRule
+from unbandit.demonstrators.width import RegretWidth
+
+__all__ = ["UCB"]
+
+
+class UCB(RegretWidth, AdditiveIndexRule):
+    """Pull the arm with the largest upper confidence bound, sample mean plus width.
+
+    Algorithm 2 of Guo et al. Every arm is pulled once first; ties go to the lowest arm, or to one at random.
+
+    Examples
+    --------
+    >>> from unbandit import Instance
+    >>> UCB(alpha=0.25).demonstrate(Instance([1.0, 0.5]), horizon=10, seed=1)
+    <ActionLog: 1 demonstration, 2 arms, 10 rounds>
+    >>> str(UCB.variance_adjusted(alpha=0.25, sigma=0.14))
+    'ucb:alpha=0.25,sigma=0.14'
+    """
+
+    name: ClassVar[str] = "ucb"

@@ -1,0 +1,166 @@
+"""Count pulls and switching counts of an index rule that ignores the round, without putting a single pull in order.
+
+See `levels` for why pulls come in descending order of their levels. Here each arm is advanced, on its own, to a common
+level at which nearly the whole horizon is spent; the last few pulls are made one by one, highest level first. What
+Procedure 2 needs of the order follows from the levels alone: one arm's last pull comes before another's exactly if its
+level is higher.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.formula import index_value
+from unbandit.kernels.levels import level_guide, next_level
+from unbandit.kernels.scalar import philox, reward_from_word
+
+__all__ = ["count_by_levels"]
+
+ZERO, ONE, REWARDS = np.uint64(0), np.uint64(1), np.uint64(0)
+
+
+@inlined
+def _advance(
+    level: float, budget: int, run: int, sigma: float, bernoulli: bool, key: tuple[np.uint64, np.uint64],
+    parameters: Any, means: NDArray[np.float64], inverse: NDArray[np.float64], table: NDArray[np.float64],
+    pulls: NDArray[np.uint64], totals: NDArray[np.float64], lowest: NDArray[np.float64], last: NDArray[np.float64],
+    before: NDArray[np.float64],
+) -> int:
+    """Advance each arm until its running minimum is at most `level`; give up after `budget` pulls in all.
+
+    `last` and `before` keep the levels of each arm's last pull and of the one before. Returns the number of pulls made, more than `budget` if given up.
+    """
+    made = ZERO
+    for arm in range(np.uint64(means.size)):
+        if lowest[arm] <= level:
+            continue
+        n, total, minimum, mean, newer, older = pulls[arm], totals[arm], lowest[arm], means[arm], last[arm], before[arm]
+        stop = n + np.uint64(budget) - made + ONE
+        made -= n
+        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+        if n & ONE:
+            n += ONE
+            newer, older = minimum, newer
+            total += reward_from_word(second, mean, sigma, bernoulli, table)
+            minimum = min(minimum, index_value(parameters, total * inverse[n], n, ONE))
+            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+        while minimum > level and n < stop:
+            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+            n += ONE
+            newer, older = minimum, newer
+            total += reward_from_word(first, mean, sigma, bernoulli, table)
+            minimum = min(minimum, index_value(parameters, total * inverse[n], n, ONE))
+            if minimum <= level:
+                break
+            n += ONE
+            newer, older = minimum, newer
+            total += reward_from_word(second, mean, sigma, bernoulli, table)
+            minimum = min(minimum, index_value(parameters, total * inverse[n], n, ONE))
+            first, second = next_first, next_second
+        made += n
+        pulls[arm], totals[arm], lowest[arm], last[arm], before[arm] = n, total, minimum, newer, older
+        if made > np.uint64(budget):
+            break
+    return np.int64(made)
+
+
+@register_jitable
+def _levels_of_arm(
+    arm: int, count: int, run: int, mean: float, sigma: float, bernoulli: bool, key: tuple[np.uint64, np.uint64],
+    parameters: Any, inverse: NDArray[np.float64], table: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Replay one arm: the level of each of its first `count` pulls, never rising."""
+    levels = np.empty(count)
+    total, minimum = 0.0, np.inf
+    for pull in range(np.uint64(count)):
+        levels[pull] = minimum
+        first, second = philox(pull >> ONE, np.uint64(arm), np.uint64(run), REWARDS, key[0], key[1])
+        total += reward_from_word(second if pull & ONE else first, mean, sigma, bernoulli, table)
+        minimum = min(minimum, index_value(parameters, total * inverse[pull + ONE], pull + ONE, ONE))
+    return levels
+
+
+@inlined
+def _comes_after(level: float, arm: int, other_level: float, other_arm: int) -> bool:
+    """Tell whether a pull at `level` comes after another arm's pull at `other_level`."""
+    return level < other_level or (level == other_level and arm > other_arm)
+
+
+@compiled
+def count_by_levels(
+    parameters: Any, means: NDArray[np.float64], sigma: float, bernoulli: bool, inverse: NDArray[np.float64],
+    table: NDArray[np.float64], key: tuple[np.uint64, np.uint64], first_run: int, horizon: int,
+    pulls_out: NDArray[np.int64], own_out: NDArray[np.int64], of_best_out: NDArray[np.int64],
+) -> None:
+    """Fill, one row a run: pulls, and the pulls of arm and most-pulled arm at each switching round (0 where none)."""
+    arms = means.size
+    guide = level_guide(parameters, means, horizon)
+    pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
+    last, before = np.empty(arms), np.empty(arms)
+    kept_pulls, kept_numbers = np.empty(arms, np.uint64), np.empty((4, arms))
+    for row in range(pulls_out.shape[0]):
+        run = first_run + row
+        pulls[:], totals[:], lowest[:], last[:], before[:] = ZERO, 0.0, np.inf, np.inf, np.inf
+        left, level, step, trust = horizon, np.inf, 0, 1.0
+        while left > 32 and trust > 0.01:
+            kept_pulls[:] = pulls
+            kept_numbers[0], kept_numbers[1], kept_numbers[2], kept_numbers[3] = totals, lowest, last, before
+            target = horizon - left + trust * left
+            aim = next_level(guide, level, horizon - left, target, arms, step, sigma)
+            made = _advance(
+                aim, left, run, sigma, bernoulli, key, parameters, means, inverse, table, pulls, totals, lowest, last,
+                before,
+            )
+            if made > left:  # gone too far: take the step back, and aim nearer
+                pulls[:] = kept_pulls
+                totals[:], lowest[:], last[:], before[:] = kept_numbers
+                trust *= 0.5
+            else:
+                level, left, step = aim, left - made, step + 1
+        while left > 0:  # the last few pulls, one by one
+            arm = 0
+            for other in range(arms):
+                if lowest[other] > lowest[arm]:
+                    arm = other
+            level = lowest[arm]
+            while left > 0 and lowest[arm] == level:  # a stretch at one level
+                n = pulls[arm]
+                first, second = philox(n >> ONE, np.uint64(arm), np.uint64(run), REWARDS, key[0], key[1])
+                totals[arm] += reward_from_word(second if n & ONE else first, means[arm], sigma, bernoulli, table)
+                pulls[arm], last[arm], before[arm] = n + ONE, level, last[arm]
+                lowest[arm] = min(level, index_value(parameters, totals[arm] * inverse[n + ONE], n + ONE, ONE))
+                left -= 1
+        best = 0
+        for arm in range(arms):
+            pulls_out[row, arm] = np.int64(pulls[arm])
+            if pulls[arm] > pulls[best]:
+                best = arm
+        path = _levels_of_arm(
+            best, pulls_out[row, best], run, means[best], sigma, bernoulli, key, parameters, inverse, table
+        )
+        for arm in range(arms):
+            own, level = pulls_out[row, arm], last[arm]
+            if arm == best:
+                own = 0
+            elif _comes_after(level, arm, last[best], best):  # then its switching round is an earlier pull
+                own, level = own - 1, before[arm]
+                if own > 0 and _comes_after(level, arm, last[best], best):
+                    earlier = _levels_of_arm(
+                        arm, own, run, means[arm], sigma, bernoulli, key, parameters, inverse, table
+                    )
+                    while own > 0 and _comes_after(earlier[own - 1], arm, last[best], best):
+                        own -= 1
+                    level = earlier[own - 1] if own > 0 else np.inf
+            low, high = 0, path.size if own > 0 else 0  # search the best arm's pulls that came before that one
+            while low < high:
+                middle = (low + high) // 2
+                if _comes_after(level, arm, path[middle], best):
+                    low = middle + 1
+                else:
+                    high = middle
+            own_out[row, arm], of_best_out[row, arm] = own if low > 0 else 0, low
