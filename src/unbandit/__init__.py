@@ -1,5 +1,114 @@
-"""Recover what every arm of a bandit was worth from the record of which arm was pulled, and nothing else."""
+"""Recover what every arm of a bandit was worth from the record of which arm was pulled, and nothing else.
+
+>>> import unbandit as ub
+>>> instance = ub.datasets.battery("high", arms=20, seed=1)
+>>> rule = ub.UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
+>>> log = rule.demonstrate(instance, horizon=5_000, seed=7)
+>>> result = ub.estimate(log, rule, best_mean=instance.best_mean)
+>>> result.best
+('6.0-4.4-4.4',)
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from unbandit._version import __version__
-from unbandit.instance import Bernoulli, Gaussian, Instance
-__all__=["Bernoulli","Gaussian","Instance","__version__"]
+
+if TYPE_CHECKING:
+    from unbandit import datasets, theory
+    from unbandit.demonstrators import (
+        SAE,
+        UCB,
+        AdditiveIndexRule,
+        Demonstrator,
+        EliminationRule,
+        IndexRule,
+        parse_rule,
+        rules,
+    )
+    from unbandit.errors import (
+        AssumptionWarning,
+        InferenceError,
+        LogError,
+        MissingExtra,
+        NotIdentifiable,
+        OutputError,
+        ParameterError,
+        ResumeError,
+        UnbanditError,
+    )
+    from unbandit.estimators import estimate, sensitivity
+    from unbandit.instance import Bernoulli, Gaussian, Instance
+    from unbandit.log import ActionLog
+    from unbandit.result import Estimate
+    from unbandit.tape import Tape, normal_quantile
+
+_HOMES = {
+    "demonstrators": ["SAE", "UCB", "AdditiveIndexRule", "Demonstrator", "EliminationRule", "IndexRule"],
+    "demonstrators.registry": ["parse_rule", "rules"],
+    "errors": [
+        "AssumptionWarning",
+        "InferenceError",
+        "LogError",
+        "MissingExtra",
+        "NotIdentifiable",
+        "OutputError",
+        "ParameterError",
+        "ResumeError",
+        "UnbanditError",
+    ],
+    "result": ["Estimate"],
+    "estimators": ["estimate", "sensitivity"],
+    "instance": ["Bernoulli", "Gaussian", "Instance"],
+    "log": ["ActionLog"],
+    "tape": ["Tape", "normal_quantile"],
+}
+_ROOMS = ("datasets", "theory")
+
+__all__ = [
+    "SAE",
+    "UCB",
+    "ActionLog",
+    "AdditiveIndexRule",
+    "AssumptionWarning",
+    "Bernoulli",
+    "Demonstrator",
+    "EliminationRule",
+    "Estimate",
+    "Gaussian",
+    "IndexRule",
+    "InferenceError",
+    "Instance",
+    "LogError",
+    "MissingExtra",
+    "NotIdentifiable",
+    "OutputError",
+    "ParameterError",
+    "ResumeError",
+    "Tape",
+    "UnbanditError",
+    "__version__",
+    "datasets",
+    "estimate",
+    "normal_quantile",
+    "parse_rule",
+    "rules",
+    "sensitivity",
+    "theory",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: `import unbandit` stays quick."""
+    if name in _ROOMS:
+        return importlib.import_module(f"unbandit.{name}")
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(importlib.import_module(f"unbandit.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'unbandit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -79,7 +79,7 @@ class Instance:
         if isinstance(kind, Bernoulli) and (values.min() < 0 or values.max() > 1):
             at = int(np.flatnonzero((values < 0) | (values > 1))[0])
             raise ParameterError(
-                f"means: expected probabilities in [0, 1] for Bernoulli rewards; got {values[at]:g} at position {at + 1}."
+                f"means: expected probabilities for Bernoulli rewards; got {values[at]:g} at position {at + 1}."
             )
         names = tuple(str(arm) for arm in (range(values.size) if arms is None else arms))
         if len(names) != values.size:
@@ -95,7 +95,8 @@ class Instance:
         return len(self.arms)
 
     def __repr__(self) -> str:
-        return f"<Instance {self.name}: {len(self)} arms, means {self.means.min():.4g} to {self.best_mean:.4g}, {self.noise}>"
+        span = f"means {self.means.min():.4g} to {self.best_mean:.4g}"
+        return f"<Instance {self.name}: {len(self)} arms, {span}, {self.noise}>"
 
     @property
     def sigma(self) -> float:
@@ -115,7 +116,7 @@ class Instance:
     @property
     def gaps(self) -> NDArray[np.float64]:
         """Return how far each arm's mean lies below the best one (`Delta_i`)."""
-        return self.means.max() - self.means
+        return np.asarray(self.means.max() - self.means)
 
     def reordered(self, order: ArrayLike) -> Instance:
         """Return the same bandit with its arms listed in another order.

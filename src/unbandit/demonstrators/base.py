@@ -12,6 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -171,7 +172,7 @@ def _in_blocks(fill: Any, runs: int, threads: int | None) -> None:
         return
     ends = np.linspace(0, runs, workers * (4 if runs >= 64 * workers else 1) + 1).astype(int)
     with ThreadPoolExecutor(workers) as pool:
-        for future in [pool.submit(fill, first, last) for first, last in zip(ends, ends[1:], strict=False)]:
+        for future in [pool.submit(fill, first, last) for first, last in pairwise(ends)]:
             future.result()
 
 

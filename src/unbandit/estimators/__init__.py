@@ -1,1 +1,5 @@
-"""To be written."""
+"""Estimators: from a record of choices to what every arm was worth."""
+
+from unbandit.estimators.main import estimate, sensitivity
+
+__all__ = ["estimate", "sensitivity"]

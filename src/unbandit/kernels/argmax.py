@@ -22,8 +22,16 @@ REWARDS, TIES = np.uint64(0), np.uint64(2)  # streams of the tape
 
 @compiled
 def pull_largest_index(
-    parameters: Any, means: NDArray[np.float64], sigma: float, bernoulli: bool, inverse: NDArray[np.float64],
-    table: NDArray[np.float64], key: tuple[np.uint64, np.uint64], first_run: int, uses_round: bool, random_ties: bool,
+    parameters: Any,
+    means: NDArray[np.float64],
+    sigma: float,
+    bernoulli: bool,
+    inverse: NDArray[np.float64],
+    table: NDArray[np.float64],
+    key: tuple[np.uint64, np.uint64],
+    first_run: int,
+    uses_round: bool,
+    random_ties: bool,
     actions: NDArray[Any],
 ) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""

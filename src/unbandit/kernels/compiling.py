@@ -65,7 +65,7 @@ def inlined(function: Function) -> Function:
     Inlined by the compiler's back end, which is quick; otherwise each call counts references to the arrays it passes.
     The function itself stays plain Python.
     """
-    return cast(Function, register_jitable(forceinline=True, error_model="numpy")(function))
+    return register_jitable(forceinline=True, error_model="numpy")(function)
 
 
 _DIRECTORY = cache_directory()

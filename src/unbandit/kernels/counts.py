@@ -26,21 +26,33 @@ ZERO, ONE, REWARDS = np.uint64(0), np.uint64(1), np.uint64(0)
 
 @inlined
 def _advance(
-    level: float, budget: int, run: int, sigma: float, bernoulli: bool, key: tuple[np.uint64, np.uint64],
-    parameters: Any, means: NDArray[np.float64], inverse: NDArray[np.float64], table: NDArray[np.float64],
-    pulls: NDArray[np.uint64], totals: NDArray[np.float64], lowest: NDArray[np.float64], last: NDArray[np.float64],
+    level: float,
+    budget: int,
+    run: int,
+    sigma: float,
+    bernoulli: bool,
+    key: tuple[np.uint64, np.uint64],
+    parameters: Any,
+    means: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+    table: NDArray[np.float64],
+    pulls: NDArray[np.uint64],
+    totals: NDArray[np.float64],
+    lowest: NDArray[np.float64],
+    last: NDArray[np.float64],
     before: NDArray[np.float64],
 ) -> int:
     """Advance each arm until its running minimum is at most `level`; give up after `budget` pulls in all.
 
-    `last` and `before` keep the levels of each arm's last pull and of the one before. Returns the number of pulls made, more than `budget` if given up.
+    `last` and `before` keep the levels of each arm's last pull and of the one before. Returns the number of pulls made,
+    more than `budget` if given up.
     """
     made = ZERO
     for arm in range(np.uint64(means.size)):
         if lowest[arm] <= level:
             continue
         n, total, minimum, mean, newer, older = pulls[arm], totals[arm], lowest[arm], means[arm], last[arm], before[arm]
-        stop = n + np.uint64(budget) - made + ONE
+        stop = min(n + np.uint64(budget) - made + ONE, np.uint64(inverse.size - 2))  # the tables end there
         made -= n
         first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
         if n & ONE:
@@ -71,8 +83,16 @@ def _advance(
 
 @register_jitable
 def _levels_of_arm(
-    arm: int, count: int, run: int, mean: float, sigma: float, bernoulli: bool, key: tuple[np.uint64, np.uint64],
-    parameters: Any, inverse: NDArray[np.float64], table: NDArray[np.float64],
+    arm: int,
+    count: int,
+    run: int,
+    mean: float,
+    sigma: float,
+    bernoulli: bool,
+    key: tuple[np.uint64, np.uint64],
+    parameters: Any,
+    inverse: NDArray[np.float64],
+    table: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Replay one arm: the level of each of its first `count` pulls, never rising."""
     levels = np.empty(count)
@@ -93,9 +113,18 @@ def _comes_after(level: float, arm: int, other_level: float, other_arm: int) -> 
 
 @compiled
 def count_by_levels(
-    parameters: Any, means: NDArray[np.float64], sigma: float, bernoulli: bool, inverse: NDArray[np.float64],
-    table: NDArray[np.float64], key: tuple[np.uint64, np.uint64], first_run: int, horizon: int,
-    pulls_out: NDArray[np.int64], own_out: NDArray[np.int64], of_best_out: NDArray[np.int64],
+    parameters: Any,
+    means: NDArray[np.float64],
+    sigma: float,
+    bernoulli: bool,
+    inverse: NDArray[np.float64],
+    table: NDArray[np.float64],
+    key: tuple[np.uint64, np.uint64],
+    first_run: int,
+    horizon: int,
+    pulls_out: NDArray[np.int64],
+    own_out: NDArray[np.int64],
+    of_best_out: NDArray[np.int64],
 ) -> None:
     """Fill, one row a run: pulls, and the pulls of arm and most-pulled arm at each switching round (0 where none)."""
     arms = means.size
@@ -113,7 +142,20 @@ def count_by_levels(
             target = horizon - left + trust * left
             aim = next_level(guide, level, horizon - left, target, arms, step, sigma)
             made = _advance(
-                aim, left, run, sigma, bernoulli, key, parameters, means, inverse, table, pulls, totals, lowest, last,
+                aim,
+                left,
+                run,
+                sigma,
+                bernoulli,
+                key,
+                parameters,
+                means,
+                inverse,
+                table,
+                pulls,
+                totals,
+                lowest,
+                last,
                 before,
             )
             if made > left:  # gone too far: take the step back, and aim nearer

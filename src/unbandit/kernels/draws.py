@@ -15,8 +15,13 @@ ONE = np.uint64(1)
 
 @compiled
 def words(
-    key_low: np.uint64, key_high: np.uint64, run: NDArray[np.uint64], arm: NDArray[np.uint64],
-    pull: NDArray[np.uint64], stream: np.uint64, out: NDArray[np.uint64],
+    key_low: np.uint64,
+    key_high: np.uint64,
+    run: NDArray[np.uint64],
+    arm: NDArray[np.uint64],
+    pull: NDArray[np.uint64],
+    stream: np.uint64,
+    out: NDArray[np.uint64],
 ) -> None:
     """Fill `out` with the 64 bits at each (run, arm, pull); pulls are counted from 0, two to a block."""
     for at in range(out.size):

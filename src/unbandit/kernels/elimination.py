@@ -17,8 +17,14 @@ ONE, REWARDS = np.uint64(1), np.uint64(0)
 
 @compiled
 def eliminate(
-    widths: NDArray[np.float64], means: NDArray[np.float64], sigma: float, bernoulli: bool,
-    inverse: NDArray[np.float64], table: NDArray[np.float64], key: tuple[np.uint64, np.uint64], first_run: int,
+    widths: NDArray[np.float64],
+    means: NDArray[np.float64],
+    sigma: float,
+    bernoulli: bool,
+    inverse: NDArray[np.float64],
+    table: NDArray[np.float64],
+    key: tuple[np.uint64, np.uint64],
+    first_run: int,
     actions: NDArray[Any],
 ) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...

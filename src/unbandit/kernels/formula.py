@@ -61,7 +61,7 @@ def formula_parameters(formula: Formula, values: Mapping[str, float]) -> np.reco
         _register(formula)
     marker = _known[formula]
     kind = np.dtype([(name, np.float64) for name in values] + [(marker, np.int8)], align=True)
-    return np.rec.array([(*values.values(), 0)], dtype=kind)[0]  # type: ignore[call-overload, no-any-return]
+    return np.rec.array([(*values.values(), 0)], dtype=kind)[0]
 
 
 def _register(formula: Formula) -> None:

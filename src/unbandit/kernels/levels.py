@@ -66,7 +66,7 @@ def _guided_level(guide: NDArray[np.float64], pulls: float) -> float:
     at = min(max(at, 1), guide.shape[1] - 1)
     x, low, high = 1 / np.sqrt(pulls), 1 / np.sqrt(guide[0, at - 1]), 1 / np.sqrt(guide[0, at])
     share = (x - low) / (high - low) if high < low else 0.0
-    return guide[1, at - 1] + share * (guide[1, at] - guide[1, at - 1])  # type: ignore[no-any-return]
+    return guide[1, at - 1] + share * (guide[1, at] - guide[1, at - 1])
 
 
 @inlined
@@ -87,10 +87,23 @@ def next_level(
 
 @inlined
 def _uncover(
-    level: float, budget: int, first_arm: int, run: int, sigma: float, bernoulli: bool,
-    key: tuple[np.uint64, np.uint64], parameters: Any, means: NDArray[np.float64], inverse: NDArray[np.float64],
-    table: NDArray[np.float64], pulls: NDArray[np.uint64], totals: NDArray[np.float64], lowest: NDArray[np.float64],
-    levels: NDArray[np.float64], tags: NDArray[np.uint64], entries: np.uint64,
+    level: float,
+    budget: int,
+    first_arm: int,
+    run: int,
+    sigma: float,
+    bernoulli: bool,
+    key: tuple[np.uint64, np.uint64],
+    parameters: Any,
+    means: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+    table: NDArray[np.float64],
+    pulls: NDArray[np.uint64],
+    totals: NDArray[np.float64],
+    lowest: NDArray[np.float64],
+    levels: NDArray[np.float64],
+    tags: NDArray[np.uint64],
+    entries: np.uint64,
 ) -> tuple[int, np.uint64]:
     """Advance each arm until its running minimum is at most `level`, or it has made `budget` pulls more.
 
@@ -102,8 +115,10 @@ def _uncover(
     for arm in range(np.uint64(first_arm), np.uint64(means.size)):
         if lowest[arm] <= level:
             continue
+        if entries >= full:
+            return np.int64(arm), entries
         n, total, minimum, mean, tag = pulls[arm], totals[arm], lowest[arm], means[arm], arm << SHIFT_32
-        last = n + np.uint64(budget)
+        last = min(n + np.uint64(budget), np.uint64(inverse.size - 2))  # the tables end there, however often resumed
         if n == ZERO or n & ONE:  # the very first pull makes no entry; half a block may be left over
             first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
             if n == ZERO:
@@ -174,8 +189,15 @@ def _write_out(
 
 @compiled
 def merge_tapes(
-    parameters: Any, means: NDArray[np.float64], sigma: float, bernoulli: bool, inverse: NDArray[np.float64],
-    table: NDArray[np.float64], key: tuple[np.uint64, np.uint64], first_run: int, actions: NDArray[Any],
+    parameters: Any,
+    means: NDArray[np.float64],
+    sigma: float,
+    bernoulli: bool,
+    inverse: NDArray[np.float64],
+    table: NDArray[np.float64],
+    key: tuple[np.uint64, np.uint64],
+    first_run: int,
+    actions: NDArray[Any],
 ) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
     arms, (runs, horizon) = means.size, actions.shape
@@ -199,8 +221,23 @@ def merge_tapes(
             budget, entries, arm = horizon - made, ZERO, 0
             while True:
                 arm, entries = _uncover(
-                    level, budget, arm, first_run + run, sigma, bernoulli, key, parameters, means, inverse, table,
-                    pulls, totals, lowest, levels, tags, entries,
+                    level,
+                    budget,
+                    arm,
+                    first_run + run,
+                    sigma,
+                    bernoulli,
+                    key,
+                    parameters,
+                    means,
+                    inverse,
+                    table,
+                    pulls,
+                    totals,
+                    lowest,
+                    levels,
+                    tags,
+                    entries,
                 )
                 if arm == arms:
                     break

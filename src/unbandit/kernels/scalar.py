@@ -25,8 +25,8 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 _LOW_53 = np.uint64((1 << 53) - 1)
 _ZERO, _ONE, _TWO, _THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 _SEGMENT_MASK, _FIRST_SEGMENT = np.uint64(255), np.uint64(16)
-_SHIFT_11, _SHIFT_32, _SHIFT_55 = np.uint64(11), np.uint64(32), np.uint64(55)
-_UNIT_53 = 2.0**-53
+_SHIFT_12, _SHIFT_32, _SHIFT_55 = np.uint64(12), np.uint64(32), np.uint64(55)
+_UNIT_52, _UNIT_53 = 2.0**-52, 2.0**-53
 _LEVELS = 16
 
 
@@ -68,8 +68,8 @@ def philox(
 
 @inlined
 def uniform_from_word(word: Word) -> float:
-    """Turn 64 random bits into a number in (0, 1), an odd multiple of 2^-54."""
-    return (np.float64(np.int64(word >> _SHIFT_11)) + 0.5) * _UNIT_53
+    """Turn 64 random bits into a number in (0, 1), an odd multiple of 2^-53 (one bit more would round up to 1)."""
+    return (np.float64(np.int64(word >> _SHIFT_12)) + 0.5) * _UNIT_52
 
 
 @inlined

@@ -40,8 +40,11 @@ def _by_insertion(keys: NDArray[np.uint64], tags: NDArray[np.uint64], entries: n
 
 @register_jitable
 def sort_entries(
-    levels: NDArray[np.float64], tags: NDArray[np.uint64],
-    other_levels: NDArray[np.float64], other_tags: NDArray[np.uint64], entries: np.uint64,
+    levels: NDArray[np.float64],
+    tags: NDArray[np.uint64],
+    other_levels: NDArray[np.float64],
+    other_tags: NDArray[np.uint64],
+    entries: np.uint64,
 ) -> NDArray[np.uint64]:
     """Return the tags in order of descending level, equal levels by ascending tag (the arm is its high half).
 

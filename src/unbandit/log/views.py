@@ -57,7 +57,7 @@ def code_views(column: pl.Series) -> Coded | None:
     return None
 
 
-class _TooManyLooks(Exception):  # noqa: N818 - it ends an attempt, it is no error
+class _TooManyLooks(Exception):
     """There are more different views than this way of coding is good for."""
 
 

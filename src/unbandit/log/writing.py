@@ -13,7 +13,7 @@ import polars as pl
 from unbandit.errors import ParameterError
 from unbandit.files import written_whole
 
-__all__ = ["write_table"]
+__all__ = ["check_name", "write_table"]
 
 
 def _write_text(frame: pl.DataFrame, path: Path, separator: str) -> None:
@@ -41,6 +41,26 @@ _WRITERS: Mapping[str, Callable[[pl.DataFrame, Path], None]] = {
 }
 
 
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a file name of no known format, before any work is done.
+
+    Examples
+    --------
+    >>> check_name("log.parquet")
+    >>> check_name("log.xlsx")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    unbandit.errors.ParameterError: path: expected a name that ends in .csv, ...; got "log.xlsx".
+    """
+    if _writer(path) is None:
+        raise ParameterError(f'path: expected a name that ends in {", ".join(_WRITERS)}; got "{os.fspath(path)}".')
+
+
+def _writer(path: str | os.PathLike[str]) -> Callable[[pl.DataFrame, Path], None] | None:
+    name = Path(path).name.lower()
+    return next((_WRITERS[suffix] for suffix in _WRITERS if name.endswith(suffix)), None)
+
+
 def write_table(make: Callable[[], pl.DataFrame], path: str | os.PathLike[str]) -> None:
     """Write the table that `make` gives, which is not made for a name of no known format.
 
@@ -52,11 +72,9 @@ def write_table(make: Callable[[], pl.DataFrame], path: str | os.PathLike[str]) 
     >>> path.read_text()
     'arm\\tpulls\\nA\\t3\\n'
     """
-    name = Path(path).name.lower()
-    write = next((_WRITERS[suffix] for suffix in _WRITERS if name.endswith(suffix)), None)
-    if write is None:
-        raise ParameterError(f'path: expected a name that ends in {", ".join(_WRITERS)}; got "{os.fspath(path)}".')
-    frame = make()
+    check_name(path)
+    write, frame = _writer(path), make()
+    assert write is not None
     with written_whole(path) as temporary:
         try:
             write(frame, temporary)

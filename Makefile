@@ -1,0 +1,49 @@
+# Two commands do everything on a machine that has Python 3.11 or later, make and pip:  make demo  and  make test
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: env demo test lint types contract tests bench lock clean
+
+env: .venv/installed
+
+.venv/installed: requirements/lock.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: env
+	$(BIN)/unbandit demo
+
+test: lint types contract tests
+
+lint: env
+	$(BIN)/ruff check src tests bench tools
+	$(BIN)/ruff format --check src tests bench tools
+
+types: env
+	$(BIN)/mypy
+
+contract: env
+	$(BIN)/lint-imports
+
+tests: env
+	$(BIN)/python -m pytest
+
+# Against a plain loop and other packages, as ratios; takes minutes, and an environment of its own.
+bench: .venv-bench/installed
+	.venv-bench/bin/python -m bench
+
+.venv-bench/installed: requirements/lock.txt pyproject.toml
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	touch $@
+
+# Pin every dependency anew, with hashes for every platform and no address of any index.
+lock: env
+	$(BIN)/pip-compile --quiet --extra dev --all-build-deps --generate-hashes --strip-extras --allow-unsafe \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --no-annotate \
+	  --output-file requirements/lock.txt pyproject.toml
+
+clean:
+	rm -rf .venv .venv-bench demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""How fast is it? `python -m bench` prints docs/benchmarks.md: ratios, measured in one run on one core."""

@@ -1,0 +1,39 @@
+"""Run the benchmark: `python -m bench [--quick] [--only NAME]`."""
+
+from bench.one_core import keep_to_one_core
+
+if __name__ == "__main__":
+    keep_to_one_core()  # before anything is imported that starts threads
+
+import argparse
+from collections.abc import Sequence
+
+from bench import counting, estimation, memory, reading, simulation, starting
+from bench.report import HEADINGS, cores, markdown, opening
+from bench.setting import FULL, QUICK
+
+PARTS = {
+    "counting": counting.compare,
+    "estimation": estimation.compare,
+    "reading": reading.compare,
+    "memory": memory.compare,
+    "starting": starting.compare,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Print the benchmark table as Markdown.")
+    parser.add_argument("--quick", action="store_true", help="a few seconds of work, to see that everything runs")
+    parser.add_argument("--only", choices=["simulation", *PARTS], help="run one part alone")
+    options = parser.parse_args(arguments)
+    effort = QUICK if options.quick else FULL
+    rows, rates = simulation.compare(effort) if options.only in (None, "simulation") else ([], "")
+    for name, compare in PARTS.items():
+        if options.only in (None, name):
+            rows = [*rows, *compare(effort)]
+    table = markdown(HEADINGS, [row.cells() for row in rows])
+    print("\n\n".join(part for part in (opening(cores(), options.quick), table, rates) if part))
+
+
+if __name__ == "__main__":
+    main()

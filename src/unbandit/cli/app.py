@@ -1,0 +1,66 @@
+"""The command line's frame: the commands, and which error ends with which exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from unbandit._version import __version__
+from unbandit.cli import datasets, demo, demonstrators, estimate, simulate
+from unbandit.errors import InferenceError, LogError, NotIdentifiable, OutputError, ParameterError, UnbanditError
+
+__all__ = ["app", "main"]
+
+EXIT_CODES: dict[type[UnbanditError], int] = {
+    ParameterError: 2,
+    LogError: 3,
+    OutputError: 3,
+    NotIdentifiable: 4,
+    InferenceError: 4,
+}
+
+app = typer.Typer(
+    name="unbandit",
+    help="Recover what every arm of a bandit was worth from the record of which arm was pulled, and nothing else.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo", help=demo.HELP)(demo.demo)
+app.command("estimate", help=estimate.HELP)(estimate.estimate)
+app.command("simulate", help=simulate.HELP)(simulate.simulate)
+app.command("demonstrators", help=demonstrators.HELP)(demonstrators.demonstrators)
+app.command("datasets", help=datasets.HELP)(datasets.datasets)
+
+
+@app.callback(invoke_without_command=True)
+def _frame(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+) -> None:
+    if version:
+        typer.echo(f"unbandit {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; every error we know ends in one sentence and its exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except UnbanditError as error:
+        typer.echo(f"unbandit: {error}", err=True)
+        code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
+    except BrokenPipeError:  # the reader went away (| head): nothing to say, and nothing to say it to
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except (click.Abort, KeyboardInterrupt):
+        typer.echo("unbandit: stopped.", err=True)
+        code = 130
+    sys.exit(code or 0)

@@ -1,0 +1,71 @@
+"""`unbandit demo`: the whole story on the battery instance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["HELP", "demo"]
+
+HELP = """Show the whole story: simulate, hide the rewards, estimate, compare with the truth.
+
+A UCB experiment looks for the best of 20 charging protocols; all that is kept is which protocol was tested when.
+
+Example:  unbandit demo
+"""
+
+
+def demo(
+    folder: str = typer.Option("demo", "--folder", help="Where the pictures and the log go."),
+    seed: int = typer.Option(7, "--seed", help="Of the simulated experiment."),
+    horizon: int = typer.Option(5_000, "--horizon", help="How many tests the experiment makes."),
+) -> None:
+    """Simulate, estimate, print the table beside the truth, draw the picture."""
+    from unbandit import datasets
+    from unbandit.cli.tables import console, estimate_table, print_notices
+    from unbandit.datasets.battery import LONGEST_LIFETIME
+    from unbandit.demonstrators import UCB
+    from unbandit.errors import OutputError
+    from unbandit.estimators import estimate
+    from unbandit.files import written_whole
+    from unbandit.plots import arms_with_intervals
+
+    instance = datasets.load("battery-high", arms=20)
+    rule = UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
+    log = rule.demonstrate(instance, horizon, seed=seed)
+    answer = estimate(log, rule, best_mean=instance.best_mean)
+    truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
+
+    out = console()
+    out.print(
+        f"A UCB experiment tested 20 charging protocols {horizon:,} times, looking for the longest battery life.\n"
+        f"Its rewards are hidden. All we see is which protocol was tested when:"
+    )
+    shown = [instance.arms[code] for code in log.demonstration(0)[:6]]
+    out.print("  " + ", ".join(shown) + ", ...\n")
+    out.print("From that alone, every protocol's lifetime in cycles, beside the truth that was hidden:")
+    table = estimate_table(answer, "1", truth=truth, unit=LONGEST_LIFETIME, value="lifetime", digits=0)
+    out.print(table)
+    rows = [row for row in answer if row.mean_low is not None and row.mean_high is not None]
+    held = sum(row.mean_low <= truth[row.arm] <= row.mean_high for row in rows)
+    out.print(f"{held} of {len(rows)} intervals ({answer.level:.0%}) hold the true lifetime.")
+    found = answer.best == (instance.best,)
+    out.print(f"The best protocol, {instance.best}, was {'found' if found else 'not found'}.")
+    print_notices(answer)
+
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: could not be made: {error.strerror}. Choose another with --folder.") from error
+    figure = arms_with_intervals(answer, truth=truth, unit=LONGEST_LIFETIME, label="lifetime, in cycles")
+    written = [Path(folder) / f"lifetimes.{kind}" for kind in ("png", "svg")]
+    for path in written:
+        with written_whole(path) as temporary:
+            figure.savefig(
+                temporary, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None
+            )
+    log.write(Path(folder) / "log.csv")
+    written.append(Path(folder) / "log.csv")
+    out.print("Written: " + ", ".join(str(path) for path in written))
+    out.print(f"Try it on the log:  unbandit estimate {written[-1]} --rule {rule} --best-mean 1")

@@ -1,0 +1,114 @@
+"""`unbandit estimate`: from a log to a ranked table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from unbandit.errors import AssumptionWarning, ParameterError
+
+if TYPE_CHECKING:
+    from unbandit.result import Estimate
+
+__all__ = ["HELP", "estimate"]
+
+HELP = """Estimate what every arm of a log was worth.
+
+LOG is CSV, TSV or Parquet (gzip too), or - for standard input: a column "arm" and, if there are, "demonstration" and
+"round"; or final counts, "arm" and "pulls".
+
+Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14
+"""
+
+
+def estimate(
+    log: str = typer.Argument(..., help="The log, or - for standard input.", show_default=False),
+    rule: str = typer.Option(..., "--rule", help="Who made it: name:key=value,... (see: unbandit demonstrators)"),
+    method: str = typer.Option(None, "--method", help="switching, counts or naive; by default the best that fits."),
+    best_mean: float = typer.Option(None, "--best-mean", help="The best arm's mean, if known: gives means, not gaps."),
+    anchor: str = typer.Option(None, "--anchor", metavar="ARM=VALUE", help="Instead: any one arm's known mean."),
+    scale: str = typer.Option("known", "--scale", help="unknown: the width's factor is not known; gives ratios."),
+    reference: str = typer.Option(None, "--reference", metavar="ARM", help="The arm that ratios are counted in."),
+    horizon: int = typer.Option(None, "--horizon", help="The demonstrator's horizon, if the log is a beginning of it."),
+    level: float = typer.Option(0.95, "--level", help="Level of the intervals."),
+    sigma: float = typer.Option(None, "--sigma", help="Standard deviation of a reward, for the intervals."),
+    bernoulli: bool = typer.Option(False, "--bernoulli", help="Rewards were 0 or 1."),
+    constant: float = typer.Option(None, "--constant", help="Constant of the naive estimator."),
+    arms: str = typer.Option(None, "--arms", metavar="A,B,C", help="All arms there were, also those never pulled."),
+    columns: str = typer.Option(None, "--columns", metavar="arm=...,round=...", help="Names of columns."),
+    sensitivity: bool = typer.Option(False, "--sensitivity", help="Show it again with alpha and scale 20% off."),
+    seed: int = typer.Option(None, "--seed", help="Of methods that draw random numbers (none of these does)."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    output: str = typer.Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
+) -> None:
+    """Read the log, estimate, print or write."""
+    from unbandit import estimators
+    from unbandit.cli.options import arm_list, assignments
+    from unbandit.cli.tables import print_estimate, print_notices
+    from unbandit.demonstrators import parse_rule
+    from unbandit.log import ActionLog
+    from unbandit.log.writing import check_name
+
+    assumed = parse_rule(rule)
+    options: dict[str, Any] = {
+        "method": method,
+        "best_mean": best_mean,
+        "anchor": _anchor(anchor),
+        "scale": scale,
+        "reference": reference,
+        "horizon": horizon,
+        "level": level,
+        "sigma": sigma,
+        "bernoulli": bernoulli,
+        "constant": constant,
+    }
+    if output is not None and not output.lower().endswith(".json"):
+        check_name(output)
+    record = ActionLog.read(log, columns=assignments("--columns", columns), arms=arm_list(arms))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)  # they are said below, with their places
+        answer = estimators.estimate(record, assumed, **options)
+        others = estimators.sensitivity(record, assumed, **options) if sensitivity else {}
+    if output is not None:
+        _write(answer, output)
+    if as_json:
+        import json
+
+        result = answer.to_dict() | ({"seed": seed} if seed is not None else {})
+        if others:
+            result["sensitivity"] = {name: other.to_dict() for name, other in others.items()}
+        typer.echo(json.dumps(result, indent=2, allow_nan=False))
+        return
+    print_notices(answer)
+    if output is None or others:
+        print_estimate(answer)
+    for name, other in others.items():
+        print_estimate(other, f"with {name} instead")
+
+
+def _anchor(text: str | None) -> dict[str, float] | None:
+    """Read `ARM=VALUE`; the arm's name may have an equals sign of its own."""
+    if text is None:
+        return None
+    arm, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        arm = ""
+    if not arm.strip():
+        raise ParameterError(f'--anchor: expected ARM=VALUE, as in B=0.4; got "{text}".')
+    return {arm.strip(): number}
+
+
+def _write(answer: Estimate, output: str) -> None:
+    """Write the table, or the whole answer as JSON; whole, or not at all."""
+    from unbandit.files import written_whole
+    from unbandit.log.writing import write_table
+
+    if not output.lower().endswith(".json"):
+        write_table(lambda: answer.frame, output)
+        return
+    with written_whole(output) as temporary:
+        temporary.write_text(answer.to_json() + "\n", encoding="utf-8")

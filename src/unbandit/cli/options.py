@@ -1,0 +1,58 @@
+"""Read the small languages of options: lists of arms, `key=value`."""
+
+from __future__ import annotations
+
+from unbandit.errors import ParameterError
+
+__all__ = ["arm_list", "assignments", "numbers"]
+
+
+def arm_list(text: str | None) -> list[str] | None:
+    """Read `A,B,C`; a name with a comma in it is put in double quotes.
+
+    Examples
+    --------
+    >>> arm_list('A,"B, large",C')
+    ['A', 'B, large', 'C']
+    """
+    if text is None:
+        return None
+    import csv
+
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not all(names) or not names:
+        raise ParameterError(f'--arms: expected names between commas, as in A,B,C; got "{text}".')
+    return names
+
+
+def assignments(option: str, text: str | None) -> dict[str, str] | None:
+    """Read `key=value,key=value`.
+
+    Examples
+    --------
+    >>> assignments("--columns", "arm=picked, round=week")
+    {'arm': 'picked', 'round': 'week'}
+    """
+    if text is None:
+        return None
+    pairs = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise ParameterError(f'{option}: expected key=value,key=value; got "{part}".')
+        pairs[key] = value
+    return pairs
+
+
+def numbers(option: str, text: str) -> list[float]:
+    """Read `1,0.5`.
+
+    Examples
+    --------
+    >>> numbers("--means", "1, 0.5")
+    [1.0, 0.5]
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(f'{option}: expected numbers between commas, as in 1,0.5; got "{text}".') from None

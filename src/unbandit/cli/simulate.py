@@ -1,0 +1,89 @@
+"""`unbandit simulate`: make logs of a rule on a known instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from unbandit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from unbandit.instance import Instance
+
+__all__ = ["HELP", "simulate"]
+
+HELP = """Simulate a demonstrator, and write which arm it pulled in every round.
+
+INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli).
+
+Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
+"""
+
+
+def simulate(
+    instance: str = typer.Argument(None, help="A data set by name.", show_default=False),
+    rule: str = typer.Option(..., "--rule", help="The demonstrator: name:key=value,..."),
+    horizon: int = typer.Option(..., "--horizon", help="Rounds of each demonstration."),
+    runs: int = typer.Option(1, "--runs", help="How many demonstrations."),
+    seed: int = typer.Option(0, "--seed", help="The same seed gives the same log, on any machine."),
+    means: str = typer.Option(None, "--means", metavar="1,0.5,...", help="Instead of a data set: the arms' means."),
+    sigma: float = typer.Option(None, "--sigma", help="With --means: standard deviation of a reward (default 1)."),
+    bernoulli: bool = typer.Option(False, "--bernoulli", help="With --means: rewards are 0 or 1."),
+    arms: str = typer.Option(None, "--arms", help="How many arms of the data set, or with --means their names."),
+    output: str = typer.Option("-", "--output", "-o", help="The log: .csv, .tsv, .parquet, .csv.gz, .tsv.gz."),
+    truth: str = typer.Option(None, "--truth", help="Write the arms' true means: .csv, .tsv or .parquet."),
+    threads: int = typer.Option(None, "--threads", help="By default one a core; the log does not depend on it."),
+) -> None:
+    """Build the instance, play the rule, write the log."""
+    import sys
+
+    import polars as pl
+
+    from unbandit.demonstrators import parse_rule
+    from unbandit.log.writing import check_name, write_table
+
+    chosen = parse_rule(rule)
+    faced = _instance(instance, means, sigma, bernoulli, arms, seed)
+    if output != "-":
+        check_name(output)
+    if truth is not None:
+        check_name(truth)
+    log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads)
+    if truth is not None:
+        table = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
+        write_table(lambda: table, truth)
+    if output == "-":
+        log.to_frame().write_csv(sys.stdout.buffer)
+    else:
+        log.write(output)
+        typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)
+
+
+def _instance(
+    name: str | None, means: str | None, sigma: float | None, bernoulli: bool, arms: str | None, seed: int
+) -> Instance:
+    """Build what the options describe."""
+    from unbandit import datasets
+    from unbandit.cli.options import arm_list, numbers
+    from unbandit.instance import Bernoulli, Gaussian, Instance
+
+    if (name is None) == (means is None):
+        raise ParameterError(
+            "simulate: expected a data set or --means, one of the two. Example: simulate two-armed ..."
+        )
+    if means is not None:
+        if bernoulli and sigma is not None:
+            raise ParameterError("--sigma: Bernoulli rewards have no sigma of their own; leave one of the two out.")
+        noise = Bernoulli() if bernoulli else Gaussian(1.0 if sigma is None else sigma)
+        return Instance(numbers("--means", means), noise, arm_list(arms))
+    if sigma is not None or bernoulli:
+        raise ParameterError("--sigma, --bernoulli: a data set has noise of its own; use them with --means.")
+    assert name is not None
+    if arms is None:
+        return datasets.load(name)
+    parts = arms.split(",")
+    if not all(part.strip().isdigit() for part in parts):
+        raise ParameterError(f'--arms: expected how many arms of the data set, or their numbers; got "{arms}".')
+    chosen = [int(part) for part in parts]
+    return datasets.load(name, arms=chosen[0] if len(chosen) == 1 else chosen)

@@ -1,0 +1,102 @@
+"""Print answers for people: ranked tables, warnings, notes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from unbandit.result import ArmEstimate, Estimate
+
+__all__ = ["console", "estimate_table", "print_estimate", "print_notices"]
+
+
+def console(*, error: bool = False) -> Console:
+    """Return a console that fits its window, and lets lines run on when it is piped."""
+    stream = sys.stderr if error else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else 200, highlight=False, soft_wrap=not stream.isatty())
+
+
+def estimate_table(
+    estimate: Estimate, demonstration: str, *, truth: Mapping[str, float] | None = None, unit: float = 1.0,
+    value: str = "mean", digits: int | None = None,
+) -> Table:  # fmt: skip
+    """Lay out one demonstration's answer, best arm first."""
+    rows = [row for row in estimate.ranked() if row.demonstration == demonstration]
+    has = {name: any(getattr(row, name) is not None for row in rows) for name in ("gap", "gap_low", "mean", "ratio")}
+    gaps = has["gap"] or has["gap_low"]
+    level = f"{estimate.level * 100:g}%"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("rank", "arm", "verdict", "pulls"):
+        table.add_column(name, justify="left" if name in ("arm", "verdict") else "right", overflow="fold")
+    if gaps:
+        table.add_column("gap", justify="right")
+        table.add_column(f"{level} interval")
+    if has["mean"]:
+        table.add_column(value, justify="right")
+        table.add_column(f"{level} interval")
+    if has["ratio"]:
+        table.add_column("ratio", justify="right")
+    if truth is not None:
+        table.add_column("truth", justify="right")
+        table.add_column("held")
+    for rank, row in enumerate(rows, 1):
+        cells = [str(rank), escape(row.arm), row.verdict, f"{row.pulls:,}"]
+        if gaps:
+            cells += [_number(row.gap, unit, digits), _interval(row.gap_low, row.gap_high, unit, digits)]
+        if has["mean"]:
+            low, high = row.mean_low, row.mean_high
+            cells += [_number(row.mean, unit, digits), _interval(low, high, unit, digits)]
+        if has["ratio"]:
+            cells.append(_number(row.ratio, 1.0, None))
+        if truth is not None:
+            cells += [_number(truth[row.arm], unit, digits), _held(row, truth[row.arm])]
+        table.add_row(*cells)
+    return table
+
+
+def print_estimate(estimate: Estimate, title: str | None = None) -> None:
+    """Print the answer for every demonstration, with its warnings and notes."""
+    out = console()
+    head = f"{estimate.rule}, method {estimate.method}, {estimate.level * 100:g}% intervals"
+    out.print(escape(title or head), style="bold")
+    for demonstration in estimate.demonstrations:
+        if len(estimate.demonstrations) > 1:
+            out.print(f"demonstration {escape(demonstration)}")
+        out.print(estimate_table(estimate, demonstration))
+
+
+def print_notices(estimate: Estimate) -> None:
+    """Say warnings and notes on the error stream, so that a piped table stays a table."""
+    out = console(error=True)
+    for kind, notices in (("warning", estimate.warnings), ("note", estimate.notes)):
+        for notice in notices:
+            where = f" (demonstration {notice.demonstration})" if notice.demonstration else ""
+            out.print(escape(f"{kind}{where}: {notice.message}"), soft_wrap=True)
+
+
+def _number(value: float | None, unit: float, digits: int | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value * unit:.4g}" if digits is None else f"{value * unit:,.{digits}f}"
+
+
+def _interval(low: float | None, high: float | None, unit: float, digits: int | None) -> str:
+    if low is None and high is None:
+        return ""
+    if low is None:
+        return f"at most {_number(high, unit, digits)}"
+    if high is None:
+        return f"at least {_number(low, unit, digits)}"
+    return f"{_number(low, unit, digits)} to {_number(high, unit, digits)}"
+
+
+def _held(row: ArmEstimate, truth: float) -> str:
+    if row.mean_low is None and row.mean_high is None:
+        return ""
+    above = row.mean_low is None or row.mean_low <= truth
+    return "yes" if above and (row.mean_high is None or truth <= row.mean_high) else "no"

@@ -1,0 +1,112 @@
+"""Check and complete what `estimate` was asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from unbandit.demonstrators import Demonstrator
+from unbandit.errors import LogError, ParameterError
+from unbandit.estimators.intervals import Anchor, Noise
+from unbandit.log import ActionLog
+from unbandit.result import Notice
+
+__all__ = ["Method", "as_log", "check_numbers", "horizons", "known_mean", "position", "reward_noise", "usable_method"]
+
+Method = Literal["switching", "counts", "naive"]
+
+
+def as_log(log: ActionLog | Any) -> ActionLog:
+    """Take a log as it is, read a path, or take a sequence of labels."""
+    if isinstance(log, ActionLog):
+        return log
+    return ActionLog.read(log) if isinstance(log, os.PathLike) else ActionLog.from_actions(log)
+
+
+def usable_method(method: Method | None, log: ActionLog) -> Method:
+    """Return the method, or the best one that the record allows."""
+    if method is None:
+        return "switching" if log.ordered else "counts"
+    if method not in ("switching", "counts", "naive"):
+        raise ParameterError(f'method: expected switching, counts or naive; got "{method}".')
+    if method == "switching" and not log.ordered:
+        raise ParameterError(
+            "method: switching needs the order of the rounds, and this record holds pull counts. Use method counts."
+        )
+    return method
+
+
+def check_numbers(
+    best_mean: float | None, anchor: Mapping[Any, float] | None, level: float, sigma: float | None, bernoulli: bool,
+    scale: str,
+) -> None:  # fmt: skip
+    """Refuse numbers out of range, and choices that exclude each other."""
+    if not 0 < level < 1:
+        raise ParameterError(f"level: expected a number between 0 and 1; got {level}.")
+    if sigma is not None and not (np.isfinite(sigma) and sigma > 0):
+        raise ParameterError(f"sigma: expected a positive number; got {sigma}.")
+    if sigma is not None and bernoulli:
+        raise ParameterError("sigma: Bernoulli rewards have no sigma of their own; leave sigma or bernoulli out.")
+    if best_mean is not None and anchor is not None:
+        raise ParameterError("anchor: expected best_mean or an anchor, not both.")
+    if scale not in ("known", "unknown"):
+        raise ParameterError(f'scale: expected "known" or "unknown"; got "{scale}".')
+    if scale == "unknown" and (best_mean is not None or anchor is not None):
+        raise ParameterError("scale: where it is unknown no mean follows from another; leave best_mean and anchor out.")
+    for name, value in (("best_mean", best_mean), *((f"anchor {arm}", v) for arm, v in (anchor or {}).items())):
+        if value is not None and not np.isfinite(value):
+            raise ParameterError(f"{name}: expected a finite number; got {value}.")
+        if value is not None and bernoulli and not 0 <= value <= 1:
+            raise ParameterError(f"{name}: expected a probability for Bernoulli rewards; got {value}.")
+
+
+def reward_noise(
+    rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str
+) -> tuple[Noise, list[Notice], list[Notice]]:
+    """Settle the rewards' noise, and say where it had to be assumed."""
+    if bernoulli:
+        return Noise(None), [], []
+    own = sigma if sigma is not None else getattr(rule, "sigma", None)
+    if own is not None:
+        return Noise(float(own)), [], []
+    if scale == "unknown":
+        return Noise(1.0), [], []
+    assumed = Notice(
+        "sigma-assumed",
+        "The rewards' standard deviation was not given: intervals assume sigma = 1. Give sigma (or bernoulli).",
+    )
+    return Noise(1.0), [assumed], []
+
+
+def known_mean(best_mean: float | None, anchor: Mapping[Any, float] | None, arms: tuple[str, ...]) -> Anchor | None:
+    """Return the one mean that is known, if any."""
+    if best_mean is not None:
+        return Anchor(None, float(best_mean))
+    if anchor is None:
+        return None
+    if len(anchor) != 1:
+        raise ParameterError(f"anchor: expected one arm with its mean; got {len(anchor)}.")
+    ((arm, value),) = anchor.items()
+    return Anchor(position("anchor", arm, arms), float(value))
+
+
+def position(name: str, arm: object, arms: tuple[str, ...]) -> int:
+    """Find an arm by its label."""
+    if str(arm) not in arms:
+        listed = ", ".join(arms[:12]) + (", ..." if len(arms) > 12 else "")
+        raise ParameterError(f'{name}: expected an arm among {listed}; got "{arm}".')
+    return arms.index(str(arm))
+
+
+def horizons(horizon: int | None, log: ActionLog) -> list[int]:
+    """Return `T` of each demonstration: the one given, or the length of each."""
+    longest = int(log.lengths.max())
+    if horizon is not None and horizon < longest:
+        raise LogError(
+            f"the log has {longest} rounds, more than the horizon {horizon}. Give the demonstrator's own horizon, or "
+            "leave it out."
+        )
+    return [int(length) if horizon is None else int(horizon) for length in log.lengths]

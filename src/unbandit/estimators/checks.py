@@ -1,0 +1,119 @@
+"""Look for signs that a record was not made the way the estimator assumes, and say where."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.result import Notice
+
+__all__ = ["broken_order", "eliminated_among_many", "opening", "several_active", "tied_best"]
+
+MANY_ACTIVE = 8
+"""Comparing with the largest of this many sample means or more makes plain intervals too short."""
+
+
+def opening(first: NDArray[np.int64], arms: tuple[str, ...]) -> list[Notice]:
+    """Check that the first K rounds pull every arm once, in any order.
+
+    `first` is the round of each arm's first pull, 0 if it was never pulled.
+    """
+    count = len(arms)
+    late = np.flatnonzero(first > count)
+    missing = np.flatnonzero(first == 0)
+    if late.size + missing.size == 0:
+        return []
+    # With fewer than K arms in the first K rounds, some round among them repeats an arm: the first is the one after
+    # the unbroken stretch of new arms.
+    fresh = np.sort(first[(first > 0) & (first <= count)])
+    repeat = int(np.flatnonzero(np.append(fresh, 0) != np.arange(1, fresh.size + 2))[0]) + 1
+    found = [
+        Notice(
+            "opening",
+            f"The opening is not one pull of every arm: round {repeat} repeats an arm before all {count} have been "
+            "pulled. The rule assumed would have pulled every arm once first; the estimates may be off.",
+            round=repeat,
+        )
+    ]
+    if late.size:
+        at = late[np.argmin(first[late])]
+        others = f" (and {late.size - 1} more arms after it)" if late.size > 1 else ""
+        found.append(
+            Notice(
+                "late-arm",
+                f'Arm "{arms[at]}" appears only in round {first[at]}{others}: does the log start in mid-run?',
+                round=int(first[at]),
+                arm=arms[at],
+            )
+        )
+    return found
+
+
+def tied_best(pulls: NDArray[np.int64], last: NDArray[np.int64] | None, arms: tuple[str, ...]) -> list[Notice]:
+    """Warn if several arms share the highest pull count, so that "most pulled" does not name one.
+
+    `last` is the round of each arm's last pull, if the order is known.
+    """
+    tied = np.flatnonzero(pulls == pulls.max())
+    if tied.size < 2:
+        return []
+    names = ", ".join(f'"{arms[at]}"' for at in tied[:6]) + (", ..." if tied.size > 6 else "")
+    return [
+        Notice(
+            "tied-best",
+            f"The most-pulled arm is tied: {names} have {pulls.max()} pulls each. The first of them is taken as the "
+            "best; gaps are to that arm.",
+            round=None if last is None else int(last[tied].max()),
+            arm=arms[tied[0]],
+        )
+    ]
+
+
+def several_active(best: list[int], arms: tuple[str, ...]) -> list[Notice]:
+    """Say that an elimination rule had not decided when the record ended."""
+    if len(best) < 2:
+        return []
+    names = ", ".join(f'"{arms[at]}"' for at in best[:6]) + (", ..." if len(best) > 6 else "")
+    return [
+        Notice(
+            "unresolved",
+            f"{len(best)} arms were still active when the record ended ({names}): none of them is known to be best. "
+            "Gaps are to the unknown best among them.",
+        )
+    ]
+
+
+def broken_order(broken: int, arm: str) -> list[Notice]:
+    """Say from which round on no elimination rule explains the record."""
+    return [
+        Notice(
+            "order-broken",
+            f'The order of an elimination rule is broken in round {broken}: arm "{arm}" is pulled again after its turn '
+            "had passed. The record was made by another rule, or rows are missing; do not trust the estimates.",
+            round=broken,
+            arm=arm,
+        )
+    ]
+
+
+def eliminated_among_many(
+    pulls: NDArray[np.int64], gone: NDArray[np.bool_], passed: NDArray[np.int64] | None, arms: tuple[str, ...]
+) -> list[Notice]:
+    """Warn of arms that were compared with the largest of many sample means when they were eliminated."""
+    falling = np.sort(pulls)
+    active = pulls.size - np.searchsorted(falling, pulls, side="left")  # arms pulled at least as often
+    among_many = np.flatnonzero(gone & (active >= MANY_ACTIVE))
+    if among_many.size == 0:
+        return []
+    at = among_many[np.argmin(passed[among_many])] if passed is not None else among_many[0]
+    others = f" (and {among_many.size - 1} more)" if among_many.size > 1 else ""
+    return [
+        Notice(
+            "many-active",
+            f'Arm "{arms[at]}"{others} was eliminated while {active[at]} arms were active: it was compared with the '
+            "largest of many sample means, which is too large by chance, so its gap is likely overestimated and its "
+            "interval too short.",
+            round=None if passed is None else int(passed[at]),
+            arm=arms[at],
+        )
+    ]

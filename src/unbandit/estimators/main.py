@@ -1,0 +1,167 @@
+"""One way in: `estimate(log, rule)`."""
+
+from __future__ import annotations
+
+import os
+import warnings as python_warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators.width import RegretWidth
+from unbandit.errors import AssumptionWarning, ParameterError
+from unbandit.estimators import intervals
+from unbandit.estimators.arguments import (
+    Method,
+    as_log,
+    check_numbers,
+    horizons,
+    known_mean,
+    reward_noise,
+    usable_method,
+)
+from unbandit.estimators.compare import compare, horizon_note, ratios
+from unbandit.log import ActionLog
+from unbandit.result import NUMBERS, UNSEEN, Columns, Estimate, Notice
+
+__all__ = ["estimate", "sensitivity"]
+
+
+def estimate(
+    log: ActionLog | str | os.PathLike[str] | Any,
+    rule: Demonstrator | str,
+    *,
+    method: Method | None = None,
+    best_mean: float | None = None,
+    anchor: Mapping[Any, float] | None = None,
+    scale: Literal["known", "unknown"] = "known",
+    reference: object = None,
+    horizon: int | None = None,
+    level: float = 0.95,
+    sigma: float | None = None,
+    bernoulli: bool = False,
+    constant: float | None = None,
+) -> Estimate:
+    """Estimate what every arm was worth from which arm was pulled.
+
+    Parameters
+    ----------
+    log
+        An `ActionLog`, the path of one, or anything that `ActionLog.from_actions` takes.
+    rule
+        The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``.
+    method
+        `switching` (Procedures 1 and 2; the default where the order of rounds is known), `counts` (final pull counts
+        alone) or `naive`.
+    best_mean
+        The best arm's mean, if it is known: gaps then become means.
+    anchor
+        Instead of it any one arm's mean: ``{"B": 0.4}``.
+    scale
+        `unknown` if the factor of the rule's width is not known: gaps are then known up to one common factor and given
+        as ratios.
+    reference
+        The arm whose gap the ratios are counted in; by default the one whose gap is known best.
+    horizon
+        `T` of the demonstrator, if the log is only the beginning; by default the log's length.
+    level
+        Of the intervals, between 0 and 1.
+    sigma
+        Standard deviation of a reward, for the intervals; by default that of the rule, else 1 with a warning.
+    bernoulli
+        Rewards were 0 or 1; takes the place of sigma.
+    constant
+        Of the naive estimator; sqrt(2) sigma by default.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> from unbandit import UCB, Instance, estimate
+    >>> instance = Instance([1.0, 0.5], noise=1.0)
+    >>> rule = UCB(alpha=0.25)
+    >>> log = rule.demonstrate(instance, horizon=5_000, seed=7)
+    >>> result = estimate(log, rule, best_mean=1.0, sigma=1.0)
+    >>> result.best
+    ('0',)
+    >>> result["1"].mean_low < 0.5 < result["1"].mean_high
+    True
+    """
+    record = as_log(log)
+    assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    chosen = usable_method(method, record)
+    check_numbers(best_mean, anchor, level, sigma, bernoulli, scale)
+    noise, found, notes = reward_noise(assumed, sigma, bernoulli, scale)
+    notes += [Notice("reading", notice) for notice in record.notices]
+    if chosen != method and not record.ordered:
+        notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
+    known = known_mean(best_mean, anchor, record.arms)
+    factor = constant if constant is not None else np.sqrt(2) * (noise.sigma if noise.sigma is not None else 0.5)
+    rounds, z = horizons(horizon, record), intervals.quantile(level)
+    several = len(record) > 1
+
+    shape = record.pulls.shape
+    numbers = {name: np.full(shape, np.nan) for name in NUMBERS}
+    verdicts, best = np.full(shape, UNSEEN, np.int8), []
+    for which, name in enumerate(record.demonstrations):
+        comparison = compare(record, which, assumed, chosen, rounds[which], factor)
+        own_notes = horizon_note(assumed, comparison, rounds[which]) if chosen != "naive" else []
+        for notice, target in [(n, found) for n in comparison.warnings] + [(n, notes) for n in own_notes]:
+            target.append(replace(notice, demonstration=name) if several else notice)
+        row = {"gap": comparison.gap}
+        row["gap_low"], row["gap_high"] = intervals.ends(comparison, noise, known, z)
+        row["mean"], row["mean_low"], row["mean_high"] = intervals.means(comparison, noise, known, z, record.arms)
+        if scale == "unknown":
+            row = {"ratio": ratios(comparison, reference, record.arms)}
+        for column, values in row.items():
+            numbers[column][which] = values
+        verdicts[which] = comparison.verdict
+        best.append(tuple(record.arms[at] for at in comparison.best))
+
+    for notice in found:
+        python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
+    return Estimate(
+        rule=f"{assumed} (scale unknown)" if scale == "unknown" else str(assumed),
+        method=chosen,
+        arms=record.arms,
+        demonstrations=record.demonstrations,
+        columns=Columns(pulls=record.pulls, verdict=verdicts, **numbers),
+        horizons=tuple(rounds),
+        level=level,
+        sigma=noise.sigma,
+        warnings=tuple(found),
+        notes=tuple(notes),
+        best_by_demonstration=tuple(best),
+    )
+
+
+def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) -> dict[str, Estimate]:
+    """Estimate again with alpha, and the width's scale, 20% lower and higher than assumed.
+
+    Examples
+    --------
+    >>> from unbandit import UCB, Instance
+    >>> log = UCB(alpha=0.25).demonstrate(Instance([1.0, 0.5]), 1_000, seed=1)
+    >>> list(sensitivity(log, "ucb:alpha=0.25", sigma=1.0))
+    ['alpha=0.2', 'alpha=0.3', 'scale=1.131', 'scale=1.697']
+    """
+    assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    if not isinstance(assumed, RegretWidth):
+        raise ParameterError(f"sensitivity: expected a rule with alpha and scale; got {assumed}.")
+    record, answers = as_log(log), {}
+    scale = "sigma" if assumed.sigma is not None else "scale"
+    # the noise stays what it was, also where the rule's own sigma is varied
+    options["sigma"] = options.get("sigma") or (None if options.get("bernoulli") else assumed.sigma)
+    for name, value in (("alpha", assumed.alpha), (scale, getattr(assumed, scale))):
+        for share in (0.8, 1.2):
+            changed = assumed.model_copy(update={name: min(value * share, 0.999) if name == "alpha" else value * share})
+            label = f"{name}={getattr(changed, name):.4g}"
+            with python_warnings.catch_warnings():
+                python_warnings.simplefilter("ignore", AssumptionWarning)
+                answers[label] = estimate(record, changed, **options)
+    return answers

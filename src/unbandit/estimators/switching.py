@@ -1,0 +1,95 @@
+"""The paper's two procedures: read each arm's gap off the round at which the demonstrator switched away from it.
+
+At its switching round the demonstrator hesitated between arm i and the best arm: its two decision values were equal, up
+to one reward. Solve that equation for the gap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.estimators.comparison import Comparison, Width
+from unbandit.result import BEST, BOUNDED, ESTIMATED
+
+__all__ = ["procedure_1", "procedure_2"]
+
+
+def procedure_1(
+    actions: NDArray[Any], pulls: NDArray[np.int64], first: NDArray[np.int64], width: Width
+) -> tuple[Comparison, int, NDArray[np.int64]]:
+    """Invert successive elimination: an arm eliminated after `n_i` pulls has gap `2 C(n_i)` (Procedure 1).
+
+    An arm counts as eliminated only if its turn visibly passed. One that is still active at the end has survived test
+    `n_i - 1`: its gap is at most `2 C(n_i - 1)`. While two or more are active, none of them is known to be best.
+
+    Returns
+    -------
+    comparison, broken, passed
+        `broken` is the first round that no elimination rule explains (0 if none), `passed` the round in which each
+        arm's elimination showed.
+    """
+    from unbandit.kernels.epochs import read_epochs
+
+    seen = np.flatnonzero(pulls)
+    order = seen[np.argsort(first[seen], kind="stable")]
+    passed, broken = read_epochs(actions, order, pulls.size)
+    return eliminated_and_active(pulls, (pulls > 0) & (passed > 0), width), broken, passed
+
+
+def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width) -> Comparison:
+    """Apply Procedure 1 to arms known to be eliminated, and bound those still active."""
+    result = Comparison.of_nothing(pulls.size)
+    n = pulls.astype(np.float64)
+    result.gap[gone] = 2 * width(n[gone])
+    result.below[gone] = result.above[gone] = result.gap[gone]
+    result.own[gone] = result.other[gone] = n[gone]
+    result.verdict[gone] = ESTIMATED
+
+    active = np.flatnonzero((pulls > 0) & ~gone)
+    result.best = active.tolist()
+    if active.size == 1:
+        result.verdict[active], result.gap[active] = BEST, 0.0
+        return result
+    result.verdict[active], result.below[active] = BOUNDED, 0.0
+    tested = active[pulls[active] > 1]
+    result.above[tested] = 2 * width(n[tested] - 1)
+    result.own[tested] = result.other[tested] = n[tested] - 1
+    return result
+
+
+def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], width: Width) -> Comparison:
+    """Invert an additive index rule: `gap_i = C(n_i) - C(n_best)`, both counts at the switching round (Procedure 2).
+
+    An arm that was never reconsidered, pulled once before the best arm's last pull or not at all since its first, is
+    bounded from below: `C(1) - C(n_best)`, with all of the best arm's pulls.
+    """
+    from unbandit.kernels.switching import switching_rounds
+
+    _, own, of_best = switching_rounds(actions, pulls, int(pulls.argmax()))
+    return index_comparison(pulls, own, of_best, width)
+
+
+def index_comparison(
+    pulls: NDArray[np.int64], own: NDArray[np.int64], of_best: NDArray[np.int64], width: Width
+) -> Comparison:
+    """Equate the indices of each arm and the most-pulled one after `own` and `of_best` pulls."""
+    best, result = int(pulls.argmax()), Comparison.of_nothing(pulls.size)
+    seen = pulls > 0
+    seen[best] = False
+    reconsidered = seen & (own > 1) & (of_best > 0)
+    result.own[reconsidered], result.other[reconsidered] = own[reconsidered], of_best[reconsidered]
+    result.gap[reconsidered] = width(result.own[reconsidered]) - width(result.other[reconsidered])
+    result.below[reconsidered] = result.above[reconsidered] = result.gap[reconsidered]
+    result.verdict[reconsidered] = ESTIMATED
+
+    never = seen & ~reconsidered
+    all_of_best = np.full(int(never.sum()), float(pulls[best]))
+    result.own[never], result.other[never] = 1.0, all_of_best
+    result.below[never] = width(result.own[never]) - width(all_of_best)
+    result.verdict[never] = BOUNDED
+
+    result.best, result.verdict[best], result.gap[best] = [best], BEST, 0.0
+    return result

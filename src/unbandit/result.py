@@ -1,0 +1,263 @@
+"""The answer: for every arm a value, an interval and a verdict, with what should be known about them in words."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "BEST",
+    "BOUNDED",
+    "ESTIMATED",
+    "NUMBERS",
+    "SCHEMA",
+    "UNSEEN",
+    "VERDICTS",
+    "ArmEstimate",
+    "Columns",
+    "Estimate",
+    "Notice",
+]
+
+SCHEMA = "unbandit.estimate/1"
+
+VERDICTS = ("best", "estimated", "bounded", "unseen")
+BEST, ESTIMATED, BOUNDED, UNSEEN = range(4)
+
+NUMBERS = ("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio")
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Tell one thing in words, and where in the record it is."""
+
+    code: str
+    message: str
+    round: int | None = None
+    arm: str | None = None
+    demonstration: str | None = None
+
+
+@dataclass(frozen=True)
+class ArmEstimate:
+    """Hold one row of the answer; None where there is no number."""
+
+    arm: str
+    pulls: int
+    gap: float | None
+    gap_low: float | None
+    gap_high: float | None
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    ratio: float | None
+    verdict: str
+    demonstration: str
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Hold the numbers of an answer: arrays of (demonstrations, arms), NaN where there is no number."""
+
+    pulls: NDArray[np.int64]
+    gap: NDArray[np.float64]
+    gap_low: NDArray[np.float64]
+    gap_high: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    mean_low: NDArray[np.float64]
+    mean_high: NDArray[np.float64]
+    ratio: NDArray[np.float64]
+    verdict: NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Hold what a record says about every arm.
+
+    Attributes
+    ----------
+    rule, method
+        Which demonstrator was assumed, and how it was inverted.
+    arms, demonstrations
+        Names, in the order of the columns' axes.
+    columns
+        The numbers, as arrays of (demonstrations, arms).
+    horizons
+        `T` of each demonstration.
+    level, sigma
+        Of the intervals; sigma is None where it differs from arm to arm (Bernoulli rewards).
+    warnings, notes
+        What may be wrong, and what is worth knowing.
+
+    Examples
+    --------
+    >>> import unbandit
+    >>> log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> result = unbandit.estimate(log, unbandit.UCB(alpha=0.25), best_mean=1.0, sigma=1.0)
+    >>> [(row.arm, row.verdict, row.pulls) for row in result]
+    [('A', 'best', 179), ('B', 'estimated', 21)]
+    >>> round(result["B"].mean, 2)
+    0.58
+    """
+
+    rule: str
+    method: str
+    arms: tuple[str, ...]
+    demonstrations: tuple[str, ...]
+    columns: Columns
+    horizons: tuple[int, ...]
+    level: float
+    sigma: float | None
+    warnings: tuple[Notice, ...] = ()
+    notes: tuple[Notice, ...] = ()
+    seed: int | None = None
+    best_by_demonstration: tuple[tuple[str, ...], ...] = field(default=())
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """Return the arms found or still thought to be best: one, unless the record leaves it open."""
+        found = dict.fromkeys(arm for arms in self.best_by_demonstration for arm in arms)
+        return tuple(arm for arm in self.arms if arm in found)
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """Return the estimated gaps, (demonstrations, arms); NaN where there is none."""
+        return self.columns.gap
+
+    def __len__(self) -> int:
+        return self.columns.pulls.size
+
+    def __iter__(self) -> Iterator[ArmEstimate]:
+        for which, demonstration in enumerate(self.demonstrations):
+            for at, arm in enumerate(self.arms):
+                numbers = {name: _or_none(getattr(self.columns, name)[which, at]) for name in NUMBERS}
+                verdict = VERDICTS[self.columns.verdict[which, at]]
+                pulls = int(self.columns.pulls[which, at])
+                yield ArmEstimate(arm=arm, pulls=pulls, verdict=verdict, demonstration=demonstration, **numbers)
+
+    def __getitem__(self, arm: object) -> ArmEstimate:
+        """Return the row of an arm, in the first demonstration."""
+        for row in self:
+            if row.arm == str(arm):
+                return row
+        raise KeyError(arm)
+
+    def ranked(self) -> list[ArmEstimate]:
+        """Return the rows best first: by gap, then those only bounded, then those never seen."""
+        order = {"best": 0, "estimated": 1, "bounded": 2, "unseen": 3}
+
+        def place(row: ArmEstimate) -> tuple[int, int, float, int]:
+            which = self.demonstrations.index(row.demonstration)
+            open_best = row.verdict == "bounded" and row.arm in self.best_by_demonstration[which]
+            by = row.ratio if row.gap is None else row.gap
+            by = by if by is not None else row.gap_low if row.gap_low is not None else float("inf")
+            return which, 0 if open_best else order[row.verdict], by, -row.pulls
+
+        return sorted(self, key=place)
+
+    @cached_property
+    def frame(self) -> polars.DataFrame:
+        """Return the answer as a table, one row an arm (and demonstration)."""
+        import polars as pl
+
+        several, arms = len(self.demonstrations), len(self.arms)
+        columns: dict[str, Any] = {}
+        if several > 1:
+            columns["demonstration"] = np.repeat(np.array(self.demonstrations, dtype=object), arms).tolist()
+        columns["arm"] = list(self.arms) * several
+        columns["pulls"] = self.columns.pulls.reshape(-1)
+        columns |= {name: getattr(self.columns, name).reshape(-1) for name in NUMBERS}
+        table = pl.DataFrame(columns, nan_to_null=True)
+        verdicts = pl.Series("verdict", VERDICTS).gather(self.columns.verdict.reshape(-1).astype(np.uint32))
+        return table.with_columns(pl.col(name).cast(pl.Float64) for name in NUMBERS).with_columns(verdicts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer in the form that `--json` prints."""
+        several = len(self.demonstrations) > 1
+        rows = []
+        for row in self:
+            numbers = {name: getattr(row, name) for name in NUMBERS}
+            named = {"demonstration": row.demonstration} if several else {}
+            rows.append(named | {"arm": row.arm, "pulls": row.pulls} | numbers | {"verdict": row.verdict})
+        same = len(set(self.horizons)) == 1
+        return {
+            "schema": SCHEMA,
+            "rule": self.rule,
+            "method": self.method,
+            "horizon": self.horizons[0] if same else list(self.horizons),
+            "demonstrations": len(self.demonstrations),
+            "level": self.level,
+            "sigma": self.sigma,
+            "seed": self.seed,
+            "best": list(self.best),
+            "warnings": [vars(notice) for notice in self.warnings],
+            "notes": [vars(notice) for notice in self.notes],
+            "arms": rows,
+        }
+
+    def to_json(self) -> str:
+        """Return the answer as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """Draw every arm's interval, best first."""
+        from unbandit.plots import arms_with_intervals
+
+        return arms_with_intervals(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.rule} | {self.method} | {self.level:.0%} intervals"]
+        lines += [f"  {row.arm}: {row.verdict}{_in_words(row)}" for row in self.ranked()]
+        lines += [f"  warning: {notice.message}" for notice in self.warnings]
+        return "\n".join(lines + [f"  note: {notice.message}" for notice in self.notes])
+
+    def _repr_html_(self) -> str:
+        """Show a table in notebooks."""
+        names = ["demonstration"] * (len(self.demonstrations) > 1) + ["arm", "verdict", "pulls", *NUMBERS]
+        head = "".join(f"<th scope='col'>{name.replace('_', ' ')}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{_cell(getattr(row, name))}</td>" for name in names) + "</tr>"
+            for row in self.ranked()
+        )
+        notices = "".join(f"<p>{html.escape(notice.message)}</p>" for notice in (*self.warnings, *self.notes))
+        caption = html.escape(f"{self.rule}, {self.method}, {self.level:.0%} intervals")
+        table = f"<caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        return f"<table>{table}</table>{notices}"
+
+
+def _or_none(value: float) -> float | None:
+    """Turn NaN into None."""
+    return None if np.isnan(value) else float(value)
+
+
+def _in_words(row: ArmEstimate) -> str:
+    """Write a row's numbers."""
+    parts: Sequence[tuple[str, float | None, float | None, float | None]] = (
+        ("gap", row.gap, row.gap_low, row.gap_high),
+        ("mean", row.mean, row.mean_low, row.mean_high),
+        ("ratio", row.ratio, None, None),
+    )
+    written = ""
+    for name, point, low, high in parts:
+        if point is None and low is None and high is None:
+            continue
+        written += f", {name}" + (f" {point:.4g}" if point is not None else "")
+        if low is not None or high is not None:
+            written += f" [{'' if low is None else f'{low:.4g}'}, {'' if high is None else f'{high:.4g}'}]"
+    return written
+
+
+def _cell(value: object) -> str:
+    """Write one cell of the notebook's table."""
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))

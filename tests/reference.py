@@ -1,0 +1,98 @@
+"""The paper's algorithms in plain Python, a dozen lines each: what the fast kernels are held against.
+
+Written from the readings fixed for Algorithms 1 and 2, without a look at the kernels. Everything is a list of Python
+floats; the tape alone is shared, since a demonstration is defined by it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from unbandit.demonstrators.base import Simulation
+from unbandit.instance import Instance
+from unbandit.tape import Stream, Tape
+
+
+def rewards_of(instance: Instance, horizon: int, run: int, seed: int) -> list[list[float]]:
+    """Return every reward that a run could meet: one list an arm, in order of its pulls."""
+    arms = np.arange(len(instance))[:, None]
+    return Tape(seed).reward(instance, run, arms, np.arange(1, horizon + 1)).tolist()
+
+
+def largest(values: list[float], ties: str, seed: int, run: int, round: int) -> int:
+    """Return the position of the largest value; ties go to the lowest arm or, with one draw a round, to any."""
+    first = values.index(max(values))
+    if ties == "lowest" or values.count(values[first]) == 1:
+        return first
+    tied = [arm for arm, value in enumerate(values) if value == values[first]]
+    uniform = float(Tape(seed).uniform(run, 0, 2 * round - 1, Stream.TIES))  # a round's block of two, its first half
+    return tied[int(uniform * len(tied))]
+
+
+def reference_ucb(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
+    """Play Algorithm 2: pull the arm with the largest sample mean plus width, infinite before the first pull."""
+    rewards, arms = rewards_of(instance, horizon, run, seed), range(len(instance))
+    widths = [math.inf, *rule.width(np.arange(1.0, horizon + 1), horizon).tolist()]
+    pulls, totals, index, actions = [0 for _ in arms], [0.0 for _ in arms], [math.inf for _ in arms], []
+    for round in range(1, horizon + 1):
+        arm = largest(index, rule.ties, seed, run, round)
+        totals[arm] += rewards[arm][pulls[arm]]
+        pulls[arm] += 1
+        index[arm] = totals[arm] * (1 / pulls[arm]) + widths[pulls[arm]]
+        actions.append(arm)
+    return actions
+
+
+def reference_sae(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
+    """Play Algorithm 1: pull each active arm once an epoch, then drop those `2 C(epoch)` or more below the largest."""
+    rewards, active = rewards_of(instance, horizon, run, seed), list(range(len(instance)))
+    widths = rule.width(np.arange(1.0, horizon + 1), horizon).tolist()
+    totals, actions, epoch = [0.0 for _ in active], [], 0
+    while len(actions) < horizon:
+        actions += active
+        if len(active) == 1 or len(actions) > horizon:  # nothing left to test, or an epoch cut short: no test
+            continue
+        for arm in active:
+            totals[arm] += rewards[arm][epoch]
+        means = {arm: totals[arm] * (1 / (epoch + 1)) for arm in active}
+        active = [arm for arm in active if means[arm] > max(means.values()) - 2 * widths[epoch]]
+        epoch += 1
+    return actions[:horizon]
+
+
+def reference_index(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
+    """Play any index rule by asking it for the index of every arm in every round."""
+    rewards, arms = rewards_of(instance, horizon, run, seed), range(len(instance))
+    pulls, totals, actions = [0 for _ in arms], [0.0 for _ in arms], []
+    for round in range(1, horizon + 1):
+        means = [totals[arm] * (1 / max(pulls[arm], 1)) for arm in arms]
+        arm = largest([rule.index(means[arm], pulls[arm], round, horizon) for arm in arms], rule.ties, seed, run, round)
+        totals[arm] += rewards[arm][pulls[arm]]
+        pulls[arm] += 1
+        actions.append(arm)
+    return actions
+
+
+def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[int], list[int]]:
+    """Read off the definition: the round of `i`'s last pull followed by one of the best, and both counts then.
+
+    All three are 0 for the best arm, and for an arm last reconsidered before the best arm's first pull.
+    """
+    best = max(range(arms), key=actions.count)
+    rounds, own, of_best = [0] * arms, [0] * arms, [0] * arms
+    for round, arm in enumerate(actions, 1):
+        if arm != best and best in actions[:round] and best in actions[round:]:
+            rounds[arm], own[arm], of_best[arm] = round, actions[:round].count(arm), actions[:round].count(best)
+    return rounds, own, of_best
+
+
+def simulated(
+    rule: Any, instance: Instance, horizon: int, runs: int = 1, seed: int = 0, first_run: int = 0
+) -> np.ndarray[Any, Any]:
+    """Simulate runs `first_run`, `first_run + 1`, ... by the package's own kernels, as an array runs x horizon."""
+    actions = np.empty((runs, horizon), np.min_scalar_type(len(instance) - 1))
+    rule._simulate(Simulation.of(instance, horizon, seed), first_run, actions)
+    return actions

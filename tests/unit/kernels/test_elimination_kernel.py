@@ -1,0 +1,29 @@
+"""Elimination at its edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import reference_sae, simulated
+
+from unbandit.demonstrators import SAE
+from unbandit.instance import Bernoulli, Instance
+
+
+def test_arms_exactly_two_widths_below_are_dropped():
+    # certain rewards and widths of exactly 1/2 after one pull: 2 C = 1 = the gap
+    rule = SAE(alpha=0, scale=0.5 / np.sqrt(np.log(4)))
+    assert rule.width(np.array([1.0]), 4).tolist() == [0.5]
+    assert simulated(rule, Instance([1.0, 0.0], Bernoulli()), 4)[0].tolist() == [0, 1, 0, 0]
+
+
+def test_an_epoch_cut_short_makes_no_test():
+    rule, instance = SAE(alpha=0, scale=1e-9), Instance([0.0, 1.0, 0.0], Bernoulli())
+    assert simulated(rule, instance, 2)[0].tolist() == [0, 1]
+    assert simulated(rule, instance, 5)[0].tolist() == [0, 1, 2, 1, 1]
+
+
+@pytest.mark.parametrize(("arms", "horizon"), [(224, 5000), (2000, 6000), (300, 100)])
+def test_many_arms(arms, horizon):
+    instance, rule = Instance(np.linspace(0, 1, arms), 0.2), SAE(alpha=0.25, scale=0.1)
+    assert simulated(rule, instance, horizon, seed=5)[0].tolist() == reference_sae(rule, instance, horizon, 0, 5)

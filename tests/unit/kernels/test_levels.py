@@ -1,0 +1,98 @@
+"""The merge of tapes at its edges: windows, a guide that is wrong, entries that outgrow their room."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import reference_ucb, simulated
+
+from unbandit.demonstrators import UCB
+from unbandit.demonstrators.base import Simulation
+from unbandit.instance import Bernoulli, Instance
+from unbandit.kernels import levels
+from unbandit.kernels.argmax import pull_largest_index
+from unbandit.kernels.scalar import QUANTILE_TABLE
+
+
+def by_argmax(rule: UCB, instance: Instance, horizon: int, seed: int) -> np.ndarray:
+    """Simulate by comparing all arms in every round."""
+    simulation, actions = Simulation.of(instance, horizon, seed), np.empty((1, horizon), np.uint8)
+    pull_largest_index(
+        rule.parameters(horizon), simulation.means, simulation.sigma, simulation.bernoulli, simulation.inverse,
+        QUANTILE_TABLE, simulation.key, 0, False, False, actions,
+    )  # fmt: skip
+    return actions
+
+
+INSTANCES = {
+    "two arms": Instance([1.0, 0.5]),
+    "three arms": Instance([0.5, 1.0, 0.7]),
+    "equal arms": Instance([0.0] * 20),
+    "Bernoulli": Instance([0.5, 0.5, 0.4], Bernoulli()),
+    "certain": Instance([1.0, 1.0, 0.0], Bernoulli()),
+    "far away": Instance([-1e6, -1e6 + 1, -1e6 + 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+@pytest.mark.parametrize("horizon", [levels.WINDOW - 1, levels.WINDOW, levels.WINDOW * 2 + 3, levels.WINDOW * 5])
+def test_windows_join_without_a_seam(name, horizon):
+    rule, instance = UCB(), INSTANCES[name]
+    assert np.array_equal(simulated(rule, instance, horizon, seed=3), by_argmax(rule, instance, horizon, seed=3))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("noise", [1e-6, 1.0, 1e6])
+def test_a_guide_that_is_wrong_costs_time_only(scale, noise):
+    rule, instance, horizon = UCB(scale=scale), Instance([0.0, 1.0, 0.3, -1.0], noise), 70_000
+    assert np.array_equal(simulated(rule, instance, horizon, seed=8), by_argmax(rule, instance, horizon, seed=8))
+
+
+def test_entries_may_outgrow_their_room():
+    # every second arm tells the guide what the arms are like, and all the good ones are the others
+    instance, rule = Instance(np.arange(130) % 2), UCB(scale=30)
+    assert np.array_equal(simulated(rule, instance, 4000, seed=1), by_argmax(rule, instance, 4000, seed=1))
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(8, 60), st.floats(0.3, 2.0))
+def test_full_entries_are_resumed_where_they_stopped(seed, room, level):
+    """In plain Python, where an access out of bounds is an error: little room gives the entries of much room."""
+    arms, horizon = 5, 40
+    rule, simulation = UCB(scale=0.5), Simulation.of(Instance(np.zeros(arms), 0.3), horizon, seed)
+
+    def uncovered(room: int) -> tuple[dict[int, list[int]], list[int]]:
+        pulls, totals, lowest = np.zeros(arms, np.uint64), np.zeros(arms), np.full(arms, np.inf)
+        heights, tags, arm, entries = np.empty(room), np.empty(room, np.uint64), 0, np.uint64(0)
+        while arm < arms:
+            arm, entries = levels._uncover(
+                level, horizon, arm, 0, simulation.sigma, False, simulation.key, rule.parameters(horizon),
+                simulation.means, simulation.inverse, QUANTILE_TABLE, pulls, totals, lowest, heights, tags, entries,
+            )  # fmt: skip
+            if arm < arms:
+                heights, tags = np.append(heights, heights), np.append(tags, tags)
+        ends = {}
+        for height, tag in zip(heights[: int(entries)].tolist(), tags[: int(entries)].tolist(), strict=True):
+            ends[tag >> 32, height] = min(tag & 0xFFFFFFFF, horizon)  # one level may be closed more than once
+        return ends, np.minimum(pulls, horizon).tolist()
+
+    assert uncovered(room) == uncovered(10_000)
+
+
+@pytest.mark.parametrize(("arms", "horizon"), [(224, 3000), (2000, 6000), (300, 200), (257, 257)])
+@pytest.mark.parametrize("noise", [0.3, Bernoulli()], ids=["Gaussian", "Bernoulli"])
+@pytest.mark.parametrize("ties", ["lowest", "random"])
+def test_many_arms(arms, horizon, noise, ties):
+    instance = Instance(np.random.default_rng(arms).permutation(np.linspace(0, 1, arms)), noise)
+    rule = UCB(alpha=0.1, scale=0.5, ties=ties)
+    assert simulated(rule, instance, horizon, seed=9)[0].tolist() == reference_ucb(rule, instance, horizon, 0, 9)
+
+
+PINNED = "0123030211003012003023133300030003100211"
+
+
+def test_a_seeded_demonstration_never_changes():
+    """Pins the bits: a change here changes every published study's demonstrations."""
+    ucb = simulated(UCB(), Instance([1.0, 0.5, 0.2, 0.9], 0.5), 40, seed=2024)[0].tolist()
+    assert "".join(map(str, ucb)) == PINNED
