@@ -6,10 +6,11 @@ if __name__ == "__main__":
     keep_to_one_core()  # before anything is imported that starts threads
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from bench import counting, estimation, memory, reading, simulation, starting
-from bench.report import HEADINGS, cores, markdown, opening
+from bench.report import HEADINGS, Row, cores, markdown, opening
 from bench.setting import FULL, QUICK
 
 PARTS = {
@@ -21,6 +22,12 @@ PARTS = {
 }
 
 
+def tell(rows: Sequence[Row]) -> None:
+    """Show what is measured at once, so that a later failure does not lose it."""
+    for row in rows:
+        print(" | ".join(row.cells()), file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Print the benchmark table as Markdown.")
     parser.add_argument("--quick", action="store_true", help="a few seconds of work, to see that everything runs")
@@ -28,9 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     effort = QUICK if options.quick else FULL
     rows, rates = simulation.compare(effort) if options.only in (None, "simulation") else ([], "")
+    tell(rows)
     for name, compare in PARTS.items():
         if options.only in (None, name):
-            rows = [*rows, *compare(effort)]
+            found = compare(effort)
+            tell(found)
+            rows = [*rows, *found]
     table = markdown(HEADINGS, [row.cells() for row in rows])
     print("\n\n".join(part for part in (opening(cores(), options.quick), table, rates) if part))
 

@@ -106,7 +106,7 @@ def _rates_table(rates: list[list[str]], failed: dict[str, str]) -> str:
         "## Everybody's rates",
         "Millions of rounds a second, and in brackets the share of ours.",
         markdown(["K", *_names()], rates),
-        f"The peers are slow, so they play few runs, and only {few}, fewer than their opening has.",
+        f"The peers are slow, so they play few runs, and only {few}. Fewer rounds than arms are all opening.",
         *(f"{name}: {reason}." for name, reason in failed.items()),
     ]
     return "\n\n".join(notes)

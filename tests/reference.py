@@ -13,6 +13,7 @@ import numpy as np
 
 from unbandit.demonstrators.base import Simulation
 from unbandit.instance import Instance
+from unbandit.kernels.switching import pulls_and_last, switching_rounds
 from unbandit.tape import Stream, Tape
 
 
@@ -87,6 +88,12 @@ def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[
         if arm != best and best in actions[:round] and best in actions[round:]:
             rounds[arm], own[arm], of_best[arm] = round, actions[:round].count(arm), actions[:round].count(best)
     return rounds, own, of_best
+
+
+def switching_read(actions: np.ndarray[Any, Any], arms: int) -> list[np.ndarray[Any, Any]]:
+    """Read one demonstration by the package's own kernel: pulls, switching rounds, and both counts then."""
+    pulls, last = (part[0] for part in pulls_and_last(actions, np.array([0, actions.size]), arms))
+    return [pulls, *switching_rounds(actions, pulls, last, int(pulls.argmax()))]
 
 
 def simulated(

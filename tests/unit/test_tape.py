@@ -104,8 +104,8 @@ def test_bernoulli_rewards_are_thresholded_uniforms():
     assert rewards[2].min() == 1
 
 
-PINNED_WORDS: list[int] = []
-PINNED_NORMALS: list[float] = []
+PINNED_WORDS = [6644187367078650188, 11521597834687880435, 1317429751583727325]
+PINNED_NORMALS = [-0.3570665140001741, 1.157863830918967, -1.4672052466061445]
 
 
 def test_the_tape_never_changes():

@@ -148,7 +148,7 @@ class Demonstrator(BaseModel, ABC):
 
     def _count(self, simulation: Simulation, first_run: int, rows: SwitchingCounts) -> None:
         """Fill the counts of the runs from `first_run` on: simulate a few at a time, and read them."""
-        from unbandit.kernels.switching import count_pulls, switching_rounds
+        from unbandit.kernels.switching import pulls_and_last, switching_rounds
 
         arms, horizon = simulation.means.size, simulation.horizon
         few = max(1, 2_000_000 // horizon)
@@ -156,10 +156,11 @@ class Demonstrator(BaseModel, ABC):
         for start in range(0, len(rows.pulls), few):
             block = scratch[: min(few, len(rows.pulls) - start)]
             self._simulate(simulation, first_run + start, block)
-            for at, actions in enumerate(block, start):
-                rows.pulls[at] = count_pulls(actions, arms)
-                found = switching_rounds(actions, rows.pulls[at], int(rows.pulls[at].argmax()))
-                rows.own[at], rows.of_best[at] = found[1:]
+            pulls, last = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
+            rows.pulls[start : start + len(block)] = pulls
+            for at, actions in enumerate(block):
+                found = switching_rounds(actions, pulls[at], last[at], int(pulls[at].argmax()))
+                rows.own[start + at], rows.of_best[start + at] = found[1:]
 
 
 def _in_blocks(fill: Any, runs: int, threads: int | None) -> None:

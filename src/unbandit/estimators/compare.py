@@ -33,7 +33,7 @@ def compare(
         pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
         if method == "counts":
             return _most_pulled(log, which, counts.index_counts(pulls, width))
-        return _most_pulled(log, which, switching.procedure_2(log.demonstration(which), pulls, width))
+        return _most_pulled(log, which, switching.procedure_2(log.demonstration(which), pulls, log.last[which], width))
     raise NotIdentifiable(
         f"{rule.name}: this rule has no {method} estimator; additive index rules and elimination rules have."
     )
@@ -43,11 +43,8 @@ def _most_pulled(log: ActionLog, which: int, result: Comparison) -> Comparison:
     """Add the warnings that concern any rule whose best arm is the most-pulled one."""
     pulls, last = log.pulls[which], None
     if log.ordered:
-        actions = log.demonstration(which)
         result.warnings += checks.opening(_first_pulls(log, which), log.arms)
-        if np.count_nonzero(pulls == pulls.max()) > 1:
-            last = np.zeros(pulls.size, np.int64)
-            last[actions] = np.arange(1, actions.size + 1)  # the last assignment stands
+        last = log.last[which]
     result.warnings += checks.tied_best(pulls, last, log.arms)
     return result
 

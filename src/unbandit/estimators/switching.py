@@ -60,7 +60,7 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     return result
 
 
-def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], width: Width) -> Comparison:
+def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], width: Width) -> Comparison:
     """Invert an additive index rule: `gap_i = C(n_i) - C(n_best)`, both counts at the switching round (Procedure 2).
 
     An arm that was never reconsidered, pulled once before the best arm's last pull or not at all since its first, is
@@ -68,7 +68,7 @@ def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], width: Width) -
     """
     from unbandit.kernels.switching import switching_rounds
 
-    _, own, of_best = switching_rounds(actions, pulls, int(pulls.argmax()))
+    _, own, of_best = switching_rounds(actions, pulls, last, int(pulls.argmax()))
     return index_comparison(pulls, own, of_best, width)
 
 

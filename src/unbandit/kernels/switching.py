@@ -9,22 +9,44 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import compiled
 
-__all__ = ["count_pulls", "first_pulls", "switching_rounds"]
+__all__ = ["first_pulls", "pulls_and_last", "switching_rounds"]
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
 
 
 @compiled
-def count_pulls(actions: NDArray[Any], arms: int) -> NDArray[np.int64]:
-    """Count how often each arm was pulled; an action outside 0 ... arms-1 is undefined."""
+def pulls_and_last(
+    actions: NDArray[Any], offsets: NDArray[np.int64], arms: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count each demonstration's pulls, and find the round (from 1; 0 for none) of each arm's last.
+
+    Demonstration `d` is `actions[offsets[d] : offsets[d + 1]]`; what an action outside 0 ... arms-1 does is undefined.
+    Returns two arrays of (demonstrations, arms).
+    """
+    demonstrations = offsets.size - 1
+    pulls = np.zeros((demonstrations, arms), np.int64)
+    last = np.zeros((demonstrations, arms), np.int64)
     tables = np.zeros((LANES, arms), np.int64)
-    whole = actions.size // LANES * LANES
-    for t in range(0, whole, LANES):
-        for lane in range(LANES):
-            tables[lane, np.uint64(actions[t + lane])] += 1
-    for t in range(whole, actions.size):
-        tables[0, np.uint64(actions[t])] += 1
-    return tables.sum(axis=0)
+    for which in range(demonstrations):
+        start, stop = offsets[which], offsets[which + 1]
+        latest = last[which]
+        whole = start + (stop - start) // LANES * LANES
+        if whole > start:
+            tables[:] = 0
+            for t in range(start, whole, LANES):
+                for lane in range(LANES):
+                    arm = np.uint64(actions[t + lane])
+                    tables[lane, arm] += 1
+                    latest[arm] = t + lane
+            for arm in range(arms):
+                for lane in range(LANES):
+                    pulls[which, arm] += tables[lane, arm]
+                latest[arm] += 1 - start if pulls[which, arm] > 0 else 0
+        for t in range(whole, stop):
+            arm = np.uint64(actions[t])
+            pulls[which, arm] += 1
+            latest[arm] = t + 1 - start
+    return pulls, last
 
 
 @compiled
@@ -42,33 +64,66 @@ def first_pulls(actions: NDArray[Any], pulls: NDArray[np.int64]) -> NDArray[np.i
     return first
 
 
-@compiled
 def switching_rounds(
-    actions: NDArray[Any], pulls: NDArray[np.int64], best: int
+    actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], best: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Find each arm's switching round `tau_i`: its last pull that is followed by a pull of the best arm.
 
-    Returns the rounds (from 1; 0 where there is none, and for the best arm), and the pull counts of the arm and of the
-    best arm at that round, that pull included. Reads backwards, and no further than the last switching round found.
+    Parameters
+    ----------
+    actions
+        One demonstration.
+    pulls, last
+        Each arm's pulls, and the round of its last.
+    best
+        The most-pulled arm.
+
+    Returns
+    -------
+    rounds, own, of_best
+        The switching rounds (from 1; 0 where there is none, and for the best arm), and the pull counts of the arm and
+        of the best arm at that round, that pull included; 0 where the best arm had not been pulled by then.
     """
-    rounds = np.zeros(pulls.size, np.int64)
-    own, of_best = pulls.copy(), np.zeros(pulls.size, np.int64)
-    best_so_far, missing = pulls[best], np.count_nonzero(pulls) - 1
-    for back in range(actions.size):
-        t = actions.size - 1 - back
-        arm = np.int64(actions[t])
-        if arm == best:
-            best_so_far -= 1
-            if best_so_far == 0:
-                break
-        elif best_so_far == pulls[best]:
-            own[arm] -= 1  # after the best arm's last pull: not followed by it
-        elif rounds[arm] == 0:
-            rounds[arm], of_best[arm] = t + 1, best_so_far
-            missing -= 1
-        if missing == 0:
-            break
+    rounds, own = _last_before_best(actions, pulls, last, best)
+    of_best = _pulls_of_best(actions, rounds, np.argsort(-rounds), pulls[best], best)
+    return rounds, np.where(of_best > 0, own, 0), of_best
+
+
+@compiled
+def _last_before_best(
+    actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], best: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find each arm's last pull before the best arm's last, and its pulls up to there."""
+    rounds, own = last.copy(), pulls.copy()
+    for t in range(last[best], actions.size):  # what comes after is not followed by the best arm
+        rounds[np.uint64(actions[t])] = 0
+        own[np.uint64(actions[t])] -= 1
+    missing = 0
     for arm in range(pulls.size):
+        missing += 1 if last[arm] > last[best] and own[arm] > 0 else 0
+    rounds[best], own[best] = -1, 0
+    t = last[best] - 1
+    while missing > 0:  # go back for the arms that were pulled there
+        t -= 1
+        if rounds[np.uint64(actions[t])] == 0:
+            rounds[np.uint64(actions[t])] = t + 1
+            missing -= 1
+    rounds[best] = 0
+    return rounds, own
+
+
+@compiled
+def _pulls_of_best(
+    actions: NDArray[Any], rounds: NDArray[np.int64], latest_first: NDArray[np.int64], total: int, best: int
+) -> NDArray[np.int64]:
+    """Count the best arm's pulls up to each of some rounds, from the end backwards; 0 up to round 0."""
+    counts = np.zeros(rounds.size, np.int64)
+    after, at = 0, actions.size
+    for arm in latest_first:
         if rounds[arm] == 0:
-            own[arm] = 0
-    return rounds, own, of_best
+            break
+        for t in range(rounds[arm], at):
+            after += 1 if actions[t] == best else 0
+        at = rounds[arm]
+        counts[arm] = total - after
+    return counts

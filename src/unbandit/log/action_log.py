@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from unbandit.errors import ParameterError
 from unbandit.log.assembly import Parts, assemble
 from unbandit.log.coding import Codes
-from unbandit.log.counting import count_pulls
 from unbandit.log.frames import FrameTable, series_of
 from unbandit.log.labels import given_arms, label_of
 from unbandit.log.reading import open_table
@@ -211,13 +210,35 @@ class ActionLog:
         """Return the number of rounds (`T`) of each demonstration."""
         return np.diff(self.offsets)
 
-    @cached_property
+    @property
     def pulls(self) -> NDArray[np.int64]:
         """Return how often each arm was pulled (`n_i`): (demonstrations, arms)."""
         if self._counts is not None:
             return self._counts
-        assert self.actions is not None
-        return count_pulls(self.actions, self.offsets, len(self.arms))
+        return self._pulls_and_last[0]
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """Return the round (from 1; 0 for none) of each arm's last pull: (demonstrations, arms).
+
+        Examples
+        --------
+        >>> ActionLog.from_actions(["B", "A", "A"]).last.tolist()
+        [[1, 3]]
+        """
+        return self._pulls_and_last[1]
+
+    @cached_property
+    def _pulls_and_last(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Read the log once for both."""
+        from unbandit.kernels.switching import pulls_and_last
+
+        if self.actions is None:
+            raise ParameterError("last: expected a log with rounds; this one holds counts. Use its pulls.")
+        found = pulls_and_last(self.actions, self.offsets, len(self.arms))
+        for array in found:
+            array.setflags(write=False)
+        return found
 
     def demonstration(self, which: int) -> Codes:
         """Return the codes of one demonstration, as a view.

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import reference_switching, simulated
+from reference import reference_switching, simulated, switching_read
 
 from unbandit.demonstrators import SAE, UCB
 from unbandit.demonstrators.index import MANY_ARMS
 from unbandit.instance import Bernoulli, Instance
-from unbandit.kernels.switching import count_pulls, switching_rounds
 
 LAYOUTS = {
     "equal": np.zeros,
@@ -24,11 +23,9 @@ LAYOUTS = {
 
 def read(rule: UCB | SAE, instance: Instance, horizon: int, runs: int, seed: int) -> tuple[np.ndarray, ...]:
     """Simulate, count, and look for the switching rounds."""
-    rows = []
-    for actions in simulated(rule, instance, horizon, runs, seed):
-        pulls = count_pulls(actions, len(instance))
-        rows.append((pulls, *switching_rounds(actions, pulls, int(pulls.argmax()))[1:]))
-    return tuple(np.array(part) for part in zip(*rows, strict=True))
+    rows = [switching_read(actions, len(instance)) for actions in simulated(rule, instance, horizon, runs, seed)]
+    pulls, _, own, of_best = (np.array(part) for part in zip(*rows, strict=True))
+    return pulls, own, of_best
 
 
 def agree(rule: UCB | SAE, instance: Instance, horizon: int, runs: int, seed: int, threads: int | None = None) -> bool:

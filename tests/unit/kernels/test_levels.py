@@ -50,10 +50,28 @@ def test_a_guide_that_is_wrong_costs_time_only(scale, noise):
     assert np.array_equal(simulated(rule, instance, horizon, seed=8), by_argmax(rule, instance, horizon, seed=8))
 
 
-def test_entries_may_outgrow_their_room():
+def test_entries_may_outgrow_their_room(monkeypatch):
     # every second arm tells the guide what the arms are like, and all the good ones are the others
-    instance, rule = Instance(np.arange(130) % 2), UCB(scale=30)
-    assert np.array_equal(simulated(rule, instance, 4000, seed=1), by_argmax(rule, instance, 4000, seed=1))
+    rule, instance, horizon = UCB(), Instance(np.arange(130) % 2), 4000
+    expected = by_argmax(rule, instance, horizon, seed=1)
+    assert np.array_equal(simulated(rule, instance, horizon, seed=1), expected)
+    # once more in plain Python, where a place out of bounds is an error, and where one can see that it did grow
+    uncover, stopped_at = levels._uncover, []
+
+    def spied(*given):
+        answer = uncover(*given)
+        stopped_at.append(int(answer[0]))
+        return answer
+
+    monkeypatch.setattr(levels, "_uncover", spied)
+    simulation, actions = Simulation.of(instance, horizon, 1), np.empty((1, horizon), np.uint8)
+    with np.errstate(over="ignore"):  # the generator's products wrap around, as they should
+        levels.merge_tapes.py_func(
+            rule.parameters(horizon), simulation.means, simulation.sigma, simulation.bernoulli, simulation.inverse,
+            QUANTILE_TABLE, simulation.key, 0, actions,
+        )  # fmt: skip
+    assert min(stopped_at) < 130
+    assert np.array_equal(actions, expected)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(8, 60), st.floats(0.3, 2.0))

@@ -1,0 +1,187 @@
+"""What every rule promises, whatever its formula: each of `EXAMPLES` is put to each test."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from reference import reference_sae, reference_ucb, simulated
+
+from unbandit.demonstrators import Demonstrator, parse_rule, rules
+from unbandit.errors import ParameterError
+from unbandit.instance import Bernoulli, Instance
+
+REFERENCES = {"ucb": reference_ucb, "sae": reference_sae}
+EXAMPLES: dict[str, list[dict[str, object]]] = {
+    "ucb": [
+        {},
+        {"alpha": 0},
+        {"alpha": 0.001, "scale": 0.3},
+        {"alpha": 0.9, "sigma": 0.14},
+        {"alpha": 1 / 3, "scale": 1e-9},
+        {"ties": "random"},
+    ],
+    "sae": [{}, {"alpha": 0}, {"alpha": 0.1, "scale": 0.1}, {"alpha": 0.5, "sigma": 1e-7}],
+}
+INSTANCES = {
+    "Gaussian": Instance([0.1, 1.0, 0.5, 0.7], 0.5),
+    "Bernoulli": Instance([0.5, 0.5, 0.2], Bernoulli()),
+    "many arms": Instance(np.linspace(-1, 1, 70), 1.0),
+}
+every_name = pytest.mark.parametrize("name", sorted(EXAMPLES))
+every_rule = pytest.mark.parametrize(
+    "rule", [rules()[name](**given) for name, examples in EXAMPLES.items() for given in examples], ids=str
+)
+every_instance = pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
+
+
+def test_every_rule_has_examples():
+    assert sorted(rules()) == sorted(EXAMPLES) == sorted(REFERENCES)
+
+
+@every_rule
+def test_pickles(rule):
+    assert pickle.loads(pickle.dumps(rule)) == rule
+
+
+@every_rule
+def test_round_trips_json(rule):
+    assert type(rule).model_validate_json(rule.model_dump_json()) == rule
+    assert type(rule)(**rule.model_dump()) == rule
+
+
+@every_rule
+def test_is_read_as_it_is_written(rule):
+    assert parse_rule(str(rule)) == rule
+    assert parse_rule(f"  {str(rule).replace(',', ' , ').replace('=', ' = ')} ") == rule
+
+
+@every_rule
+def test_is_a_value(rule):
+    assert hash(rule) == hash(type(rule)(**rule.model_dump()))
+    with pytest.raises(ValidationError, match="frozen"):
+        rule.alpha = 0.5
+
+
+@every_rule
+@every_instance
+def test_simulated_equals_reference(rule, instance):
+    reference = REFERENCES[rule.name]
+    for horizon in (1, 3, 250):
+        for run, played in enumerate(simulated(rule, instance, horizon, 3, 7).tolist()):
+            assert played == reference(rule, instance, horizon, run, 7)
+
+
+@every_rule
+@every_instance
+def test_chunks_and_threads_do_not_change_bits(rule, instance):
+    whole = rule.demonstrate(instance, 100, runs=9, seed=2, threads=1).actions.reshape(9, 100)
+    for threads in (2, 3, 9, 20, None):
+        assert np.array_equal(rule.demonstrate(instance, 100, runs=9, seed=2, threads=threads).actions, whole.ravel())
+    for first, last in ((0, 4), (4, 9), (8, 9)):
+        assert np.array_equal(simulated(rule, instance, 100, last - first, 2, first), whole[first:last])
+
+
+@every_rule
+@every_instance
+def test_counts_do_not_depend_on_threads(rule, instance):
+    one, three = (rule.switching_counts(instance, 100, runs=9, seed=2, threads=threads) for threads in (1, 3))
+    for part in ("pulls", "own", "of_best"):
+        assert np.array_equal(getattr(one, part), getattr(three, part))
+    assert (one.pulls.sum(axis=1) == 100).all()
+
+
+@every_name
+def test_the_summary_is_one_line(name):
+    summary = rules()[name].summary()
+    assert summary
+    assert "\n" not in summary
+    assert summary[0].isupper()
+    assert summary.endswith(".")
+
+
+@every_name
+def test_is_known_by_its_name(name):
+    rule = rules()[name]
+    assert rule.name == name
+    assert issubclass(rule, Demonstrator)
+    assert parse_rule(name) == parse_rule(name.upper()) == parse_rule(f"{name}:") == rule()
+
+
+@every_name
+def test_a_misspelt_key_is_refused_with_a_suggestion(name):
+    with pytest.raises(ParameterError, match=f'{name}: expected parameters among .*"alhpa".*Did you mean "alpha"'):
+        rules()[name](alhpa=0.2)
+    with pytest.raises(ParameterError, match='Did you mean "scale"'):
+        parse_rule(f"{name}:scal=2")
+    with pytest.raises(ParameterError, match=r'got "xyzzy"\.$'):
+        parse_rule(f"{name}:xyzzy=2")
+
+
+BAD = [
+    ("alpha", 1), ("alpha", 1.5), ("alpha", -1e-9), ("alpha", math.nan), ("alpha", math.inf), ("alpha", "much"),
+    ("alpha", None), ("scale", 0), ("scale", -1), ("scale", math.nan), ("scale", math.inf), ("sigma", 0),
+    ("sigma", -0.5), ("sigma", math.nan), ("sigma", math.inf), ("sigma", [1]),
+]  # fmt: skip
+
+
+@every_name
+@pytest.mark.parametrize(("key", "value"), BAD, ids=str)
+def test_bad_parameters_are_refused(name, key, value):
+    with pytest.raises(ParameterError, match=f"^{name}: {key}: .*; got "):
+        rules()[name](**{key: value})
+
+
+@every_name
+@pytest.mark.parametrize("text", ["alpha=nan", "alpha=1", "scale=inf", "scale=0", "sigma=-1", "alpha=x"])
+def test_bad_parameters_are_refused_in_the_shell_too(name, text):
+    with pytest.raises(ParameterError, match=f"^{name}: {text.split('=')[0]}: "):
+        parse_rule(f"{name}:{text}")
+
+
+@every_name
+def test_scale_and_sigma_exclude_each_other(name):
+    with pytest.raises(ParameterError, match="scale or sigma, not both"):
+        rules()[name](scale=1, sigma=1)
+
+
+@every_name
+@pytest.mark.parametrize("method", ["demonstrate", "switching_counts"])
+@pytest.mark.parametrize("value", [-1, 2.0, 1.5, True, False, math.nan, "3", None, 2**64])
+def test_bad_counts_are_refused(name, method, value):
+    play, instance = getattr(rules()[name](), method), Instance([1.0, 0.5])
+    with pytest.raises(ParameterError, match=r"^horizon: expected a whole number"):
+        play(instance, value)
+    with pytest.raises(ParameterError, match=r"^runs: expected a whole number"):
+        play(instance, 10, runs=value)
+    with pytest.raises(ParameterError, match=r"^seed: expected a whole number"):
+        play(instance, 10, seed=value)
+
+
+@every_name
+@pytest.mark.parametrize("method", ["demonstrate", "switching_counts"])
+def test_nothing_is_not_a_count(name, method):
+    play, instance = getattr(rules()[name](), method), Instance([1.0, 0.5])
+    for given in ({"horizon": 0}, {"horizon": 10, "runs": 0}, {"horizon": 10, "threads": 0}):
+        with pytest.raises(ParameterError, match="expected a whole number from 1"):
+            play(instance, **given)
+
+
+@pytest.mark.parametrize("text", ["", "ucbb", "ucb alpha=1", ":alpha=0.2"])
+def test_unknown_rules_are_refused(text):
+    with pytest.raises(ParameterError, match=r"rule: expected one of .*sae.*ucb"):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize("text", ["ucb:alpha", "ucb:alpha=", "ucb:=2", "ucb:alpha:0.2"])
+def test_a_rule_that_cannot_be_read_is_refused(text):
+    with pytest.raises(ParameterError, match="rule: expected name:key=value"):
+        parse_rule(text)
+
+
+def test_a_parameter_given_twice_is_refused():
+    with pytest.raises(ParameterError, match='got "alpha" twice'):
+        parse_rule("ucb:alpha=0.1,alpha=0.2")
