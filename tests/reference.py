@@ -78,15 +78,16 @@ def reference_index(rule: Any, instance: Instance, horizon: int, run: int = 0, s
 
 
 def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[int], list[int]]:
-    """Read off the definition: the round of `i`'s last pull followed by one of the best, and both counts then.
+    """Read off the definition: the round of `i`'s last pull that is followed by one of the best, and both counts then.
 
-    All three are 0 for the best arm, and for an arm last reconsidered before the best arm's first pull.
+    The counts are 0 where the best arm had not been pulled by then: such an arm was never reconsidered.
     """
     best = max(range(arms), key=actions.count)
     rounds, own, of_best = [0] * arms, [0] * arms, [0] * arms
     for round, arm in enumerate(actions, 1):
-        if arm != best and best in actions[:round] and best in actions[round:]:
-            rounds[arm], own[arm], of_best[arm] = round, actions[:round].count(arm), actions[:round].count(best)
+        if arm != best and best in actions[round:]:
+            rounds[arm], of_best[arm] = round, actions[:round].count(best)
+            own[arm] = actions[:round].count(arm) if of_best[arm] else 0
     return rounds, own, of_best
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from reference import reference_index, simulated, switching_read
 
-from unbandit.demonstrators import base, parse_rule, rules
+from unbandit.demonstrators import AdditiveIndexRule, IndexRule, base, parse_rule, rules
 from unbandit.instance import Bernoulli, Instance
 
 ADDITIVE = '''
@@ -168,8 +168,13 @@ def test_an_edited_formula_is_compiled_anew(tmp_path):
 
 
 def test_a_rule_without_a_formula_says_so():
-    class Empty(base.Demonstrator):
+    class NoFormula(IndexRule):
         """Decide nothing."""
 
+    class NoWidth(AdditiveIndexRule):
+        """Decide nothing."""
+
+    with pytest.raises(TypeError, match="needs a formula"):
+        NoFormula().index(0.0, 1, 1, 10)
     with pytest.raises(TypeError, match="abstract"):
-        Empty()
+        NoWidth()

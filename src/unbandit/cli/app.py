@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-import click
 import typer
 
 from unbandit._version import __version__
@@ -50,17 +48,7 @@ def _frame(
 def main() -> None:
     """Run the command line; every error we know ends in one sentence and its exit code."""
     try:
-        code = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
+        app()
     except UnbanditError as error:
         typer.echo(f"unbandit: {error}", err=True)
-        code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
-    except BrokenPipeError:  # the reader went away (| head): nothing to say, and nothing to say it to
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except (click.Abort, KeyboardInterrupt):
-        typer.echo("unbandit: stopped.", err=True)
-        code = 130
-    sys.exit(code or 0)
+        sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))

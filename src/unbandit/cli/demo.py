@@ -23,6 +23,7 @@ def demo(
 ) -> None:
     """Simulate, estimate, print the table beside the truth, draw the picture."""
     from unbandit import datasets
+    from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console, estimate_table, print_notices
     from unbandit.datasets.battery import LONGEST_LIFETIME
     from unbandit.demonstrators import UCB
@@ -31,6 +32,7 @@ def demo(
     from unbandit.files import written_whole
     from unbandit.plots import arms_with_intervals
 
+    say_if_first()
     instance = datasets.load("battery-high", arms=20)
     rule = UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
     log = rule.demonstrate(instance, horizon, seed=seed)

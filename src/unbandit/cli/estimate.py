@@ -24,7 +24,7 @@ Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 
 
 
 def estimate(
-    log: str = typer.Argument(..., help="The log, or - for standard input.", show_default=False),
+    log: str = typer.Argument(..., metavar="LOG", help="The log, or - for standard input.", show_default=False),
     rule: str = typer.Option(..., "--rule", help="Who made it: name:key=value,... (see: unbandit demonstrators)"),
     method: str = typer.Option(None, "--method", help="switching, counts or naive; by default the best that fits."),
     best_mean: float = typer.Option(None, "--best-mean", help="The best arm's mean, if known: gives means, not gaps."),
@@ -45,6 +45,7 @@ def estimate(
 ) -> None:
     """Read the log, estimate, print or write."""
     from unbandit import estimators
+    from unbandit.cli.first_start import say_if_first
     from unbandit.cli.options import arm_list, assignments
     from unbandit.cli.tables import print_estimate, print_notices
     from unbandit.demonstrators import parse_rule
@@ -67,6 +68,7 @@ def estimate(
     if output is not None and not output.lower().endswith(".json"):
         check_name(output)
     record = ActionLog.read(log, columns=assignments("--columns", columns), arms=arm_list(arms))
+    say_if_first()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # they are said below, with their places
         answer = estimators.estimate(record, assumed, **options)

@@ -22,7 +22,7 @@ Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o
 
 
 def simulate(
-    instance: str = typer.Argument(None, help="A data set by name.", show_default=False),
+    instance: str = typer.Argument(None, metavar="[INSTANCE]", help="A data set by name.", show_default=False),
     rule: str = typer.Option(..., "--rule", help="The demonstrator: name:key=value,..."),
     horizon: int = typer.Option(..., "--horizon", help="Rounds of each demonstration."),
     runs: int = typer.Option(1, "--runs", help="How many demonstrations."),
@@ -40,6 +40,7 @@ def simulate(
 
     import polars as pl
 
+    from unbandit.cli.first_start import say_if_first
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table
 
@@ -49,12 +50,14 @@ def simulate(
         check_name(output)
     if truth is not None:
         check_name(truth)
+    say_if_first()
     log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads)
     if truth is not None:
         table = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
         write_table(lambda: table, truth)
     if output == "-":
-        log.to_frame().write_csv(sys.stdout.buffer)
+        for at, part in enumerate(log.to_frame().iter_slices(100_000)):
+            sys.stdout.write(part.write_csv(include_header=at == 0))
     else:
         log.write(output)
         typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import difflib
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -24,7 +26,7 @@ from unbandit.instance import Gaussian, Instance
 from unbandit.log import ActionLog
 from unbandit.tape import Tape
 
-__all__ = ["Demonstrator", "Simulation", "SwitchingCounts", "known_rules"]
+__all__ = ["Demonstrator", "Simulation", "SwitchingCounts", "kept_table", "known_rules"]
 
 known_rules: dict[str, type[Demonstrator]] = {}
 """Every rule that has been defined, by name; filled as classes are defined."""
@@ -46,9 +48,30 @@ class Simulation:
     def of(cls, instance: Instance, horizon: int, seed: int) -> Simulation:
         """Lay out an instance for the kernels."""
         gaussian = isinstance(instance.noise, Gaussian)
-        inverse = 1.0 / np.maximum(np.arange(horizon + 2), 1)
         return cls(np.array(instance.means), instance.sigma if gaussian else 1.0, not gaussian, horizon,
-                   Tape(seed).key, inverse)  # fmt: skip
+                   Tape(seed).key, _inverse(horizon))  # fmt: skip
+
+
+def kept_table(make: Callable[..., NDArray[np.float64]]) -> Callable[..., NDArray[np.float64]]:
+    """Keep the last few tables that `make(..., horizon)` gave, for a study asks for the same ones again and again.
+
+    Only those of a few million rounds: a longer one is quick to make beside its simulation, and large to keep.
+    """
+    keep = lru_cache(maxsize=4)(make)
+
+    @wraps(make)
+    def made(*arguments: Any) -> NDArray[np.float64]:
+        return (keep if arguments[-1] <= 4_000_000 else make)(*arguments)
+
+    return made
+
+
+@kept_table
+def _inverse(horizon: int) -> NDArray[np.float64]:
+    """Return 1/n for n = 0 ... horizon + 1, with 1 at 0."""
+    counts = np.arange(horizon + 2, dtype=np.float64)
+    counts[0] = 1.0
+    return np.divide(1.0, counts, out=counts)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators.base import Demonstrator, Simulation, SwitchingCounts
+from unbandit.demonstrators.base import Demonstrator, Simulation, SwitchingCounts, kept_table
 from unbandit.kernels.scalar import QUANTILE_TABLE
 
 __all__ = ["AdditiveIndexRule", "IndexRule"]
@@ -83,10 +83,17 @@ class AdditiveIndexRule(IndexRule):
 
     def parameters(self, horizon: int) -> NDArray[np.float64]:
         """Return the widths as a table over pull counts; an arm never pulled has an infinite one."""
-        table = np.full(horizon + 2, np.inf)
-        table[1:] = self.width(np.arange(1.0, horizon + 2), horizon)
-        return table
+        return _width_table(self, horizon)
 
     def index(self, mean: float, pulls: int, round: int, horizon: int) -> float:
         """Return `mean + C(pulls)`."""
         return float("inf") if pulls == 0 else float(mean + self.width(np.array([float(pulls)]), horizon)[0])
+
+
+@kept_table
+def _width_table(rule: AdditiveIndexRule, horizon: int) -> NDArray[np.float64]:
+    """Return `C(n)` for n = 0 ... horizon + 1, infinite at 0."""
+    table = np.empty(horizon + 2)
+    table[0] = np.inf
+    table[1:] = rule.width(np.arange(1.0, horizon + 2), horizon)
+    return table

@@ -67,7 +67,7 @@ def test_a_worked_example():
     assert of_best.tolist() == [0, 3, 1]
 
 
-def test_an_arm_not_reconsidered_after_the_best_was_first_pulled_has_no_switching_round():
-    actions = np.array([0, 1, 1, 1])
-    _, rounds, own, of_best = switching_read(actions, 2)
-    assert rounds.tolist() == own.tolist() == of_best.tolist() == [0, 0]
+def test_an_arm_not_reconsidered_after_the_best_was_first_pulled_has_no_counts():
+    _, rounds, own, of_best = switching_read(np.array([0, 1, 1, 1]), 2)
+    assert rounds.tolist() == [1, 0]
+    assert own.tolist() == of_best.tolist() == [0, 0]

@@ -1,0 +1,15 @@
+"""Say why the first start takes longer."""
+
+from __future__ import annotations
+
+import typer
+
+__all__ = ["say_if_first"]
+
+
+def say_if_first() -> None:
+    """Tell, on the error stream, that kernels are compiled on the first start of a version."""
+    from unbandit.kernels.compiling import cache_directory
+
+    if not cache_directory().exists():
+        typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)
