@@ -51,7 +51,7 @@ def arms_with_intervals(
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    rows = [row for row in estimate.ranked() if row.demonstration == estimate.demonstrations[0]]
+    rows = estimate.ranked(estimate.demonstrations[0])
     quantity = _quantity(rows)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.2, max(2.2, 0.26 * min(len(rows), 60) + 1.2)), dpi=150, layout="constrained")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -139,12 +140,17 @@ class Estimate:
         return self.columns.pulls.size
 
     def __iter__(self) -> Iterator[ArmEstimate]:
-        for which, demonstration in enumerate(self.demonstrations):
-            for at, arm in enumerate(self.arms):
-                numbers = {name: _or_none(getattr(self.columns, name)[which, at]) for name in NUMBERS}
-                verdict = VERDICTS[self.columns.verdict[which, at]]
-                pulls = int(self.columns.pulls[which, at])
-                yield ArmEstimate(arm=arm, pulls=pulls, verdict=verdict, demonstration=demonstration, **numbers)
+        for which in range(len(self.demonstrations)):
+            yield from self._rows(which)
+
+    def _rows(self, which: int) -> Iterator[ArmEstimate]:
+        """Give one demonstration's rows, in the order of the arms."""
+        demonstration = self.demonstrations[which]
+        pulls, verdicts = self.columns.pulls[which].tolist(), self.columns.verdict[which].tolist()
+        numbers = [getattr(self.columns, name)[which].tolist() for name in NUMBERS]
+        for arm, count, verdict, *values in zip(self.arms, pulls, verdicts, *numbers, strict=True):
+            named = {name: _or_none(value) for name, value in zip(NUMBERS, values, strict=True)}
+            yield ArmEstimate(arm=arm, pulls=count, verdict=VERDICTS[verdict], demonstration=demonstration, **named)
 
     def __getitem__(self, arm: object) -> ArmEstimate:
         """Return the row of an arm, in the first demonstration."""
@@ -153,18 +159,22 @@ class Estimate:
                 return row
         raise KeyError(arm)
 
-    def ranked(self) -> list[ArmEstimate]:
-        """Return the rows best first: by gap, then those only bounded, then those never seen."""
-        order = {"best": 0, "estimated": 1, "bounded": 2, "unseen": 3}
+    def ranked(self, demonstration: str | None = None) -> list[ArmEstimate]:
+        """Return the rows best first: by gap, then those only bounded, then those never seen.
 
-        def place(row: ArmEstimate) -> tuple[int, int, float, int]:
-            which = self.demonstrations.index(row.demonstration)
-            open_best = row.verdict == "bounded" and row.arm in self.best_by_demonstration[which]
+        Of one demonstration, or of all, one after the other.
+        """
+        if demonstration is None:
+            return [row for name in self.demonstrations for row in self.ranked(name)]
+        which = self.demonstrations.index(demonstration)
+        best, order = set(self.best_by_demonstration[which]), {name: at for at, name in enumerate(VERDICTS)}
+
+        def place(row: ArmEstimate) -> tuple[int, float, int]:
             by = row.ratio if row.gap is None else row.gap
             by = by if by is not None else row.gap_low if row.gap_low is not None else float("inf")
-            return which, 0 if open_best else order[row.verdict], by, -row.pulls
+            return 0 if row.arm in best else order[row.verdict], by, -row.pulls
 
-        return sorted(self, key=place)
+        return sorted(self._rows(which), key=place)
 
     @cached_property
     def frame(self) -> polars.DataFrame:
@@ -201,8 +211,8 @@ class Estimate:
             "sigma": self.sigma,
             "seed": self.seed,
             "best": list(self.best),
-            "warnings": [vars(notice) for notice in self.warnings],
-            "notes": [vars(notice) for notice in self.notes],
+            "warnings": [asdict(notice) for notice in self.warnings],
+            "notes": [asdict(notice) for notice in self.notes],
             "arms": rows,
         }
 
@@ -238,7 +248,7 @@ class Estimate:
 
 def _or_none(value: float) -> float | None:
     """Turn NaN into None."""
-    return None if np.isnan(value) else float(value)
+    return None if math.isnan(value) else value
 
 
 def _in_words(row: ArmEstimate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -52,3 +53,10 @@ def main() -> None:
     except UnbanditError as error:
         typer.echo(f"unbandit: {error}", err=True)
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
+    except OSError as error:  # files speak through the errors above, so this is what the shell gave us to print to
+        typer.echo(f"unbandit: standard output: could not be written: {error.strerror or error}.", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to print would fail again
+        sys.exit(3)
+    except MemoryError as error:
+        typer.echo(f"unbandit: not enough memory: {error or 'the log'}. Take fewer runs or rounds.", err=True)
+        sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import typer
@@ -27,7 +28,7 @@ def demo(
     from unbandit.cli.tables import console, estimate_table, print_notices
     from unbandit.datasets.battery import LONGEST_LIFETIME
     from unbandit.demonstrators import UCB
-    from unbandit.errors import OutputError
+    from unbandit.errors import AssumptionWarning, OutputError
     from unbandit.estimators import estimate
     from unbandit.files import written_whole
     from unbandit.plots import arms_with_intervals
@@ -36,7 +37,9 @@ def demo(
     instance = datasets.load("battery-high", arms=20)
     rule = UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
     log = rule.demonstrate(instance, horizon, seed=seed)
-    answer = estimate(log, rule, best_mean=instance.best_mean)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)  # they are said below the table
+        answer = estimate(log, rule, best_mean=instance.best_mean)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
 
     out = console()

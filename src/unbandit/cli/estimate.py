@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from unbandit.errors import AssumptionWarning, ParameterError
+from unbandit.errors import AssumptionWarning, LogError, ParameterError
 
 if TYPE_CHECKING:
     from unbandit.result import Estimate
@@ -71,17 +72,16 @@ def estimate(
     say_if_first()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # they are said below, with their places
-        answer = estimators.estimate(record, assumed, **options)
+        try:
+            answer = estimators.estimate(record, assumed, **options)
+        except LogError as error:
+            raise LogError(error.message, path="standard input" if log == "-" else log) from error
         others = estimators.sensitivity(record, assumed, **options) if sensitivity else {}
+    answer = replace(answer, seed=seed)
     if output is not None:
-        _write(answer, output)
+        _write(answer, others, output)
     if as_json:
-        import json
-
-        result = answer.to_dict() | ({"seed": seed} if seed is not None else {})
-        if others:
-            result["sensitivity"] = {name: other.to_dict() for name, other in others.items()}
-        typer.echo(json.dumps(result, indent=2, allow_nan=False))
+        typer.echo(_json(answer, others))
         return
     print_notices(answer)
     if output is None or others:
@@ -104,7 +104,17 @@ def _anchor(text: str | None) -> dict[str, float] | None:
     return {arm.strip(): number}
 
 
-def _write(answer: Estimate, output: str) -> None:
+def _json(answer: Estimate, others: dict[str, Estimate]) -> str:
+    """Write the answer, and where it was asked for how it changes, as JSON."""
+    import json
+
+    result = answer.to_dict()
+    if others:
+        result["sensitivity"] = {name: other.to_dict() for name, other in others.items()}
+    return json.dumps(result, indent=2, allow_nan=False)
+
+
+def _write(answer: Estimate, others: dict[str, Estimate], output: str) -> None:
     """Write the table, or the whole answer as JSON; whole, or not at all."""
     from unbandit.files import written_whole
     from unbandit.log.writing import write_table
@@ -113,4 +123,4 @@ def _write(answer: Estimate, output: str) -> None:
         write_table(lambda: answer.frame, output)
         return
     with written_whole(output) as temporary:
-        temporary.write_text(answer.to_json() + "\n", encoding="utf-8")
+        temporary.write_text(_json(answer, others) + "\n", encoding="utf-8")

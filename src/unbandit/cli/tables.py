@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from unbandit.result import ArmEstimate, Estimate
@@ -16,9 +15,12 @@ __all__ = ["console", "estimate_table", "print_estimate", "print_notices"]
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console that fits its window, and lets lines run on when it is piped."""
+    """Return a console that fits its window, lets lines run on when it is piped, and prints names as they are."""
     stream = sys.stderr if error else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else 200, highlight=False, soft_wrap=not stream.isatty())
+    window = stream.isatty()
+    return Console(
+        file=stream, width=None if window else 200, soft_wrap=not window, highlight=False, markup=False, emoji=False
+    )
 
 
 def estimate_table(
@@ -26,9 +28,9 @@ def estimate_table(
     value: str = "mean", digits: int | None = None,
 ) -> Table:  # fmt: skip
     """Lay out one demonstration's answer, best arm first."""
-    rows = [row for row in estimate.ranked() if row.demonstration == demonstration]
+    rows = estimate.ranked(demonstration)
     has = {name: any(getattr(row, name) is not None for row in rows) for name in ("gap", "gap_low", "mean", "ratio")}
-    gaps = has["gap"] or has["gap_low"]
+    gaps = has["gap_low"] or (has["gap"] and not has["ratio"])
     level = f"{estimate.level * 100:g}%"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("rank", "arm", "verdict", "pulls"):
@@ -45,7 +47,7 @@ def estimate_table(
         table.add_column("truth", justify="right")
         table.add_column("held")
     for rank, row in enumerate(rows, 1):
-        cells = [str(rank), escape(row.arm), row.verdict, f"{row.pulls:,}"]
+        cells = [str(rank), row.arm, row.verdict, f"{row.pulls:,}"]
         if gaps:
             cells += [_number(row.gap, unit, digits), _interval(row.gap_low, row.gap_high, unit, digits)]
         if has["mean"]:
@@ -63,10 +65,10 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     """Print the answer for every demonstration, with its warnings and notes."""
     out = console()
     head = f"{estimate.rule}, method {estimate.method}, {estimate.level * 100:g}% intervals"
-    out.print(escape(title or head), style="bold")
+    out.print(title or head, style="bold")
     for demonstration in estimate.demonstrations:
         if len(estimate.demonstrations) > 1:
-            out.print(f"demonstration {escape(demonstration)}")
+            out.print(f"demonstration {demonstration}")
         out.print(estimate_table(estimate, demonstration))
 
 
@@ -76,7 +78,7 @@ def print_notices(estimate: Estimate) -> None:
     for kind, notices in (("warning", estimate.warnings), ("note", estimate.notes)):
         for notice in notices:
             where = f" (demonstration {notice.demonstration})" if notice.demonstration else ""
-            out.print(escape(f"{kind}{where}: {notice.message}"), soft_wrap=True)
+            out.print(f"{kind}{where}: {notice.message}", soft_wrap=True)
 
 
 def _number(value: float | None, unit: float, digits: int | None) -> str:

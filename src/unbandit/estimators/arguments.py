@@ -23,7 +23,7 @@ def as_log(log: ActionLog | Any) -> ActionLog:
     """Take a log as it is, read a path, or take a sequence of labels."""
     if isinstance(log, ActionLog):
         return log
-    return ActionLog.read(log) if isinstance(log, os.PathLike) else ActionLog.from_actions(log)
+    return ActionLog.read(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
 
 
 def usable_method(method: Method | None, log: ActionLog) -> Method:
@@ -41,13 +41,15 @@ def usable_method(method: Method | None, log: ActionLog) -> Method:
 
 def check_numbers(
     best_mean: float | None, anchor: Mapping[Any, float] | None, level: float, sigma: float | None, bernoulli: bool,
-    scale: str,
+    scale: str, constant: float | None,
 ) -> None:  # fmt: skip
     """Refuse numbers out of range, and choices that exclude each other."""
     if not 0 < level < 1:
         raise ParameterError(f"level: expected a number between 0 and 1; got {level}.")
     if sigma is not None and not (np.isfinite(sigma) and sigma > 0):
         raise ParameterError(f"sigma: expected a positive number; got {sigma}.")
+    if constant is not None and not (np.isfinite(constant) and constant > 0):
+        raise ParameterError(f"constant: expected a positive number; got {constant}.")
     if sigma is not None and bernoulli:
         raise ParameterError("sigma: Bernoulli rewards have no sigma of their own; leave sigma or bernoulli out.")
     if best_mean is not None and anchor is not None:
@@ -103,6 +105,8 @@ def position(name: str, arm: object, arms: tuple[str, ...]) -> int:
 
 def horizons(horizon: int | None, log: ActionLog) -> list[int]:
     """Return `T` of each demonstration: the one given, or the length of each."""
+    if horizon is not None and (not isinstance(horizon, int | np.integer) or not 1 <= horizon < 2**63):
+        raise ParameterError(f"horizon: expected a whole number of rounds, 1 or more; got {horizon!r}.")
     longest = int(log.lengths.max())
     if horizon is not None and horizon < longest:
         raise LogError(

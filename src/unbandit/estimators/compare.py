@@ -22,13 +22,13 @@ __all__ = ["compare", "horizon_note", "ratios"]
 
 
 def compare(
-    log: ActionLog, which: int, rule: Demonstrator, method: Method, horizon: int, constant: float
+    log: ActionLog, which: int, rule: Demonstrator, method: Method, horizon: int, sigma: float, constant: float
 ) -> Comparison:
     """Return what demonstration `which` says about every arm's gap, with warnings where it does not fit the rule."""
     if method == "naive":
         return _most_pulled(log, which, naive(log.pulls[which], horizon, constant))
     if isinstance(rule, EliminationRule):
-        return _eliminated(log, which, rule, method, horizon)
+        return _eliminated(log, which, rule, method, horizon, sigma)
     if isinstance(rule, AdditiveIndexRule):
         pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
         if method == "counts":
@@ -43,26 +43,28 @@ def _most_pulled(log: ActionLog, which: int, result: Comparison) -> Comparison:
     """Add the warnings that concern any rule whose best arm is the most-pulled one."""
     pulls, last = log.pulls[which], None
     if log.ordered:
-        result.warnings += checks.opening(_first_pulls(log, which), log.arms)
+        result.warnings += checks.opening(_first_pulls(log, which), int(log.lengths[which]), log.arms)
         last = log.last[which]
     result.warnings += checks.tied_best(pulls, last, log.arms)
     return result
 
 
-def _eliminated(log: ActionLog, which: int, rule: EliminationRule, method: Method, horizon: int) -> Comparison:
+def _eliminated(
+    log: ActionLog, which: int, rule: EliminationRule, method: Method, horizon: int, sigma: float
+) -> Comparison:
     """Read one demonstration of an elimination rule."""
     pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
     passed = None
     if method == "switching":
         actions, first = log.demonstration(which), _first_pulls(log, which)
         result, broken, passed = switching.procedure_1(actions, pulls, first, width)
-        result.warnings += checks.opening(first, log.arms)
+        result.warnings += checks.opening(first, actions.size, log.arms)
         if broken:
             result.warnings += checks.broken_order(broken, log.arms[int(actions[broken - 1])])
     else:
         result = counts.elimination_counts(pulls, width)
     result.warnings += checks.several_active(result.best, log.arms)
-    result.warnings += checks.eliminated_among_many(pulls, result.verdict == ESTIMATED, passed, log.arms)
+    result.warnings += checks.eliminated_among_many(result, pulls, passed, sigma, log.arms)
     return result
 
 
@@ -93,8 +95,9 @@ def horizon_note(rule: Demonstrator, comparison: Comparison, horizon: int) -> li
 def ratios(comparison: Comparison, reference: object, arms: tuple[str, ...]) -> NDArray[np.float64]:
     """Count every gap in units of one arm's gap: a common factor falls out."""
     if reference is None:
-        usable = np.where(comparison.verdict == ESTIMATED, 1 / comparison.own + 1 / comparison.other, np.inf)
-        usable = np.where(comparison.gap > 0, usable, np.inf)
+        noise = 1 / comparison.own + 1 / comparison.other
+        noise = np.where(np.isnan(noise), comparison.gap, noise)  # the naive estimator knows none: its smallest gap
+        usable = np.where((comparison.verdict == ESTIMATED) & (comparison.gap > 0), noise, np.inf)
         at = int(usable.argmin())
         known = np.isfinite(usable[at])
     else:

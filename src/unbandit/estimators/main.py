@@ -25,7 +25,7 @@ from unbandit.estimators.arguments import (
 )
 from unbandit.estimators.compare import compare, horizon_note, ratios
 from unbandit.log import ActionLog
-from unbandit.result import NUMBERS, UNSEEN, Columns, Estimate, Notice
+from unbandit.result import BEST, NUMBERS, UNSEEN, Columns, Estimate, Notice
 
 __all__ = ["estimate", "sensitivity"]
 
@@ -95,13 +95,14 @@ def estimate(
     record = as_log(log)
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     chosen = usable_method(method, record)
-    check_numbers(best_mean, anchor, level, sigma, bernoulli, scale)
+    check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant)
     noise, found, notes = reward_noise(assumed, sigma, bernoulli, scale)
     notes += [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     known = known_mean(best_mean, anchor, record.arms)
-    factor = constant if constant is not None else np.sqrt(2) * (noise.sigma if noise.sigma is not None else 0.5)
+    usual = noise.sigma if noise.sigma is not None else 0.5
+    factor = constant if constant is not None else np.sqrt(2) * usual
     rounds, z = horizons(horizon, record), intervals.quantile(level)
     several = len(record) > 1
 
@@ -109,7 +110,7 @@ def estimate(
     numbers = {name: np.full(shape, np.nan) for name in NUMBERS}
     verdicts, best = np.full(shape, UNSEEN, np.int8), []
     for which, name in enumerate(record.demonstrations):
-        comparison = compare(record, which, assumed, chosen, rounds[which], factor)
+        comparison = compare(record, which, assumed, chosen, rounds[which], usual, factor)
         own_notes = horizon_note(assumed, comparison, rounds[which]) if chosen != "naive" else []
         for notice, target in [(n, found) for n in comparison.warnings] + [(n, notes) for n in own_notes]:
             target.append(replace(notice, demonstration=name) if several else notice)
@@ -117,7 +118,8 @@ def estimate(
         row["gap_low"], row["gap_high"] = intervals.ends(comparison, noise, known, z)
         row["mean"], row["mean_low"], row["mean_high"] = intervals.means(comparison, noise, known, z, record.arms)
         if scale == "unknown":
-            row = {"ratio": ratios(comparison, reference, record.arms)}
+            of_best = np.where(comparison.verdict == BEST, 0.0, np.nan)  # the one gap that no factor changes
+            row = {"gap": of_best, "ratio": ratios(comparison, reference, record.arms)}
         for column, values in row.items():
             numbers[column][which] = values
         verdicts[which] = comparison.verdict
@@ -156,7 +158,8 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     record, answers = as_log(log), {}
     scale = "sigma" if assumed.sigma is not None else "scale"
     # the noise stays what it was, also where the rule's own sigma is varied
-    options["sigma"] = options.get("sigma") or (None if options.get("bernoulli") else assumed.sigma)
+    if options.get("sigma") is None and not options.get("bernoulli"):
+        options["sigma"] = assumed.sigma
     for name, value in (("alpha", assumed.alpha), (scale, getattr(assumed, scale))):
         for share in (0.8, 1.2):
             changed = assumed.model_copy(update={name: min(value * share, 0.999) if name == "alpha" else value * share})
