@@ -48,7 +48,7 @@ def estimate(
     from unbandit import estimators
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.options import arm_list, assignments
-    from unbandit.cli.tables import print_estimate, print_notices
+    from unbandit.cli.tables import console, print_estimate, print_notices
     from unbandit.demonstrators import parse_rule
     from unbandit.log import ActionLog
     from unbandit.log.writing import check_name
@@ -68,9 +68,9 @@ def estimate(
     }
     if output is not None and not output.lower().endswith(".json"):
         check_name(output)
-    record = ActionLog.read(log, columns=assignments("--columns", columns), arms=arm_list(arms))
     say_if_first()
-    with warnings.catch_warnings():
+    with console(error=True).status("Estimating"), warnings.catch_warnings():
+        record = ActionLog.read(log, columns=assignments("--columns", columns), arms=arm_list(arms))
         warnings.simplefilter("ignore", AssumptionWarning)  # they are said below, with their places
         try:
             answer = estimators.estimate(record, assumed, **options)

@@ -41,6 +41,7 @@ def simulate(
     import polars as pl
 
     from unbandit.cli.first_start import say_if_first
+    from unbandit.cli.tables import console
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table
 
@@ -51,7 +52,8 @@ def simulate(
     if truth is not None:
         check_name(truth)
     say_if_first()
-    log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads)
+    with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
+        log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads)
     if truth is not None:
         table = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
         write_table(lambda: table, truth)
