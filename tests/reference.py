@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.demonstrators.base import Simulation
+from unbandit.demonstrators.base import laid_out
 from unbandit.instance import Instance
 from unbandit.kernels.switching import pulls_and_last, switching_rounds
 from unbandit.tape import Stream, Tape
@@ -102,5 +102,5 @@ def simulated(
 ) -> np.ndarray[Any, Any]:
     """Simulate runs `first_run`, `first_run + 1`, ... by the package's own kernels, as an array runs x horizon."""
     actions = np.empty((runs, horizon), np.min_scalar_type(len(instance) - 1))
-    rule._simulate(Simulation.of(instance, horizon, seed), first_run, actions)
+    rule._simulate(laid_out(instance, horizon, seed), first_run, actions)
     return actions

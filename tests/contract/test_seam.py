@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import pickle
 import subprocess
 import sys
 from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -165,6 +167,34 @@ def test_an_edited_formula_is_compiled_anew(tmp_path):
     assert first == again
     assert first != edited
     assert any((tmp_path / "cache").rglob("*.nbc"))  # kernels were indeed kept
+
+
+def closed_over(factor):
+    class Closed(IndexRule):
+        """Hold a number that is no parameter."""
+
+        uses_round: ClassVar[bool] = True
+
+        @staticmethod
+        def formula(parameters, mean, pulls, round):
+            return mean + factor * math.sqrt(math.log(round) / pulls)
+
+    return Closed()
+
+
+def from_a_notebook(factor):
+    """Define a rule as a notebook's cell does: no file stands behind it."""
+    names = {"__name__": "__main__"}
+    exec(compile(GROWING.replace("2.0 *", f"{factor} *"), "<cell>", "exec"), names)
+    return names["ToyGrowing"]()
+
+
+@pytest.mark.parametrize("made", [closed_over, from_a_notebook])
+def test_rules_that_differ_in_a_number_alone_are_told_apart(made):
+    instance, small, large = INSTANCES["Gaussian"], made(0.1), made(50.0)
+    for rule in (small, large):
+        assert simulated(rule, instance, 60, seed=1)[0].tolist() == reference_index(rule, instance, 60, 0, 1)
+    assert small.index(0.0, 1, 10, 60) < large.index(0.0, 1, 10, 60)
 
 
 def test_a_rule_without_a_formula_says_so():

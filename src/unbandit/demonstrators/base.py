@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,33 +23,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit.errors import ParameterError
 from unbandit.instance import Gaussian, Instance
+from unbandit.kernels.bandit import Bandit
+from unbandit.kernels.scalar import QUANTILE_TABLE
 from unbandit.log import ActionLog
 from unbandit.tape import Tape
 
-__all__ = ["Demonstrator", "Simulation", "SwitchingCounts", "kept_table", "known_rules"]
+__all__ = ["Demonstrator", "SwitchingCounts", "kept_table", "known_rules", "laid_out", "width_table"]
 
 known_rules: dict[str, type[Demonstrator]] = {}
 """Every rule that has been defined, by name; filled as classes are defined."""
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """Hold what a kernel needs to simulate runs: the instance as arrays, the horizon, the tape's key."""
-
-    means: NDArray[np.float64]
-    sigma: float
-    bernoulli: bool
-    horizon: int
-    key: tuple[np.uint64, np.uint64]
-    inverse: NDArray[np.float64]
-    """1/n for n = 0 ... horizon + 1 (1 at 0): kernels multiply where others divide."""
-
-    @classmethod
-    def of(cls, instance: Instance, horizon: int, seed: int) -> Simulation:
-        """Lay out an instance for the kernels."""
-        gaussian = isinstance(instance.noise, Gaussian)
-        return cls(np.array(instance.means), instance.sigma if gaussian else 1.0, not gaussian, horizon,
-                   Tape(seed).key, _inverse(horizon))  # fmt: skip
 
 
 def kept_table(make: Callable[..., NDArray[np.float64]]) -> Callable[..., NDArray[np.float64]]:
@@ -72,6 +54,35 @@ def _inverse(horizon: int) -> NDArray[np.float64]:
     counts = np.arange(horizon + 2, dtype=np.float64)
     counts[0] = 1.0
     return np.divide(1.0, counts, out=counts)
+
+
+class _HasWidth(Protocol):
+    name: ClassVar[str]
+
+    def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]: ...
+
+
+@kept_table
+def width_table(rule: _HasWidth, horizon: int) -> NDArray[np.float64]:
+    """Return a rule's `C(n)` for n = 0 ... horizon + 1, infinite at 0."""
+    table = np.empty(horizon + 2)
+    table[0] = np.inf
+    table[1:] = rule.width(np.arange(1.0, horizon + 2), horizon)
+    if not np.isfinite(table[1:]).all():
+        raise ParameterError(
+            f"{rule.name}: expected finite widths over {horizon} rounds; got {table[1]}. Check {rule}."
+        )
+    return table
+
+
+def laid_out(instance: Instance, horizon: int, seed: int) -> Bandit:
+    """Lay out an instance for the kernels."""
+    gaussian, ranked = isinstance(instance.noise, Gaussian), np.sort(instance.means)
+    sample = ranked[np.linspace(0, len(instance) - 1, min(len(instance), 64)).round().astype(int)]
+    sigma = instance.sigma if gaussian else 1.0
+    return Bandit(
+        np.array(instance.means), sample, sigma, not gaussian, _inverse(horizon), Tape(seed).key, QUANTILE_TABLE
+    )
 
 
 @dataclass(frozen=True)
@@ -142,10 +153,10 @@ class Demonstrator(BaseModel, ABC):
         horizon, runs = _whole("horizon", horizon), _whole("runs", runs)
         smallest = np.min_scalar_type(len(instance) - 1)
         actions = np.empty((runs, horizon), dtype=smallest)
-        simulation = Simulation.of(instance, horizon, seed)
+        bandit = laid_out(instance, horizon, seed)
 
         def fill(first: int, last: int) -> None:
-            self._simulate(simulation, first, actions[first:last])
+            self._simulate(bandit, first, actions[first:last])
 
         _in_blocks(fill, runs, threads)
         return ActionLog.from_codes(actions, instance.arms)
@@ -156,29 +167,29 @@ class Demonstrator(BaseModel, ABC):
         """Play the rule and return only what the switching estimators read; the logs themselves are not kept."""
         horizon, runs = _whole("horizon", horizon), _whole("runs", runs)
         counts = SwitchingCounts(*(np.empty((runs, len(instance)), np.int64) for _ in range(3)))
-        simulation = Simulation.of(instance, horizon, seed)
+        bandit = laid_out(instance, horizon, seed)
 
         def fill(first: int, last: int) -> None:
             rows = SwitchingCounts(*(part[first:last] for part in (counts.pulls, counts.own, counts.of_best)))
-            self._count(simulation, first, rows)
+            self._count(bandit, horizon, first, rows)
 
         _in_blocks(fill, runs, threads)
         return counts
 
     @abstractmethod
-    def _simulate(self, simulation: Simulation, first_run: int, actions: NDArray[Any]) -> None:
+    def _simulate(self, bandit: Bandit, first_run: int, actions: NDArray[Any]) -> None:
         """Fill `actions`, one row a run, with the runs from `first_run` on."""
 
-    def _count(self, simulation: Simulation, first_run: int, rows: SwitchingCounts) -> None:
+    def _count(self, bandit: Bandit, horizon: int, first_run: int, rows: SwitchingCounts) -> None:
         """Fill the counts of the runs from `first_run` on: simulate a few at a time, and read them."""
         from unbandit.kernels.switching import pulls_and_last, switching_rounds
 
-        arms, horizon = simulation.means.size, simulation.horizon
+        arms = bandit.means.size
         few = max(1, 2_000_000 // horizon)
         scratch = np.empty((min(few, len(rows.pulls)), horizon), np.min_scalar_type(arms - 1))
         for start in range(0, len(rows.pulls), few):
             block = scratch[: min(few, len(rows.pulls) - start)]
-            self._simulate(simulation, first_run + start, block)
+            self._simulate(bandit, first_run + start, block)
             pulls, last = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
             rows.pulls[start : start + len(block)] = pulls
             for at, actions in enumerate(block):
@@ -188,9 +199,7 @@ class Demonstrator(BaseModel, ABC):
 
 def _in_blocks(fill: Any, runs: int, threads: int | None) -> None:
     """Call `fill(first, last)` over blocks of runs, on threads: the kernels let go of the interpreter."""
-    workers = min(runs, threads if threads is not None else os.cpu_count() or 1)
-    if workers < 1:
-        raise ParameterError(f"threads: expected a whole number from 1; got {threads}.")
+    workers = min(runs, os.cpu_count() or 1 if threads is None else _whole("threads", threads))
     if workers == 1:
         fill(0, runs)
         return

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators.base import Demonstrator, Simulation
-from unbandit.kernels.scalar import QUANTILE_TABLE
+from unbandit.demonstrators.base import Demonstrator, width_table
+from unbandit.kernels.bandit import Bandit
 
 __all__ = ["EliminationRule"]
 
@@ -21,10 +21,7 @@ class EliminationRule(Demonstrator):
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)` for pull counts of 1 and more."""
 
-    def _simulate(self, simulation: Simulation, first_run: int, actions: NDArray[Any]) -> None:
+    def _simulate(self, bandit: Bandit, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.elimination import eliminate
 
-        widths = np.full(simulation.horizon + 2, np.inf)
-        widths[1:] = self.width(np.arange(1.0, simulation.horizon + 2), simulation.horizon)
-        eliminate(widths, simulation.means, simulation.sigma, simulation.bernoulli, simulation.inverse,
-                  QUANTILE_TABLE, simulation.key, first_run, actions)  # fmt: skip
+        eliminate(bandit, width_table(self, actions.shape[1]), first_run, actions)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators.base import Demonstrator, Simulation, SwitchingCounts, kept_table
-from unbandit.kernels.scalar import QUANTILE_TABLE
+from unbandit.demonstrators.base import Demonstrator, SwitchingCounts, width_table
+from unbandit.kernels.bandit import Bandit
 
 __all__ = ["AdditiveIndexRule", "IndexRule"]
 
@@ -51,26 +51,24 @@ class IndexRule(Demonstrator):
 
         return float("inf") if pulls == 0 else float(index_value(self.parameters(horizon), mean, pulls, round))
 
-    def _simulate(self, simulation: Simulation, first_run: int, actions: NDArray[Any]) -> None:
-        given = (self.parameters(simulation.horizon), simulation.means, simulation.sigma, simulation.bernoulli,
-                 simulation.inverse, QUANTILE_TABLE, simulation.key, first_run)  # fmt: skip
+    def _simulate(self, bandit: Bandit, first_run: int, actions: NDArray[Any]) -> None:
+        parameters = self.parameters(actions.shape[1])
         if self.uses_round or self.ties == "random":
             from unbandit.kernels.argmax import pull_largest_index
 
-            pull_largest_index(*given, self.uses_round, self.ties == "random", actions)
+            pull_largest_index(bandit, parameters, first_run, self.uses_round, self.ties == "random", actions)
         else:
             from unbandit.kernels.levels import merge_tapes
 
-            merge_tapes(*given, actions)
+            merge_tapes(bandit, parameters, first_run, actions)
 
-    def _count(self, simulation: Simulation, first_run: int, rows: SwitchingCounts) -> None:
-        if self.uses_round or self.ties == "random" or simulation.means.size < MANY_ARMS:
-            return super()._count(simulation, first_run, rows)
+    def _count(self, bandit: Bandit, horizon: int, first_run: int, rows: SwitchingCounts) -> None:
+        if self.uses_round or self.ties == "random" or bandit.means.size < MANY_ARMS:
+            return super()._count(bandit, horizon, first_run, rows)
         from unbandit.kernels.counts import count_by_levels
 
-        given = (self.parameters(simulation.horizon), simulation.means, simulation.sigma, simulation.bernoulli,
-                 simulation.inverse, QUANTILE_TABLE, simulation.key, first_run, simulation.horizon)  # fmt: skip
-        count_by_levels(*given, rows.pulls, rows.own, rows.of_best)
+        parameters = self.parameters(horizon)
+        count_by_levels(bandit, parameters, first_run, horizon, rows.pulls, rows.own, rows.of_best)
         return None
 
 
@@ -83,17 +81,8 @@ class AdditiveIndexRule(IndexRule):
 
     def parameters(self, horizon: int) -> NDArray[np.float64]:
         """Return the widths as a table over pull counts; an arm never pulled has an infinite one."""
-        return _width_table(self, horizon)
+        return width_table(self, horizon)
 
     def index(self, mean: float, pulls: int, round: int, horizon: int) -> float:
         """Return `mean + C(pulls)`."""
         return float("inf") if pulls == 0 else float(mean + self.width(np.array([float(pulls)]), horizon)[0])
-
-
-@kept_table
-def _width_table(rule: AdditiveIndexRule, horizon: int) -> NDArray[np.float64]:
-    """Return `C(n)` for n = 0 ... horizon + 1, infinite at 0."""
-    table = np.empty(horizon + 2)
-    table[0] = np.inf
-    table[1:] = rule.width(np.arange(1.0, horizon + 2), horizon)
-    return table

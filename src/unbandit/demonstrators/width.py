@@ -33,7 +33,9 @@ class RegretWidth(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_of_two(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def _one_of_two(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
         if given.get("scale") is None and given.get("sigma") is None:
             return given | {"scale": math.sqrt(2)}
         if given.get("scale") is not None and given.get("sigma") is not None:
@@ -57,4 +59,5 @@ class RegretWidth(BaseModel):
 
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)`."""
-        return np.asarray(self.factor * np.sqrt(theory.growth(horizon, self.alpha) / pulls))
+        with np.errstate(over="ignore"):  # a width without bound is refused where it is used
+            return np.asarray(self.factor * np.sqrt(theory.growth(horizon, self.alpha) / pulls))

@@ -10,32 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.kernels.bandit import Bandit, reward
 from unbandit.kernels.compiling import compiled
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.scalar import philox, reward_from_word, uniform_from_word
+from unbandit.kernels.scalar import philox, uniform_from_word
 
 __all__ = ["pull_largest_index"]
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
-REWARDS, TIES = np.uint64(0), np.uint64(2)  # streams of the tape
+TIES = np.uint64(2)  # the tape's stream 2
 
 
 @compiled
 def pull_largest_index(
-    parameters: Any,
-    means: NDArray[np.float64],
-    sigma: float,
-    bernoulli: bool,
-    inverse: NDArray[np.float64],
-    table: NDArray[np.float64],
-    key: tuple[np.uint64, np.uint64],
-    first_run: int,
-    uses_round: bool,
-    random_ties: bool,
-    actions: NDArray[Any],
+    bandit: Bandit, parameters: Any, first_run: int, uses_round: bool, random_ties: bool, actions: NDArray[Any]
 ) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
-    arms, (runs, horizon) = means.size, actions.shape
+    arms, (runs, horizon) = bandit.means.size, actions.shape
     pulls, totals, index = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     for run in range(runs):
         name = np.uint64(first_run + run)
@@ -44,7 +35,7 @@ def pull_largest_index(
             if uses_round:
                 for arm in range(arms):
                     if pulls[arm] > ZERO:
-                        mean = totals[arm] * inverse[pulls[arm]]
+                        mean = totals[arm] * bandit.inverse[pulls[arm]]
                         index[arm] = index_value(parameters, mean, pulls[arm], np.uint64(t + 1))
             chosen, tied = 0, 1
             for arm in range(1, arms):
@@ -53,19 +44,16 @@ def pull_largest_index(
                 elif index[arm] == index[chosen]:
                     tied += 1
             if random_ties and tied > 1:
-                word, _ = philox(np.uint64(t), ZERO, name, TIES, key[0], key[1])
+                word, _ = philox(np.uint64(t), ZERO, name, TIES, bandit.key[0], bandit.key[1])
                 ahead = np.int64(uniform_from_word(word) * tied)  # how many of the tied arms to pass over
                 largest = index[chosen]
                 while ahead > 0 or index[chosen] != largest:
                     if index[chosen] == largest:
                         ahead -= 1
                     chosen += 1
-            n = pulls[chosen]
-            first, second = philox(n >> ONE, np.uint64(chosen), name, REWARDS, key[0], key[1])
-            word = second if n & ONE else first
-            totals[chosen] += reward_from_word(word, means[chosen], sigma, bernoulli, table)
-            pulls[chosen] = n + ONE
+            totals[chosen] += reward(bandit, name, np.uint64(chosen), pulls[chosen])
+            pulls[chosen] += ONE
             if not uses_round:
-                mean = totals[chosen] * inverse[pulls[chosen]]
+                mean = totals[chosen] * bandit.inverse[pulls[chosen]]
                 index[chosen] = index_value(parameters, mean, pulls[chosen], np.uint64(t + 1))
             actions[run, t] = chosen

@@ -24,15 +24,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _lock = threading.Lock()
 
 
-def digest_of(*files: Path) -> str:
-    """Return a short digest of the contents of some files.
+def digest_of(*files: Path, text: str = "") -> str:
+    """Return a short digest of the contents of some files, and of a text.
 
     Examples
     --------
     >>> len(digest_of(Path(__file__)))
     12
     """
-    state = hashlib.sha256()
+    state = hashlib.sha256(text.encode())
     for file in files:
         state.update(file.read_bytes())
     return state.hexdigest()[:12]

@@ -14,6 +14,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from unbandit.kernels.bandit import REWARDS, Bandit, reward
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.levels import level_guide, next_level
@@ -21,21 +22,16 @@ from unbandit.kernels.scalar import philox, reward_from_word
 
 __all__ = ["count_by_levels"]
 
-ZERO, ONE, REWARDS = np.uint64(0), np.uint64(1), np.uint64(0)
+ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 @inlined
 def _advance(
+    bandit: Bandit,
+    parameters: Any,
     level: float,
     budget: int,
     run: int,
-    sigma: float,
-    bernoulli: bool,
-    key: tuple[np.uint64, np.uint64],
-    parameters: Any,
-    means: NDArray[np.float64],
-    inverse: NDArray[np.float64],
-    table: NDArray[np.float64],
     pulls: NDArray[np.uint64],
     totals: NDArray[np.float64],
     lowest: NDArray[np.float64],
@@ -47,6 +43,7 @@ def _advance(
     `last` and `before` keep the levels of each arm's last pull and of the one before. Returns the number of pulls made,
     more than `budget` if given up.
     """
+    means, _, sigma, bernoulli, inverse, (key_low, key_high), table = bandit
     made = ZERO
     for arm in range(np.uint64(means.size)):
         if lowest[arm] <= level:
@@ -54,15 +51,15 @@ def _advance(
         n, total, minimum, mean, newer, older = pulls[arm], totals[arm], lowest[arm], means[arm], last[arm], before[arm]
         stop = min(n + np.uint64(budget) - made + ONE, np.uint64(inverse.size - 2))  # the tables end there
         made -= n
-        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         if n & ONE:
             n += ONE
             newer, older = minimum, newer
             total += reward_from_word(second, mean, sigma, bernoulli, table)
             minimum = min(minimum, index_value(parameters, total * inverse[n], n, ONE))
-            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         while minimum > level and n < stop:
-            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             n += ONE
             newer, older = minimum, newer
             total += reward_from_word(first, mean, sigma, bernoulli, table)
@@ -82,26 +79,14 @@ def _advance(
 
 
 @register_jitable
-def _levels_of_arm(
-    arm: int,
-    count: int,
-    run: int,
-    mean: float,
-    sigma: float,
-    bernoulli: bool,
-    key: tuple[np.uint64, np.uint64],
-    parameters: Any,
-    inverse: NDArray[np.float64],
-    table: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: int) -> NDArray[np.float64]:
     """Replay one arm: the level of each of its first `count` pulls, never rising."""
     levels = np.empty(count)
     total, minimum = 0.0, np.inf
     for pull in range(np.uint64(count)):
         levels[pull] = minimum
-        first, second = philox(pull >> ONE, np.uint64(arm), np.uint64(run), REWARDS, key[0], key[1])
-        total += reward_from_word(second if pull & ONE else first, mean, sigma, bernoulli, table)
-        minimum = min(minimum, index_value(parameters, total * inverse[pull + ONE], pull + ONE, ONE))
+        total += reward(bandit, np.uint64(run), np.uint64(arm), pull)
+        minimum = min(minimum, index_value(parameters, total * bandit.inverse[pull + ONE], pull + ONE, ONE))
     return levels
 
 
@@ -113,13 +98,8 @@ def _comes_after(level: float, arm: int, other_level: float, other_arm: int) -> 
 
 @compiled
 def count_by_levels(
+    bandit: Bandit,
     parameters: Any,
-    means: NDArray[np.float64],
-    sigma: float,
-    bernoulli: bool,
-    inverse: NDArray[np.float64],
-    table: NDArray[np.float64],
-    key: tuple[np.uint64, np.uint64],
     first_run: int,
     horizon: int,
     pulls_out: NDArray[np.int64],
@@ -127,8 +107,8 @@ def count_by_levels(
     of_best_out: NDArray[np.int64],
 ) -> None:
     """Fill, one row a run: pulls, and the pulls of arm and most-pulled arm at each switching round (0 where none)."""
-    arms = means.size
-    guide = level_guide(parameters, means, horizon)
+    arms = bandit.means.size
+    guide = level_guide(parameters, bandit.sample, arms, horizon)
     pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     last, before = np.empty(arms), np.empty(arms)
     kept_pulls, kept_numbers = np.empty(arms, np.uint64), np.empty((4, arms))
@@ -140,24 +120,8 @@ def count_by_levels(
             kept_pulls[:] = pulls
             kept_numbers[0], kept_numbers[1], kept_numbers[2], kept_numbers[3] = totals, lowest, last, before
             target = horizon - left + trust * left
-            aim = next_level(guide, level, horizon - left, target, arms, step, sigma)
-            made = _advance(
-                aim,
-                left,
-                run,
-                sigma,
-                bernoulli,
-                key,
-                parameters,
-                means,
-                inverse,
-                table,
-                pulls,
-                totals,
-                lowest,
-                last,
-                before,
-            )
+            aim = next_level(guide, level, horizon - left, target, arms, step, bandit.sigma)
+            made = _advance(bandit, parameters, aim, left, run, pulls, totals, lowest, last, before)
             if made > left:  # gone too far: take the step back, and aim nearer
                 pulls[:] = kept_pulls
                 totals[:], lowest[:], last[:], before[:] = kept_numbers
@@ -171,20 +135,17 @@ def count_by_levels(
                     arm = other
             level = lowest[arm]
             while left > 0 and lowest[arm] == level:  # a stretch at one level
-                n = pulls[arm]
-                first, second = philox(n >> ONE, np.uint64(arm), np.uint64(run), REWARDS, key[0], key[1])
-                totals[arm] += reward_from_word(second if n & ONE else first, means[arm], sigma, bernoulli, table)
-                pulls[arm], last[arm], before[arm] = n + ONE, level, last[arm]
-                lowest[arm] = min(level, index_value(parameters, totals[arm] * inverse[n + ONE], n + ONE, ONE))
+                totals[arm] += reward(bandit, np.uint64(run), np.uint64(arm), pulls[arm])
+                pulls[arm], last[arm], before[arm] = pulls[arm] + ONE, level, last[arm]
+                mean = totals[arm] * bandit.inverse[pulls[arm]]
+                lowest[arm] = min(level, index_value(parameters, mean, pulls[arm], ONE))
                 left -= 1
         best = 0
         for arm in range(arms):
             pulls_out[row, arm] = np.int64(pulls[arm])
             if pulls[arm] > pulls[best]:
                 best = arm
-        path = _levels_of_arm(
-            best, pulls_out[row, best], run, means[best], sigma, bernoulli, key, parameters, inverse, table
-        )
+        path = _levels_of_arm(bandit, parameters, best, pulls_out[row, best], run)
         for arm in range(arms):
             own, level = pulls_out[row, arm], last[arm]
             if arm == best:
@@ -192,9 +153,7 @@ def count_by_levels(
             elif _comes_after(level, arm, last[best], best):  # then its switching round is an earlier pull
                 own, level = own - 1, before[arm]
                 if own > 0 and _comes_after(level, arm, last[best], best):
-                    earlier = _levels_of_arm(
-                        arm, own, run, means[arm], sigma, bernoulli, key, parameters, inverse, table
-                    )
+                    earlier = _levels_of_arm(bandit, parameters, arm, own, run)
                     while own > 0 and _comes_after(earlier[own - 1], arm, last[best], best):
                         own -= 1
                     level = earlier[own - 1] if own > 0 else np.inf

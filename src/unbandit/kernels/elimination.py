@@ -7,32 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.kernels.bandit import REWARDS, Bandit
 from unbandit.kernels.compiling import compiled
 from unbandit.kernels.scalar import philox, reward_from_word
 
 __all__ = ["eliminate"]
 
-ONE, REWARDS = np.uint64(1), np.uint64(0)
+ONE = np.uint64(1)
 
 
 @compiled
-def eliminate(
-    widths: NDArray[np.float64],
-    means: NDArray[np.float64],
-    sigma: float,
-    bernoulli: bool,
-    inverse: NDArray[np.float64],
-    table: NDArray[np.float64],
-    key: tuple[np.uint64, np.uint64],
-    first_run: int,
-    actions: NDArray[Any],
-) -> None:
+def eliminate(bandit: Bandit, widths: NDArray[np.float64], first_run: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...
 
     At the end of epoch `e` an active arm goes if its sample mean is at most the largest one less `2 widths[e]`. Each
     block of random bits serves two epochs.
     """
-    arms, (runs, horizon) = means.size, actions.shape
+    arms, (runs, horizon) = bandit.means.size, actions.shape
     totals, spare, active = np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
     for run in range(runs):
         name = np.uint64(first_run + run)
@@ -45,19 +36,21 @@ def eliminate(
                 arm = active[position]
                 actions[run, t + position] = arm
                 if epoch & 1:
-                    first, second = philox(np.uint64(epoch) >> ONE, np.uint64(arm), name, REWARDS, key[0], key[1])
-                    reward = reward_from_word(first, means[arm], sigma, bernoulli, table)
-                    spare[arm] = reward_from_word(second, means[arm], sigma, bernoulli, table)
+                    first, second = philox(np.uint64(epoch) >> ONE, np.uint64(arm), name, REWARDS, *bandit.key)
+                    reward = reward_from_word(first, bandit.means[arm], bandit.sigma, bandit.bernoulli, bandit.table)
+                    spare[arm] = reward_from_word(
+                        second, bandit.means[arm], bandit.sigma, bandit.bernoulli, bandit.table
+                    )
                 else:
                     reward = spare[arm]
                 totals[arm] += reward
-                largest = max(largest, totals[arm] * inverse[epoch])
+                largest = max(largest, totals[arm] * bandit.inverse[epoch])
             t += left
             kept = 0
             for position in range(left):
                 arm = active[position]
                 active[kept] = arm
-                if totals[arm] * inverse[epoch] > largest - 2 * widths[epoch]:
+                if totals[arm] * bandit.inverse[epoch] > largest - 2 * widths[epoch]:
                     kept += 1
             left = kept
         for later in range(t, horizon):  # one arm left, or an epoch cut short, which makes no test

@@ -66,8 +66,11 @@ def formula_parameters(formula: Formula, values: Mapping[str, float]) -> np.reco
 
 def _register(formula: Formula) -> None:
     """Teach the compiler that a record with this formula's marker means this formula."""
-    file = Path(inspect.getfile(formula))
-    digest = digest_of(file) if file.exists() else f"{abs(hash(formula.__code__.co_code)):x}"
+    file, code = Path(inspect.getfile(formula)), formula.__code__
+    closure = [cell.cell_contents for cell in formula.__closure__ or ()]
+    named = {name: formula.__globals__.get(name) for name in code.co_names}
+    own = closure if file.exists() else (closure, code.co_code, code.co_consts, named)  # a notebook has no file
+    digest = digest_of(*([file] if file.exists() else []), text=repr(own))
     marker = f"formula_{formula.__qualname__}_{digest}".replace(".", "_").replace("<", "").replace(">", "")
     _known[formula] = marker
 

@@ -18,6 +18,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from unbandit.kernels.bandit import REWARDS, Bandit
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.scalar import philox, reward_from_word
@@ -26,36 +27,32 @@ from unbandit.kernels.sorting import sort_entries
 __all__ = ["level_guide", "merge_tapes", "next_level"]
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
-REWARDS = np.uint64(0)  # the tape's stream 0
 WINDOW = 32768  # rounds uncovered at a time, at least: few enough for the cache, many enough for each arm
 
 
 @register_jitable
-def level_guide(parameters: Any, means: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
+def level_guide(parameters: Any, sample: NDArray[np.float64], arms: int, horizon: int) -> NDArray[np.float64]:
     """Foretell the level at which the rule has made N pulls, were every sample mean equal to its mean.
 
     Returns two rows: pulls in all, rising, and the level. It steers the search for the level only; the actions do not
     depend on it.
     """
-    points, most_arms = 48, 64
-    best, arms = means.max(), means.size
-    stride = max(1, arms // most_arms)
-    sampled = (arms + stride - 1) // stride
+    points, best = 48, sample.max()
     guide = np.empty((2, points))
     for point in range(points):
         count = np.uint64(np.exp(np.log(float(horizon)) * point / (points - 1)))
         level = index_value(parameters, best, max(count, ONE), ONE)
         pulls = 0.0
-        for arm in range(0, arms, stride):
+        for mean in sample:
             low, high = ZERO, np.uint64(horizon)  # the most pulls after which the index is still at the level or above
             while low < high:
                 middle = (low + high + ONE) >> ONE
-                if index_value(parameters, means[arm], middle, ONE) >= level:
+                if index_value(parameters, mean, middle, ONE) >= level:
                     low = middle
                 else:
                     high = middle - ONE
             pulls += float(low)
-        guide[0, point], guide[1, point] = (pulls + sampled) * arms / sampled, level
+        guide[0, point], guide[1, point] = (pulls + sample.size) * arms / sample.size, level
     return guide
 
 
@@ -87,17 +84,12 @@ def next_level(
 
 @inlined
 def _uncover(
+    bandit: Bandit,
+    parameters: Any,
     level: float,
     budget: int,
     first_arm: int,
     run: int,
-    sigma: float,
-    bernoulli: bool,
-    key: tuple[np.uint64, np.uint64],
-    parameters: Any,
-    means: NDArray[np.float64],
-    inverse: NDArray[np.float64],
-    table: NDArray[np.float64],
     pulls: NDArray[np.uint64],
     totals: NDArray[np.float64],
     lowest: NDArray[np.float64],
@@ -111,6 +103,7 @@ def _uncover(
     (its very first pull apart). Returns the arm reached, less than the number of arms if the entries are full, and the
     number of entries.
     """
+    means, _, sigma, bernoulli, inverse, (key_low, key_high), table = bandit
     full = np.uint64(levels.size - 2)
     for arm in range(np.uint64(first_arm), np.uint64(means.size)):
         if lowest[arm] <= level:
@@ -120,7 +113,7 @@ def _uncover(
         n, total, minimum, mean, tag = pulls[arm], totals[arm], lowest[arm], means[arm], arm << SHIFT_32
         last = min(n + np.uint64(budget), np.uint64(inverse.size - 2))  # the tables end there, however often resumed
         if n == ZERO or n & ONE:  # the very first pull makes no entry; half a block may be left over
-            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             if n == ZERO:
                 n = ONE
                 total = reward_from_word(first, mean, sigma, bernoulli, table)
@@ -132,10 +125,10 @@ def _uncover(
                 index = index_value(parameters, total * inverse[n], n, ONE)
                 if index < minimum:
                     entries, minimum = entries + ONE, index
-        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         while minimum > level and n < last and entries < full:
             # the next block is made while this one is used: two chains of operations that do not wait for each other
-            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key[0], key[1])
+            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             n += ONE
             levels[entries], tags[entries] = minimum, tag | n
             total += reward_from_word(first, mean, sigma, bernoulli, table)
@@ -188,21 +181,11 @@ def _write_out(
 
 
 @compiled
-def merge_tapes(
-    parameters: Any,
-    means: NDArray[np.float64],
-    sigma: float,
-    bernoulli: bool,
-    inverse: NDArray[np.float64],
-    table: NDArray[np.float64],
-    key: tuple[np.uint64, np.uint64],
-    first_run: int,
-    actions: NDArray[Any],
-) -> None:
+def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
-    arms, (runs, horizon) = means.size, actions.shape
+    arms, (runs, horizon) = bandit.means.size, actions.shape
     window = max(WINDOW, 32 * arms)
-    guide = level_guide(parameters, means, horizon)
+    guide = level_guide(parameters, bandit.sample, arms, horizon)
     pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     written = np.empty(arms, np.uint64)
     room = min(horizon, window) * 2 + arms * 2 + 8
@@ -216,22 +199,17 @@ def merge_tapes(
         level, step, made = np.inf, 0, 0
         while done < horizon:
             target = min(horizon, made + window)
-            level = next_level(guide, level, made, target * 1.004, arms, step, sigma)  # rather a little too far
+            level = next_level(guide, level, made, target * 1.004, arms, step, bandit.sigma)  # rather a little too far
             # what has been made so far comes first, so no arm can make more than what is left
             budget, entries, arm = horizon - made, ZERO, 0
             while True:
                 arm, entries = _uncover(
+                    bandit,
+                    parameters,
                     level,
                     budget,
                     arm,
                     first_run + run,
-                    sigma,
-                    bernoulli,
-                    key,
-                    parameters,
-                    means,
-                    inverse,
-                    table,
                     pulls,
                     totals,
                     lowest,

@@ -110,13 +110,18 @@ def normal_from_word(word: Word, table: NDArray[np.float64]) -> float:
 
 @inlined
 def _far_tail(probability: float) -> float:
-    """Solve for the quantile below 2^-60, where no table reaches, by Newton steps on the logarithm."""
-    x = -math.sqrt(-2.0 * math.log(probability))
-    for _ in range(8):
-        below = 0.5 * math.erfc(-x * math.sqrt(0.5))
-        density = math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
-        x -= (math.log(below) - math.log(probability)) * below / density
-    return x
+    """Solve for the quantile below 2^-60, where no table reaches, by Newton steps on the logarithm.
+
+    `Phi(-y) = density(y) / (y + 1/(y + 2/(y + 3/...)))`: nothing in it underflows, down to the smallest probability.
+    """
+    goal = math.log(probability) + 0.5 * math.log(2.0 * math.pi)
+    y = math.sqrt(-2.0 * math.log(probability))
+    for _ in range(6):
+        fraction = y
+        for term in range(40, 0, -1):
+            fraction = y + term / fraction
+        y -= (goal + 0.5 * y * y + math.log(fraction)) / fraction
+    return -y
 
 
 @inlined

@@ -19,7 +19,7 @@ def _to_descending_keys(keys: NDArray[np.uint64], entries: np.uint64) -> tuple[n
     """Turn the bits of levels, in place, into integers that rise where levels fall; return the range of them."""
     least, greatest = EVERY, ZERO
     for entry in range(entries):
-        bits = keys[entry]
+        bits = keys[entry] if keys[entry] != SIGN else ZERO  # minus zero is zero
         bits = ~(bits ^ ((ZERO - (bits >> SHIFT_63)) | SIGN))  # a float's bits, mended so that they sort; then turned
         keys[entry] = bits
         least, greatest = min(least, bits), max(greatest, bits)

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from reference import reference_switching, simulated, switching_read
 
 from unbandit.demonstrators import SAE, UCB
-from unbandit.demonstrators.base import Simulation
+from unbandit.demonstrators.base import laid_out
 from unbandit.demonstrators.index import MANY_ARMS
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.counts import count_by_levels
-from unbandit.kernels.scalar import QUANTILE_TABLE
 
 LAYOUTS = {
     "equal": np.zeros,
@@ -73,10 +72,7 @@ def test_no_place_is_out_of_bounds():
     """In plain Python, where that is an error: the first arm alone outlasts the horizon at the level first aimed at."""
     arms, horizon, seed, rule = 66, 88, 82, UCB(scale=100)
     instance = Instance(np.random.default_rng(seed).normal(size=arms), 1e6)
-    simulation, found = Simulation.of(instance, horizon, seed), np.empty((3, 1, arms), np.int64)
+    bandit, found = laid_out(instance, horizon, seed), np.empty((3, 1, arms), np.int64)
     with np.errstate(over="ignore"):  # the generator's products wrap around, as they should
-        count_by_levels.py_func(
-            rule.parameters(horizon), simulation.means, simulation.sigma, simulation.bernoulli, simulation.inverse,
-            QUANTILE_TABLE, simulation.key, 0, horizon, *found,
-        )  # fmt: skip
+        count_by_levels.py_func(bandit, rule.parameters(horizon), 0, horizon, *found)
     assert all(map(np.array_equal, found, read(rule, instance, horizon, 1, seed)))

@@ -1,0 +1,169 @@
+"""Signs that a record was not made the way the estimator assumes: each is said in words, with its round."""
+
+from __future__ import annotations
+
+import string
+import warnings
+
+import pytest
+
+from unbandit import SAE, UCB, ActionLog, AssumptionWarning, Instance, estimate, theory
+
+
+def notices(log, rule, *, arms=None, **options):
+    """Return warnings and notes by code; no code comes twice in one demonstration."""
+    record = log if isinstance(log, ActionLog) else ActionLog.from_actions(list(log), arms=arms)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = estimate(record, rule, **({"sigma": 1.0} | options))
+    assert [str(each.message) for each in said] == [notice.message for notice in result.warnings]
+    assert all(each.category is AssumptionWarning and each.filename == __file__ for each in said)
+    found = (*result.warnings, *result.notes)
+    assert len({notice.code for notice in found}) == len(found)
+    return {notice.code: notice for notice in found}
+
+
+def test_a_clean_record_has_no_warnings():
+    log = UCB().demonstrate(Instance([1.0, 0.5, 0.0], 0.5), 3_000, seed=3)
+    assert set(notices(log, UCB())) <= {"short-horizon"}
+
+
+def test_sigma_assumed_is_a_warning_in_both_places():
+    log = ActionLog.from_actions(list("ABAAABA"))
+    with pytest.warns(AssumptionWarning, match="intervals assume sigma = 1") as said:
+        result = estimate(log, "ucb")
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert result.warnings[0].code == "sigma-assumed"
+
+
+def test_a_tie_for_most_pulled_is_said_with_the_round_that_made_it():
+    # A and C have 3 pulls each from round 7 on
+    tied = notices("ABCACAC", "ucb")["tied-best"]
+    assert (tied.round, tied.arm) == (7, "A")
+    assert '"A", "C" have 3 pulls each' in tied.message
+    assert "tied-best" not in notices("ABCACACA", "ucb")
+
+
+def test_an_elimination_rule_does_not_go_by_the_most_pulled():
+    found = notices("ABCABC", "sae")
+    assert "tied-best" not in found
+    assert "3 arms were still active" in found["unresolved"].message
+
+
+@pytest.mark.parametrize("rule", ["ucb", "sae"])
+def test_the_opening_is_one_pull_of_every_arm(rule):
+    # round 3 pulls A again before C and D have been pulled
+    found = notices("ABACDA", rule)
+    assert (found["opening"].round, "round 3 repeats an arm before all 4" in found["opening"].message) == (3, True)
+    # D comes in round 5, after the four rounds of an opening
+    assert (found["late-arm"].round, found["late-arm"].arm) == (5, "D")
+    assert "mid-run" in found["late-arm"].message
+
+
+def test_several_late_arms_are_one_warning_at_the_first():
+    found = notices("AAAAABACA", "ucb", arms="ABC")
+    assert (found["opening"].round, found["late-arm"].round, found["late-arm"].arm) == (2, 6, "B")
+    assert "and 1 more" in found["late-arm"].message
+
+
+def test_an_arm_in_time_after_a_repeat_is_not_late():
+    assert "late-arm" not in notices("AABB", "ucb", arms="AB") or notices("AABB", "ucb")["late-arm"].round == 3
+    assert set(notices("ACBA", "ucb", arms="ABC")) <= {"short-horizon"}
+
+
+def test_arms_never_pulled_break_the_opening_too():
+    found = notices("ABAAB", "ucb", arms="ABCD")
+    assert found["opening"].round == 3
+    assert "late-arm" not in found
+
+
+def test_a_record_that_ends_within_the_opening_says_so():
+    found = notices("AB", "ucb", arms="ABCD")["opening"]
+    assert found.round == 2
+    assert "ends in round 2, before all 4 arms" in found.message
+
+
+def test_counts_have_no_opening():
+    assert set(notices(ActionLog.from_counts({"A": 9, "B": 4, "C": 0}), "ucb")) <= {"counts-only", "short-horizon"}
+
+
+def test_the_first_round_that_no_elimination_rule_explains():
+    # round 5 pulls A where B is due, so B is gone; round 6 pulls it again
+    found = notices("ABABBA" + "B", "sae")
+    # A B A B | round 5: B pulled, A due: A passed; round 6 pulls A again
+    assert (found["order-broken"].round, found["order-broken"].arm) == (6, "A")
+
+
+def test_an_index_rules_log_breaks_the_order():
+    instance = Instance([1.0, 0.6, 0.3], 0.5)
+    log = UCB().demonstrate(instance, 1_000, seed=1)
+    broken = notices(log, SAE())["order-broken"]
+    passed, due = set(), []
+    actions = log.demonstration(0).tolist()
+    active = list(dict.fromkeys(actions))
+    due = 0
+    for round, arm in enumerate(actions, 1):
+        if arm in passed:
+            assert broken.round == round
+            assert broken.arm == str(arm)
+            break
+        while active[due] != arm:
+            passed.add(active.pop(due))
+            due %= len(active)
+        due = (due + 1) % len(active)
+    assert "do not trust" in broken.message
+
+
+def test_an_elimination_rules_own_log_never_breaks_the_order():
+    log = SAE(scale=0.5).demonstrate(Instance([1.0, 0.6, 0.3, 0.2], 0.5), 2_000, runs=50, seed=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        result = estimate(log, SAE(scale=0.5), sigma=0.5)
+    assert {notice.code for notice in result.warnings} <= {"unresolved", "many-active"}
+
+
+def test_an_arm_eliminated_while_many_are_active_is_said_with_the_round_that_showed_it():
+    # eight arms, four epochs; epoch 5 leaves H out, which shows in round 40, when A comes after G
+    eight = string.ascii_uppercase[:8]
+    found = notices(eight * 4 + eight[:7] * 3, "sae")["many-active"]
+    assert (found.round, found.arm) == (40, "H")
+    assert "while 8 arms were active" in found.message
+
+
+def test_among_three_arms_an_elimination_is_no_matter_of_many():
+    assert "many-active" not in notices("ABC" * 4 + "AC" * 5 + "AA", "sae")
+
+
+def test_the_note_on_theorem_2_is_no_warning():
+    # at the true gap 1/2 the theorem asks for 64 * 4 * (5000^(1/4) - 1) / (1/2)^2 = 7,587 rounds
+    assert theory.horizon_required([0.5], 5_000, 0.25) == pytest.approx(7_587, abs=0.5)
+    log = UCB(alpha=0.25).demonstrate(Instance([1.0, 0.5]), 5_000, seed=7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = estimate(log, UCB(alpha=0.25), sigma=1.0)
+    (note,) = result.notes
+    asked = theory.horizon_required([result["1"].gap], 5_000, 0.25)
+    assert note.code == "short-horizon"
+    assert f"The horizon 5,000 is below the {asked:,.0f} rounds" in note.message
+
+
+def test_a_horizon_long_enough_for_theorem_2_has_no_note():
+    # one arm, gap C(4) - C(900) = 6/2 - 6/30 = 2.8 at T = 10,000: 32 * 36 / 2.8^2 = 147 rounds are asked for
+    rule = UCB(alpha=0.25, scale=1.0)
+    log = ActionLog.from_actions(list("AB" + "A" * 899 + "BBB" + "A"))
+    assert notices(log, rule, horizon=10_000) == {}
+
+
+def test_what_the_reading_had_to_say_is_a_note(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward\nA,1\nB,0\nA,1\n")
+    assert 'column "reward" is ignored' in notices(ActionLog.read(path), "ucb")["reading"].message
+
+
+def test_with_several_demonstrations_a_notice_names_its_own():
+    log = ActionLog.from_actions([list("ABAABA"), list("AABBA")])
+    with pytest.warns(AssumptionWarning, match="opening"):
+        result = estimate(log, "ucb", sigma=1.0)
+    assert {notice.demonstration for notice in result.warnings} == {"2"}
+    assert {notice.demonstration for notice in result.notes} == {"1", "2"}
