@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from unbandit.files import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,7 +17,7 @@ if TYPE_CHECKING:
 
     from unbandit.result import ArmEstimate, Estimate
 
-__all__ = ["INK", "PALETTE", "STYLE", "arms_with_intervals"]
+__all__ = ["INK", "PALETTE", "STYLE", "arms_with_intervals", "save"]
 
 INK = "#222222"
 PALETTE = {"best": "#b5651d", "estimated": "#1f5a7a", "bounded": "#7a8b99", "unseen": "#b8b8b8", "truth": "#d1495b"}
@@ -74,6 +78,15 @@ def arms_with_intervals(
             axes.legend(unique.values(), unique.keys(), frameon=False, loc="lower center", ncols=len(unique),
                         bbox_to_anchor=(0.5, 1.0))  # fmt: skip
     return figure
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure in the format that its name says, whole or not at all; equal figures give equal files."""
+    import matplotlib as mpl
+
+    kind = Path(path).suffix[1:].lower()
+    with mpl.rc_context(STYLE), written_whole(path) as temporary:
+        figure.savefig(temporary, format=kind, metadata={"Date": None} if kind == "svg" else None)
 
 
 def _quantity(rows: list[ArmEstimate]) -> str:

@@ -30,8 +30,7 @@ def demo(
     from unbandit.demonstrators import UCB
     from unbandit.errors import AssumptionWarning, OutputError
     from unbandit.estimators import estimate
-    from unbandit.files import written_whole
-    from unbandit.plots import arms_with_intervals
+    from unbandit.plots import arms_with_intervals, save
 
     say_if_first()
     instance = datasets.load("battery-high", arms=20)
@@ -66,10 +65,7 @@ def demo(
     figure = arms_with_intervals(answer, truth=truth, unit=LONGEST_LIFETIME, label="lifetime, in cycles")
     written = [Path(folder) / f"lifetimes.{kind}" for kind in ("png", "svg")]
     for path in written:
-        with written_whole(path) as temporary:
-            figure.savefig(
-                temporary, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None
-            )
+        save(figure, path)
     log.write(Path(folder) / "log.csv")
     written.append(Path(folder) / "log.csv")
     out.print("Written: " + ", ".join(str(path) for path in written))

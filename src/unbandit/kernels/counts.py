@@ -111,20 +111,32 @@ def count_by_levels(
     guide = level_guide(parameters, bandit.sample, arms, horizon)
     pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     last, before = np.empty(arms), np.empty(arms)
-    kept_pulls, kept_numbers = np.empty(arms, np.uint64), np.empty((4, arms))
+    kept_pulls, kept = np.empty(arms, np.uint64), np.empty((4, arms))
     for row in range(pulls_out.shape[0]):
         run = first_run + row
         pulls[:], totals[:], lowest[:], last[:], before[:] = ZERO, 0.0, np.inf, np.inf, np.inf
         left, level, step, trust = horizon, np.inf, 0, 1.0
         while left > 32 and trust > 0.01:
-            kept_pulls[:] = pulls
-            kept_numbers[0], kept_numbers[1], kept_numbers[2], kept_numbers[3] = totals, lowest, last, before
+            for arm in range(arms):
+                kept_pulls[arm] = pulls[arm]
+                kept[0, arm], kept[1, arm], kept[2, arm], kept[3, arm] = (
+                    totals[arm],
+                    lowest[arm],
+                    last[arm],
+                    before[arm],
+                )
             target = horizon - left + trust * left
             aim = next_level(guide, level, horizon - left, target, arms, step, bandit.sigma)
             made = _advance(bandit, parameters, aim, left, run, pulls, totals, lowest, last, before)
             if made > left:  # gone too far: take the step back, and aim nearer
-                pulls[:] = kept_pulls
-                totals[:], lowest[:], last[:], before[:] = kept_numbers
+                for arm in range(arms):
+                    pulls[arm] = kept_pulls[arm]
+                    totals[arm], lowest[arm], last[arm], before[arm] = (
+                        kept[0, arm],
+                        kept[1, arm],
+                        kept[2, arm],
+                        kept[3, arm],
+                    )
                 trust *= 0.5
             else:
                 level, left, step = aim, left - made, step + 1

@@ -27,7 +27,8 @@ def eliminate(bandit: Bandit, widths: NDArray[np.float64], first_run: int, actio
     totals, spare, active = np.empty(arms), np.empty(arms), np.empty(arms, np.int64)
     for run in range(runs):
         name = np.uint64(first_run + run)
-        totals[:], active[:] = 0.0, np.arange(arms)
+        for arm in range(arms):
+            totals[arm], active[arm] = 0.0, arm
         left, t, epoch = arms, 0, 0
         while left > 1 and t + left <= horizon:
             epoch += 1

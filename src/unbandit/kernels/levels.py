@@ -195,7 +195,8 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     for run in range(runs):
         pulls[:], totals[:], lowest[:], written[:] = ZERO, 0.0, np.inf, ONE
         done = min(arms, horizon)
-        row[:done] = np.arange(done)  # the opening: every arm once, its index being infinite before
+        for arm in range(done):
+            row[arm] = arm  # the opening: every arm once, its index being infinite before
         level, step, made = np.inf, 0, 0
         while done < horizon:
             target = min(horizon, made + window)
@@ -225,4 +226,5 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             tags_in_order = sort_entries(levels, tags, other_levels, other_tags, entries)
             done = _write_out(row, done, tags_in_order, entries, written)
             step = step + 1 if made < target else 1
-        actions[run] = row[:horizon]
+        for t in range(horizon):
+            actions[run, t] = row[t]
