@@ -182,7 +182,7 @@ class Demonstrator(BaseModel, ABC):
 
     def _count(self, bandit: Bandit, horizon: int, first_run: int, rows: SwitchingCounts) -> None:
         """Fill the counts of the runs from `first_run` on: simulate a few at a time, and read them."""
-        from unbandit.kernels.switching import pulls_and_last, switching_rounds
+        from unbandit.kernels.switching import pulls_and_last, switching_counts_of_runs
 
         arms = bandit.means.size
         few = max(1, 2_000_000 // horizon)
@@ -191,10 +191,9 @@ class Demonstrator(BaseModel, ABC):
             block = scratch[: min(few, len(rows.pulls) - start)]
             self._simulate(bandit, first_run + start, block)
             pulls, last = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
-            rows.pulls[start : start + len(block)] = pulls
-            for at, actions in enumerate(block):
-                found = switching_rounds(actions, pulls[at], last[at], int(pulls[at].argmax()))
-                rows.own[start + at], rows.of_best[start + at] = found[1:]
+            part = slice(start, start + len(block))
+            rows.pulls[part] = pulls
+            switching_counts_of_runs(block, pulls, last, rows.own[part], rows.of_best[part])
 
 
 def _in_blocks(fill: Any, runs: int, threads: int | None) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import compiled
 
-__all__ = ["first_pulls", "pulls_and_last", "switching_rounds"]
+__all__ = ["first_pulls", "pulls_and_last", "switching_counts_of_runs", "switching_rounds"]
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
 
@@ -127,3 +127,26 @@ def _pulls_of_best(
         at = rounds[arm]
         counts[arm] = total - after
     return counts
+
+
+@compiled
+def switching_counts_of_runs(
+    block: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64],
+    own_out: NDArray[np.int64], of_best_out: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Fill what `switching_rounds` finds for each run of a block (runs x horizon), read once from front to back."""
+    for run in range(block.shape[0]):
+        best = 0
+        for arm in range(pulls.shape[1]):
+            best = arm if pulls[run, arm] > pulls[run, best] else best
+        rounds, own = _last_before_best(block[run], pulls[run], last[run], best)
+        of_best_out[run] = 0
+        best_so_far = 0
+        for t in range(block.shape[1]):
+            arm = np.uint64(block[run, t])
+            if arm == np.uint64(best):
+                best_so_far += 1
+            elif rounds[arm] == t + 1:
+                of_best_out[run, arm] = best_so_far
+        for arm in range(pulls.shape[1]):
+            own_out[run, arm] = own[arm] if of_best_out[run, arm] > 0 else 0
