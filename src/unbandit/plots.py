@@ -103,7 +103,8 @@ def _draw_row(axes: Axes, place: int, row: ArmEstimate, quantity: str, unit: flo
     point = getattr(row, quantity)
     low, high = getattr(row, f"{quantity}_low", None), getattr(row, f"{quantity}_high", None)
     if low is not None and high is not None:
-        axes.hlines(place, low * unit, high * unit, color=colour, linewidth=1.6, zorder=2)
+        named = row.verdict if point is None else "_nolegend_"
+        axes.hlines(place, low * unit, high * unit, color=colour, linewidth=1.6, zorder=2, label=named)
     elif low is not None or high is not None:
         bound = (low if low is not None else high) * unit  # type: ignore[operator]
         marker = ">" if low is not None else "<"

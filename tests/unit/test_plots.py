@@ -112,6 +112,8 @@ def test_arms_stand_best_first_from_the_top():
 def test_the_legend_names_each_verdict_drawn_once():
     legend = answered(FOUR).plot().axes[0].get_legend()
     assert sorted(text.get_text() for text in legend.get_texts()) == ["best", "bounded", "estimated"]
+    active = answered(ActionLog.from_actions(list("ABABAB")), "sae").plot().axes[0].get_legend()
+    assert [text.get_text() for text in active.get_texts()] == ["bounded"]
     assert set(PALETTE) == {"best", "estimated", "bounded", "unseen", "truth"}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from unbandit.errors import ParameterError
+from unbandit.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
     from unbandit.instance import Instance
@@ -47,22 +48,28 @@ def simulate(
 
     chosen = parse_rule(rule)
     faced = _instance(instance, means, sigma, bernoulli, arms, seed)
-    if output != "-":
-        check_name(output)
-    if truth is not None:
-        check_name(truth)
+    for path in (output, truth):
+        if path is not None and path != "-":
+            check_name(path)
+            _check_folder(path)
     say_if_first()
     with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
         log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads)
-    if truth is not None:
-        table = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
-        write_table(lambda: table, truth)
     if output == "-":
         for at, part in enumerate(log.to_frame().iter_slices(100_000)):
             sys.stdout.write(part.write_csv(include_header=at == 0))
     else:
         log.write(output)
         typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)
+    if truth is not None:
+        table = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
+        write_table(lambda: table, truth)
+
+
+def _check_folder(path: str) -> None:
+    """Refuse a place that is not there before the work is done, and before anything is written."""
+    if not Path(path).absolute().parent.is_dir():
+        raise OutputError(f"{path}: could not be written: its folder is not there. Make the folder first.")
 
 
 def _instance(

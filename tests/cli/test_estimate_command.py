@@ -1,0 +1,254 @@
+"""`unbandit estimate` on good input: every format, every way to ask, every form of answer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+
+import polars as pl
+import pytest
+import shell
+
+from unbandit import ActionLog
+from unbandit import estimate as estimate_function
+
+script, unbandit = shell.script, shell.unbandit
+
+RULE = "ucb:alpha=0.25,scale=1"
+# A best, B estimated with C(4) - C(9) = 1 at T = 10,000, C bounded
+ACTIONS = list("ABC" + "A" * 8 + "BBB" + "A")
+ASKED = ["--rule", RULE, "--sigma", "1", "--horizon", "10000"]
+TOP = ["schema", "rule", "method", "horizon", "demonstrations", "level", "sigma", "seed", "best", "warnings", "notes"]
+ROW = ["arm", "pulls", "gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio", "verdict"]
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log.csv"
+    ActionLog.from_actions(ACTIONS).write(path)
+    return path
+
+
+def as_json(done):
+    assert done.code == 0, done.err
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    return json.loads(done.out, parse_constant=refuse)
+
+
+def test_a_table_for_people(unbandit, log):
+    done = unbandit("estimate", log, *ASKED, "--best-mean", "3")
+    assert done.code == 0
+    head, _, names, _, *rows = done.out.splitlines()
+    assert head == "ucb:alpha=0.25,scale=1.0, method switching, 95% intervals"
+    assert names.split() == ["rank", "arm", "verdict", "pulls", "gap", "95%", "interval", "mean", "95%", "interval"]
+    assert [row.split()[:4] for row in rows if row.strip()] == [
+        ["1", "A", "best", "10"],
+        ["2", "B", "estimated", "4"],
+        ["3", "C", "bounded", "1"],
+    ]
+    assert " 1   -0.1778 to 2.178   " in done.out
+    assert "at least " in done.out
+    assert "at most " in done.out
+
+
+def test_json_is_the_contract(unbandit, log):
+    read = as_json(unbandit("estimate", log, *ASKED, "--best-mean", "3", "--json"))
+    assert list(read) == [*TOP, "arms"]
+    assert [list(row) for row in read["arms"]] == [ROW] * 3
+    assert [row["arm"] for row in read["arms"]] == ["A", "B", "C"]
+    kinds = {"arm": str, "pulls": int, "verdict": str}
+    for row in read["arms"]:
+        assert all(row[key] is None or isinstance(row[key], kinds.get(key, float)) for key in ROW)
+    best, estimated, bounded = read["arms"]
+    assert (best["gap"], best["gap_low"], best["gap_high"], best["mean"]) == (0.0, None, None, 3.0)
+    assert (estimated["gap"], estimated["mean"]) == pytest.approx((1.0, 2.0))
+    assert (bounded["gap"], bounded["gap_high"], bounded["mean"], bounded["mean_low"]) == (None,) * 4
+    expected = {"rule": "ucb:alpha=0.25,scale=1.0", "method": "switching", "horizon": 10_000, "demonstrations": 1}
+    expected |= {"level": 0.95, "sigma": 1.0, "seed": None, "best": ["A"], "warnings": []}
+    assert {key: read[key] for key in expected} == expected
+
+
+def test_the_shell_and_python_give_the_same_answer(unbandit, log):
+    read = as_json(unbandit("estimate", log, *ASKED, "--anchor", "B=2", "--level", "0.9", "--json"))
+    answer = estimate_function(ActionLog.read(log), RULE, sigma=1.0, horizon=10_000, anchor={"B": 2.0}, level=0.9)
+    assert read == answer.to_dict()
+
+
+def test_every_format_gives_the_same_answer(unbandit, log, tmp_path):
+    expected = unbandit("estimate", log, *ASKED, "--json").out
+    record = ActionLog.read(log)
+    for name in ("log.tsv", "log.parquet", "log.csv.gz", "log.tsv.gz"):
+        record.write(tmp_path / name)
+        assert unbandit("estimate", tmp_path / name, *ASKED, "--json").out == expected
+    for data in (log.read_bytes(), gzip.compress(log.read_bytes()), (tmp_path / "log.parquet").read_bytes()):
+        assert unbandit("estimate", "-", *ASKED, "--json", stdin=data).out == expected
+
+
+def test_counts_alone(unbandit, tmp_path):
+    (tmp_path / "counts.csv").write_text("arm,pulls\nA,9\nB,4\nC,1\n")
+    done = unbandit("estimate", "counts.csv", *ASKED, "--json")
+    read = as_json(done)
+    assert read["method"] == "counts"
+    assert [row["gap"] for row in read["arms"]] == pytest.approx([0.0, 1.0, None])
+    assert read["notes"][0]["code"] == "counts-only"
+    assert "note: The record holds pull counts" in unbandit("estimate", "counts.csv", *ASKED).err
+
+
+def test_unusual_columns_are_named(unbandit, tmp_path):
+    rows = "".join(f"{week},{name},{name}\n" for week, name in enumerate(ACTIONS, 1))
+    (tmp_path / "odd.csv").write_text("week,picked,choice\n" + rows)
+    read = as_json(unbandit("estimate", "odd.csv", *ASKED, "--columns", "arm=picked,round=week", "--json"))
+    assert read["best"] == ["A"]
+
+
+def test_arms_set_the_order_and_name_those_never_pulled(unbandit, log):
+    read = as_json(unbandit("estimate", log, *ASKED, "--arms", 'C, "D, large",B,A', "--json"))
+    assert [(row["arm"], row["verdict"]) for row in read["arms"]] == [
+        ("C", "bounded"),
+        ("D, large", "unseen"),
+        ("B", "estimated"),
+        ("A", "best"),
+    ]
+    assert [notice["code"] for notice in read["warnings"]] == ["opening"]
+    assert set(read["warnings"][0]) == {"code", "message", "round", "arm", "demonstration"}
+
+
+def test_arms_are_in_numeric_order_else_as_they_appear(unbandit):
+    numbers = b"arm\n" + b"".join(b"%d\n" % arm for arm in (10, 9, 1, 10, 10))
+    assert [row["arm"] for row in as_json(unbandit("estimate", "-", *ASKED, "--json", stdin=numbers))["arms"]] == [
+        "1",
+        "9",
+        "10",
+    ]
+    names = b"arm\nz\n10\na\nz\nz\n"
+    assert [row["arm"] for row in as_json(unbandit("estimate", "-", *ASKED, "--json", stdin=names))["arms"]] == [
+        "z",
+        "10",
+        "a",
+    ]
+
+
+def test_an_anchor_may_have_an_equals_sign_in_its_name(unbandit):
+    data = b"arm,pulls\nx=1,36\nx=2,4\n"
+    read = as_json(unbandit("estimate", "-", *ASKED, "--anchor", "x=2=1.5", "--json", stdin=data))
+    assert [row["mean"] for row in read["arms"]] == pytest.approx([3.5, 1.5])
+
+
+def test_ratios(unbandit):
+    data = b"arm,pulls\nA,36\nB,4\nC,9\n"
+    asked = ["estimate", "-", "--rule", "ucb", "--scale", "unknown", "--reference", "B"]
+    read = as_json(unbandit(*asked, "--json", stdin=data))
+    assert [row["ratio"] for row in read["arms"]] == pytest.approx([0.0, 1.0, 0.5])
+    assert [row["gap"] for row in read["arms"]] == [0.0, None, None]
+    text = unbandit(*asked, stdin=data).out
+    assert "ratio" in text
+    assert "gap" not in text
+
+
+def test_other_options(unbandit, log):
+    read = as_json(unbandit("estimate", log, "--rule", "ucb", "--bernoulli", "--seed", "5", "--json"))
+    assert (read["sigma"], read["seed"], read["warnings"]) == (None, 5, [])
+    read = as_json(unbandit("estimate", log, *ASKED, "--method", "naive", "--constant", "0.75", "--json"))
+    assert read["method"] == "naive"
+    assert as_json(unbandit("estimate", log, *ASKED, "--method", "counts", "--json"))["method"] == "counts"
+
+
+def test_sigma_assumed_is_said_on_the_error_stream(unbandit, log):
+    done = unbandit("estimate", log, "--rule", RULE)
+    assert "warning: The rewards' standard deviation was not given" in done.err
+    assert "warning" not in done.out
+    read = as_json(unbandit("estimate", log, "--rule", RULE, "--json"))
+    assert [notice["code"] for notice in read["warnings"]] == ["sigma-assumed"]
+
+
+def test_several_demonstrations(unbandit, tmp_path):
+    ActionLog.from_actions([list("ABABAA"), list("BABBBBBB")]).write(tmp_path / "two.csv")
+    read = as_json(unbandit("estimate", "two.csv", "--rule", RULE, "--sigma", "1", "--json"))
+    assert (read["demonstrations"], read["horizon"], len(read["arms"])) == (2, [6, 8], 4)
+    assert {row["demonstration"] for row in read["arms"]} == {"1", "2"}
+    text = unbandit("estimate", "two.csv", "--rule", RULE, "--sigma", "1").out
+    assert text.count("\ndemonstration ") == 2
+
+
+def test_unresolved_elimination(unbandit):
+    done = unbandit("estimate", "-", "--rule", "sae", "--sigma", "1", "--json", stdin=b"arm\nA\nB\nA\nB\n")
+    read = as_json(done)
+    assert read["best"] == ["A", "B"]
+    assert [notice["code"] for notice in read["warnings"]] == ["unresolved"]
+
+
+def test_sensitivity(unbandit, log):
+    read = as_json(unbandit("estimate", log, *ASKED, "--sensitivity", "--json"))
+    assert list(read) == [*TOP, "arms", "sensitivity"]
+    changed = read["sensitivity"]
+    assert list(changed) == ["alpha=0.2", "alpha=0.3", "scale=0.8", "scale=1.2"]
+    assert all(list(answer) == [*TOP, "arms"] for answer in changed.values())
+    assert [changed[f"scale={scale}"]["arms"][1]["gap"] for scale in (0.8, 1.2)] == pytest.approx([0.8, 1.2])
+    text = unbandit("estimate", log, *ASKED, "--sensitivity").out
+    assert all(f"with {label} instead" in text for label in changed)
+    assert text.count("estimated") == 5
+
+
+@pytest.mark.parametrize("name", ["answer.csv", "answer.tsv", "answer.parquet", "answer.json", "ANSWER.CSV"])
+def test_the_answer_can_be_written(unbandit, log, tmp_path, name):
+    done = unbandit("estimate", log, *ASKED, "-o", name)
+    assert (done.code, done.out) == (0, "")
+    path = tmp_path / name
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "log.csv"])
+    expected = as_json(unbandit("estimate", log, *ASKED, "--json"))
+    if name.endswith(".json"):
+        assert json.loads(path.read_text()) == expected
+        return
+    if name.endswith(".parquet"):
+        frame = pl.read_parquet(path)
+    else:
+        frame = pl.read_csv(path, separator="\t" if "tsv" in name else ",")
+    assert frame.columns == ROW
+    assert frame["gap"].to_list() == pytest.approx([row["gap"] for row in expected["arms"]])
+    assert frame["verdict"].to_list() == ["best", "estimated", "bounded"]
+
+
+def test_a_written_json_holds_the_sensitivity_and_the_seed_too(unbandit, log, tmp_path):
+    done = unbandit("estimate", log, *ASKED, "--sensitivity", "--seed", "3", "--json", "-o", "answer.json")
+    assert json.loads((tmp_path / "answer.json").read_text()) == as_json(done)
+
+
+NAMES = ["[bold]x[/bold]", "<b>", ":smile:", "a\\", "[/]", "[link=http://x]y", "{x}", "é ✓", "%s"]
+
+
+def test_names_are_printed_as_they_are(unbandit, tmp_path):
+    counts = pl.DataFrame({"arm": NAMES, "pulls": [40 - 2 * at for at in range(len(NAMES))]})
+    counts.write_csv(tmp_path / "odd.csv")
+    done = unbandit("estimate", "odd.csv", *ASKED)
+    shown = [line[8:].split("  ")[0] for line in done.out.splitlines()[4:] if line.strip()]
+    assert shown == NAMES
+    tied = unbandit("estimate", "-", *ASKED, stdin=b"arm\n[bold]x[/bold]\n<b>\n[bold]x[/bold]\n<b>\n")
+    assert '"[bold]x[/bold]", "<b>" have 2 pulls each' in tied.err
+
+
+def test_a_long_name_is_not_cut_when_piped(unbandit):
+    name = b"x" * 120
+    assert name.decode() in unbandit("estimate", "-", *ASKED, stdin=b"arm\n" + name + b"\nB\n" + name + b"\n").out
+
+
+def test_the_real_script_reads_standard_input(script):
+    data = ("arm\n" + "\n".join(ACTIONS) + "\n").encode()
+    done = script("estimate", "-", *ASKED, "--json", stdin=data)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["best"] == ["A"]
+
+
+def test_a_reader_that_goes_away_is_no_accident(script, tmp_path):
+    (tmp_path / "log.csv").write_text("arm\n" + "\n".join(map(str, [*range(700), 0])) + "\n")
+    for command in (
+        f"{script.path} estimate log.csv --rule ucb --sigma 1 | head -1",
+        f"{script.path} simulate two-armed --rule ucb --horizon 300000 | head -1",
+    ):
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert len(done.stdout.splitlines()) == 1
+        assert "Traceback" not in done.stderr
+        assert "BrokenPipe" not in done.stderr

@@ -1,0 +1,99 @@
+"""Help, version, and the lists of what there is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import shell
+
+import unbandit as package
+
+refused, script, unbandit = shell.refused, shell.script, shell.unbandit
+
+COMMANDS = ["demo", "estimate", "simulate", "demonstrators", "datasets"]
+
+
+def test_help_names_every_command(unbandit):
+    done = unbandit("--help")
+    assert (done.code, done.err) == (0, "")
+    assert all(f"\n  {command} " in done.out for command in COMMANDS)
+    assert unbandit("-h").out == done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(unbandit, command):
+    done = unbandit(command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert f"Example:  unbandit {command}" in done.out
+
+
+def test_version(unbandit):
+    assert unbandit("--version").out == f"unbandit {package.__version__}\n"
+
+
+def test_without_a_command_help_is_shown(unbandit):
+    done = unbandit()
+    assert "Usage: unbandit" in done.out + done.err
+
+
+def test_the_installed_script_answers(script):
+    done = script("--version")
+    assert (done.returncode, done.stdout) == (0, f"unbandit {package.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["estimate", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments):
+    code = (
+        "import sys\n"
+        "from unbandit.cli import main\n"
+        f"sys.argv = ['unbandit', *{arguments}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = ['scipy', 'numba', 'polars', 'matplotlib', 'numpy']\n"
+        "print('HEAVY', [name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_demonstrators_are_listed_with_their_parameters(unbandit):
+    done = unbandit("demonstrators")
+    assert done.code == 0
+    assert "\nucb  " in done.out
+    assert done.out.startswith("sae  ")
+    assert all(f"   {key}: " in done.out for key in ("alpha", "scale", "sigma"))
+    listed = json.loads(unbandit("demonstrators", "--json").out)
+    assert {"sae", "ucb"} <= set(listed)
+    assert {"alpha", "scale", "sigma"} <= set(listed["ucb"]["parameters"])
+
+
+def test_datasets_are_listed(unbandit):
+    done = unbandit("datasets")
+    assert done.code == 0
+    names = [line.split()[0] for line in done.out.splitlines()]
+    assert names == list(package.datasets.names())
+    assert json.loads(unbandit("datasets", "--json").out) == package.datasets.names()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["estimat"],
+        ["--nothing"],
+        ["estimate"],
+        ["estimate", "log.csv"],
+        ["estimate", "log.csv", "--rule"],
+        ["estimate", "log.csv", "--rule", "ucb", "--nothing"],
+        ["estimate", "log.csv", "--rule", "ucb", "--level", "high"],
+        ["estimate", "log.csv", "more.csv", "--rule", "ucb"],
+        ["simulate", "two-armed", "--rule", "ucb"],
+        ["simulate", "two-armed", "--rule", "ucb", "--horizon", "ten"],
+        ["demo", "--horizon", "1.5"],
+        ["datasets", "battery"],
+    ],
+    ids=" ".join,
+)
+def test_usage_errors_end_with_2(refused, arguments):
+    refused(2, *arguments)

@@ -1,0 +1,196 @@
+"""Bad input: the right exit code, one sentence that names place and remedy, nothing printed, nothing written."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+import shell
+
+from unbandit import ActionLog
+
+refused, script, unbandit = shell.refused, shell.script, shell.unbandit
+
+ASKED = ["--rule", "ucb", "--sigma", "1"]
+GOOD = b"round,arm\n1,A\n2,B\n3,A\n4,A\n"
+
+
+def lines(*rows):
+    return ("\n".join(rows) + "\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rule", "ucbb"], 'rule: expected one of sae, ucb; got "ucbb". Did you mean "ucb"?'),
+        (["--rule", "ucb:alpha=1"], "alpha"),
+        (["--rule", "ucb:alpha=-0.1"], "alpha"),
+        (["--rule", "ucb:alpha=x"], "alpha"),
+        (["--rule", "ucb:alpha=nan"], "alpha"),
+        (["--rule", "sae:scale=0"], "scale"),
+        (["--rule", "ucb:sigma=-1"], "sigma"),
+        (["--rule", "ucb:scale=1,sigma=1"], "not both"),
+        (["--rule", "ucb:alfa=0.2"], 'Did you mean "alpha"?'),
+        (["--rule", "ucb", "--sigma", "0"], "sigma: expected a positive number; got 0"),
+        (["--rule", "ucb", "--sigma", "-1"], "sigma: expected a positive number"),
+        (["--rule", "ucb", "--sigma", "nan"], "sigma: expected a positive number"),
+        (["--rule", "ucb", "--sigma", "1", "--bernoulli"], "leave sigma or bernoulli out"),
+        (["--rule", "ucb", "--level", "95"], "level: expected a number between 0 and 1; got 95"),
+        (["--rule", "ucb", "--method", "posterio"], "method: expected"),
+        (["--rule", "ucb", "--best-mean", "1", "--anchor", "A=1"], "not both"),
+        (["--rule", "ucb", "--best-mean", "inf"], "best_mean: expected a finite number"),
+        (["--rule", "ucb", "--anchor", "A"], "--anchor: expected ARM=VALUE"),
+        (["--rule", "ucb", "--anchor", "A=x"], "--anchor: expected ARM=VALUE"),
+        (["--rule", "ucb", "--anchor", "=1"], "--anchor: expected ARM=VALUE"),
+        (["--rule", "ucb", "--anchor", "X=1"], 'anchor: expected an arm among A, B; got "X"'),
+        (["--rule", "ucb", "--scale", "maybe"], "scale: expected"),
+        (["--rule", "ucb", "--scale", "unknown", "--best-mean", "1"], "scale: "),
+        (["--rule", "ucb", "--scale", "unknown", "--reference", "X"], "reference: expected an arm among A, B"),
+        (["--rule", "ucb", "--arms", "A,,B"], "--arms: expected names between commas"),
+        (["--rule", "ucb", "--arms", "A,A"], "arms: expected different labels"),
+        (["--rule", "ucb", "--columns", "arm"], "--columns: expected key=value"),
+        (["--rule", "ucb", "--columns", "week=round"], "columns: expected a role among arm"),
+        (["--rule", "ucb", "--horizon", "0"], "horizon: expected a whole number"),
+        (["--rule", "ucb", "--horizon", "1" + "0" * 400], "horizon: expected a whole number"),
+        (["--rule", "ucb", "--method", "naive", "--constant", "-1"], "constant: expected a positive number"),
+        (["--rule", "ucb", "-o", "answer.xlsx"], 'got "answer.xlsx"'),
+        (["--rule", "ucb", "-o", "answer"], "expected a name that ends in .csv"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_a_parameter_out_of_range_ends_with_2(refused, tmp_path, options, said):
+    (tmp_path / "log.csv").write_bytes(GOOD)
+    assert said in refused(2, "estimate", "log.csv", *options)
+
+
+# what is wrong: the file's bytes, further options, and what the message must name
+BAD = {
+    "empty": (b"", [], ["empty file", "Check that it was saved"]),
+    "blank": (b"\n\n", [], ["empty file"]),
+    "header only": (b"round,arm\n", [], ["header only"]),
+    "missing column": (lines("a,b", "1,2"), [], ['"a", "b"', "--columns arm=NAME"]),
+    "column not there": (GOOD, ["--columns", "arm=picked"], ['expected a column "picked"', '"round", "arm"']),
+    "duplicate column": (lines("arm,arm", "A,B", "B,A"), [], ['column "arm"', '"arm" twice', "Rename or remove"]),
+    "unknown arm": (
+        lines("round,choice", "1,A", "2,D"),
+        ["--arms", "A,B,C"],
+        ["row 2 (line 3)", 'column "choice"', 'expected an arm among A, B, C; got "D"', "--arms A,B,C,D"],
+    ),
+    "blank arm": (lines("round,arm", "1,A", "2,", "3,B"), [], ["row 2 (line 3)", 'column "arm"', "blank cell", "Fill"]),
+    "nan arm": (lines("arm", "1", "nan", "2"), [], ["row 2 (line 3)", 'column "arm"', '"nan"', "remove the row"]),
+    "blank round": (lines("round,arm", "1,A", ",B"), [], ["row 2 (line 3)", 'column "round"', "blank cell"]),
+    "infinite round": (lines("round,arm", "1,A", "inf,B"), [], ["row 2 (line 3)", 'column "round"', '"inf"']),
+    "duplicate round": (lines("round,arm", "1,A", "2,B", "2,A"), [], ["row 3 (line 4)", 'column "round"', "2 again"]),
+    "missing round": (lines("round,arm", "1,A", "2,B", "4,A"), [], ["row 3 (line 4)", "round 3", "got 4", "missing"]),
+    "late start": (lines("round,arm", "5,A", "6,B"), [], ["row 1 (line 2)", "begin at 5", "opening is missing"]),
+    "round not whole": (lines("round,arm", "1,A", "2.5,B"), [], ["row 2 (line 3)", 'column "round"', '"2.5"']),
+    "round a word": (lines("round,arm", "1,A", "two,B"), [], ["row 2 (line 3)", '"two"', "whole number"]),
+    "one arm": (lines("arm", "A", "A"), [], ['column "arm"', 'only "A"', "--arms A,OTHER"]),
+    "short horizon": (GOOD, ["--horizon", "3"], ["the log has 4 rounds, more than the horizon 3"]),
+    "binary": (b"\x00\x01\x02arm\n\x00", [], ["binary file", "CSV, TSV or Parquet"]),
+    "spreadsheet": (b"PK\x03\x04\x00\x00", [], ["spreadsheet", "Save the sheet as CSV"]),
+    "latin-1": ("arm\ncafé\nB\n".encode("latin-1"), [], ["row 1 (line 2)", "UTF-8", "0xe9", "Save the file again"]),
+    "utf-16": ("arm\nA\nB\n".encode("utf-16"), [], ["UTF-16", "Save the file again"]),
+    "cut gzip": (b"\x1f\x8b\x08\x00\x00", [], ["gzip", "Write or copy it again"]),
+    "cut parquet": (b"PAR1" + b"\x00" * 40, [], ["Parquet", "Write or copy it again"]),
+    "uneven rows": (lines("round,arm", "1,A", "2,B,x"), [], ["row 2 (line 3)", "expected 2 cells", "got 3 cells"]),
+    "negative count": (lines("arm,pulls", "A,5", "B,-1"), [], ["row 2 (line 3)", 'column "pulls"', "-1"]),
+    "repeated count": (lines("arm,pulls", "A,5", "B,1", "A,2"), [], ["row 3 (line 4)", '"A" again']),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_contents_end_with_3(refused, tmp_path, what):
+    data, options, said = BAD[what]
+    (tmp_path / "log.csv").write_bytes(data)
+    message = refused(3, "estimate", "log.csv", *ASKED, *options, "-o", "answer.csv")
+    assert message.startswith("unbandit: log.csv")
+    assert all(part in message for part in said), message
+    assert message.rstrip().endswith(".")
+
+
+def test_standard_input_is_named_too(refused):
+    assert refused(3, "estimate", "-", *ASKED, stdin=b"").startswith("unbandit: standard input: ")
+    message = refused(3, "estimate", "-", *ASKED, "--horizon", "2", stdin=GOOD)
+    assert message.startswith("unbandit: standard input: the log has 4 rounds")
+
+
+def test_what_is_not_a_file_ends_with_3(refused, tmp_path):
+    (tmp_path / "folder").mkdir()
+    assert "folder: expected a file; got a directory" in refused(3, "estimate", "folder", *ASKED)
+    message = refused(3, "estimate", "nothing.csv", *ASKED)
+    assert "nothing.csv: expected a file; there is none of this name" in message
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_file_that_may_not_be_read_ends_with_3(refused, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes(GOOD)
+    path.chmod(0)
+    assert "permission was denied" in refused(3, "estimate", path, *ASKED)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "said"),
+    [
+        (b"arm,pulls\nA,9\nB,1\n", ["--rule", "ucb", "--anchor", "B=1"], 'anchor "B" has no estimated gap'),
+        (b"arm\nA\nB\nA\nB\n", ["--rule", "sae", "--anchor", "A=1"], 'anchor "A" has no estimated gap'),
+        (b"arm,pulls\nA,9\nB,1\n", ["--rule", "ucb", "--scale", "unknown"], "no arm has an estimated gap"),
+        (b"arm,pulls\nA,9\nB,4\n", ["--rule", "ucb", "--scale", "unknown", "--reference", "A"], '"A" has none above 0'),
+    ],
+    ids=["anchor bounded", "anchor active", "no ratio", "reference best"],
+)
+def test_what_the_record_cannot_tell_ends_with_4(refused, data, options, said):
+    assert said in refused(4, "estimate", "-", *options, stdin=data)
+
+
+@pytest.mark.parametrize("name", ["answer.csv", "answer.parquet", "answer.json"])
+def test_a_folder_that_is_not_there_ends_with_3(refused, tmp_path, name):
+    (tmp_path / "log.csv").write_bytes(GOOD)
+    message = refused(3, "estimate", "log.csv", *ASKED, "-o", f"missing/{name}")
+    assert f"missing/{name}: could not be written: No such file or directory" in message
+    message = refused(3, "estimate", "log.csv", *ASKED, "-o", f"log.csv/{name}")
+    assert "Not a directory" in message
+
+
+def test_a_target_that_is_a_folder_ends_with_3(refused, tmp_path):
+    (tmp_path / "log.csv").write_bytes(GOOD)
+    (tmp_path / "answer.csv").mkdir()
+    assert "Is a directory" in refused(3, "estimate", "log.csv", *ASKED, "-o", "answer.csv")
+
+
+@pytest.mark.parametrize("name", ["answer.csv", "answer.parquet", "answer.json"])
+def test_a_disk_that_fills_up_leaves_the_old_file_as_it_was(script, tmp_path, name):
+    # a limit on the size of a file stands in for a full disk: a write beyond it fails in the same place
+    ActionLog.from_counts({f"arm {at}": at + 1 for at in range(3_000)}).write(tmp_path / "log.csv")
+    (tmp_path / name).write_text("old")
+    done = script(
+        "estimate", "log.csv", *ASKED, "-o", name,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096)),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"unbandit: {name}: could not be written: ")
+    assert "File too large" in done.stderr
+    assert (tmp_path / name).read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "log.csv"])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["estimate", "log.csv", *ASKED],
+        ["simulate", "two-armed", "--rule", "ucb", "--horizon", "20000"],
+        ["datasets"],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_standard_output_that_is_full_ends_with_3(script, tmp_path, command):
+    (tmp_path / "log.csv").write_bytes(GOOD)
+    with Path("/dev/full").open("wb") as full:
+        done = script(*command, capture_output=False, stdout=full, stderr=-1)
+    assert done.returncode == 3
+    assert "unbandit: standard output: could not be written: No space left on device." in done.stderr
+    assert "Exception ignored" not in done.stderr
