@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.demonstrators.base import laid_out
+from unbandit.demonstrators.tables import laid_out
 from unbandit.instance import Instance
 from unbandit.kernels.switching import pulls_and_last, switching_rounds
 from unbandit.tape import Stream, Tape
@@ -29,7 +29,7 @@ def largest(values: list[float], ties: str, seed: int, run: int, round: int) -> 
     if ties == "lowest" or values.count(values[first]) == 1:
         return first
     tied = [arm for arm, value in enumerate(values) if value == values[first]]
-    uniform = float(Tape(seed).uniform(run, 0, 2 * round - 1, Stream.TIES))  # a round's block of two, its first half
+    uniform = float(Tape(seed).uniform(run, 0, round, Stream.TIES))
     return tied[int(uniform * len(tied))]
 
 
@@ -93,7 +93,7 @@ def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[
 
 def switching_read(actions: np.ndarray[Any, Any], arms: int) -> list[np.ndarray[Any, Any]]:
     """Read one demonstration by the package's own kernel: pulls, switching rounds, and both counts then."""
-    pulls, last = (part[0] for part in pulls_and_last(actions, np.array([0, actions.size]), arms))
+    pulls, last = (part[0, :arms] for part in pulls_and_last(actions, np.array([0, actions.size]), arms))
     return [pulls, *switching_rounds(actions, pulls, last, int(pulls.argmax()))]
 
 
@@ -102,5 +102,5 @@ def simulated(
 ) -> np.ndarray[Any, Any]:
     """Simulate runs `first_run`, `first_run + 1`, ... by the package's own kernels, as an array runs x horizon."""
     actions = np.empty((runs, horizon), np.min_scalar_type(len(instance) - 1))
-    rule._simulate(laid_out(instance, horizon, seed), first_run, actions)
+    rule._simulate(laid_out(instance, horizon, seed), rule.parameters(horizon), first_run, actions)
     return actions

@@ -35,9 +35,9 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.close(handle)
         temporary = Path(name)
         yield temporary
-        with temporary.open("rb") as written:
+        with temporary.open("rb+") as written:
             os.fsync(written.fileno())
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(0o666 & ~_MASK)
         temporary.replace(target)
     except OSError as error:
         raise OutputError(f"{target}: could not be written: {error.strerror or error}. Nothing was changed.") from error
@@ -51,3 +51,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+_MASK = _umask()

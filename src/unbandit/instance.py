@@ -75,13 +75,13 @@ class Instance:
         if not np.isfinite(values).all():
             at = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ParameterError(f"means: expected finite numbers; got {values[at]} at position {at + 1}.")
-        kind = Gaussian(float(noise)) if isinstance(noise, int | float) else noise
+        kind = noise if isinstance(noise, Gaussian | Bernoulli) else Gaussian(_number(noise))
         if isinstance(kind, Bernoulli) and (values.min() < 0 or values.max() > 1):
             at = int(np.flatnonzero((values < 0) | (values > 1))[0])
             raise ParameterError(
                 f"means: expected probabilities for Bernoulli rewards; got {values[at]:g} at position {at + 1}."
             )
-        names = tuple(str(arm) for arm in (range(values.size) if arms is None else arms))
+        names = tuple(str(arm).strip() for arm in (range(values.size) if arms is None else arms))
         if len(names) != values.size:
             raise ParameterError(f"arms: expected {values.size} names, one for each mean; got {len(names)}.")
         if len(set(names)) != len(names):
@@ -130,3 +130,10 @@ class Instance:
         if sorted(positions.tolist()) != list(range(len(self))):
             raise ParameterError(f"order: expected each of 0 to {len(self) - 1} once; got {positions.tolist()}.")
         return Instance(self.means[positions], self.noise, [self.arms[at] for at in positions], self.name)
+
+
+def _number(noise: object) -> float:
+    """Take any number, NumPy's too, for sigma."""
+    if isinstance(noise, bool) or not isinstance(noise, int | float | np.integer | np.floating):
+        raise ParameterError(f"noise: expected Gaussian(sigma), Bernoulli() or a number for sigma; got {noise!r}.")
+    return float(noise)

@@ -152,12 +152,21 @@ class Estimate:
             named = {name: _or_none(value) for name, value in zip(NUMBERS, values, strict=True)}
             yield ArmEstimate(arm=arm, pulls=count, verdict=VERDICTS[verdict], demonstration=demonstration, **named)
 
-    def __getitem__(self, arm: object) -> ArmEstimate:
-        """Return the row of an arm, in the first demonstration."""
+    def __repr__(self) -> str:
+        many = "" if len(self.demonstrations) == 1 else f", {len(self.demonstrations)} demonstrations"
+        return (
+            f"<Estimate: {len(self.arms)} arms{many}, {self.rule}, method {self.method}, best {', '.join(self.best)}>"
+        )
+
+    def __getitem__(self, key: object) -> ArmEstimate:
+        """Return the row of an arm; of several demonstrations, `result[arm, demonstration]`."""
+        arm, demonstration = key if isinstance(key, tuple) else (key, None)
+        if demonstration is None and len(self.demonstrations) > 1:
+            raise KeyError(f"{key!r}: expected result[arm, demonstration], for there are several demonstrations")
         for row in self:
-            if row.arm == str(arm):
+            if row.arm == str(arm) and demonstration in (None, row.demonstration):
                 return row
-        raise KeyError(arm)
+        raise KeyError(f"{key!r}: expected an arm among {', '.join(self.arms[:12])}")
 
     def ranked(self, demonstration: str | None = None) -> list[ArmEstimate]:
         """Return the rows best first: by gap, then those only bounded, then those never seen.

@@ -65,8 +65,10 @@ class Tape:
         The rule's own draws and ties put the round where rewards put the pull.
         """
         places = [np.asarray(place, dtype=np.int64) for place in (run, arm, np.asarray(pull) - 1)]
-        if min(place.min(initial=0) for place in places) < 0:
-            raise ParameterError("run, arm: expected numbers from 0; pull: from 1.")
+        limits = (2**32, 2**32, 2**33)
+        ends = [(place.min(initial=0), place.max(initial=0)) for place in places]
+        if any(low < 0 or high >= limit for (low, high), limit in zip(ends, limits, strict=True)):
+            raise ParameterError("run, arm: expected numbers from 0 to 2^32 - 1; pull: from 1 to 2^33.")
         broadcast = np.broadcast_arrays(*places)
         flat = [np.ascontiguousarray(place, dtype=np.uint64).reshape(-1) for place in broadcast]
         out = np.empty(flat[0].size, np.uint64)

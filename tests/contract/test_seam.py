@@ -16,6 +16,8 @@ import pytest
 from reference import reference_index, simulated, switching_read
 
 from unbandit.demonstrators import AdditiveIndexRule, IndexRule, base, parse_rule, rules
+from unbandit.errors import NotIdentifiable
+from unbandit.estimators import estimate
 from unbandit.instance import Bernoulli, Instance
 
 ADDITIVE = '''
@@ -133,6 +135,22 @@ def test_is_counted(name, instance):
         pulls, _, own, of_best = switching_read(actions, len(instance))
         for found, expected in ((counts.pulls, pulls), (counts.own, own), (counts.of_best, of_best)):
             assert np.array_equal(found[run], expected)
+
+
+def test_an_additive_toy_is_estimated():
+    # arm A: 1 + 8 pulls, arm B: 1 + 1; B's last pull that A follows is its second, in round 4, after 2 pulls of A.
+    # The gap is bonus / sqrt(2) - bonus / sqrt(2) = 0 there; one round later A would have had 3 pulls.
+    rule = parse_rule("toy-additive:bonus=2")
+    answer = estimate(list("ABABAAAAAAA"), rule, sigma=1.0, level=0.9)
+    assert answer["B"].verdict == "estimated"
+    assert answer["B"].gap == pytest.approx(2 / math.sqrt(2) - 2 / math.sqrt(2))
+    answer = estimate(list("ABAABAAAAAA"), rule, sigma=1.0)
+    assert answer["B"].gap == pytest.approx(2 / math.sqrt(2) - 2 / math.sqrt(3))
+
+
+def test_a_toy_formula_is_not_inverted():
+    with pytest.raises(NotIdentifiable, match="toy-formula"):
+        estimate(list("ABABAAAAAAA"), parse_rule("toy-formula"), sigma=1.0)
 
 
 @every_toy

@@ -160,8 +160,8 @@ def test_the_naive_estimator_is_not_consistent():
     rule, errors = UCB(alpha=0.25), {}
     for horizon in (500, 20_000):
         log = rule.demonstrate(TWO, horizon, runs=200, seed=3)
-        for method in ("naive", "switching"):
-            gaps = estimate(log, rule, sigma=1.0, method=method, constant=0.2).gaps[:, 1]
+        for method, options in (("naive", {"constant": 0.2}), ("switching", {})):
+            gaps = estimate(log, rule, sigma=1.0, method=method, **options).gaps[:, 1]
             errors[method, horizon] = abs(gaps.mean() - 0.5)
     assert errors["naive", 20_000] > 0.3
     assert errors["switching", 20_000] < 0.05

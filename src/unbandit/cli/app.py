@@ -49,7 +49,7 @@ def _frame(
 def main() -> None:
     """Run the command line; every error we know ends in one sentence and its exit code."""
     try:
-        app()
+        app(prog_name="unbandit")
     except UnbanditError as error:
         typer.echo(f"unbandit: {error}", err=True)
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import warnings
 from pathlib import Path
 
@@ -25,7 +27,7 @@ def demo(
     """Simulate, estimate, print the table beside the truth, draw the picture."""
     from unbandit import datasets
     from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.tables import console, estimate_table, print_notices
+    from unbandit.cli.tables import console, estimate_table
     from unbandit.datasets.battery import LONGEST_LIFETIME
     from unbandit.demonstrators import UCB
     from unbandit.errors import AssumptionWarning, OutputError
@@ -35,9 +37,10 @@ def demo(
     say_if_first()
     instance = datasets.load("battery-high", arms=20)
     rule = UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
-    log = rule.demonstrate(instance, horizon, seed=seed)
+    with console(error=True).status("Simulating"):
+        log = rule.demonstrate(instance, horizon, seed=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AssumptionWarning)  # they are said below the table
+        warnings.simplefilter("ignore", AssumptionWarning)
         answer = estimate(log, rule, best_mean=instance.best_mean)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
 
@@ -56,7 +59,6 @@ def demo(
     out.print(f"{held} of {len(rows)} intervals ({answer.level:.0%}) hold the true lifetime.")
     found = answer.best == (instance.best,)
     out.print(f"The best protocol, {instance.best}, was {'found' if found else 'not found'}.")
-    print_notices(answer)
 
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -69,4 +71,5 @@ def demo(
     log.write(Path(folder) / "log.csv")
     written.append(Path(folder) / "log.csv")
     out.print("Written: " + ", ".join(str(path) for path in written))
-    out.print(f"Try it on the log:  unbandit estimate {written[-1]} --rule {rule} --best-mean 1")
+    command = "unbandit" if shutil.which("unbandit") else sys.argv[0]
+    out.print(f"Try it on the log:  {command} estimate {written[-1]} --rule {rule} --best-mean 1")

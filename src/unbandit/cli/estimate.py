@@ -40,7 +40,7 @@ def estimate(
     arms: str = typer.Option(None, "--arms", metavar="A,B,C", help="All arms there were, also those never pulled."),
     columns: str = typer.Option(None, "--columns", metavar="arm=...,round=...", help="Names of columns."),
     sensitivity: bool = typer.Option(False, "--sensitivity", help="Show it again with alpha and scale 20% off."),
-    seed: int = typer.Option(None, "--seed", help="Of methods that draw random numbers (none of these does)."),
+    seed: int = typer.Option(None, "--seed", help="For methods that draw random numbers; kept in the JSON."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     output: str = typer.Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
 ) -> None:
@@ -67,7 +67,10 @@ def estimate(
         "constant": constant,
     }
     if output is not None and not output.lower().endswith(".json"):
-        check_name(output)
+        try:
+            check_name(output)
+        except ParameterError as error:
+            raise ParameterError(f"--output: {str(error).removeprefix('path: ')} (or .json)") from None
     say_if_first()
     with console(error=True).status("Estimating"), warnings.catch_warnings():
         record = ActionLog.read(log, columns=assignments("--columns", columns), arms=arm_list(arms))
@@ -83,11 +86,13 @@ def estimate(
     if as_json:
         typer.echo(_json(answer, others))
         return
-    print_notices(answer)
     if output is None or others:
         print_estimate(answer)
+    else:
+        typer.echo(f"{output}: {len(answer):,} rows", err=True)
     for name, other in others.items():
         print_estimate(other, f"with {name} instead")
+    print_notices(answer)
 
 
 def _anchor(text: str | None) -> dict[str, float] | None:

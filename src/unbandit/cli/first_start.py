@@ -11,5 +11,5 @@ def say_if_first() -> None:
     """Tell, on the error stream, that kernels are compiled on the first start of a version."""
     from unbandit.kernels.compiling import cache_directory
 
-    if not cache_directory().exists():
+    if not any(cache_directory().rglob("*.nbi")):
         typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)

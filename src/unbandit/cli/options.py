@@ -38,7 +38,7 @@ def assignments(option: str, text: str | None) -> dict[str, str] | None:
     pairs = {}
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (key and equals and value):
+        if not (key and equals):
             raise ParameterError(f'{option}: expected key=value,key=value; got "{part}".')
         pairs[key] = value
     return pairs

@@ -47,11 +47,13 @@ def simulate(
     from unbandit.log.writing import check_name, write_table
 
     chosen = parse_rule(rule)
-    faced = _instance(instance, means, sigma, bernoulli, arms, seed)
+    faced = _instance(instance, means, sigma, bernoulli, arms)
     for path in (output, truth):
         if path is not None and path != "-":
             check_name(path)
             _check_folder(path)
+    if truth is not None and Path(truth).absolute() == Path(output).absolute():
+        raise ParameterError(f'--truth: expected a file of its own; got "{truth}", where the log goes.')
     say_if_first()
     with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
         log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads)
@@ -72,9 +74,7 @@ def _check_folder(path: str) -> None:
         raise OutputError(f"{path}: could not be written: its folder is not there. Make the folder first.")
 
 
-def _instance(
-    name: str | None, means: str | None, sigma: float | None, bernoulli: bool, arms: str | None, seed: int
-) -> Instance:
+def _instance(name: str | None, means: str | None, sigma: float | None, bernoulli: bool, arms: str | None) -> Instance:
     """Build what the options describe."""
     from unbandit import datasets
     from unbandit.cli.options import arm_list, numbers

@@ -9,9 +9,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from unbandit.result import ArmEstimate, Estimate
+from unbandit.result import ArmEstimate, Estimate, Notice
 
 __all__ = ["console", "estimate_table", "print_estimate", "print_notices"]
+
+MOST_TABLES = 5
+"""Of more demonstrations than this, the shell shows the first ones."""
 
 
 def console(*, error: bool = False) -> Console:
@@ -30,22 +33,22 @@ def estimate_table(
     """Lay out one demonstration's answer, best arm first."""
     rows = estimate.ranked(demonstration)
     has = {name: any(getattr(row, name) is not None for row in rows) for name in ("gap", "gap_low", "mean", "ratio")}
-    gaps = has["gap_low"] or (has["gap"] and not has["ratio"])
+    gaps = truth is None and (has["gap_low"] or (has["gap"] and not has["ratio"]))
     level = f"{estimate.level * 100:g}%"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("rank", "arm", "verdict", "pulls"):
-        table.add_column(name, justify="left" if name in ("arm", "verdict") else "right", overflow="fold")
-    if gaps:
-        table.add_column("gap", justify="right")
-        table.add_column(f"{level} interval")
-    if has["mean"]:
-        table.add_column(value, justify="right")
-        table.add_column(f"{level} interval")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("arm", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("pulls", justify="right", no_wrap=True)
+    for name, shown in (("gap", gaps), (value, has["mean"])):
+        if shown:
+            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(f"{level} interval", no_wrap=True)
     if has["ratio"]:
-        table.add_column("ratio", justify="right")
+        table.add_column("ratio", justify="right", no_wrap=True)
     if truth is not None:
-        table.add_column("truth", justify="right")
-        table.add_column("held")
+        table.add_column("truth", justify="right", no_wrap=True)
+        table.add_column("held", no_wrap=True)
     for rank, row in enumerate(rows, 1):
         cells = [str(rank), row.arm, row.verdict, f"{row.pulls:,}"]
         if gaps:
@@ -62,23 +65,32 @@ def estimate_table(
 
 
 def print_estimate(estimate: Estimate, title: str | None = None) -> None:
-    """Print the answer for every demonstration, with its warnings and notes."""
+    """Print the answer for every demonstration, or for the first few of many."""
     out = console()
-    head = f"{estimate.rule}, method {estimate.method}, {estimate.level * 100:g}% intervals"
-    out.print(title or head, style="bold")
-    for demonstration in estimate.demonstrations:
-        if len(estimate.demonstrations) > 1:
+    intervals = any(row.gap_low is not None or row.gap_high is not None for row in estimate.ranked())
+    head = f"{estimate.rule}, method {estimate.method}"
+    out.print(title or (f"{head}, {estimate.level * 100:g}% intervals" if intervals else head), style="bold")
+    several, shown = len(estimate.demonstrations) > 1, estimate.demonstrations[:MOST_TABLES]
+    for demonstration in shown:
+        if several:
             out.print(f"demonstration {demonstration}")
         out.print(estimate_table(estimate, demonstration))
+    if len(shown) < len(estimate.demonstrations):
+        left = len(estimate.demonstrations) - len(shown)
+        out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
 
 
 def print_notices(estimate: Estimate) -> None:
-    """Say warnings and notes on the error stream, so that a piped table stays a table."""
+    """Say warnings and notes on the error stream, so that a piped table stays a table; each kind once."""
     out = console(error=True)
     for kind, notices in (("warning", estimate.warnings), ("note", estimate.notes)):
+        groups: dict[str, list[Notice]] = {}
         for notice in notices:
-            where = f" (demonstration {notice.demonstration})" if notice.demonstration else ""
-            out.print(f"{kind}{where}: {notice.message}", soft_wrap=True)
+            groups.setdefault(notice.code, []).append(notice)
+        for first, *others in groups.values():
+            where = f" (demonstration {first.demonstration})" if first.demonstration else ""
+            more = f" The same kind of {kind} for {len(others):,} more." if others else ""
+            out.print(f"{kind}{where}: {first.message}{more}", soft_wrap=True)
 
 
 def _number(value: float | None, unit: float, digits: int | None) -> str:

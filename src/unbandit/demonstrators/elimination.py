@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators.base import Demonstrator, width_table
+from unbandit.demonstrators.base import Demonstrator
+from unbandit.demonstrators.tables import width_table
 from unbandit.kernels.bandit import Bandit
 
 __all__ = ["EliminationRule"]
@@ -21,7 +22,11 @@ class EliminationRule(Demonstrator):
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)` for pull counts of 1 and more."""
 
-    def _simulate(self, bandit: Bandit, first_run: int, actions: NDArray[Any]) -> None:
+    def parameters(self, horizon: int) -> NDArray[np.float64]:
+        """Return the widths as a table over epochs."""
+        return width_table(self, horizon)
+
+    def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.elimination import eliminate
 
-        eliminate(bandit, width_table(self, actions.shape[1]), first_run, actions)
+        eliminate(bandit, parameters, first_run, actions)

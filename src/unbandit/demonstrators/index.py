@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from unbandit.demonstrators.base import Demonstrator, SwitchingCounts, width_table
+from unbandit.demonstrators.base import Demonstrator, in_blocks, whole
+from unbandit.demonstrators.tables import laid_out, width_table
+from unbandit.instance import Instance
 from unbandit.kernels.bandit import Bandit
 
-__all__ = ["AdditiveIndexRule", "IndexRule"]
+__all__ = ["AdditiveIndexRule", "IndexRule", "SwitchingCounts"]
 
 MANY_ARMS = 64
 """From this many arms on, counts are taken from levels (`kernels.counts`) rather than from simulated actions."""
+
+
+@dataclass(frozen=True)
+class SwitchingCounts:
+    """Hold what Procedure 2 reads from demonstrations: one row a run, one column an arm.
+
+    Attributes
+    ----------
+    pulls
+        `n_{i,T}`.
+    own, of_best
+        Pulls of the arm and of the run's most-pulled arm at the arm's switching round; 0 where it has none.
+    """
+
+    pulls: NDArray[np.int64]
+    own: NDArray[np.int64]
+    of_best: NDArray[np.int64]
+
+    def part(self, first: int, last: int) -> SwitchingCounts:
+        """Return some of the runs, as views."""
+        return SwitchingCounts(self.pulls[first:last], self.own[first:last], self.of_best[first:last])
 
 
 class IndexRule(Demonstrator):
@@ -27,7 +52,7 @@ class IndexRule(Demonstrator):
     uses_round: ClassVar[bool] = False
     """Whether the index changes with the round; if it does not, arms need never be compared (`kernels.levels`)."""
 
-    ties: Literal["lowest", "random"] = "lowest"
+    ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
@@ -51,8 +76,7 @@ class IndexRule(Demonstrator):
 
         return float("inf") if pulls == 0 else float(index_value(self.parameters(horizon), mean, pulls, round))
 
-    def _simulate(self, bandit: Bandit, first_run: int, actions: NDArray[Any]) -> None:
-        parameters = self.parameters(actions.shape[1])
+    def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         if self.uses_round or self.ties == "random":
             from unbandit.kernels.argmax import pull_largest_index
 
@@ -62,14 +86,43 @@ class IndexRule(Demonstrator):
 
             merge_tapes(bandit, parameters, first_run, actions)
 
-    def _count(self, bandit: Bandit, horizon: int, first_run: int, rows: SwitchingCounts) -> None:
-        if self.uses_round or self.ties == "random" or bandit.means.size < MANY_ARMS:
-            return super()._count(bandit, horizon, first_run, rows)
-        from unbandit.kernels.counts import count_by_levels
+    def switching_counts(
+        self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None
+    ) -> SwitchingCounts:
+        """Play the rule and return only what Procedure 2 reads; the logs themselves are not kept.
 
-        parameters = self.parameters(horizon)
-        count_by_levels(bandit, parameters, first_run, horizon, rows.pulls, rows.own, rows.of_best)
-        return None
+        Parameters as for `demonstrate`.
+        """
+        horizon, runs = whole("horizon", horizon), whole("runs", runs)
+        counts = SwitchingCounts(*(np.empty((runs, len(instance)), np.int64) for _ in range(3)))
+        bandit, parameters = laid_out(instance, horizon, seed), self.parameters(horizon)
+        by_levels = not self.uses_round and self.ties == "lowest" and len(instance) >= MANY_ARMS
+
+        def fill(first: int, last: int) -> None:
+            rows = counts.part(first, last)
+            if by_levels:
+                from unbandit.kernels.counts import count_by_levels
+
+                count_by_levels(bandit, parameters, first, horizon, rows.pulls, rows.own, rows.of_best)
+            else:
+                self._count(bandit, parameters, horizon, first, rows)
+
+        in_blocks(fill, runs, threads)
+        return counts
+
+    def _count(self, bandit: Bandit, parameters: Any, horizon: int, first_run: int, rows: SwitchingCounts) -> None:
+        """Fill the counts of the runs from `first_run` on: simulate a few at a time, and read them."""
+        from unbandit.kernels.switching import pulls_and_last, switching_counts_of_runs
+
+        runs, arms = rows.pulls.shape
+        few = max(1, 2_000_000 // horizon)
+        scratch = np.empty((min(few, runs), horizon), np.min_scalar_type(arms - 1))
+        for start in range(0, runs, few):
+            block, part = scratch[: min(few, runs - start)], rows.part(start, min(start + few, runs))
+            self._simulate(bandit, parameters, first_run + start, block)
+            found = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
+            part.pulls[:], last = (columns[:, :arms] for columns in found)
+            switching_counts_of_runs(block, part.pulls, last, part.own, part.of_best)
 
 
 class AdditiveIndexRule(IndexRule):

@@ -20,8 +20,8 @@ def rules() -> dict[str, type[Demonstrator]]:
 
     Examples
     --------
-    >>> sorted(rules())[:2]
-    ['sae', 'ucb']
+    >>> {"sae", "ucb"} <= set(rules())
+    True
     """
     _import_all()
     return dict(sorted(known_rules.items()))
@@ -43,10 +43,10 @@ def parse_rule(text: str) -> Demonstrator:
     --------
     >>> parse_rule("ucb:alpha=0.25,sigma=0.14").sigma
     0.14
-    >>> parse_rule("ucbb")
+    >>> parse_rule("ucbb")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    unbandit.errors.ParameterError: rule: expected one of sae, ucb; got "ucbb". Did you mean "ucb"?
+    unbandit.errors.ParameterError: rule: expected one of ...; got "ucbb". Did you mean "ucb"?
     """
     name, _, rest = text.strip().partition(":")
     known = rules()

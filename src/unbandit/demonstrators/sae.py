@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from unbandit.demonstrators.elimination import EliminationRule
 from unbandit.demonstrators.width import RegretWidth
@@ -24,3 +25,9 @@ class SAE(RegretWidth, EliminationRule):
     """
 
     name: ClassVar[str] = "sae"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"alpha": 0},
+        {"alpha": 0.1, "scale": 0.1},
+        {"alpha": 0.5, "sigma": 1e-7},
+    )

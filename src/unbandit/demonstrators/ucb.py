@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from unbandit.demonstrators.index import AdditiveIndexRule
 from unbandit.demonstrators.width import RegretWidth
@@ -25,3 +26,11 @@ class UCB(RegretWidth, AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "ucb"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"alpha": 0},
+        {"alpha": 0.001, "scale": 0.3},
+        {"alpha": 0.9, "sigma": 0.14},
+        {"alpha": 1 / 3, "scale": 1e-9},
+        {"ties": "random"},
+    )

@@ -12,17 +12,30 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.intervals import Anchor, Noise
 from unbandit.log import ActionLog
+from unbandit.log.frames import is_frame
 from unbandit.result import Notice
 
-__all__ = ["Method", "as_log", "check_numbers", "horizons", "known_mean", "position", "reward_noise", "usable_method"]
+__all__ = [
+    "Method",
+    "as_log",
+    "check_choices",
+    "check_numbers",
+    "horizons",
+    "known_mean",
+    "position",
+    "reward_noise",
+    "usable_method",
+]
 
 Method = Literal["switching", "counts", "naive"]
 
 
 def as_log(log: ActionLog | Any) -> ActionLog:
-    """Take a log as it is, read a path, or take a sequence of labels."""
+    """Take a log as it is, read a path, or take a dataframe or a sequence of labels."""
     if isinstance(log, ActionLog):
         return log
+    if is_frame(log):
+        return ActionLog.from_frame(log)
     return ActionLog.read(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
 
 
@@ -63,6 +76,14 @@ def check_numbers(
             raise ParameterError(f"{name}: expected a finite number; got {value}.")
         if value is not None and bernoulli and not 0 <= value <= 1:
             raise ParameterError(f"{name}: expected a probability for Bernoulli rewards; got {value}.")
+
+
+def check_choices(method: Method, scale: str, reference: object, constant: float | None) -> None:
+    """Refuse an option that would not be used."""
+    if reference is not None and scale != "unknown":
+        raise ParameterError("reference: expected only where scale is unknown, for ratios; leave it out.")
+    if constant is not None and method != "naive":
+        raise ParameterError("constant: expected only with method naive; leave it out.")
 
 
 def reward_noise(

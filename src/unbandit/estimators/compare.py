@@ -12,7 +12,7 @@ from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationR
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import checks, counts, switching
-from unbandit.estimators.arguments import Method, position
+from unbandit.estimators.arguments import Method
 from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.naive import naive
 from unbandit.log import ActionLog
@@ -33,7 +33,10 @@ def compare(
         pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
         if method == "counts":
             return _most_pulled(log, which, counts.index_counts(pulls, width))
-        return _most_pulled(log, which, switching.procedure_2(log.demonstration(which), pulls, log.last[which], width))
+        result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], width)
+        result.notes += checks.few_pulls(result, log.arms)
+        result.warnings += checks.not_reconsidered(result, pulls, log.last[which], sigma, width, log.arms)
+        return _most_pulled(log, which, result)
     raise NotIdentifiable(
         f"{rule.name}: this rule has no {method} estimator; additive index rules and elimination rules have."
     )
@@ -77,35 +80,38 @@ def _first_pulls(log: ActionLog, which: int) -> NDArray[np.int64]:
 
 def horizon_note(rule: Demonstrator, comparison: Comparison, horizon: int) -> list[Notice]:
     """Tell if the horizon is too short for Theorem 2, at the estimated gaps."""
-    gaps = comparison.gap[(comparison.verdict == ESTIMATED) & (comparison.gap > 0)]
+    gaps = comparison.gap[comparison.verdict == ESTIMATED]
     if not isinstance(rule, RegretWidth) or gaps.size == 0:
         return []
-    required = theory.horizon_required(gaps, horizon, rule.alpha, rule.factor)
+    positive = bool((gaps > 0).all())
+    required = theory.horizon_required(gaps, horizon, rule.alpha, rule.factor) if positive else np.inf
     if horizon >= required:
         return []
+    asked = f"the {required:,.0f} rounds" if positive else "what an estimated gap of 0 or less would need, the rounds"
     return [
         Notice(
             "short-horizon",
-            f"The horizon {horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 asks for at the "
-            "estimated gaps: its error bound is not promised here. The intervals do not rest on it.",
+            f"The horizon {horizon:,} is below {asked} that the paper's Theorem 2 asks for at the estimated gaps: its "
+            "error bound is not promised here. The intervals do not rest on it.",
         )
     ]
 
 
-def ratios(comparison: Comparison, reference: object, arms: tuple[str, ...]) -> NDArray[np.float64]:
-    """Count every gap in units of one arm's gap: a common factor falls out."""
-    if reference is None:
-        noise = 1 / comparison.own + 1 / comparison.other
-        noise = np.where(np.isnan(noise), comparison.gap, noise)  # the naive estimator knows none: its smallest gap
-        usable = np.where((comparison.verdict == ESTIMATED) & (comparison.gap > 0), noise, np.inf)
-        at = int(usable.argmin())
-        known = np.isfinite(usable[at])
-    else:
-        at = position("reference", reference, arms)
-        known = comparison.verdict[at] == ESTIMATED and comparison.gap[at] > 0
-    if not known:
-        raise NotIdentifiable(
-            "With an unknown scale the record tells gaps only as ratios to another arm's gap, and "
-            + ("no arm has an estimated gap above 0." if reference is None else f'"{reference}" has none above 0.')
-        )
-    return np.asarray(comparison.gap / comparison.gap[at])
+def ratios(comparison: Comparison, reference: int | None) -> tuple[NDArray[np.float64], int | None]:
+    """Count every gap in units of one arm's gap: a common factor falls out.
+
+    Returns the ratios, NaN where the reference arm has no estimated gap above 0, and the reference arm: the one given,
+    or the one whose gap is known best.
+    """
+    usable = (comparison.verdict == ESTIMATED) & (comparison.gap > 0)
+    if reference is None and usable.any():
+        reference = int(np.where(usable, _uncertainty(comparison), np.inf).argmin())
+    if reference is None or not usable[reference]:
+        return np.full(comparison.gap.size, np.nan), reference
+    return np.asarray(comparison.gap / comparison.gap[reference]), reference
+
+
+def _uncertainty(comparison: Comparison) -> NDArray[np.float64]:
+    """Return the variance of each gap in units of sigma squared; of naive gaps, which have none, a common one."""
+    variance = 1 / comparison.own + 1 / comparison.other
+    return np.where(np.isnan(variance), 1.0, variance)

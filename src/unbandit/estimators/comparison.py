@@ -44,6 +44,7 @@ class Comparison:
     own: NDArray[np.float64]
     other: NDArray[np.float64]
     warnings: list[Notice] = field(default_factory=list)
+    notes: list[Notice] = field(default_factory=list)
 
     @classmethod
     def of_nothing(cls, arms: int) -> Comparison:

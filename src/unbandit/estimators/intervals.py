@@ -8,7 +8,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import NotIdentifiable
 from unbandit.estimators.comparison import Comparison
 from unbandit.result import BEST, BOUNDED
 
@@ -30,13 +29,23 @@ class Noise:
     sigma: float | None
 
     def of_arms(self, comparison: Comparison, anchor: Anchor | None) -> tuple[NDArray[np.float64], float]:
-        """Return the deviation for each arm, and for the best arm; 1/2 for a Bernoulli arm whose mean is not known."""
+        """Return the deviation for each arm, and for the best arm; 1/2 for a Bernoulli arm whose mean is not known.
+
+        A mean that was estimated at 0 or below, or at 1 or above, says no more than that it is not known.
+        """
         if self.sigma is not None:
             return np.full(comparison.gap.size, self.sigma), self.sigma
-        points = np.full(comparison.gap.size, np.nan) if anchor is None else _points(comparison, anchor)
-        inside = np.clip(points, 0.0, 1.0)
-        deviations = np.where(np.isnan(points), 0.5, np.sqrt(inside * (1 - inside)))
-        return deviations, float(deviations[comparison.best[0]]) if comparison.best else 0.5
+        if anchor is None:
+            return np.full(comparison.gap.size, 0.5), 0.5
+        points = _points(comparison, anchor)
+        inside = (points > 0) & (points < 1)
+        deviations = np.where(inside, np.sqrt(np.abs(points * (1 - points))), 0.5)
+        given = np.sqrt(anchor.value * (1 - anchor.value))
+        if anchor.arm is None:
+            deviations[[at for at in comparison.best if len(comparison.best) == 1]] = given
+            return deviations, float(given)
+        deviations[anchor.arm] = given
+        return deviations, float(deviations[comparison.best[0]]) if len(comparison.best) == 1 else 0.5
 
 
 def quantile(level: float) -> float:
@@ -61,9 +70,11 @@ def ends(
 
 
 def means(
-    comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float, arms: tuple[str, ...]
+    comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return every arm's mean with its interval's ends, from one known mean; NaN without one.
+
+    An anchor with no estimated gap tells nothing about the others: then, too, all are NaN.
 
     With any arm but the best as anchor, both comparisons' noise counts: the interval is rather too long, as the two
     share the best arm's sample mean in part.
@@ -75,10 +86,7 @@ def means(
     if anchor.arm is None or comparison.best == [anchor.arm]:
         return anchor.value - comparison.gap, anchor.value - high, anchor.value - low
     if np.isnan(comparison.gap[anchor.arm]):
-        raise NotIdentifiable(
-            f'The anchor "{arms[anchor.arm]}" has no estimated gap in this record, so no other mean follows from it. '
-            "Anchor on an arm with verdict best or estimated."
-        )
+        return nothing, nothing, nothing
     level = anchor.value + comparison.gap[anchor.arm]  # the best arm's mean, as far as the anchor tells
     deviation = _deviation(comparison, noise, anchor)
     reach = z * np.sqrt(np.nan_to_num(deviation) ** 2 + deviation[anchor.arm] ** 2)

@@ -12,14 +12,16 @@ import numpy as np
 
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.width import RegretWidth
-from unbandit.errors import AssumptionWarning, ParameterError
+from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators import intervals
 from unbandit.estimators.arguments import (
     Method,
     as_log,
+    check_choices,
     check_numbers,
     horizons,
     known_mean,
+    position,
     reward_noise,
     usable_method,
 )
@@ -96,11 +98,15 @@ def estimate(
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     chosen = usable_method(method, record)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant)
+    check_choices(chosen, scale, reference, constant)
     noise, found, notes = reward_noise(assumed, sigma, bernoulli, scale)
     notes += [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     known = known_mean(best_mean, anchor, record.arms)
+    unit_arm = None if reference is None else position("reference", reference, record.arms)
+    if scale == "unknown":
+        notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
     usual = noise.sigma if noise.sigma is not None else 0.5
     factor = constant if constant is not None else np.sqrt(2) * usual
     rounds, z = horizons(horizon, record), intervals.quantile(level)
@@ -109,33 +115,49 @@ def estimate(
     shape = record.pulls.shape
     numbers = {name: np.full(shape, np.nan) for name in NUMBERS}
     verdicts, best = np.full(shape, UNSEEN, np.int8), []
+    lost: list[Notice] = []
     for which, name in enumerate(record.demonstrations):
         comparison = compare(record, which, assumed, chosen, rounds[which], usual, factor)
-        own_notes = horizon_note(assumed, comparison, rounds[which]) if chosen != "naive" else []
+        own_notes = comparison.notes + (horizon_note(assumed, comparison, rounds[which]) if chosen != "naive" else [])
         for notice, target in [(n, found) for n in comparison.warnings] + [(n, notes) for n in own_notes]:
             target.append(replace(notice, demonstration=name) if several else notice)
         row = {"gap": comparison.gap}
         row["gap_low"], row["gap_high"] = intervals.ends(comparison, noise, known, z)
-        row["mean"], row["mean_low"], row["mean_high"] = intervals.means(comparison, noise, known, z, record.arms)
+        row["mean"], row["mean_low"], row["mean_high"] = intervals.means(comparison, noise, known, z)
+        here = name if several else None
+        if known is not None and known.arm is not None and np.isnan(comparison.gap[known.arm]):
+            missing = f'The anchor "{record.arms[known.arm]}" has no estimated gap.'
+            lost.append(Notice("no-anchor", missing, demonstration=here))
         if scale == "unknown":
-            of_best = np.where(comparison.verdict == BEST, 0.0, np.nan)  # the one gap that no factor changes
-            row = {"gap": of_best, "ratio": ratios(comparison, reference, record.arms)}
+            row = {"gap": np.where(comparison.verdict == BEST, 0.0, np.nan)}  # the one gap that no factor changes
+            row["ratio"], unit = ratios(comparison, unit_arm)
+            if unit is None or np.isnan(row["ratio"][unit]):
+                missing = (
+                    "No arm has an estimated gap" if unit is None else f'"{record.arms[unit]}" has no estimated gap'
+                )
+                lost.append(Notice("no-ratio", f"{missing} above 0 to count the others in.", demonstration=here))
+            else:
+                counted = f'Ratios are counted in the gap of "{record.arms[unit]}".'
+                notes.append(Notice("reference", counted, arm=record.arms[unit], demonstration=here))
         for column, values in row.items():
             numbers[column][which] = values
         verdicts[which] = comparison.verdict
         best.append(tuple(record.arms[at] for at in comparison.best))
 
+    if len(lost) == len(record):
+        raise NotIdentifiable(f"{lost[0].message} So nothing else follows; choose an arm with verdict estimated.")
+    found += lost
     for notice in found:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return Estimate(
-        rule=f"{assumed} (scale unknown)" if scale == "unknown" else str(assumed),
+        rule=str(assumed),
         method=chosen,
         arms=record.arms,
         demonstrations=record.demonstrations,
         columns=Columns(pulls=record.pulls, verdict=verdicts, **numbers),
         horizons=tuple(rounds),
         level=level,
-        sigma=noise.sigma,
+        sigma=noise.sigma if scale == "known" else None,
         warnings=tuple(found),
         notes=tuple(notes),
         best_by_demonstration=tuple(best),
@@ -143,7 +165,7 @@ def estimate(
 
 
 def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) -> dict[str, Estimate]:
-    """Estimate again with alpha, and the width's scale, 20% lower and higher than assumed.
+    """Estimate again with alpha (unless it is 0), and the width's scale, 20% lower and higher than assumed.
 
     Examples
     --------
@@ -160,7 +182,8 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     # the noise stays what it was, also where the rule's own sigma is varied
     if options.get("sigma") is None and not options.get("bernoulli"):
         options["sigma"] = assumed.sigma
-    for name, value in (("alpha", assumed.alpha), (scale, getattr(assumed, scale))):
+    varied = [("alpha", assumed.alpha)] * (assumed.alpha > 0) + [(scale, getattr(assumed, scale))]
+    for name, value in varied:  # 20% of an alpha of 0 is nothing
         for share in (0.8, 1.2):
             changed = assumed.model_copy(update={name: min(value * share, 0.999) if name == "alpha" else value * share})
             label = f"{name}={getattr(changed, name):.4g}"

@@ -44,7 +44,8 @@ def pull_largest_index(
                 elif index[arm] == index[chosen]:
                     tied += 1
             if random_ties and tied > 1:
-                word, _ = philox(np.uint64(t), ZERO, name, TIES, bandit.key[0], bandit.key[1])
+                first, second = philox(np.uint64(t) >> ONE, ZERO, name, TIES, bandit.key[0], bandit.key[1])
+                word = second if t & 1 else first
                 ahead = np.int64(uniform_from_word(word) * tied)  # how many of the tied arms to pass over
                 largest = index[chosen]
                 while ahead > 0 or index[chosen] != largest:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -40,8 +41,8 @@ def digest_of(*files: Path, text: str = "") -> str:
 
 def cache_directory() -> Path:
     """Return the folder in which this version's compiled kernels are kept."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "unbandit")
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "unbandit"
     sources = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".npy"})
     return base / f"kernels-{digest_of(*sources)}"
 
@@ -52,9 +53,7 @@ def compiled(function: Function) -> Function:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(_DIRECTORY)
         try:
-            return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
-        except RuntimeError:  # no folder can be written to: compile in every process
-            return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
+            return cast(Function, numba.njit(cache=_WRITABLE, nogil=True, error_model="numpy")(function))
         finally:
             numba.config.CACHE_DIR = before
 
@@ -68,4 +67,23 @@ def inlined(function: Function) -> Function:
     return register_jitable(forceinline=True, error_model="numpy")(function)
 
 
+def _home() -> Path:
+    """Return the user's home, or where there is none (in a container) the folder for temporary files."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(tempfile.gettempdir())
+
+
+def _can_be_written(directory: Path) -> bool:
+    """Make the folder if it can be made; otherwise kernels are compiled in every process, and kept nowhere."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
+
+
 _DIRECTORY = cache_directory()
+_WRITABLE = _can_be_written(_DIRECTORY)

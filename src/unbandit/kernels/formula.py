@@ -11,6 +11,7 @@ A loop calls `index_value(parameters, mean, pulls, round)`. What that means is d
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,10 +71,34 @@ def _register(formula: Formula) -> None:
     closure = [cell.cell_contents for cell in formula.__closure__ or ()]
     named = {name: formula.__globals__.get(name) for name in code.co_names}
     own = closure if file.exists() else (closure, code.co_code, code.co_consts, named)  # a notebook has no file
-    digest = digest_of(*([file] if file.exists() else []), text=repr(own))
+    digest = digest_of(*sorted(_files_behind(formula, set())), text=repr(own))
     marker = f"formula_{formula.__qualname__}_{digest}".replace(".", "_").replace("<", "").replace(">", "")
     _known[formula] = marker
 
     @overload(index_value, strict=False)
     def _chosen(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
         return formula if isinstance(parameters, types.Record) and marker in parameters.fields else None
+
+
+def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
+    """Return the source files of a function and of all that it calls by name, as far as they are Python of ours."""
+    function = getattr(function, "py_func", function)  # what numba has wrapped
+    if inspect.ismodule(function):
+        named: list[Any] = []
+    elif inspect.isfunction(function):
+        named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    else:
+        return seen
+    file = Path(getattr(function, "__file__", None) or function.__code__.co_filename)
+    if file in seen or not file.exists() or _installed(function.__name__, function):
+        return seen
+    seen.add(file)
+    for other in named:
+        _files_behind(other, seen)
+    return seen
+
+
+def _installed(name: str, function: Any) -> bool:
+    """Tell what need not be read: numba, NumPy and the standard library change only with their version."""
+    package = (getattr(function, "__module__", None) or name).partition(".")[0]
+    return package in sys.stdlib_module_names or package in {"numba", "numpy"}

@@ -20,13 +20,14 @@ def pulls_and_last(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count each demonstration's pulls, and find the round (from 1; 0 for none) of each arm's last.
 
-    Demonstration `d` is `actions[offsets[d] : offsets[d + 1]]`; what an action outside 0 ... arms-1 does is undefined.
-    Returns two arrays of (demonstrations, arms).
+    Demonstration `d` is `actions[offsets[d] : offsets[d + 1]]`. Returns two arrays of (demonstrations, arms + 1): the
+    last column is for actions outside 0 ... arms - 1, of which there should be none.
     """
     demonstrations = offsets.size - 1
-    pulls = np.zeros((demonstrations, arms), np.int64)
-    last = np.zeros((demonstrations, arms), np.int64)
-    tables = np.zeros((LANES, arms), np.int64)
+    pulls = np.zeros((demonstrations, arms + 1), np.int64)
+    last = np.zeros((demonstrations, arms + 1), np.int64)
+    tables = np.zeros((LANES, arms + 1), np.int64)
+    outside = np.uint64(arms)
     for which in range(demonstrations):
         start, stop = offsets[which], offsets[which + 1]
         latest = last[which]
@@ -35,15 +36,15 @@ def pulls_and_last(
             tables[:] = 0
             for t in range(start, whole, LANES):
                 for lane in range(LANES):
-                    arm = np.uint64(actions[t + lane])
+                    arm = min(np.uint64(actions[t + lane]), outside)
                     tables[lane, arm] += 1
                     latest[arm] = t + lane
-            for arm in range(arms):
+            for arm in range(arms + 1):
                 for lane in range(LANES):
                     pulls[which, arm] += tables[lane, arm]
                 latest[arm] += 1 - start if pulls[which, arm] > 0 else 0
         for t in range(whole, stop):
-            arm = np.uint64(actions[t])
+            arm = min(np.uint64(actions[t]), outside)
             pulls[which, arm] += 1
             latest[arm] = t + 1 - start
     return pulls, last

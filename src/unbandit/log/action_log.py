@@ -135,7 +135,7 @@ class ActionLog:
         offsets: NDArray[np.int64] | None = None,
         demonstrations: Sequence[str] | None = None,
     ) -> ActionLog:
-        """Take positions in `arms` as they are: no copy, and no look at them.
+        """Take positions in `arms` as they are, without a copy; they are looked at when they are first counted.
 
         Parameters
         ----------
@@ -158,7 +158,8 @@ class ActionLog:
             rows = codes.shape[0] if codes.ndim == 2 else 1
             offsets = np.arange(rows + 1, dtype=np.int64) * (codes.size // max(rows, 1))
         names = numbered(len(offsets) - 1) if demonstrations is None else tuple(map(str, demonstrations))
-        if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != codes.size or len(names) != len(offsets) - 1:
+        rising = len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == codes.size and (np.diff(offsets) >= 0).all()
+        if not rising or len(names) != len(offsets) - 1:
             raise ParameterError(
                 f"offsets: expected 0, the {len(names)} ends of the demonstrations, and {codes.size} as the last; "
                 f"got {len(offsets)} of them."
@@ -235,10 +236,15 @@ class ActionLog:
 
         if self.actions is None:
             raise ParameterError("last: expected a log with rounds; this one holds counts. Use its pulls.")
-        found = pulls_and_last(self.actions, self.offsets, len(self.arms))
-        for array in found:
+        pulls, last = pulls_and_last(self.actions, self.offsets, len(self.arms))
+        if pulls[:, -1].any():
+            raise ParameterError(
+                f"actions: expected codes from 0 to {len(self.arms) - 1}, one for each arm; got others. "
+                "Use ActionLog.from_actions for labels, and do not change an array that a log was made of."
+            )
+        for array in (pulls, last):
             array.setflags(write=False)
-        return found
+        return pulls[:, :-1], last[:, :-1]
 
     def demonstration(self, which: int) -> Codes:
         """Return the codes of one demonstration, as a view.

@@ -179,6 +179,10 @@ def _count_table(
         )
     counts = np.zeros((len(names), len(arms)), np.int64)
     counts.reshape(-1)[cell] = pulls
+    if counts.sum(dtype=np.float64) >= 2**62:
+        raise table.refuse(
+            "expected counts that add up to less than 2^62; got more. Correct them.", column=name["pulls"]
+        )
     for which in np.flatnonzero(counts.sum(axis=1) == 0).tolist():
         raise table.refuse(
             "expected at least one pull"

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.log.coding import Coded, code_labels
-from unbandit.log.labels import is_missing_word, is_not_finite, is_number
+from unbandit.log.labels import is_hole, is_missing_word, is_not_finite, is_number
 from unbandit.log.table import Table
 
 __all__ = ["read_labels", "read_whole_numbers"]
@@ -108,9 +108,9 @@ def _refuse_missing(table: Table, column: pl.Series, name: str, what: str) -> No
 def _odd_labels(labels: list[str], expected: tuple[str, ...]) -> list[int]:
     """Return the codes of labels that stand for nothing.
 
-    NA may be North America; among labels that are otherwise all numbers it is a hole.
+    "none" may be an arm; among labels that are otherwise all numbers it is a hole.
     """
-    odd = [at for at, label in enumerate(labels) if not label or is_not_finite(label)]
+    odd = [at for at, label in enumerate(labels) if not label or is_not_finite(label) or is_hole(label)]
     words = [at for at, label in enumerate(labels) if is_missing_word(label)]
     others = [label for at, label in enumerate(labels) if at not in {*odd, *words}]
     if words and others and all(map(is_number, others)):

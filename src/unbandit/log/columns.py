@@ -69,14 +69,16 @@ def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
         if role not in ROLES:
             raise ParameterError(f'columns: expected a role among {", ".join(ROLES)}; got "{role}".')
     for role, name in named.items():
-        twice = [other for other in named if named[other] == name]
+        twice = [other for other in named if named[other] == name and name != ""]
         if len(twice) > 1:
             raise ParameterError(
                 f'columns: expected a column of its own for each role; got "{name}" for {" and ".join(twice)}.'
             )
+        if name == "" and role != "arm":
+            continue
         if not isinstance(name, str) or not name:
             raise ParameterError(f"columns: expected the name of a column for {role}; got {name!r}.")
-    if "round" in named and "pulls" in named:
+    if named.get("round") and named.get("pulls"):
         raise ParameterError(
             "columns: expected either round (a log of choices) or pulls (a table of counts); got both. Leave one out."
         )
@@ -91,7 +93,7 @@ def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse
     names
         The table's columns, in order.
     columns
-        Roles named by the user; they go before anything recognised here.
+        Roles named by the user; they go before anything recognised here. An empty name: there is no such column.
     refuse
         Makes the error, knowing which file this is.
 
@@ -102,9 +104,9 @@ def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse
     """
     named = check_roles(columns)
     _refuse_repeated(names, refuse)
-    found = {role: _position(role, name, names, refuse) for role, name in named.items()}
+    found = {role: _position(role, name, names, refuse) for role, name in named.items() if name != ""}
     for role in ROLES:
-        if role not in found:
+        if role not in named:
             position = _recognised(role, names, set(found.values()), refuse)
             if position is not None:
                 found[role] = position
@@ -116,7 +118,7 @@ def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse
         )
     # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name.
     if "round" in found and "pulls" in found:
-        del found["round" if "pulls" in named else "pulls"]
+        del found["round" if named.get("pulls") else "pulls"]
     return {role: found[role] for role in ROLES if role in found}
 
 

@@ -91,3 +91,16 @@ def _is_missing(value: object) -> bool:
         return value is None or not bool(value == value)
     except (TypeError, ValueError):
         return True
+
+
+def is_frame(value: object) -> bool:
+    """Tell a dataframe, eager or lazy, from a sequence.
+
+    Examples
+    --------
+    >>> is_frame(pl.DataFrame({"arm": ["A"]})), is_frame(["A"])
+    (True, False)
+    """
+    import narwhals as nw
+
+    return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)

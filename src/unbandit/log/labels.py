@@ -10,11 +10,21 @@ import numpy as np
 
 from unbandit.errors import ParameterError
 
-__all__ = ["given_arms", "is_missing_word", "is_not_finite", "is_number", "label_of", "listed", "natural_order"]
+__all__ = [
+    "given_arms",
+    "is_hole",
+    "is_missing_word",
+    "is_not_finite",
+    "is_number",
+    "label_of",
+    "listed",
+    "natural_order",
+]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-_MISSING_WORDS = frozenset(("na", "n/a", "<na>", "null", "none", "nil", "missing", "."))
+_HOLES = frozenset(("na", "n/a", "<na>", "null"))  # what statistics programs write
+_MISSING_WORDS = _HOLES | {"none", "nil", "missing", "."}  # may be the name of an arm
 
 
 def label_of(value: object) -> str:
@@ -41,6 +51,11 @@ def is_number(label: str) -> bool:
 def is_not_finite(label: str) -> bool:
     """Tell whether a label is what a computation leaves where a number should be: NaN or infinity."""
     return _NOT_FINITE.fullmatch(label) is not None
+
+
+def is_hole(label: str) -> bool:
+    """Tell whether a label is what statistics programs write for a value that is not there, and hardly a name."""
+    return label.lower() in _HOLES
 
 
 def is_missing_word(label: str) -> bool:

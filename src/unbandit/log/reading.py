@@ -97,7 +97,7 @@ def _from_bytes(data: bytes, name: str) -> Table:
 def _unreadable(name: str, error: OSError) -> LogError:
     """Say why a file could not be opened or read to its end."""
     if isinstance(error, FileNotFoundError):
-        return LogError("expected a file; there is none of this name (any more). Check the path.", path=name)
+        return LogError("expected a file; there is none of this name. Check the path.", path=name)
     if isinstance(error, IsADirectoryError):
         return LogError("expected a file; got a directory. Name one file in it.", path=name)
     if isinstance(error, PermissionError):

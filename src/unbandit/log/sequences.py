@@ -13,7 +13,7 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.log.assembly import Parts, in_arm_order
 from unbandit.log.cells import read_labels
 from unbandit.log.coding import Coded, code_integers
-from unbandit.log.frames import series_of
+from unbandit.log.frames import is_frame, series_of
 from unbandit.log.labels import given_arms
 from unbandit.log.table import ColumnTable
 
@@ -54,6 +54,8 @@ def _as_listed(values: NDArray[np.integer[Any]], expected: tuple[str, ...] | Non
 
 def _flattened(actions: Any) -> tuple[Any, list[int]]:
     """Lay demonstrations one after the other; return them with their lengths."""
+    if not isinstance(actions, np.ndarray | list | tuple | str) and is_frame(actions):
+        raise ParameterError("actions: expected choices; got a dataframe. Use ActionLog.from_frame.")
     if isinstance(actions, np.ndarray):
         if actions.ndim not in (1, 2):
             raise ParameterError(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference import reference_ucb, simulated
 
 from unbandit.demonstrators import UCB
-from unbandit.demonstrators.base import laid_out
+from unbandit.demonstrators.tables import laid_out
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels import levels
 from unbandit.kernels.argmax import pull_largest_index

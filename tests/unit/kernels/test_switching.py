@@ -18,7 +18,7 @@ logs = st.integers(2, 6).flatmap(lambda arms: st.tuples(st.just(arms), st.lists(
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 1000])
 def test_counts_are_those_of_bincount(kind, length):
     actions = np.random.default_rng(length).integers(0, 100, length).astype(kind)
-    pulls, last = pulls_and_last(actions, np.array([0, length]), 100)
+    pulls, last = (part[:, :100] for part in pulls_and_last(actions, np.array([0, length]), 100))
     assert pulls.tolist() == [np.bincount(actions.astype(int), minlength=100).tolist()]
     assert last.tolist() == [[max(np.flatnonzero(actions == arm) + 1, default=0) for arm in range(100)]]
 
@@ -26,7 +26,7 @@ def test_counts_are_those_of_bincount(kind, length):
 @pytest.mark.parametrize(("kind", "arms"), [(np.uint8, 256), (np.int8, 128), (np.uint16, 65536)])
 def test_counts_reach_the_last_arm_that_a_type_holds(kind, arms):
     actions = np.arange(arms).astype(kind)
-    pulls, last = pulls_and_last(actions, np.array([0, arms]), arms)
+    pulls, last = (part[:, :arms] for part in pulls_and_last(actions, np.array([0, arms]), arms))
     assert pulls.tolist() == [[1] * arms]
     assert last.tolist() == [list(range(1, arms + 1))]
 
@@ -35,7 +35,7 @@ def test_counts_reach_the_last_arm_that_a_type_holds(kind, arms):
 def test_demonstrations_are_counted_apart(demonstrations):
     offsets = np.cumsum([0, *map(len, demonstrations)])
     actions = np.array([arm for demonstration in demonstrations for arm in demonstration], np.uint8)
-    pulls, last = pulls_and_last(actions, offsets, 4)
+    pulls, last = (part[:, :4] for part in pulls_and_last(actions, offsets, 4))
     for which, demonstration in enumerate(demonstrations):
         assert pulls[which].tolist() == [demonstration.count(arm) for arm in range(4)]
         rounds = [[round for round, pulled in enumerate(demonstration, 1) if pulled == arm] for arm in range(4)]

@@ -109,8 +109,12 @@ def test_types_that_are_no_numbers_or_labels_are_refused() -> None:
 
 def test_what_looks_missing_may_be_an_arm(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("arm\nEU\nNA\nNone\n")
-    assert ActionLog.read(path).arms == ("EU", "NA", "None")
+    path.write_text("arm\nEU\nNone\n")
+    assert ActionLog.read(path).arms == ("EU", "None")
+    path.write_text("arm\nEU\nNA\nEU\n")
+    with pytest.raises(LogError, match='expected an arm; got "NA"'):
+        ActionLog.read(path)
+    assert ActionLog.read(path, arms=["EU", "NA"]).pulls.tolist() == [[2, 1]]
     path.write_text("arm\n1\nNA\nnan\n")
     assert ActionLog.read(path, arms=["1", "NA", "nan"]).pulls.tolist() == [[1, 1, 1]]
 

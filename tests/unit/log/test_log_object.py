@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import unbandit.log
 from unbandit.errors import LogError, ParameterError
 from unbandit.log import ActionLog
-from unbandit.log.counting import count_pulls
 
 
 def test_only_the_log_is_public() -> None:
@@ -140,12 +136,14 @@ def test_pickles_and_shows_itself() -> None:
     assert repr(ActionLog.from_actions([["A"], ["B", "A"]])) == "<ActionLog: 2 demonstrations, 2 arms, 3 rounds>"
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=20), st.integers(1, 64))
-def test_pulls_are_counted_in_parts_of_any_size(lengths: list[int], block: int) -> None:
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    actions = np.random.default_rng(sum(lengths)).integers(0, 3, offsets[-1]).astype(np.uint8)
-    expected = [np.bincount(actions[a:b], minlength=3).tolist() for a, b in pairwise(offsets)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unbandit.log.counting._BLOCK", block)
-        assert count_pulls(actions, offsets, 3).tolist() == expected
+def test_codes_outside_the_arms_are_refused_when_they_are_counted() -> None:
+    codes = np.array([0, 1, 2**31 - 1] * 2000, np.int32)
+    with pytest.raises(ParameterError, match="expected codes from 0 to 1"):
+        ActionLog.from_codes(codes, ["A", "B"]).pulls  # noqa: B018
+    kept = np.array([0, 1, 0])
+    log = ActionLog.from_actions(kept)
+    kept[:] = 10_000_000
+    with pytest.raises(ParameterError, match="do not change an array"):
+        log.last  # noqa: B018
+    with pytest.raises(ParameterError, match="offsets"):
+        ActionLog.from_codes(np.zeros(4, int), ["A", "B"], offsets=np.array([0, 3, 2, 4]))

@@ -1,0 +1,82 @@
+"""Tables that the kernels look up, made once for a horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.errors import ParameterError
+from unbandit.instance import Gaussian, Instance
+from unbandit.kernels.bandit import Bandit
+from unbandit.kernels.scalar import QUANTILE_TABLE
+from unbandit.tape import Tape
+
+__all__ = ["laid_out", "width_table"]
+
+Table = NDArray[np.float64]
+
+BLOCK = 1 << 20  # entries made at a time, so that a long table needs no second one for its working
+
+
+def kept(make: Callable[..., Table]) -> Callable[..., Table]:
+    """Keep the last few tables that `make(..., horizon)` gave, for a study asks for the same ones again and again.
+
+    Only those of a few million rounds: a longer one is quick to make beside its simulation, and large to keep.
+    """
+    keep = lru_cache(maxsize=4)(make)
+
+    @wraps(make)
+    def made(*arguments: Any) -> Table:
+        return (keep if arguments[-1] <= 4_000_000 else make)(*arguments)
+
+    return made
+
+
+def _filled(values: Callable[[Table], Table], at_zero: float, horizon: int) -> Table:
+    """Return `values(n)` for n = 0 ... horizon + 1, with `at_zero` in its place; read-only, for it is shared."""
+    table = np.empty(horizon + 2)
+    table[0] = at_zero
+    for start in range(1, horizon + 2, BLOCK):
+        stop = min(start + BLOCK, horizon + 2)
+        table[start:stop] = values(np.arange(start, stop, dtype=np.float64))
+    table.setflags(write=False)
+    return table
+
+
+@kept
+def inverse_table(horizon: int) -> Table:
+    """Return 1/n."""
+    return _filled(lambda n: 1.0 / n, 1.0, horizon)
+
+
+class HasWidth(Protocol):
+    """Stand for any rule with a width."""
+
+    name: ClassVar[str]
+
+    def width(self, pulls: Table, horizon: int) -> Table:
+        """Return `C(n)`."""
+
+
+@kept
+def width_table(rule: HasWidth, horizon: int) -> Table:
+    """Return a rule's `C(n)`, infinite at 0."""
+    table = _filled(lambda n: rule.width(n, horizon), np.inf, horizon)
+    if not np.isfinite(table[1:]).all():
+        raise ParameterError(
+            f"{rule.name}: expected finite widths over {horizon} rounds; got {table[1]}. Check {rule}."
+        )
+    return table
+
+
+def laid_out(instance: Instance, horizon: int, seed: int) -> Bandit:
+    """Lay out an instance for the kernels."""
+    gaussian, ranked = isinstance(instance.noise, Gaussian), np.sort(instance.means)
+    sample = ranked[np.linspace(0, len(instance) - 1, min(len(instance), 64)).round().astype(int)]
+    sigma = instance.sigma if gaussian else 1.0
+    means = np.array(instance.means)
+    return Bandit(means, sample, sigma, not gaussian, inverse_table(horizon), Tape(seed).key, QUANTILE_TABLE)
