@@ -12,21 +12,27 @@ from bench.report import Row, number
 from bench.setting import RULE, Effort, instance_of
 
 ARMS, HORIZON, RUNS = 20, 2000, 100_000
+LONG = 20_000_000
 
 
 def compare(effort: Effort) -> list[Row]:
-    runs = effort.of(RUNS)
-    peak_of_subprocess(1)  # so that the kernels are compiled and kept
-    grown, log = peak_of_subprocess(runs) - peak_of_subprocess(1), runs * HORIZON
-    title = f"Memory of a simulation, K={ARMS}, T={HORIZON:,}, {runs:,} runs, over that of a single run"
-    kind = np.min_scalar_type(ARMS - 1)
-    compared = f"the log, {kind}, {number(log / 1e6)} MB"
-    return [Row.at_most(title, f"{number(grown / 1e6)} MB", compared, grown / log, 1.1)]
+    runs, long = effort.of(RUNS), effort.of(LONG, at_least=HORIZON)
+    peak_of_subprocess(1, HORIZON)  # so that the kernels are compiled and kept
+    least = peak_of_subprocess(1, HORIZON)
+    rows = []
+    for title, count, horizon in (
+        (f"Memory of a simulation, K={ARMS}, T={HORIZON:,}, {runs:,} runs, over that of a single run", runs, HORIZON),
+        (f"Memory of one long run, K={ARMS}, T={long:,}, over that of a short one", 1, long),
+    ):
+        grown, log = peak_of_subprocess(count, horizon) - least, count * horizon
+        compared = f"the log, {np.min_scalar_type(ARMS - 1)}, {number(log / 1e6)} MB"
+        rows.append(Row.at_most(title, f"{number(grown / 1e6)} MB", compared, grown / log, 1.1))
+    return rows
 
 
-def peak_of_subprocess(runs: int) -> int:
+def peak_of_subprocess(runs: int, horizon: int) -> int:
     """Return the most bytes that a fresh process held while it simulated."""
-    command = [sys.executable, "-m", "bench.memory", str(runs)]
+    command = [sys.executable, "-m", "bench.memory", str(runs), str(horizon)]
     return int(subprocess.run(command, check=True, capture_output=True, text=True, cwd=_root()).stdout)
 
 
@@ -47,5 +53,5 @@ def _root() -> Path:
 
 
 if __name__ == "__main__":
-    kept = RULE.demonstrate(instance_of(ARMS), HORIZON, runs=int(sys.argv[1]), threads=1)
+    kept = RULE.demonstrate(instance_of(ARMS), int(sys.argv[2]), runs=int(sys.argv[1]), threads=1)
     print(peak())

@@ -29,7 +29,7 @@ def _row(argument: str, limit: float, repeats: int) -> Row:
         except subprocess.CalledProcessError as error:
             said = error.stderr.strip().splitlines()
             return Row(title, f"failed: {said[-1] if said else error}", "", "", f"under {limit:g} s", False)
-    return Row(title, seconds(time), "", number(time), f"under {limit:g} s", time < limit)
+    return Row(title, seconds(time), f"the limit of {limit:g} s", number(time / limit), "at most 1", time < limit)
 
 
 def _start(argument: str, folder: str) -> None:
