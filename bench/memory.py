@@ -12,7 +12,7 @@ from bench.report import Row, number
 from bench.setting import RULE, Effort, instance_of
 
 ARMS, HORIZON, RUNS = 20, 2000, 100_000
-LONG = 20_000_000
+LONG = 200_000_000
 
 
 def compare(effort: Effort) -> list[Row]:

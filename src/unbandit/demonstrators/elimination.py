@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators.base import Demonstrator
-from unbandit.demonstrators.tables import width_table
+from unbandit.demonstrators.tables import width_parameters
 from unbandit.kernels.bandit import Bandit
 
 __all__ = ["EliminationRule"]
@@ -22,9 +22,9 @@ class EliminationRule(Demonstrator):
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)` for pull counts of 1 and more."""
 
-    def parameters(self, horizon: int) -> NDArray[np.float64]:
+    def parameters(self, horizon: int) -> Any:
         """Return the widths as a table over epochs."""
-        return width_table(self, horizon)
+        return width_parameters(self, horizon)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.elimination import eliminate

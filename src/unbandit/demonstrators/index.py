@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator, in_blocks, whole
-from unbandit.demonstrators.tables import laid_out, width_table
+from unbandit.demonstrators.tables import laid_out, width_parameters
 from unbandit.instance import Instance
 from unbandit.kernels.bandit import Bandit
 
@@ -132,9 +132,9 @@ class AdditiveIndexRule(IndexRule):
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)` for pull counts of 1 and more."""
 
-    def parameters(self, horizon: int) -> NDArray[np.float64]:
+    def parameters(self, horizon: int) -> Any:
         """Return the widths as a table over pull counts; an arm never pulled has an infinite one."""
-        return width_table(self, horizon)
+        return width_parameters(self, horizon)
 
     def index(self, mean: float, pulls: int, round: int, horizon: int) -> float:
         """Return `mean + C(pulls)`."""

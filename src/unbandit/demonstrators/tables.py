@@ -15,23 +15,24 @@ from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.scalar import QUANTILE_TABLE
 from unbandit.tape import Tape
 
-__all__ = ["laid_out", "width_table"]
+__all__ = ["laid_out", "width_parameters"]
 
 Table = NDArray[np.float64]
 
 BLOCK = 1 << 20  # entries made at a time, so that a long table needs no second one for its working
+LONG = 1 << 20  # from this horizon on, what can be computed anew is not kept in tables
 
 
 def kept(make: Callable[..., Table]) -> Callable[..., Table]:
     """Keep the last few tables that `make(..., horizon)` gave, for a study asks for the same ones again and again.
 
-    Only those of a few million rounds: a longer one is quick to make beside its simulation, and large to keep.
+    Only those of up to `LONG` rounds: a longer one is quick to make beside its simulation, and large to keep.
     """
     keep = lru_cache(maxsize=4)(make)
 
     @wraps(make)
     def made(*arguments: Any) -> Table:
-        return (keep if arguments[-1] <= 4_000_000 else make)(*arguments)
+        return (keep if arguments[-1] <= LONG else make)(*arguments)
 
     return made
 
@@ -73,10 +74,18 @@ def width_table(rule: HasWidth, horizon: int) -> Table:
     return table
 
 
+def width_parameters(rule: HasWidth, horizon: int) -> Any:
+    """Return a rule's widths as the kernels take them: a table or, for a long horizon, what computes them."""
+    if horizon > LONG and hasattr(rule, "power_width"):
+        return rule.power_width(horizon)
+    return width_table(rule, horizon)
+
+
 def laid_out(instance: Instance, horizon: int, seed: int) -> Bandit:
     """Lay out an instance for the kernels."""
     gaussian, ranked = isinstance(instance.noise, Gaussian), np.sort(instance.means)
     sample = ranked[np.linspace(0, len(instance) - 1, min(len(instance), 64)).round().astype(int)]
     sigma = instance.sigma if gaussian else 1.0
     means = np.array(instance.means)
-    return Bandit(means, sample, sigma, not gaussian, inverse_table(horizon), Tape(seed).key, QUANTILE_TABLE)
+    inverse = inverse_table(min(horizon, LONG))
+    return Bandit(means, sample, sigma, not gaussian, inverse, Tape(seed).key, QUANTILE_TABLE, horizon)

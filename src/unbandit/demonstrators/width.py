@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
 from unbandit import theory
+from unbandit.kernels.formula import PowerWidth
 
 __all__ = ["RegretWidth"]
 
@@ -56,6 +57,10 @@ class RegretWidth(BaseModel):
     def factor(self) -> float:
         """Return the width's factor, however it was given."""
         return 5 * self.sigma if self.sigma is not None else cast(float, self.scale)
+
+    def power_width(self, horizon: int) -> PowerWidth:
+        """Return what computes `C(n)` at each pull, for horizons too long for a table."""
+        return PowerWidth(self.factor, float(theory.growth(horizon, self.alpha)))
 
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)`."""

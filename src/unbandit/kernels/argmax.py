@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import Bandit, reward
+from unbandit.kernels.bandit import Bandit, inverse_of, reward
 from unbandit.kernels.compiling import compiled
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.scalar import philox, uniform_from_word
@@ -35,7 +35,7 @@ def pull_largest_index(
             if uses_round:
                 for arm in range(arms):
                     if pulls[arm] > ZERO:
-                        mean = totals[arm] * bandit.inverse[pulls[arm]]
+                        mean = totals[arm] * inverse_of(bandit.inverse, pulls[arm])
                         index[arm] = index_value(parameters, mean, pulls[arm], np.uint64(t + 1))
             chosen, tied = 0, 1
             for arm in range(1, arms):
@@ -55,6 +55,6 @@ def pull_largest_index(
             totals[chosen] += reward(bandit, name, np.uint64(chosen), pulls[chosen])
             pulls[chosen] += ONE
             if not uses_round:
-                mean = totals[chosen] * bandit.inverse[pulls[chosen]]
+                mean = totals[chosen] * inverse_of(bandit.inverse, pulls[chosen])
                 index[chosen] = index_value(parameters, mean, pulls[chosen], np.uint64(t + 1))
             actions[run, t] = chosen

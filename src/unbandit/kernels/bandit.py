@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unbandit.kernels.compiling import inlined
 from unbandit.kernels.scalar import philox, reward_from_word
 
-__all__ = ["REWARDS", "Bandit", "reward"]
+__all__ = ["REWARDS", "Bandit", "inverse_of", "reward"]
 
 ONE = np.uint64(1)
 REWARDS = np.uint64(0)  # the tape's stream 0
@@ -28,11 +28,13 @@ class Bandit(NamedTuple):
     sigma, bernoulli
         The noise.
     inverse
-        1/n for n = 0 ... horizon + 1 (1 at 0): kernels multiply where others divide.
+        1/n from n = 0 (where it is 1) on, as far as the table goes: kernels multiply where others divide.
     key
         The seed, as two 32-bit numbers.
     table
         The normal quantile's coefficients.
+    horizon
+        `T`.
     """
 
     means: NDArray[np.float64]
@@ -42,6 +44,13 @@ class Bandit(NamedTuple):
     inverse: NDArray[np.float64]
     key: tuple[np.uint64, np.uint64]
     table: NDArray[np.float64]
+    horizon: int
+
+
+@inlined
+def inverse_of(inverse: NDArray[np.float64], pulls: np.uint64) -> float:
+    """Return 1/n: looked up, or beyond the table divided, which gives the same bits."""
+    return inverse[pulls] if pulls < np.uint64(inverse.size) else 1.0 / np.float64(np.int64(pulls))
 
 
 @inlined

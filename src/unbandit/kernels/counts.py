@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit, reward
+from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.levels import level_guide, next_level
@@ -43,33 +43,33 @@ def _advance(
     `last` and `before` keep the levels of each arm's last pull and of the one before. Returns the number of pulls made,
     more than `budget` if given up.
     """
-    means, _, sigma, bernoulli, inverse, (key_low, key_high), table = bandit
+    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon = bandit
     made = ZERO
     for arm in range(np.uint64(means.size)):
         if lowest[arm] <= level:
             continue
         n, total, minimum, mean, newer, older = pulls[arm], totals[arm], lowest[arm], means[arm], last[arm], before[arm]
-        stop = min(n + np.uint64(budget) - made + ONE, np.uint64(inverse.size - 2))  # the tables end there
+        stop = min(n + np.uint64(budget) - made + ONE, np.uint64(horizon))
         made -= n
         first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         if n & ONE:
             n += ONE
             newer, older = minimum, newer
             total += reward_from_word(second, mean, sigma, bernoulli, table)
-            minimum = min(minimum, index_value(parameters, total * inverse[n], n, ONE))
+            minimum = min(minimum, index_value(parameters, total * inverse_of(inverse, n), n, ONE))
             first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         while minimum > level and n < stop:
             next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             n += ONE
             newer, older = minimum, newer
             total += reward_from_word(first, mean, sigma, bernoulli, table)
-            minimum = min(minimum, index_value(parameters, total * inverse[n], n, ONE))
+            minimum = min(minimum, index_value(parameters, total * inverse_of(inverse, n), n, ONE))
             if minimum <= level:
                 break
             n += ONE
             newer, older = minimum, newer
             total += reward_from_word(second, mean, sigma, bernoulli, table)
-            minimum = min(minimum, index_value(parameters, total * inverse[n], n, ONE))
+            minimum = min(minimum, index_value(parameters, total * inverse_of(inverse, n), n, ONE))
             first, second = next_first, next_second
         made += n
         pulls[arm], totals[arm], lowest[arm], last[arm], before[arm] = n, total, minimum, newer, older
@@ -86,7 +86,7 @@ def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: i
     for pull in range(np.uint64(count)):
         levels[pull] = minimum
         total += reward(bandit, np.uint64(run), np.uint64(arm), pull)
-        minimum = min(minimum, index_value(parameters, total * bandit.inverse[pull + ONE], pull + ONE, ONE))
+        minimum = min(minimum, index_value(parameters, total * inverse_of(bandit.inverse, pull + ONE), pull + ONE, ONE))
     return levels
 
 
@@ -149,7 +149,7 @@ def count_by_levels(
             while left > 0 and lowest[arm] == level:  # a stretch at one level
                 totals[arm] += reward(bandit, np.uint64(run), np.uint64(arm), pulls[arm])
                 pulls[arm], last[arm], before[arm] = pulls[arm] + ONE, level, last[arm]
-                mean = totals[arm] * bandit.inverse[pulls[arm]]
+                mean = totals[arm] * inverse_of(bandit.inverse, pulls[arm])
                 lowest[arm] = min(level, index_value(parameters, mean, pulls[arm], ONE))
                 left -= 1
         best = 0

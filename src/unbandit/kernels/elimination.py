@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit
+from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of
 from unbandit.kernels.compiling import compiled
+from unbandit.kernels.formula import index_value
 from unbandit.kernels.scalar import philox, reward_from_word
 
 __all__ = ["eliminate"]
@@ -17,10 +18,10 @@ ONE = np.uint64(1)
 
 
 @compiled
-def eliminate(bandit: Bandit, widths: NDArray[np.float64], first_run: int, actions: NDArray[Any]) -> None:
+def eliminate(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...
 
-    At the end of epoch `e` an active arm goes if its sample mean is at most the largest one less `2 widths[e]`. Each
+    At the end of epoch `e` an active arm goes if its sample mean is at most the largest one less twice the width. Each
     block of random bits serves two epochs.
     """
     arms, (runs, horizon) = bandit.means.size, actions.shape
@@ -32,6 +33,8 @@ def eliminate(bandit: Bandit, widths: NDArray[np.float64], first_run: int, actio
         left, t, epoch = arms, 0, 0
         while left > 1 and t + left <= horizon:
             epoch += 1
+            inverse = inverse_of(bandit.inverse, np.uint64(epoch))
+            width = index_value(parameters, 0.0, np.uint64(epoch), ONE)  # of a mean of 0: the width alone
             largest = -np.inf
             for position in range(left):
                 arm = active[position]
@@ -45,13 +48,13 @@ def eliminate(bandit: Bandit, widths: NDArray[np.float64], first_run: int, actio
                 else:
                     reward = spare[arm]
                 totals[arm] += reward
-                largest = max(largest, totals[arm] * bandit.inverse[epoch])
+                largest = max(largest, totals[arm] * inverse)
             t += left
             kept = 0
             for position in range(left):
                 arm = active[position]
                 active[kept] = arm
-                if totals[arm] * bandit.inverse[epoch] > largest - 2 * widths[epoch]:
+                if totals[arm] * inverse > largest - 2 * width:
                     kept += 1
             left = kept
         for later in range(t, horizon):  # one arm left, or an epoch cut short, which makes no test

@@ -4,6 +4,7 @@ A loop calls `index_value(parameters, mean, pulls, round)`. What that means is d
 
 - a table of widths, one for each pull count: the index is `mean + widths[pulls]`. An additive rule needs no more, and
   compiles nothing of its own;
+- a `PowerWidth`: the same for the paper's width, computed anew at every pull, where a table would be too long;
 - a record made by `formula_parameters`: the formula is the rule's own function. The record's type carries a digest of
   the file that the function stands in, so a kernel kept on disk is never reused for an edited formula.
 """
@@ -11,20 +12,29 @@ A loop calls `index_value(parameters, mean, pulls, round)`. What that means is d
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 
-from unbandit.kernels.compiling import digest_of
+from unbandit.kernels.compiling import digest_of, inlined
 
-__all__ = ["Formula", "formula_parameters", "index_value"]
+__all__ = ["Formula", "PowerWidth", "formula_parameters", "index_value"]
 
 Formula = Callable[[Any, float, Any, Any], float]
+
+
+class PowerWidth(NamedTuple):
+    """Stand for the widths `factor sqrt(growth / n)` without a table of them."""
+
+    factor: float
+    growth: float
+
 
 _known: dict[Formula, str] = {}
 
@@ -33,6 +43,8 @@ def index_value(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
     """Return an arm's index after `pulls` pulls with sample mean `mean`, before round `round` (from 1)."""
     if isinstance(parameters, np.ndarray):
         return float(mean + parameters[pulls])
+    if isinstance(parameters, PowerWidth):
+        return mean + _power_width(parameters, pulls)
     field = parameters.dtype.names[-1]
     return next(formula for formula, marker in _known.items() if marker == field)(parameters, mean, pulls, round)
 
@@ -46,6 +58,22 @@ def _additive(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
         return mean + parameters[pulls]
 
     return table
+
+
+@inlined
+def _power_width(parameters: PowerWidth, pulls: Any) -> float:
+    return parameters.factor * math.sqrt(parameters.growth / np.float64(np.int64(pulls)))
+
+
+@overload(index_value, strict=False)
+def _without_a_table(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
+    if not (isinstance(parameters, types.BaseNamedTuple) and parameters.instance_class is PowerWidth):
+        return None
+
+    def computed(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
+        return mean + _power_width(parameters, pulls)
+
+    return computed
 
 
 def formula_parameters(formula: Formula, values: Mapping[str, float]) -> np.record:

@@ -18,7 +18,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit
+from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.scalar import philox, reward_from_word
@@ -103,7 +103,7 @@ def _uncover(
     (its very first pull apart). Returns the arm reached, less than the number of arms if the entries are full, and the
     number of entries.
     """
-    means, _, sigma, bernoulli, inverse, (key_low, key_high), table = bandit
+    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon = bandit
     full = np.uint64(levels.size - 2)
     for arm in range(np.uint64(first_arm), np.uint64(means.size)):
         if lowest[arm] <= level:
@@ -111,7 +111,7 @@ def _uncover(
         if entries >= full:
             return np.int64(arm), entries
         n, total, minimum, mean, tag = pulls[arm], totals[arm], lowest[arm], means[arm], arm << SHIFT_32
-        last = min(n + np.uint64(budget), np.uint64(inverse.size - 2))  # the tables end there, however often resumed
+        last = min(n + np.uint64(budget), np.uint64(horizon))  # however often resumed
         if n == ZERO or n & ONE:  # the very first pull makes no entry; half a block may be left over
             first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             if n == ZERO:
@@ -122,7 +122,7 @@ def _uncover(
                 n += ONE
                 levels[entries], tags[entries] = minimum, tag | n
                 total += reward_from_word(second, mean, sigma, bernoulli, table)
-                index = index_value(parameters, total * inverse[n], n, ONE)
+                index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
                 if index < minimum:
                     entries, minimum = entries + ONE, index
         first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
@@ -132,7 +132,7 @@ def _uncover(
             n += ONE
             levels[entries], tags[entries] = minimum, tag | n
             total += reward_from_word(first, mean, sigma, bernoulli, table)
-            index = index_value(parameters, total * inverse[n], n, ONE)
+            index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
             if index < minimum:
                 entries, minimum = entries + ONE, index
             if minimum <= level:
@@ -140,7 +140,7 @@ def _uncover(
             n += ONE
             levels[entries], tags[entries] = minimum, tag | n
             total += reward_from_word(second, mean, sigma, bernoulli, table)
-            index = index_value(parameters, total * inverse[n], n, ONE)
+            index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
             if index < minimum:
                 entries, minimum = entries + ONE, index
             first, second = next_first, next_second
@@ -159,21 +159,23 @@ def _write_out(
 ) -> int:
     """Write the sorted entries as actions from round `at` on; return the round reached.
 
-    Four actions are written at a blow: most stretches are no longer, and `row` has room to spare.
+    Four actions are written at a blow where there is room for them: most stretches are no longer.
     """
-    t, horizon = np.uint64(at), np.uint64(row.size - 4)
+    t, horizon = np.uint64(at), np.uint64(row.size)
     for entry in range(entries):
         arm, end = tags[entry] >> SHIFT_32, tags[entry] & LOW_32
-        length = end - written[arm]
+        stop = min(t + end - written[arm], horizon)
         written[arm] = end
-        row[t] = arm
-        code = row[t]
-        row[t + ONE] = code
-        row[t + np.uint64(2)] = code
-        row[t + np.uint64(3)] = code
-        stop = min(t + length, horizon)
-        for later in range(t + np.uint64(4), stop):
-            row[later] = code
+        first = t
+        if t + np.uint64(4) <= horizon:
+            row[t] = arm
+            code = row[t]
+            row[t + ONE] = code
+            row[t + np.uint64(2)] = code
+            row[t + np.uint64(3)] = code
+            first += np.uint64(4)
+        for later in range(first, stop):
+            row[later] = arm
         t = stop
         if t == horizon:
             break
@@ -191,8 +193,8 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     room = min(horizon, window) * 2 + arms * 2 + 8
     levels, tags = np.empty(room), np.empty(room, np.uint64)
     other_levels, other_tags = np.empty(room), np.empty(room, np.uint64)
-    row = np.empty(horizon + 4, actions.dtype)
     for run in range(runs):
+        row = actions[run]
         pulls[:], totals[:], lowest[:], written[:] = ZERO, 0.0, np.inf, ONE
         done = min(arms, horizon)
         for arm in range(done):
@@ -226,5 +228,3 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             tags_in_order = sort_entries(levels, tags, other_levels, other_tags, entries)
             done = _write_out(row, done, tags_in_order, entries, written)
             step = step + 1 if made < target else 1
-        for t in range(horizon):
-            actions[run, t] = row[t]

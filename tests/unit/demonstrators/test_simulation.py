@@ -10,6 +10,7 @@ from reference import reference_sae, reference_ucb, simulated
 
 from unbandit.demonstrators import SAE, UCB
 from unbandit.instance import Bernoulli, Instance
+from unbandit.kernels.formula import PowerWidth
 
 LAYOUTS = {
     "equal": np.ones,
@@ -110,3 +111,21 @@ def test_random_ties_are_even():
     for place in range(4):
         shares = np.bincount(openings[:, place], minlength=4) / runs
         assert np.abs(shares - 0.25).max() < 5 * np.sqrt(0.25 * 0.75 / runs)
+
+
+@pytest.mark.parametrize("rule", [UCB(), UCB(ties="random"), SAE(scale=0.2)], ids=str)
+def test_a_horizon_too_long_for_tables_gives_the_same_actions(monkeypatch, rule):
+    instance, horizon = Instance([1.0, 0.5, 0.8], 0.5), 3_000
+    expected = rule.demonstrate(instance, horizon, runs=3, seed=5).actions
+    monkeypatch.setattr("unbandit.demonstrators.tables.LONG", 100)
+    assert isinstance(rule.parameters(horizon), PowerWidth)
+    assert np.array_equal(rule.demonstrate(instance, horizon, runs=3, seed=5).actions, expected)
+
+
+def test_counts_by_levels_without_tables(monkeypatch):
+    rule, instance = UCB(), Instance(np.linspace(0, 1, 80))
+    expected = rule.switching_counts(instance, 2_000, runs=2, seed=6)
+    monkeypatch.setattr("unbandit.demonstrators.tables.LONG", 10)
+    found = rule.switching_counts(instance, 2_000, runs=2, seed=6)
+    assert np.array_equal(found.own, expected.own)
+    assert np.array_equal(found.of_best, expected.of_best)
