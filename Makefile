@@ -42,7 +42,7 @@ bench: .venv-bench/installed
 # Pin every dependency anew, with hashes for every platform and no address of any index.
 lock: env
 	$(BIN)/pip-compile --quiet --extra dev --all-build-deps --generate-hashes --strip-extras --allow-unsafe \
-	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --no-annotate \
+	  --no-emit-options --no-header --no-annotate \
 	  --output-file requirements/lock.txt pyproject.toml
 
 clean:
