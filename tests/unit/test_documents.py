@@ -1,0 +1,58 @@
+"""What the README and the contributors' guide show is run as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import unbandit
+from unbandit.demonstrators.base import known_rules
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (shown,) = blocks("README.md")
+    names: dict[str, object] = {}
+    exec(shown, names)
+    assert names["result"].best == ("6.0-4.4-4.4",)
+    assert (tmp_path / "arms.png").stat().st_size > 10_000
+
+
+def test_the_guides_rules_work():
+    before = dict(known_rules)
+    bonus, use, logarithmic = blocks("CONTRIBUTING.md")
+    names = {"__name__": __name__, "unbandit": unbandit, "instance": unbandit.Instance([1.0, 0.5, 0.2])}
+    try:
+        exec(bonus, names)
+        exec(use, names)
+        assert {"bonus", "sae", "ucb"} <= set(unbandit.rules())
+        exec("import math\nfrom unbandit.demonstrators.index import IndexRule\n" + logarithmic, names)
+        rule = names["Logarithmic"]()
+        log = rule.demonstrate(names["instance"], horizon=200)
+        with pytest.raises(unbandit.NotIdentifiable, match="logarithmic"):
+            unbandit.estimate(log, rule, sigma=1.0)
+    finally:
+        known_rules.clear()
+        known_rules.update(before)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+def test_what_is_linked_is_there(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / name).parent.joinpath(target).exists(), target
+
+
+def test_the_plan_names_files_that_exist():
+    plan = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", plan))
+    assert named
+    assert [file for file in sorted(named) if not (ROOT / "src" / "unbandit" / file).exists()] == []
