@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import math
 import os
@@ -19,6 +20,8 @@ from unbandit.demonstrators import AdditiveIndexRule, IndexRule, base, parse_rul
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import estimate
 from unbandit.instance import Bernoulli, Instance
+from unbandit.kernels.compiling import digest_of
+from unbandit.kernels.formula import _files_behind
 
 ADDITIVE = '''
 from typing import ClassVar
@@ -226,3 +229,20 @@ def test_a_rule_without_a_formula_says_so():
         NoFormula().index(0.0, 1, 1, 10)
     with pytest.raises(TypeError, match="abstract"):
         NoWidth()
+
+
+def test_a_helper_in_another_file_is_part_of_the_formula(tmp_path, monkeypatch):
+    """Editing it must change the marker by which the compiled kernel is found."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "toy_helper.py").write_text(
+        "from numba.extending import register_jitable\n\n@register_jitable\ndef bonus(n):\n    return 1.0 / n\n"
+    )
+    (tmp_path / "toy_caller.py").write_text(
+        "from toy_helper import bonus\n\ndef formula(parameters, mean, pulls, round):\n    return mean + bonus(pulls)\n"
+    )
+    formula = importlib.import_module("toy_caller").formula
+    behind = _files_behind(formula, set())
+    assert {file.name for file in behind} == {"toy_helper.py", "toy_caller.py"}
+    before = digest_of(*sorted(behind))
+    (tmp_path / "toy_helper.py").write_text("# edited\n")
+    assert digest_of(*sorted(behind)) != before
