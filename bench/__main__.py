@@ -25,7 +25,7 @@ PARTS = {
 def tell(rows: Sequence[Row]) -> None:
     """Show what is measured at once, so that a later failure does not lose it."""
     for row in rows:
-        print(" | ".join(row.cells()), file=sys.stderr)
+        print(f"{row.work}: {row.ours}, against {row.compared_with or 'nothing'}: {row.ratio}", file=sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

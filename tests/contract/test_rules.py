@@ -30,6 +30,11 @@ every_index_rule = pytest.mark.parametrize(
     [rule(**given) for rule in rules().values() if issubclass(rule, IndexRule) for given in rule.examples],
     ids=str,
 )
+every_way_to_play = pytest.mark.parametrize(
+    ("name", "method"),
+    [(name, "demonstrate") for name in rules()]
+    + [(name, "switching_counts") for name, rule in rules().items() if issubclass(rule, IndexRule)],
+)
 every_instance = pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 
 
@@ -139,12 +144,9 @@ def test_scale_and_sigma_exclude_each_other(name):
         rules()[name](scale=1, sigma=1)
 
 
-@every_name
-@pytest.mark.parametrize("method", ["demonstrate", "switching_counts"])
+@every_way_to_play
 @pytest.mark.parametrize("value", [-1, 2.0, 1.5, True, False, math.nan, "3", None, 2**64])
 def test_bad_counts_are_refused(name, method, value):
-    if not hasattr(rules()[name], method):
-        return  # only index rules are counted
     play, instance = getattr(rules()[name](), method), Instance([1.0, 0.5])
     with pytest.raises(ParameterError, match=r"^horizon: expected a whole number"):
         play(instance, value)
@@ -154,11 +156,8 @@ def test_bad_counts_are_refused(name, method, value):
         play(instance, 10, seed=value)
 
 
-@every_name
-@pytest.mark.parametrize("method", ["demonstrate", "switching_counts"])
+@every_way_to_play
 def test_nothing_is_not_a_count(name, method):
-    if not hasattr(rules()[name], method):
-        return  # only index rules are counted
     play, instance = getattr(rules()[name](), method), Instance([1.0, 0.5])
     for given in ({"horizon": 0}, {"horizon": 10, "runs": 0}, {"horizon": 10, "threads": 0}):
         with pytest.raises(ParameterError, match="expected a whole number from 1"):

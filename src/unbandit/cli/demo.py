@@ -40,7 +40,7 @@ def demo(
     with console(error=True).status("Simulating"):
         log = rule.demonstrate(instance, horizon, seed=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AssumptionWarning)
+        warnings.simplefilter("ignore", AssumptionWarning)  # they are said below the table
         answer = estimate(log, rule, best_mean=instance.best_mean)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
 
@@ -59,6 +59,8 @@ def demo(
     out.print(f"{held} of {len(rows)} intervals ({answer.level:.0%}) hold the true lifetime.")
     found = answer.best == (instance.best,)
     out.print(f"The best protocol, {instance.best}, was {'found' if found else 'not found'}.")
+    for notice in answer.warnings:
+        out.print(f"warning: {notice.message}")
 
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)

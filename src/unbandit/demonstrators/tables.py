@@ -68,14 +68,14 @@ def width_table(rule: HasWidth, horizon: int) -> Table:
     """Return a rule's `C(n)`, infinite at 0."""
     table = _filled(lambda n: rule.width(n, horizon), np.inf, horizon)
     if not np.isfinite(table[1:]).all():
-        raise ParameterError(
-            f"{rule.name}: expected finite widths over {horizon} rounds; got {table[1]}. Check {rule}."
-        )
+        raise ParameterError(f"{rule.name}: expected finite widths over {horizon} rounds. Check {rule}.")
     return table
 
 
 def width_parameters(rule: HasWidth, horizon: int) -> Any:
     """Return a rule's widths as the kernels take them: a table or, for a long horizon, what computes them."""
+    if not np.isfinite(rule.width(np.ones(1), horizon)).all():
+        raise ParameterError(f"{rule.name}: expected a finite width after one pull. Check {rule}.")
     if horizon > LONG and hasattr(rule, "power_width"):
         return rule.power_width(horizon)
     return width_table(rule, horizon)

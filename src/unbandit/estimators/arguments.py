@@ -86,22 +86,20 @@ def check_choices(method: Method, scale: str, reference: object, constant: float
         raise ParameterError("constant: expected only with method naive; leave it out.")
 
 
-def reward_noise(
-    rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str
-) -> tuple[Noise, list[Notice], list[Notice]]:
-    """Settle the rewards' noise, and say where it had to be assumed."""
+def reward_noise(rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str) -> tuple[Noise, list[Notice]]:
+    """Settle the rewards' noise, and warn where it had to be assumed."""
     if bernoulli:
-        return Noise(None), [], []
+        return Noise(None), []
     own = sigma if sigma is not None else getattr(rule, "sigma", None)
     if own is not None:
-        return Noise(float(own)), [], []
+        return Noise(float(own)), []
     if scale == "unknown":
-        return Noise(1.0), [], []
+        return Noise(1.0), []
     assumed = Notice(
         "sigma-assumed",
         "The rewards' standard deviation was not given: intervals assume sigma = 1. Give sigma (or bernoulli).",
     )
-    return Noise(1.0), [assumed], []
+    return Noise(1.0), [assumed]
 
 
 def known_mean(best_mean: float | None, anchor: Mapping[Any, float] | None, arms: tuple[str, ...]) -> Anchor | None:

@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 from unbandit.estimators.comparison import Comparison, Width
 from unbandit.result import ESTIMATED, Notice
 
-__all__ = ["broken_order", "eliminated_among_many", "opening", "several_active", "tied_best"]
+__all__ = [
+    "broken_order",
+    "eliminated_among_many",
+    "few_pulls",
+    "not_reconsidered",
+    "opening",
+    "several_active",
+    "tied_best",
+]
 
 FEW_PULLS = 10
 """Below this many pulls at the switching round, 95% intervals of index rules were found too short."""

@@ -32,10 +32,11 @@ def compare(
     if isinstance(rule, AdditiveIndexRule):
         pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
         if method == "counts":
-            return _most_pulled(log, which, counts.index_counts(pulls, width))
-        result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], width)
+            result = counts.index_counts(pulls, width)
+        else:
+            result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], width)
+            result.warnings += checks.not_reconsidered(result, pulls, log.last[which], sigma, width, log.arms)
         result.notes += checks.few_pulls(result, log.arms)
-        result.warnings += checks.not_reconsidered(result, pulls, log.last[which], sigma, width, log.arms)
         return _most_pulled(log, which, result)
     raise NotIdentifiable(
         f"{rule.name}: this rule has no {method} estimator; additive index rules and elimination rules have."
@@ -83,18 +84,17 @@ def horizon_note(rule: Demonstrator, comparison: Comparison, horizon: int) -> li
     gaps = comparison.gap[comparison.verdict == ESTIMATED]
     if not isinstance(rule, RegretWidth) or gaps.size == 0:
         return []
-    positive = bool((gaps > 0).all())
-    required = theory.horizon_required(gaps, horizon, rule.alpha, rule.factor) if positive else np.inf
-    if horizon >= required:
-        return []
-    asked = f"the {required:,.0f} rounds" if positive else "what an estimated gap of 0 or less would need, the rounds"
-    return [
-        Notice(
-            "short-horizon",
-            f"The horizon {horizon:,} is below {asked} that the paper's Theorem 2 asks for at the estimated gaps: its "
-            "error bound is not promised here. The intervals do not rest on it.",
+    asked = "An estimated gap is 0 or less, for which the paper's Theorem 2 would ask for an endless horizon"
+    if (gaps > 0).all():
+        required = theory.horizon_required(gaps, horizon, rule.alpha, rule.factor)
+        if horizon >= required:
+            return []
+        asked = (
+            f"The horizon {horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 asks for at the "
+            "estimated gaps"
         )
-    ]
+    promise = "its error bound is not promised here. The intervals do not rest on it."
+    return [Notice("short-horizon", f"{asked}: {promise}")]
 
 
 def ratios(comparison: Comparison, reference: int | None) -> tuple[NDArray[np.float64], int | None]:

@@ -13,7 +13,7 @@ __all__ = ["elimination_counts", "index_counts"]
 
 def index_counts(pulls: NDArray[np.int64], width: Width) -> Comparison:
     """Put every index at one common level `V`: `m_i = V - C(n_i)`, so `gap_i = C(n_i) - C(n_best)`."""
-    return index_comparison(pulls, pulls, np.full_like(pulls, pulls.max()), width)
+    return index_comparison(pulls, pulls, np.full_like(pulls, pulls.max()), pulls, width)
 
 
 def elimination_counts(pulls: NDArray[np.int64], width: Width) -> Comparison:

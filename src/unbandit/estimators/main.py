@@ -99,8 +99,8 @@ def estimate(
     chosen = usable_method(method, record)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant)
     check_choices(chosen, scale, reference, constant)
-    noise, found, notes = reward_noise(assumed, sigma, bernoulli, scale)
-    notes += [Notice("reading", notice) for notice in record.notices]
+    noise, found = reward_noise(assumed, sigma, bernoulli, scale)
+    notes = [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     known = known_mean(best_mean, anchor, record.arms)
@@ -132,10 +132,9 @@ def estimate(
             row = {"gap": np.where(comparison.verdict == BEST, 0.0, np.nan)}  # the one gap that no factor changes
             row["ratio"], unit = ratios(comparison, unit_arm)
             if unit is None or np.isnan(row["ratio"][unit]):
-                missing = (
-                    "No arm has an estimated gap" if unit is None else f'"{record.arms[unit]}" has no estimated gap'
-                )
-                lost.append(Notice("no-ratio", f"{missing} above 0 to count the others in.", demonstration=here))
+                missing = "No arm has an" if unit is None else f'"{record.arms[unit]}" has no'
+                said = f"{missing} estimated gap above 0 to count the others in."
+                lost.append(Notice("no-ratio", said, demonstration=here))
             else:
                 counted = f'Ratios are counted in the gap of "{record.arms[unit]}".'
                 notes.append(Notice("reference", counted, arm=record.arms[unit], demonstration=here))

@@ -64,18 +64,28 @@ def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[n
     """Invert an additive index rule: `gap_i = C(n_i) - C(n_best)`, both counts at the switching round (Procedure 2).
 
     An arm that was never reconsidered, pulled once before the best arm's last pull or not at all since its first, is
-    bounded from below: `C(1) - C(n_best)`, with all of the best arm's pulls.
+    bounded from below: `C(1) - C(n_best)`, with all of the best arm's pulls. (After an opening that no index rule
+    makes, an arm may have more than one pull then: its width is that of all of them.)
     """
     from unbandit.kernels.switching import switching_rounds
 
-    _, own, of_best = switching_rounds(actions, pulls, last, int(pulls.argmax()))
-    return index_comparison(pulls, own, of_best, width)
+    best = int(pulls.argmax())
+    _, own, of_best = switching_rounds(actions, pulls, last, best)
+    passed_over = np.where(last < last[best], pulls, 1)
+    return index_comparison(pulls, own, of_best, passed_over, width)
 
 
 def index_comparison(
-    pulls: NDArray[np.int64], own: NDArray[np.int64], of_best: NDArray[np.int64], width: Width
+    pulls: NDArray[np.int64],
+    own: NDArray[np.int64],
+    of_best: NDArray[np.int64],
+    passed_over: NDArray[np.int64],
+    width: Width,
 ) -> Comparison:
-    """Equate the indices of each arm and the most-pulled one after `own` and `of_best` pulls."""
+    """Equate the indices of each arm and the most-pulled one after `own` and `of_best` pulls.
+
+    Where they were never equal, the arm had `passed_over` pulls when the best one was preferred for the last time.
+    """
     best, result = int(pulls.argmax()), Comparison.of_nothing(pulls.size)
     seen = pulls > 0
     seen[best] = False
@@ -87,7 +97,7 @@ def index_comparison(
 
     never = seen & ~reconsidered
     all_of_best = np.full(int(never.sum()), float(pulls[best]))
-    result.own[never], result.other[never] = 1.0, all_of_best
+    result.own[never], result.other[never] = passed_over[never], all_of_best
     result.below[never] = width(result.own[never]) - width(all_of_best)
     result.verdict[never] = BOUNDED
 

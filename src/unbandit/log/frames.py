@@ -46,7 +46,7 @@ class FrameTable(Table):
         try:
             chosen = self._frame.select(*(nw.col(self._keys[position]) for position in positions))
             frame = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
-        except Exception as error:
+        except Exception as error:  # a lazy frame fails only now, in whatever way its engine does
             raise self._failed(error) from error
         if not len(frame):
             raise self.refuse("expected one row a choice; got a table without rows. Check how it was made.")
@@ -78,9 +78,9 @@ def series_of(values: Any) -> pl.Series:
         values = values.tolist()
     try:
         series = pl.Series("", values, strict=True, nan_to_null=False)
-    except Exception:
-        return pl.Series("", [None if _is_missing(value) else label_of(value) for value in values], dtype=pl.String)
-    if series.dtype == pl.Object:
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):  # labels of several types
+        series = None
+    if series is None or series.dtype == pl.Object:
         return pl.Series("", [None if _is_missing(value) else label_of(value) for value in values], dtype=pl.String)
     return series
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from unbandit import UCB, ActionLog, estimate
+from unbandit import UCB, ActionLog, AssumptionWarning, estimate
 
 RULE = UCB(alpha=0.25, scale=1.0)
 Z = 1.959963984540054  # the 97.5% point of the normal distribution
@@ -140,3 +141,14 @@ def test_listing_the_arms_in_another_order_does_not_change_an_arms_answer(action
     )
     assert {row.arm: row for row in one} == {row.arm: row for row in other}
     assert one.best == other.best
+
+
+def test_after_a_broken_opening_a_bound_claims_only_what_the_pulls_support():
+    # A was pulled 5 times before B's first pull: its index then stood at C(5) above its mean, not at C(1).
+    rule = UCB(alpha=0.25, scale=1.0)
+    with pytest.warns(AssumptionWarning, match="opening"), pytest.warns(AssumptionWarning, match="mid-run"):
+        answer = estimate(list("AAAAA" + "B" * 100), rule, sigma=0.1)
+    widths = rule.width(np.array([5.0, 100.0]), 105)
+    expected = widths[0] - widths[1] - 1.959964 * 0.1 * np.sqrt(1 / 5 + 1 / 100)
+    assert answer["A"].verdict == "bounded"
+    assert answer["A"].gap_low == pytest.approx(expected)

@@ -87,7 +87,11 @@ def test_a_record_that_ends_within_the_opening_says_so():
 
 
 def test_counts_have_no_opening():
-    assert set(notices(ActionLog.from_counts({"A": 9, "B": 4, "C": 0}), "ucb")) <= {"counts-only", "short-horizon"}
+    assert set(notices(ActionLog.from_counts({"A": 9, "B": 4, "C": 0}), "ucb")) <= {
+        "counts-only",
+        "few-pulls",
+        "short-horizon",
+    }
 
 
 def test_the_first_round_that_no_elimination_rule_explains():
