@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import io
 import json
 import subprocess
 
 import polars as pl
 import pytest
 import shell
+from rich.console import Console
 
 from unbandit import ActionLog
 from unbandit import estimate as estimate_function
+from unbandit.cli.tables import NARROW, estimate_table
 
 script, unbandit = shell.script, shell.unbandit
 
@@ -252,3 +256,18 @@ def test_a_reader_that_goes_away_is_no_accident(script, tmp_path):
         assert len(done.stdout.splitlines()) == 1
         assert "Traceback" not in done.stderr
         assert "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120])
+def test_no_arm_is_lost_in_a_narrow_window(columns):
+    answer = estimate_function(list("AB" + "AAAB" * 20 + "A" * 118), "ucb", sigma=1.0, best_mean=1.0)
+    answer = dataclasses.replace(
+        answer, arms=("a rather long", "other name"), best_by_demonstration=(("a rather long",),)
+    )
+    window = Console(file=io.StringIO(), width=columns)
+    window.print(estimate_table(answer, "1", narrow=columns < NARROW))
+    shown = window.file.getvalue()
+    assert all(part in shown for part in ("a rather long", "other name", "estimated", str(answer["other name"].pulls)))
+    assert " to " in shown
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= columns

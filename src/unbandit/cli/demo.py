@@ -52,7 +52,7 @@ def demo(
     shown = [instance.arms[code] for code in log.demonstration(0)[:6]]
     out.print("  " + ", ".join(shown) + ", ...\n")
     out.print("From that alone, every protocol's lifetime in cycles, beside the truth that was hidden:")
-    table = estimate_table(answer, "1", truth=truth, unit=LONGEST_LIFETIME, value="lifetime", digits=0)
+    table = estimate_table(answer, "1", truth=truth, unit=LONGEST_LIFETIME, value="lifetime", digits=0, narrow=True)
     out.print(table)
     rows = [row for row in answer if row.mean_low is not None and row.mean_high is not None]
     held = sum(row.mean_low <= truth[row.arm] <= row.mean_high for row in rows)

@@ -13,6 +13,9 @@ from unbandit.result import ArmEstimate, Estimate, Notice
 
 __all__ = ["console", "estimate_table", "print_estimate", "print_notices"]
 
+NARROW = 100
+"""Fewer columns than this do not hold gaps and means side by side."""
+
 MOST_TABLES = 5
 """Of more demonstrations than this, the shell shows the first ones."""
 
@@ -28,16 +31,16 @@ def console(*, error: bool = False) -> Console:
 
 def estimate_table(
     estimate: Estimate, demonstration: str, *, truth: Mapping[str, float] | None = None, unit: float = 1.0,
-    value: str = "mean", digits: int | None = None,
+    value: str = "mean", digits: int | None = None, narrow: bool = False,
 ) -> Table:  # fmt: skip
-    """Lay out one demonstration's answer, best arm first."""
+    """Lay out one demonstration's answer, best arm first; in a narrow window means stand without the gaps."""
     rows = estimate.ranked(demonstration)
     has = {name: any(getattr(row, name) is not None for row in rows) for name in ("gap", "gap_low", "mean", "ratio")}
-    gaps = truth is None and (has["gap_low"] or (has["gap"] and not has["ratio"]))
+    gaps = (has["gap_low"] or (has["gap"] and not has["ratio"])) and not (has["mean"] and narrow)
     level = f"{estimate.level * 100:g}%"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("rank", justify="right", no_wrap=True)
-    table.add_column("arm", overflow="fold")
+    table.add_column("arm", overflow="fold", min_width=min(16, max(len(row.arm) for row in rows)))
     table.add_column("verdict", no_wrap=True)
     table.add_column("pulls", justify="right", no_wrap=True)
     for name, shown in (("gap", gaps), (value, has["mean"])):
@@ -74,7 +77,7 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     for demonstration in shown:
         if several:
             out.print(f"demonstration {demonstration}")
-        out.print(estimate_table(estimate, demonstration))
+        out.print(estimate_table(estimate, demonstration, narrow=out.width < NARROW))
     if len(shown) < len(estimate.demonstrations):
         left = len(estimate.demonstrations) - len(shown)
         out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
