@@ -18,7 +18,7 @@ def compare(effort: Effort) -> list[Row]:
 def _row(arms: int, horizon: int, runs: int, repeats: int) -> Row:
     instance = instance_of(arms)
     calls = {
-        "counts": partial(RULE.switching_counts, instance, horizon, runs=runs, threads=1),
+        "counts": partial(RULE.evidence, instance, horizon, runs=runs, threads=1),
         "log": partial(RULE.demonstrate, instance, horizon, runs=runs, threads=1),
     }
     times = best_seconds(calls, repeats)

@@ -28,6 +28,7 @@ class Stream(IntEnum):
     REWARDS = 0
     DECISIONS = 1
     TIES = 2
+    ORDERS = 3
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,17 @@ class Tape:
         out = np.empty(bits.shape)
         draws.normals(bits.reshape(-1), QUANTILE_TABLE, out.reshape(-1))
         return out
+
+    def orders(self, runs: ArrayLike, arms: int) -> NDArray[np.int64]:
+        """Return for each run an order of the arms, all orders being equally likely; shape (runs, arms).
+
+        Examples
+        --------
+        >>> sorted(Tape(3).orders([7], arms=4)[0].tolist())
+        [0, 1, 2, 3]
+        """
+        bits = self.words(np.asarray(runs)[:, None], np.arange(arms), 1, Stream.ORDERS)
+        return np.argsort(bits, axis=1, kind="stable")
 
     def reward(self, instance: Instance, run: ArrayLike, arm: ArrayLike, pull: ArrayLike) -> NDArray[np.float64]:
         """Return the reward that the `pull`-th pull of `arm` gives in `run`.

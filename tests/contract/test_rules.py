@@ -8,12 +8,14 @@ import pickle
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from reference import reference_index, reference_sae, simulated
+from reference import reference_index, reference_sae, reference_switching, simulated
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, parse_rule, rules
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
+from unbandit.kernels.epochs import read_epochs
+from unbandit.tape import Tape
 
 INSTANCES = {
     "Gaussian": Instance([0.1, 1.0, 0.5, 0.7], 0.5),
@@ -32,8 +34,7 @@ every_index_rule = pytest.mark.parametrize(
 )
 every_way_to_play = pytest.mark.parametrize(
     ("name", "method"),
-    [(name, "demonstrate") for name in rules()]
-    + [(name, "switching_counts") for name, rule in rules().items() if issubclass(rule, IndexRule)],
+    [(name, "demonstrate") for name in rules()] + [(name, "evidence") for name in rules()],
 )
 every_instance = pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 
@@ -81,13 +82,36 @@ def test_chunks_and_threads_do_not_change_bits(rule, instance):
         assert np.array_equal(simulated(rule, instance, 100, last - first, 2, first), whole[first:last])
 
 
-@every_index_rule
+@every_rule
 @every_instance
-def test_counts_do_not_depend_on_threads(rule, instance):
-    one, three = (rule.switching_counts(instance, 100, runs=9, seed=2, threads=threads) for threads in (1, 3))
-    for part in ("pulls", "own", "of_best"):
+def test_evidence_does_not_depend_on_threads_or_chunks(rule, instance):
+    one, three = (rule.evidence(instance, 100, runs=9, seed=2, threads=threads) for threads in (1, 3))
+    later = rule.evidence(instance, 100, runs=4, seed=2, first_run=5)
+    for part in vars(one):
         assert np.array_equal(getattr(one, part), getattr(three, part))
+        assert np.array_equal(getattr(one, part)[5:], getattr(later, part))
     assert (one.pulls.sum(axis=1) == 100).all()
+
+
+@every_rule
+@every_instance
+def test_evidence_in_shuffled_orders_is_that_of_the_logs(rule, instance):
+    """One run after the other on the reordered instance, as logs that are then read, gives the same numbers."""
+    horizon, runs, arms = 300, 6, len(instance)
+    orders = Tape(4).orders(np.arange(3, 3 + runs), arms)
+    assert len({tuple(order) for order in orders.tolist()}) > 1
+    found = rule.evidence(instance, horizon, runs=runs, seed=4, first_run=3, orders=orders)
+    for at, order in enumerate(orders):
+        log = rule.demonstrate(instance.reordered(order), horizon, seed=4, first_run=3 + at)
+        actions = log.demonstration(0)
+        assert np.array_equal(found.pulls[at], log.pulls[0])
+        if isinstance(rule, EliminationRule):
+            passed, broken = read_epochs(actions, np.arange(arms), arms)
+            assert not broken
+            assert np.array_equal(found.gone[at], passed > 0)
+        else:
+            _, own, of_best = reference_switching(actions.tolist(), arms)
+            assert (found.own[at].tolist(), found.of_best[at].tolist()) == (own, of_best)
 
 
 @every_name

@@ -133,7 +133,7 @@ def test_reads_its_own_parameters(name):
 @every_instance
 def test_is_counted(name, instance):
     rule = parse_rule(name)
-    counts = rule.switching_counts(instance, 500, runs=2, seed=3)
+    counts = rule.evidence(instance, 500, runs=2, seed=3)
     for run, actions in enumerate(simulated(rule, instance, 500, 2, 3)):
         pulls, _, own, of_best = switching_read(actions, len(instance))
         for found, expected in ((counts.pulls, pulls), (counts.own, own), (counts.of_best, of_best)):

@@ -4,7 +4,7 @@
 """
 
 from unbandit.demonstrators.base import Demonstrator
-from unbandit.demonstrators.elimination import EliminationRule
+from unbandit.demonstrators.elimination import EliminationRule, Eliminations
 from unbandit.demonstrators.index import AdditiveIndexRule, IndexRule, SwitchingCounts
 from unbandit.demonstrators.registry import parse_rule, rules
 from unbandit.demonstrators.sae import SAE
@@ -16,6 +16,7 @@ __all__ = [
     "AdditiveIndexRule",
     "Demonstrator",
     "EliminationRule",
+    "Eliminations",
     "IndexRule",
     "SwitchingCounts",
     "parse_rule",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit.demonstrators.tables import laid_out
-from unbandit.errors import ParameterError
+from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.instance import Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.log import ActionLog
@@ -69,8 +69,9 @@ class Demonstrator(BaseModel, ABC):
         return f"{self.name}:{written}" if written else self.name
 
     def demonstrate(
-        self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None
-    ) -> ActionLog:
+        self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
+        first_run: int = 0,
+    ) -> ActionLog:  # fmt: skip
         """Play the rule on an instance and return the actions alone.
 
         Parameters
@@ -81,17 +82,51 @@ class Demonstrator(BaseModel, ABC):
             How many independent demonstrations; run `r` is the same whatever their number.
         threads
             By default one a core; the result does not depend on it.
+        first_run
+            The number of the first of them, to play some of a larger set.
         """
-        horizon, runs = whole("horizon", horizon), whole("runs", runs)
+        horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         smallest = np.min_scalar_type(len(instance) - 1)
         actions = np.empty((runs, horizon), dtype=smallest)
         bandit, parameters = laid_out(instance, horizon, seed), self.parameters(horizon)
 
         def fill(first: int, last: int) -> None:
-            self._simulate(bandit, parameters, first, actions[first:last])
+            self._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
 
         in_blocks(fill, runs, threads)
         return ActionLog.from_codes(actions, instance.arms)
+
+    def evidence(
+        self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
+        first_run: int = 0, orders: NDArray[np.int64] | None = None,
+    ) -> Any:  # fmt: skip
+        """Play the rule and return only what the estimator of its kind reads; the logs themselves are not kept.
+
+        Parameters
+        ----------
+        instance, horizon, runs, seed, threads, first_run
+            As for `demonstrate`.
+        orders
+            For each run the order in which its arms stand (runs x arms); by default as the instance lists them. Run `r`
+            is then a demonstration on `instance.reordered(orders[r])`, and its columns are that instance's arms.
+        """
+        horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
+        bandit, parameters = laid_out(instance, horizon, seed, orders), self.parameters(horizon)
+        found = self._empty_evidence(runs, len(instance))
+
+        def fill(first: int, last: int) -> None:
+            self._gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
+
+        in_blocks(fill, runs, threads)
+        return found
+
+    def _empty_evidence(self, runs: int, arms: int) -> Any:
+        """Return room for what the kind's estimator reads: a dataclass with a method `part(first, last)`."""
+        raise NotIdentifiable(f"{self.name}: nothing is known of how to read this rule's demonstrations.")
+
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Any) -> None:
+        """Fill the evidence of the runs from `first_run` on."""
+        raise NotIdentifiable(f"{self.name}: nothing is known of how to read this rule's demonstrations.")
 
     @abstractmethod
     def parameters(self, horizon: int) -> Any:
@@ -118,6 +153,13 @@ def whole(name: str, value: int) -> int:
     """Check a count."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**32:
         raise ParameterError(f"{name}: expected a whole number from 1 to 2^32 - 1; got {value!r}.")
+    return int(value)
+
+
+def _first(value: int, runs: int) -> int:
+    """Check the number of the first run: the last one must have a place on the tape."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2**32 - runs:
+        raise ParameterError(f"first_run: expected a whole number from 0 to 2^32 - {runs}; got {value!r}.")
     return int(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,27 @@ from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.tables import width_parameters
 from unbandit.kernels.bandit import Bandit
 
-__all__ = ["EliminationRule"]
+__all__ = ["EliminationRule", "Eliminations"]
+
+
+@dataclass(frozen=True)
+class Eliminations:
+    """Hold what Procedure 1 reads from demonstrations: one row a run, one column an arm.
+
+    Attributes
+    ----------
+    pulls
+        `n_{i,T}`.
+    gone
+        Whether the actions show that the arm was eliminated.
+    """
+
+    pulls: NDArray[np.int64]
+    gone: NDArray[np.bool_]
+
+    def part(self, first: int, last: int) -> Eliminations:
+        """Return some of the runs, as views."""
+        return Eliminations(self.pulls[first:last], self.gone[first:last])
 
 
 class EliminationRule(Demonstrator):
@@ -30,3 +51,11 @@ class EliminationRule(Demonstrator):
         from unbandit.kernels.elimination import eliminate
 
         eliminate(bandit, parameters, first_run, actions)
+
+    def _empty_evidence(self, runs: int, arms: int) -> Eliminations:
+        return Eliminations(np.empty((runs, arms), np.int64), np.empty((runs, arms), np.bool_))
+
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Eliminations) -> None:
+        from unbandit.kernels.elimination import count_eliminations
+
+        count_eliminations(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.gone)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import Demonstrator, in_blocks, whole
-from unbandit.demonstrators.tables import laid_out, width_parameters
-from unbandit.instance import Instance
+from unbandit.demonstrators.base import Demonstrator
+from unbandit.demonstrators.tables import width_parameters
 from unbandit.kernels.bandit import Bandit
 
 __all__ = ["AdditiveIndexRule", "IndexRule", "SwitchingCounts"]
@@ -86,40 +85,28 @@ class IndexRule(Demonstrator):
 
             merge_tapes(bandit, parameters, first_run, actions)
 
-    def switching_counts(
-        self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None
-    ) -> SwitchingCounts:
-        """Play the rule and return only what Procedure 2 reads; the logs themselves are not kept.
+    def _empty_evidence(self, runs: int, arms: int) -> SwitchingCounts:
+        return SwitchingCounts(*(np.empty((runs, arms), np.int64) for _ in range(3)))
 
-        Parameters as for `demonstrate`.
-        """
-        horizon, runs = whole("horizon", horizon), whole("runs", runs)
-        counts = SwitchingCounts(*(np.empty((runs, len(instance)), np.int64) for _ in range(3)))
-        bandit, parameters = laid_out(instance, horizon, seed), self.parameters(horizon)
-        by_levels = not self.uses_round and self.ties == "lowest" and len(instance) >= MANY_ARMS
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
+        if not self.uses_round and self.ties == "lowest" and bandit.means.size >= MANY_ARMS:
+            from unbandit.kernels.counts import count_by_levels
 
-        def fill(first: int, last: int) -> None:
-            rows = counts.part(first, last)
-            if by_levels:
-                from unbandit.kernels.counts import count_by_levels
+            count_by_levels(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.own, rows.of_best)
+        else:
+            self._read_simulated(bandit, parameters, first_run, rows)
 
-                count_by_levels(bandit, parameters, first, horizon, rows.pulls, rows.own, rows.of_best)
-            else:
-                self._count(bandit, parameters, horizon, first, rows)
-
-        in_blocks(fill, runs, threads)
-        return counts
-
-    def _count(self, bandit: Bandit, parameters: Any, horizon: int, first_run: int, rows: SwitchingCounts) -> None:
-        """Fill the counts of the runs from `first_run` on: simulate a few at a time, and read them."""
+    def _read_simulated(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
+        """Simulate a few runs at a time, and read them."""
         from unbandit.kernels.switching import pulls_and_last, switching_counts_of_runs
 
-        runs, arms = rows.pulls.shape
+        (runs, arms), horizon = rows.pulls.shape, bandit.horizon
         few = max(1, 2_000_000 // horizon)
         scratch = np.empty((min(few, runs), horizon), np.min_scalar_type(arms - 1))
         for start in range(0, runs, few):
-            block, part = scratch[: min(few, runs - start)], rows.part(start, min(start + few, runs))
-            self._simulate(bandit, parameters, first_run + start, block)
+            stop = min(start + few, runs)
+            block, part = scratch[: stop - start], rows.part(start, stop)
+            self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
             found = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
             part.pulls[:], last = (columns[:, :arms] for columns in found)
             switching_counts_of_runs(block, part.pulls, last, part.own, part.of_best)

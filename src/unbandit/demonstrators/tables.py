@@ -81,11 +81,12 @@ def width_parameters(rule: HasWidth, horizon: int) -> Any:
     return width_table(rule, horizon)
 
 
-def laid_out(instance: Instance, horizon: int, seed: int) -> Bandit:
-    """Lay out an instance for the kernels."""
+def laid_out(instance: Instance, horizon: int, seed: int, orders: NDArray[np.int64] | None = None) -> Bandit:
+    """Lay out an instance for the kernels; `orders` (runs x arms) has each run's order of the arms, if it has one."""
     gaussian, ranked = isinstance(instance.noise, Gaussian), np.sort(instance.means)
     sample = ranked[np.linspace(0, len(instance) - 1, min(len(instance), 64)).round().astype(int)]
     sigma = instance.sigma if gaussian else 1.0
     means = np.array(instance.means)
     inverse = inverse_table(min(horizon, LONG))
-    return Bandit(means, sample, sigma, not gaussian, inverse, Tape(seed).key, QUANTILE_TABLE, horizon)
+    key, kept_orders = Tape(seed).key, np.empty((0, means.size), np.int64) if orders is None else orders
+    return Bandit(means, sample, sigma, not gaussian, inverse, key, QUANTILE_TABLE, horizon, means.copy(), kept_orders)

@@ -143,15 +143,16 @@ def not_reconsidered(
     ]
 
 
-def several_active(best: list[int], arms: tuple[str, ...]) -> list[Notice]:
+def several_active(best: NDArray[np.bool_], arms: tuple[str, ...]) -> list[Notice]:
     """Say that an elimination rule had not decided when the record ended."""
-    if len(best) < 2:
+    active = np.flatnonzero(best)
+    if active.size < 2:
         return []
-    names = ", ".join(f'"{arms[at]}"' for at in best[:6]) + (", ..." if len(best) > 6 else "")
+    names = ", ".join(f'"{arms[at]}"' for at in active[:6]) + (", ..." if active.size > 6 else "")
     return [
         Notice(
             "unresolved",
-            f"{len(best)} arms were still active when the record ended ({names}): none of them is known to be best. "
+            f"{active.size} arms were still active when the record ended ({names}): none of them is known to be best. "
             "Gaps are to the unknown best among them.",
         )
     ]

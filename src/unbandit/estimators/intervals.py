@@ -14,6 +14,10 @@ from unbandit.result import BEST, BOUNDED
 __all__ = ["Anchor", "Noise", "ends", "means", "quantile"]
 
 
+Deviation = float | NDArray[np.float64]
+"""One number, or one a demonstration."""
+
+
 @dataclass(frozen=True)
 class Anchor:
     """Hold one arm's known mean; arm None stands for the best arm, whichever it is."""
@@ -28,24 +32,26 @@ class Noise:
 
     sigma: float | None
 
-    def of_arms(self, comparison: Comparison, anchor: Anchor | None) -> tuple[NDArray[np.float64], float]:
+    def of_arms(self, comparison: Comparison, anchor: Anchor | None) -> tuple[NDArray[np.float64], Deviation]:
         """Return the deviation for each arm, and for the best arm; 1/2 for a Bernoulli arm whose mean is not known.
 
         A mean that was estimated at 0 or below, or at 1 or above, says no more than that it is not known.
         """
         if self.sigma is not None:
-            return np.full(comparison.gap.size, self.sigma), self.sigma
+            return np.full(comparison.gap.shape, self.sigma), self.sigma
         if anchor is None:
-            return np.full(comparison.gap.size, 0.5), 0.5
+            return np.full(comparison.gap.shape, 0.5), 0.5
         points = _points(comparison, anchor)
         inside = (points > 0) & (points < 1)
         deviations = np.where(inside, np.sqrt(np.abs(points * (1 - points))), 0.5)
-        given = np.sqrt(anchor.value * (1 - anchor.value))
+        given = float(np.sqrt(anchor.value * (1 - anchor.value)))
+        known = comparison.best.sum(axis=-1, keepdims=True) == 1
         if anchor.arm is None:
-            deviations[[at for at in comparison.best if len(comparison.best) == 1]] = given
-            return deviations, float(given)
-        deviations[anchor.arm] = given
-        return deviations, float(deviations[comparison.best[0]]) if len(comparison.best) == 1 else 0.5
+            deviations[comparison.best & known] = given
+            return deviations, given
+        deviations[..., anchor.arm] = given
+        best = np.take_along_axis(deviations, comparison.best.argmax(axis=-1)[..., None], axis=-1)
+        return deviations, np.where(known, best, 0.5)
 
 
 def quantile(level: float) -> float:
@@ -83,7 +89,7 @@ def means(
     if anchor is None:
         return nothing, nothing, nothing
     low, high = ends(comparison, noise, anchor, z)
-    if anchor.arm is None or comparison.best == [anchor.arm]:
+    if anchor.arm is None or np.flatnonzero(comparison.best).tolist() == [anchor.arm]:
         return anchor.value - comparison.gap, anchor.value - high, anchor.value - low
     if np.isnan(comparison.gap[anchor.arm]):
         return nothing, nothing, nothing

@@ -141,7 +141,7 @@ def estimate(
         for column, values in row.items():
             numbers[column][which] = values
         verdicts[which] = comparison.verdict
-        best.append(tuple(record.arms[at] for at in comparison.best))
+        best.append(tuple(record.arms[at] for at in np.flatnonzero(comparison.best)))
 
     if len(lost) == len(record):
         raise NotIdentifiable(f"{lost[0].message} So nothing else follows; choose an arm with verdict estimated.")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison
-from unbandit.result import BEST, ESTIMATED
+from unbandit.estimators.comparison import Comparison, most_pulled
+from unbandit.result import ESTIMATED
 
 __all__ = ["naive"]
 
 
 def naive(pulls: NDArray[np.int64], horizon: int, constant: float) -> Comparison:
     """Return `gap_i = constant sqrt(ln T / n_i)`: it needs no rule, is not consistent, and has no interval."""
-    best, result = int(pulls.argmax()), Comparison.of_nothing(pulls.size)
-    seen = pulls > 0
+    result, seen = Comparison.of_nothing(pulls.shape), pulls > 0
     result.gap[seen] = constant * np.sqrt(np.log(horizon) / pulls[seen])
     result.verdict[seen] = ESTIMATED
-    result.best, result.verdict[best], result.gap[best] = [best], BEST, 0.0
+    result.settle(most_pulled(pulls))
     return result

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison, Width
-from unbandit.result import BEST, BOUNDED, ESTIMATED
+from unbandit.estimators.comparison import Comparison, Width, most_pulled
+from unbandit.result import BOUNDED, ESTIMATED
 
 __all__ = ["procedure_1", "procedure_2"]
 
@@ -40,21 +40,20 @@ def procedure_1(
 
 
 def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width) -> Comparison:
-    """Apply Procedure 1 to arms known to be eliminated, and bound those still active."""
-    result = Comparison.of_nothing(pulls.size)
+    """Apply Procedure 1 to arms known to be eliminated, and bound those still active; of one demonstration or many."""
+    result = Comparison.of_nothing(pulls.shape)
     n = pulls.astype(np.float64)
     result.gap[gone] = 2 * width(n[gone])
     result.below[gone] = result.above[gone] = result.gap[gone]
     result.own[gone] = result.other[gone] = n[gone]
     result.verdict[gone] = ESTIMATED
 
-    active = np.flatnonzero((pulls > 0) & ~gone)
-    result.best = active.tolist()
-    if active.size == 1:
-        result.verdict[active], result.gap[active] = BEST, 0.0
-        return result
-    result.verdict[active], result.below[active] = BOUNDED, 0.0
-    tested = active[pulls[active] > 1]
+    active = (pulls > 0) & ~gone
+    alone = active & (active.sum(axis=-1, keepdims=True) == 1)
+    result.settle(alone)
+    result.best, open_still = active, active & ~alone
+    result.verdict[open_still], result.below[open_still] = BOUNDED, 0.0
+    tested = open_still & (pulls > 1)
     result.above[tested] = 2 * width(n[tested] - 1)
     result.own[tested] = result.other[tested] = n[tested] - 1
     return result
@@ -84,11 +83,11 @@ def index_comparison(
 ) -> Comparison:
     """Equate the indices of each arm and the most-pulled one after `own` and `of_best` pulls.
 
-    Where they were never equal, the arm had `passed_over` pulls when the best one was preferred for the last time.
+    Where they were never equal, the arm had `passed_over` pulls when the best one was preferred for the last time. Of
+    one demonstration, or of many: one row each.
     """
-    best, result = int(pulls.argmax()), Comparison.of_nothing(pulls.size)
-    seen = pulls > 0
-    seen[best] = False
+    best, result = most_pulled(pulls), Comparison.of_nothing(pulls.shape)
+    seen = (pulls > 0) & ~best
     reconsidered = seen & (own > 1) & (of_best > 0)
     result.own[reconsidered], result.other[reconsidered] = own[reconsidered], of_best[reconsidered]
     result.gap[reconsidered] = width(result.own[reconsidered]) - width(result.other[reconsidered])
@@ -96,10 +95,9 @@ def index_comparison(
     result.verdict[reconsidered] = ESTIMATED
 
     never = seen & ~reconsidered
-    all_of_best = np.full(int(never.sum()), float(pulls[best]))
+    all_of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True).astype(np.float64), pulls.shape)[never]
     result.own[never], result.other[never] = passed_over[never], all_of_best
     result.below[never] = width(result.own[never]) - width(all_of_best)
     result.verdict[never] = BOUNDED
-
-    result.best, result.verdict[best], result.gap[best] = [best], BEST, 0.0
+    result.settle(best)
     return result

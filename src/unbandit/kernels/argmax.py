@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import Bandit, inverse_of, reward
+from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compiling import compiled
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.scalar import philox, uniform_from_word
@@ -29,6 +29,7 @@ def pull_largest_index(
     arms, (runs, horizon) = bandit.means.size, actions.shape
     pulls, totals, index = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     for run in range(runs):
+        arrange(bandit, run)
         name = np.uint64(first_run + run)
         pulls[:], totals[:], index[:] = ZERO, 0.0, np.inf
         for t in range(horizon):

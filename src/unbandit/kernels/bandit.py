@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unbandit.kernels.compiling import inlined
 from unbandit.kernels.scalar import philox, reward_from_word
 
-__all__ = ["REWARDS", "Bandit", "inverse_of", "reward"]
+__all__ = ["REWARDS", "Bandit", "arrange", "inverse_of", "reward"]
 
 ONE = np.uint64(1)
 REWARDS = np.uint64(0)  # the tape's stream 0
@@ -35,6 +35,9 @@ class Bandit(NamedTuple):
         The normal quantile's coefficients.
     horizon
         `T`.
+    listed, orders
+        The means as the instance lists them, and for each run of a block the order in which its arms stand (empty where
+        they stand as listed): see `arrange`.
     """
 
     means: NDArray[np.float64]
@@ -45,6 +48,20 @@ class Bandit(NamedTuple):
     key: tuple[np.uint64, np.uint64]
     table: NDArray[np.float64]
     horizon: int
+    listed: NDArray[np.float64]
+    orders: NDArray[np.int64]
+
+    def block(self, first: int, last: int) -> Bandit:
+        """Return the bandit of some of the runs, with means of its own to arrange."""
+        return self._replace(means=self.means.copy(), orders=self.orders[first:last])
+
+
+@inlined
+def arrange(bandit: Bandit, run: int) -> None:
+    """Lay the means out in the order that the block's run `run` has its arms in, where orders are given."""
+    if bandit.orders.shape[0] > 0:
+        for position in range(bandit.means.size):
+            bandit.means[position] = bandit.listed[bandit.orders[run, position]]
 
 
 @inlined

@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward
+from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.levels import level_guide, next_level
@@ -43,7 +43,7 @@ def _advance(
     `last` and `before` keep the levels of each arm's last pull and of the one before. Returns the number of pulls made,
     more than `budget` if given up.
     """
-    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon = bandit
+    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon, _, _ = bandit
     made = ZERO
     for arm in range(np.uint64(means.size)):
         if lowest[arm] <= level:
@@ -113,6 +113,7 @@ def count_by_levels(
     last, before = np.empty(arms), np.empty(arms)
     kept_pulls, kept = np.empty(arms, np.uint64), np.empty((4, arms))
     for row in range(pulls_out.shape[0]):
+        arrange(bandit, row)
         run = first_run + row
         pulls[:], totals[:], lowest[:], last[:], before[:] = ZERO, 0.0, np.inf, np.inf, np.inf
         left, level, step, trust = horizon, np.inf, 0, 1.0

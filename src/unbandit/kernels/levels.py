@@ -18,7 +18,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of
+from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.scalar import philox, reward_from_word
@@ -103,7 +103,7 @@ def _uncover(
     (its very first pull apart). Returns the arm reached, less than the number of arms if the entries are full, and the
     number of entries.
     """
-    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon = bandit
+    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon, _, _ = bandit
     full = np.uint64(levels.size - 2)
     for arm in range(np.uint64(first_arm), np.uint64(means.size)):
         if lowest[arm] <= level:
@@ -194,6 +194,7 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     levels, tags = np.empty(room), np.empty(room, np.uint64)
     other_levels, other_tags = np.empty(room), np.empty(room, np.uint64)
     for run in range(runs):
+        arrange(bandit, run)
         row = actions[run]
         pulls[:], totals[:], lowest[:], written[:] = ZERO, 0.0, np.inf, ONE
         done = min(arms, horizon)

@@ -124,8 +124,8 @@ def test_a_horizon_too_long_for_tables_gives_the_same_actions(monkeypatch, rule)
 
 def test_counts_by_levels_without_tables(monkeypatch):
     rule, instance = UCB(), Instance(np.linspace(0, 1, 80))
-    expected = rule.switching_counts(instance, 2_000, runs=2, seed=6)
+    expected = rule.evidence(instance, 2_000, runs=2, seed=6)
     monkeypatch.setattr("unbandit.demonstrators.tables.LONG", 10)
-    found = rule.switching_counts(instance, 2_000, runs=2, seed=6)
+    found = rule.evidence(instance, 2_000, runs=2, seed=6)
     assert np.array_equal(found.own, expected.own)
     assert np.array_equal(found.of_best, expected.of_best)

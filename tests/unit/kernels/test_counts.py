@@ -31,7 +31,7 @@ def read(rule: UCB, instance: Instance, horizon: int, runs: int, seed: int) -> t
 
 
 def agree(rule: UCB, instance: Instance, horizon: int, runs: int, seed: int, threads: int | None = None) -> bool:
-    counts = rule.switching_counts(instance, horizon, runs=runs, seed=seed, threads=threads)
+    counts = rule.evidence(instance, horizon, runs=runs, seed=seed, threads=threads)
     expected = read(rule, instance, horizon, runs, seed)
     return all(map(np.array_equal, (counts.pulls, counts.own, counts.of_best), expected))
 
@@ -63,7 +63,7 @@ def test_many_pulls(noise):
 
 def test_counts_agree_with_the_definition():
     rule, instance, horizon = UCB(scale=0.2), Instance(np.linspace(0, 1, 70), 0.3), 400
-    counts = rule.switching_counts(instance, horizon, runs=3, seed=2)
+    counts = rule.evidence(instance, horizon, runs=3, seed=2)
     for run, actions in enumerate(simulated(rule, instance, horizon, 3, 2).tolist()):
         assert (counts.own[run].tolist(), counts.of_best[run].tolist()) == reference_switching(actions, 70)[1:]
 
