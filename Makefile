@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo test lint types contract tests bench lock clean
+.PHONY: env demo reproduce test lint types contract tests bench lock clean
 
 env: .venv/installed
 
@@ -14,6 +14,10 @@ env: .venv/installed
 
 demo: env
 	$(BIN)/unbandit demo
+
+# Every picture of the paper with the verdict on what it says, on one page: reproduction/index.html
+reproduce: env
+	$(BIN)/unbandit reproduce
 
 test: lint types contract tests
 
@@ -46,4 +50,4 @@ lock: env
 	  --output-file requirements/lock.txt pyproject.toml
 
 clean:
-	rm -rf .venv .venv-bench demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench demo reproduction build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from unbandit.instance import Bernoulli, Gaussian, Instance
     from unbandit.log import ActionLog
     from unbandit.result import Estimate
+    from unbandit.study import Study
     from unbandit.tape import Tape, normal_quantile
 
 _HOMES = {
@@ -61,6 +62,7 @@ _HOMES = {
     "estimators": ["estimate", "sensitivity"],
     "instance": ["Bernoulli", "Gaussian", "Instance"],
     "log": ["ActionLog"],
+    "study": ["Study"],
     "tape": ["Tape", "normal_quantile"],
 }
 _ROOMS = ("datasets", "theory")
@@ -85,6 +87,7 @@ __all__ = [
     "OutputError",
     "ParameterError",
     "ResumeError",
+    "Study",
     "Tape",
     "UnbanditError",
     "__version__",

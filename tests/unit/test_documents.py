@@ -13,8 +13,8 @@ from unbandit.demonstrators.base import known_rules
 ROOT = Path(__file__).parents[2]
 
 
-def blocks(name: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+def blocks(name: str, language: str = "python") -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_the_readme_runs(tmp_path, monkeypatch):
@@ -44,7 +44,24 @@ def test_the_guides_rules_work():
         known_rules.update(before)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+def test_the_guide_to_studies_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (described,) = blocks("docs/studies.md", "toml")
+    Path("study.toml").write_text(described, encoding="utf-8")
+    unbandit.Study.read("study.toml", runs=2).run("results")
+    reading, *others = blocks("docs/studies.md")
+    names: dict[str, object] = {}
+    exec(reading, names)
+    assert set(names["errors"]["instance"]) == {"two-armed", "twenty protocols", "close", "shrinking-gap beta=0.05"}
+    for shown in others:
+        exec(shown, names)
+    assert names["table"].height == 2 * 3 * 2 * (2 + 3)
+    assert -1.5 < names["falls"].value < 0
+    assert capsys.readouterr().out.startswith("the error falls as T to the power of -")
+    assert names["again"].summary().equals(names["table"])
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/studies.md"])
 def test_what_is_linked_is_there(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):

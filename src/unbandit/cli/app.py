@@ -8,8 +8,16 @@ import sys
 import typer
 
 from unbandit._version import __version__
-from unbandit.cli import datasets, demo, demonstrators, estimate, simulate
-from unbandit.errors import InferenceError, LogError, NotIdentifiable, OutputError, ParameterError, UnbanditError
+from unbandit.cli import datasets, demo, demonstrators, estimate, reproduce, simulate, study
+from unbandit.errors import (
+    InferenceError,
+    LogError,
+    NotIdentifiable,
+    OutputError,
+    ParameterError,
+    ResumeError,
+    UnbanditError,
+)
 
 __all__ = ["app", "main"]
 
@@ -17,6 +25,7 @@ EXIT_CODES: dict[type[UnbanditError], int] = {
     ParameterError: 2,
     LogError: 3,
     OutputError: 3,
+    ResumeError: 3,
     NotIdentifiable: 4,
     InferenceError: 4,
 }
@@ -33,6 +42,8 @@ app = typer.Typer(
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("estimate", help=estimate.HELP)(estimate.estimate)
 app.command("simulate", help=simulate.HELP)(simulate.simulate)
+app.command("study", help=study.HELP)(study.study)
+app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
 app.command("demonstrators", help=demonstrators.HELP)(demonstrators.demonstrators)
 app.command("datasets", help=datasets.HELP)(datasets.datasets)
 

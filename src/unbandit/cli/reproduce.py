@@ -1,0 +1,103 @@
+"""`unbandit reproduce`: the paper's pictures and claims, on one page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from unbandit.paper.reproduce import Made, Reproduction
+
+__all__ = ["HELP", "reproduce"]
+
+HELP = """Make the paper's pictures again, and test what it says of them.
+
+PICTURES are names (see: --list); without any, all those of the paper are made. What was simulated in the folder before
+is not simulated again, so a stopped command goes on where it was.
+
+Example:  unbandit reproduce ucb battery-landscape -o reproduction
+"""
+
+
+def reproduce(
+    pictures: Annotated[list[str] | None, typer.Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
+    folder: str = typer.Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
+    runs: int = typer.Option(None, "--runs", help="Of every picture, 2 or more; by default the paper's."),
+    full: bool = typer.Option(False, "--full", help="Beyond the paper: 100,000 runs where it is synthetic, and more."),
+    seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
+    threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),
+    listed: bool = typer.Option(False, "--list", help="List the pictures and stop."),
+) -> None:
+    """Make the pictures, print the claims, say where the page is."""
+    from unbandit.cli.first_start import say_if_first
+    from unbandit.cli.tables import console
+    from unbandit.paper.registry import chosen
+    from unbandit.paper.reproduce import reproduce as make
+    from unbandit.study.progress import progress_on
+
+    names = list(pictures or ())
+    if listed:
+        chosen(names)  # an unknown name is refused here too
+        _print_list()
+        return
+    err = console(error=True)
+
+    def told(made: Made) -> None:
+        err.print(f"{made.files[0]}, .svg, .parquet: {made.picture.title}", soft_wrap=True)
+
+    try:
+        done = make(
+            names,
+            folder,
+            runs=runs,
+            seed=seed,
+            full=full,
+            threads=threads,
+            progress=progress_on(err),
+            ready=say_if_first,
+            told=told,
+        )
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. What was simulated is kept in {folder}: the same command goes on from there.", err=True)
+        raise typer.Exit(130) from None
+    _print_claims(done)
+
+
+def _print_list() -> None:
+    """Print every picture: its name, what it is, and whether it is one of those that go beyond the paper."""
+    from rich import box
+    from rich.table import Table
+
+    from unbandit.cli.tables import console
+    from unbandit.paper.registry import pictures
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("picture", "title", "in the paper"):
+        table.add_column(heading, no_wrap=heading == "picture")
+    for picture in pictures().values():
+        table.add_row(picture.name, picture.title, picture.section + (" (with --full)" if picture.full_only else ""))
+    console().print(table)
+
+
+def _print_claims(done: Reproduction) -> None:
+    """Print every claim with what was measured, how many have each verdict, and where the page is."""
+    from rich import box
+    from rich.table import Table
+
+    from unbandit.cli.tables import console
+    from unbandit.paper.claim import counted, written
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("picture", no_wrap=True)
+    table.add_column("the paper says", ratio=3)
+    table.add_column("measured", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for made in done.made:
+        for claim in made.claims:
+            measured = "-" if claim.measured is None else written(claim.measured)
+            table.add_row(made.picture.name, claim.says, measured, claim.verdict)
+    out = console()
+    out.print(table)
+    out.print(", ".join(counted(verdict, count) for verdict, count in done.verdicts.items()))
+    out.print(f"The page: {done.page}")

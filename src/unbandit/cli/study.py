@@ -1,0 +1,120 @@
+"""`unbandit study`: simulate and estimate a whole grid, in a folder that can be left and taken up again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    import polars
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["HELP", "study"]
+
+HELP = """Simulate and estimate a grid of instances, rules and horizons many times over.
+
+FILE is a TOML file such as this one:
+
+\b
+  rules = ["ucb:alpha=0.25", "sae"]
+  horizons = {from = 500, to = 5000, points = 4, spacing = "log"}
+  runs = 100
+  estimators = ["switching", "naive:constant=0.75"]
+
+\b
+  [[instances]]
+  dataset = "two-armed"
+
+\b
+  [[instances]]
+  name = "close"
+  means = [1.0, 0.9, 0.5]
+  sigma = 0.5
+
+Rows go to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. A study that was stopped,
+in whatever way, goes on where it stopped when the same command is given again.
+
+Example:  unbandit study study.toml -o results
+"""
+
+SHOWN = 40
+"""Rows of the table that the shell shows."""
+
+
+def study(
+    file: str = typer.Argument(..., metavar="FILE", help="The study, as TOML.", show_default=False),
+    output: str = typer.Option(..., "--output", "-o", metavar="FOLDER", help="Where results go, and are found again."),
+    threads: int = typer.Option(None, "--threads", help="By default one a core; the results do not depend on it."),
+    runs: int = typer.Option(None, "--runs", help="Runs of each cell, instead of the file's."),
+    seed: int = typer.Option(None, "--seed", help="The seed, instead of the file's."),
+) -> None:
+    """Read the study, do what is not yet done, sum it up."""
+    from unbandit.cli.first_start import say_if_first
+    from unbandit.cli.tables import console
+    from unbandit.demonstrators.base import whole
+    from unbandit.log.writing import write_table
+    from unbandit.study import Study
+    from unbandit.study.folder import Folder
+    from unbandit.study.progress import progress_on
+
+    asked = Study.read(file, runs=runs, seed=seed)
+    if threads is not None:
+        whole("threads", threads)
+    folder = Folder(output, asked)
+    say_if_first()
+    try:
+        result = asked.run(output, threads=threads, progress=progress_on(console(error=True)))
+        found = result.summary()
+        write_table(lambda: found, folder.summary)
+    except KeyboardInterrupt:
+        kept, parts = len(folder.finished()), len(asked.tasks)
+        typer.echo(f"Stopped: {kept:,} of {parts:,} parts are kept in {output}. The same command goes on.", err=True)
+        raise typer.Exit(130) from None
+    _print(console(), str(asked).strip("<>"), found, str(folder.summary))
+    typer.echo(f"{output}: {len(asked.tasks):,} parts, and summary.csv", err=True)
+
+
+def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> None:
+    """Print a table for each instance, rule and estimator, and of a long summary the beginning alone."""
+    out.print(title, style="bold")
+    for names, rows in found.head(SHOWN).group_by("instance", "rule", "estimator", maintain_order=True):
+        out.print(", ".join(map(str, names)))
+        out.print(_table(rows))
+    if found.height > SHOWN:
+        out.print(f"... and {found.height - SHOWN:,} more rows in {where}")
+
+
+def _table(found: polars.DataFrame) -> Table:
+    """Lay out what was found for one instance, rule and estimator."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("horizon", justify="right", no_wrap=True)
+    table.add_column("arm", overflow="fold")
+    for name in ("gap", "estimated", "RMSE", "coverage", "found", "regret"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in found.iter_rows(named=True):
+        table.add_row(
+            f"{row['horizon']:,}",
+            row["arm"],
+            f"{row['gap']:.3g}",
+            _share(row["estimated"]),
+            _with_error(row["rmse"], row["rmse_error"]),
+            _share(row["coverage"]),
+            _share(row["found"]),
+            f"{row['regret']:.4g}",
+        )
+    return table
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.3g}%"
+
+
+def _with_error(value: float | None, error: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3g} ± {error:.1g}" if error else f"{value:.3g}"

@@ -1,0 +1,148 @@
+"""Gene knock-down: the same gene among 100, 200 and 400 others, and among all 12,979."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from unbandit.datasets import gene
+from unbandit.datasets.gene import TRACKED_RANK, means_by_rank
+from unbandit.instance import Instance
+from unbandit.paper.battery import variance_adjusted
+from unbandit.paper.claim import Claim, below, number, within
+from unbandit.paper.comparing import fall, ratio
+from unbandit.paper.drawing import LINES, curve, guide, log_log, panels
+from unbandit.paper.picture import Picture, Results, Selection, Size
+from unbandit.paper.table import points
+from unbandit.study import Study, spaced
+from unbandit.study.folds import Curve, Measured, measured
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PICTURES", "Gene"]
+
+ALPHA = 0.25
+COUNTS = (100, 200, 400)
+HORIZONS = spaced(2_000, 50_000, 10)
+CHOICE = 1
+"""Seed of the choice of genes: the same ones whatever the seed of the runs."""
+
+HARDLY = (0.8, 1.25)
+"""By what factor errors may differ and still be said hardly to depend on the number of arms."""
+
+TRACKED = str(TRACKED_RANK)
+
+
+class Gene(Picture):
+    """Show the error of one gene's value among more and more others."""
+
+    name = "gene"
+    title = "Gene knock-down: one gene among 100, 200 and 400"
+    section = "the gene figure, panels (a) and (b)"
+    caption = (
+        "(a) The means of all 12,979 knocked-down genes on their original scale, in descending order; the ring is "
+        "the last one, which is followed. (b) UCB (alpha 0.25, width 5 sigma) looks for the best of K genes: the "
+        "followed one and K − 1 others drawn at random, where the smaller choices are part of the larger. Shown is the "
+        "mean squared error of the followed gene's mean, scaled to [0, 1]. Bands are one standard error; a point is "
+        "hollow where fewer than half of the runs have an estimate; the thin line has theory's slope −alpha."
+    )
+    alt = (
+        "Two panels. The sorted means fall steeply at both ends and gently between. The error of the followed gene "
+        "falls with the horizon, one curve for each of 100, 200 and 400 arms."
+    )
+
+    def studies(self, size: Size) -> dict[str, Study]:
+        """Ask for the three choices of genes."""
+        instances = [chosen(count) for count in COUNTS]
+        rule = variance_adjusted(instances[0], ALPHA)  # sigma is the same for all
+        return {"counts": Study(instances, rule, HORIZONS, size.runs_of(100), size.seed)}
+
+    def draw(self, results: Results) -> Figure:
+        """Draw the sorted means, and one curve a number of arms."""
+        figure, (left, right) = panels(2)
+        means = means_by_rank()
+        left.plot(np.arange(1, means.size + 1), means, color=LINES[0].colour)
+        left.plot(TRACKED_RANK, means[-1], "o", markersize=8, color=LINES[0].colour, fillstyle="none")
+        left.set(xlabel="rank", ylabel="mean (original scale)", xticks=[1, 4_000, 8_000, 12_000])
+        left.xaxis.set_major_formatter("{x:,.0f}")
+        log_log(right, "horizon T", f"MSE of the mean of gene {TRACKED_RANK:,}")
+        drawn = _followed(results)
+        for (count, found), line in zip(drawn.items(), LINES, strict=False):
+            curve(right, found.horizon, measured(found.mse), line, f"K = {count}", share=found.points[0])
+        least = float(np.nanmin([found.mse[0] for found in drawn.values()]))
+        guide(right, HORIZONS, -ALPHA, through=(HORIZONS[-1], least * 0.75), label=f"slope −{ALPHA}")
+        right.set_xticks([2_000, 5_000, 10_000, 20_000, 50_000])
+        right.legend()
+        return figure
+
+    def table(self, results: Results) -> pl.DataFrame:
+        """Return every point drawn."""
+        means = means_by_rank()
+        rows = [points("a", "mean", np.arange(1, means.size + 1), Measured(means, np.zeros_like(means), 2))]
+        for count, found in _followed(results).items():
+            rows.append(points("b", f"K = {count}", found.horizon, measured(found.mse), share=found.points[0]))
+        return pl.concat(rows)
+
+    def claims(self, results: Results) -> list[Claim]:
+        """Test that the error falls at every K, and that K hardly matters."""
+        found, claims = _followed(results), []
+        for count, arm in found.items():
+            falls = measured(fall(arm, arm.usable))
+            claims.append(
+                Claim(
+                    f"the error of the followed gene falls with T (K = {count})",
+                    "slope of log MSE on log T, below 0; T from 2,000 to 50,000",
+                    falls,
+                    *below(falls, 0.0),
+                )
+            )
+        few, gaps = found[COUNTS[0]], ", ".join(f"{arm.gap[0]:.4f} at K = {count}" for count, arm in found.items())
+        for count in COUNTS[1:]:
+            many = found[count]
+            apart = measured(ratio(many.mse, few.mse, many.usable & few.usable))
+            verdict, because = within(apart, *HARDLY)
+            ends = ", ".join(
+                f"{number(many.mse[0, at] / few.mse[0, at])} at T = {few.along[at]:,}"
+                for at in (0, len(HORIZONS) // 2, -1)
+            )
+            claims.append(
+                Claim(
+                    f"the error hardly depends on the number of arms (K = {count} against {COUNTS[0]})",
+                    f"ratio of their MSE, geometric mean over T, within {HARDLY[0]} to {HARDLY[1]}; T from 2,000 to "
+                    f"50,000; the followed gene's gap is {gaps}",
+                    apart,
+                    verdict,
+                    f"{because}; the ratio is {ends}",
+                )
+            )
+        return claims
+
+    def selection(self, results: Results) -> list[Selection]:
+        """Compare all runs with those whose most-pulled arm is the best one, at both ends."""
+        return [
+            Selection.at(f"gene, K = {count}", found, at)
+            for count, found in _followed(results).items()
+            for at in (0, -1)
+        ]
+
+
+def chosen(count: int) -> Instance:
+    """Return the followed gene and `count - 1` others, under a name that says how many there are.
+
+    Examples
+    --------
+    >>> chosen(100).name, len(chosen(100)), TRACKED in chosen(100).arms
+    ('gene K=100', 100, True)
+    """
+    instance = gene(arms=count, seed=CHOICE)
+    return Instance(instance.means, instance.noise, instance.arms, f"gene K={count}")
+
+
+def _followed(results: Results) -> dict[int, Curve]:
+    return {count: results["counts"].curve(arm=TRACKED, instance=f"gene K={count}") for count in COUNTS}
+
+
+PICTURES = (Gene(),)

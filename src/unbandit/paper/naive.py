@@ -1,0 +1,140 @@
+"""The naive estimator beside Procedure 2: why knowing the rule matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from unbandit.datasets import two_armed
+from unbandit.demonstrators import UCB
+from unbandit.paper.claim import Claim, above, below
+from unbandit.paper.comparing import fall, ratio
+from unbandit.paper.drawing import LINES, Line, curve, log_log, panels, thousands
+from unbandit.paper.picture import Picture, Results, Size
+from unbandit.paper.table import points
+from unbandit.study import Study
+from unbandit.study.folds import Curve, measured
+from unbandit.study.spacing import spaced
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["PICTURES", "Naive"]
+
+CONSTANTS = (0.2, 0.75, 1.0, 1.5)
+PROPOSED = "switching"
+ESTIMATORS = (PROPOSED, *(f"naive:constant={constant}" for constant in CONSTANTS))
+
+
+class Naive(Picture):
+    """Show the error of Procedure 2, and of the naive estimator with four constants."""
+
+    name = "naive"
+    title = "The naive estimator is not enough"
+    section = "the appendix's comparison with the naive estimator, (a) to (e)"
+    caption = (
+        "UCB with α = 0.25 on two arms, means 1 and 1/2, unit variance. (a) The error of Procedure 2; (b) to (e) that "
+        "of the naive estimator C₀ √(ln T / n), for four constants C₀, on the same runs, with Procedure 2 in grey. "
+        "(f), which the paper does not have, follows all five to a horizon of 50,000: a constant that happens to fit "
+        "at one horizon does not fit at the next. Bands are one standard error."
+    )
+    alt = (
+        "Six panels of mean squared error against the horizon. Procedure 2 falls; the naive estimator stays level or "
+        "rises for the smaller constants, is small at first for the largest, and rises for all of them in the long "
+        "run."
+    )
+
+    def studies(self, size: Size) -> dict[str, Study]:
+        """Ask for the paper's ten horizons, evenly spaced, and for ten that go further."""
+        runs, rule = size.runs_of(50, synthetic=True), UCB(alpha=0.25)
+        return {
+            "paper": Study(two_armed(), rule, spaced(500, 1_000, 10, "linear"), runs, size.seed, ESTIMATORS),
+            "further": Study(two_armed(), rule, spaced(500, 50_000, 10), runs, size.seed, ESTIMATORS),
+        }
+
+    def draw(self, results: Results) -> Figure:
+        """Draw one panel an estimator, and one with all."""
+        figure, axes = panels(6, columns=3, width=3.2, height=2.7)
+        paper, further = _curves(results, "paper"), _curves(results, "further")
+        pale = Line("#9a9a9a", "", "-")
+        for panel, (name, found), line in zip(axes[:5], paper.items(), LINES, strict=False):
+            log_log(panel, "horizon T", "mean squared error")
+            panel.set_xscale("linear")
+            thousands(panel.xaxis)
+            if name != PROPOSED:
+                _draw(panel, paper[PROPOSED], pale, _label(PROPOSED))
+            _draw(panel, found, line, _label(name))
+        log_log(axes[5], "horizon T", "mean squared error")
+        for (name, found), line in zip(further.items(), LINES, strict=False):
+            _draw(axes[5], found, line, _label(name))
+        for panel in axes:
+            panel.set_ylim(0.001, 0.4)
+        for panel in axes[:5]:  # the last one's colours are those of the others
+            panel.legend(loc="lower left")
+        return figure
+
+    def table(self, results: Results) -> pl.DataFrame:
+        """Return every point drawn."""
+        rows = [
+            points(panel, name, found.horizon, measured(found.mse), share=found.points[0])
+            for panel, (name, found) in zip("abcde", _curves(results, "paper").items(), strict=True)
+        ]
+        for name, found in _curves(results, "further").items():
+            rows.append(points("f", name, found.horizon, measured(found.mse), share=found.points[0]))
+        return pl.concat(rows)
+
+    def claims(self, results: Results) -> list[Claim]:
+        """Test that Procedure 2's error falls, and that of the naive estimator does not."""
+        return list(_claims(_curves(results, "paper"), _curves(results, "further")))
+
+
+def _claims(paper: dict[str, Curve], further: dict[str, Curve]) -> Iterator[Claim]:
+    proposed, long = paper[PROPOSED], further[PROPOSED]
+    for found, over in ((proposed, "T from 500 to 1,000"), (long, "T from 500 to 50,000")):
+        falls = measured(fall(found, found.usable))
+        yield Claim(
+            "the error of Procedure 2 falls with T",
+            f"slope of log MSE on log T, below 0; {over}",
+            falls,
+            *below(falls, 0.0),
+        )
+    for name in ESTIMATORS[1:]:
+        found, far = paper[name], further[name]
+        both = found.usable & proposed.usable
+        worse = measured(ratio(found.mse, proposed.mse, both))
+        yield Claim(
+            f"the naive estimator is worse than Procedure 2 ({_label(name)})",
+            "MSE over that of Procedure 2, geometric mean over T, above 1; T from 500 to 1,000",
+            worse,
+            *above(worse, 1.0),
+        )
+        # An estimator is consistent only if its error goes to 0: its bias, then, must shrink.
+        bias = np.abs(far.mean_error)
+        grows = measured(bias[:, -1] / bias[:, 0])
+        yield Claim(
+            f"the naive estimator is not consistent ({_label(name)})",
+            "size of its bias at T = 50,000 over that at T = 500, above 1",
+            grows,
+            *above(grows, 1.0),
+        )
+
+
+def _curves(results: Results, study: str) -> dict[str, Curve]:
+    """Return the worse arm's curve for each estimator."""
+    return {name: results[study].curve(arm="1", estimator=name) for name in ESTIMATORS}
+
+
+def _draw(axes: Axes, found: Curve, line: Line, label: str) -> None:
+    curve(axes, found.horizon, measured(found.mse), line, label, share=found.points[0])
+
+
+def _label(estimator: str) -> str:
+    """Write an estimator's name for people."""
+    return "Procedure 2" if estimator == PROPOSED else f"C₀ = {estimator.partition('=')[2]}"
+
+
+PICTURES = (Naive(),)

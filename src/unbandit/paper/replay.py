@@ -1,0 +1,96 @@
+"""Two-armed demonstrations that are looked into: round by round, and with the hidden rewards played again.
+
+Studies keep no logs and see no rewards. The sketches need both, for a few runs of a small bandit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators import Demonstrator
+from unbandit.instance import Instance
+from unbandit.tape import Tape
+
+__all__ = ["Played", "hidden_means", "play", "replicates"]
+
+BLOCK = 200
+"""Runs whose actions are held at a time."""
+
+FOLDS = 20
+
+
+@dataclass(frozen=True)
+class Played:
+    """Hold one run of a two-armed bandit.
+
+    Attributes
+    ----------
+    instance
+        As this run lists its arms: their order is shuffled in every run.
+    run
+        Its number.
+    actions
+        Which of the two was pulled, round by round.
+    """
+
+    instance: Instance
+    run: int
+    actions: NDArray[Any]
+
+    @property
+    def worse(self) -> int:
+        """Return the place of the arm with the smaller mean."""
+        return int(self.instance.means.argmin())
+
+
+def play(rule: Demonstrator, instance: Instance, horizon: int, *, runs: int, seed: int) -> Iterator[Played]:
+    """Play a rule on two arms, listed in an order of its own in every run."""
+    tape = Tape(seed)
+    listed = (instance, instance.reordered([1, 0]))
+    for first in range(0, runs, BLOCK):
+        count = min(BLOCK, runs - first)
+        logs = [rule.demonstrate(each, horizon, runs=count, seed=seed, first_run=first) for each in listed]
+        blocks = [np.asarray(log.actions).reshape(count, horizon) for log in logs]
+        for at, order in enumerate(tape.orders(np.arange(first, first + count), 2)):
+            which = int(order[0])
+            yield Played(listed[which], first + at, blocks[which][at])
+
+
+def hidden_means(played: Played, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return both arms' pulls and sample means after every round, from round 0 on: arrays of (horizon + 1, 2).
+
+    The rewards are those that the demonstrator saw; the observer never does. A mean of no rewards is 0.
+    """
+    horizon = played.actions.size
+    pulls, means = np.zeros((horizon + 1, 2), np.int64), np.zeros((horizon + 1, 2))
+    for arm in (0, 1):
+        pulls[1:, arm] = np.cumsum(played.actions == arm)
+        count = np.arange(1, pulls[-1, arm] + 1)
+        rewards = Tape(seed).reward(played.instance, played.run, arm, count) if count.size else np.empty(0)
+        running = np.concatenate([[0.0], np.cumsum(rewards) / count])
+        means[:, arm] = running[pulls[:, arm]]
+    return pulls, means
+
+
+def replicates(statistic: Callable[..., Any], *per_run: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a statistic of all runs, and then of all runs but each fold's, for its Monte-Carlo error.
+
+    Parameters
+    ----------
+    statistic
+        A function of the arrays, which have one row a run.
+
+    Examples
+    --------
+    >>> replicates(np.mean, np.array([1.0, 2.0, 3.0]))
+    array([2. , 2.5, 2. , 1.5])
+    """
+    runs = np.arange(len(per_run[0]))
+    folds = max(1, min(FOLDS, runs.size))
+    kept = [runs >= 0, *(runs % folds != fold for fold in range(folds))]
+    return np.array([statistic(*(values[keep] for values in per_run)) for keep in kept], dtype=float)

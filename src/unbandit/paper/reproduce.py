@@ -1,0 +1,276 @@
+"""Make the pictures: run their studies, draw them, test their claims, and show all of it on one page.
+
+::
+
+    FOLDER/index.html                          the page
+    FOLDER/NAME.png, NAME.svg, NAME.parquet    each picture, and the rows behind it
+    FOLDER/claims.parquet                      every claim with its verdict
+    FOLDER/parts/NAME/STUDY/                   the studies, which go on where they stopped
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from unbandit.demonstrators.base import whole
+from unbandit.errors import OutputError
+from unbandit.files import written_whole
+from unbandit.log.writing import write_table
+from unbandit.paper.claim import VERDICTS, Claim
+from unbandit.paper.picture import Picture, Results, Selection, Size
+from unbandit.paper.registry import chosen
+from unbandit.plots import save
+from unbandit.study.folder import Folder
+from unbandit.study.grid import Study, checked_runs, checked_seed
+from unbandit.study.progress import Progress, Silent
+from unbandit.study.running import StudyResult
+
+__all__ = ["Made", "Reproduction", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Made:
+    """Hold a picture that was made.
+
+    Attributes
+    ----------
+    picture
+        Which.
+    runs
+        Of its studies, where it has any.
+    claims, selection
+        What was found.
+    files
+        PNG, SVG and Parquet.
+    """
+
+    picture: Picture
+    runs: tuple[int, ...]
+    claims: list[Claim]
+    selection: list[Selection]
+    files: tuple[Path, Path, Path]
+
+
+@dataclass
+class Reproduction:
+    """Hold everything that was made.
+
+    Attributes
+    ----------
+    folder, size, command
+        What was asked for; the command that asks for it in a shell.
+    made
+        The pictures, in the order of the page.
+    parts, parts_before
+        How many parts the studies have, and how many of them were there already.
+    rounds
+        How many rounds the studies simulate.
+    seconds
+        What it took.
+    """
+
+    folder: Path
+    size: Size
+    command: str
+    parts: int = 0
+    parts_before: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+    made: list[Made] = field(default_factory=list)
+
+    @property
+    def page(self) -> Path:
+        """Return where the page is."""
+        return self.folder / "index.html"
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Return how many claims have each verdict."""
+        counted = Counter(claim.verdict for made in self.made for claim in made.claims)
+        return {verdict: counted[verdict] for verdict in VERDICTS}
+
+    @property
+    def claims(self) -> pl.DataFrame:
+        """Return every claim as a row."""
+        rows = [
+            {
+                "picture": made.picture.name,
+                "says": claim.says,
+                "statistic": claim.statistic,
+                **{name: getattr(claim.measured, name, None) for name in ("value", "error", "low", "high")},
+                "verdict": claim.verdict,
+                "because": claim.because,
+            }
+            for made in self.made
+            for claim in made.claims
+        ]
+        texts, numbers = ("picture", "says", "statistic", "verdict", "because"), ("value", "error", "low", "high")
+        order = (*texts[:3], *numbers, *texts[3:])
+        schema = {name: pl.Float64 if name in numbers else pl.String for name in order}
+        return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(*numbers).fill_nan(None))
+
+
+def reproduce(
+    names: Sequence[str] = (),
+    folder: str | os.PathLike[str] = "reproduction",
+    *,
+    runs: int | None = None,
+    seed: int = 1,
+    full: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    ready: Callable[[], None] = lambda: None,
+    told: Callable[[Made], None] = lambda made: None,
+) -> Reproduction:
+    """Make pictures of the paper, and the page that shows them.
+
+    Parameters
+    ----------
+    names
+        Of the pictures; none for all.
+    folder
+        Where everything goes; made if it is not there. What was simulated there before is not simulated again.
+    runs
+        Of every picture; the paper's own numbers where it is not given.
+    seed
+        The same seed gives the same pictures, on any number of threads.
+    full
+        Beyond the paper's sizes.
+    threads
+        By default one a core.
+    progress
+        Is told of the rounds that are done.
+    ready
+        Is called once everything has been checked, before any work.
+    told
+        Is told of every picture that is made.
+
+    Raises
+    ------
+    ParameterError, OutputError, ResumeError
+        Before anything is simulated or written: an unknown picture, a wrong number, a folder that cannot be written or
+        holds other studies.
+    """
+    began = time.perf_counter()
+    size = Size(None if runs is None else checked_runs(runs), checked_seed(seed), full)
+    if threads is not None:
+        whole("threads", threads)
+    work = [(picture, picture.studies(size)) for picture in chosen(names, full=full)]
+    target = Path(folder)
+    _check_writable(target)
+    whole_work = Reproduction(target, size, _command(names, target, size, threads))
+    homes = {_home(target, picture, name): study for picture, studies in work for name, study in studies.items()}
+    done = 0
+    for home, study in homes.items():
+        before = _parts_before(home, study)
+        done += sum(study.tasks[number].rounds for number in before)
+        whole_work.parts_before += len(before)
+        whole_work.parts += len(study.tasks)
+        whole_work.rounds += study.rounds
+    _make(target)
+    ready()
+    bar = progress or Silent()
+    bar.begin(whole_work.rounds, done)
+    finished: dict[Path, StudyResult] = {}  # pictures may share a study
+    try:
+        for picture, studies in work:
+            for name, study in studies.items():
+                home = _home(target, picture, name)
+                if home not in finished:
+                    finished[home] = study.run(home, threads=threads, progress=_Rounds(bar))
+            results = Results(size, {name: finished[_home(target, picture, name)] for name in studies})
+            whole_work.made.append(_made(picture, results, target))
+            told(whole_work.made[-1])
+    finally:
+        bar.end()
+    write_table(lambda: whole_work.claims, target / "claims.parquet")
+    whole_work.seconds = time.perf_counter() - began
+    _write_page(whole_work)
+    return whole_work
+
+
+class _Rounds:
+    """Pass on the rounds of one study to the bar of all of them."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+
+    def begin(self, rounds: int, done: int) -> None:
+        pass
+
+    def advance(self, rounds: int) -> None:
+        self._bar.advance(rounds)
+
+    def end(self) -> None:
+        pass
+
+
+def _made(picture: Picture, results: Results, folder: Path) -> Made:
+    """Draw a picture, write its files, and test its claims."""
+    claims, table = picture.claims(results), picture.table(results)
+    png, svg, rows = (folder / f"{picture.name}.{kind}" for kind in ("png", "svg", "parquet"))
+    figure = picture.figure(results)
+    save(figure, png)
+    figure.set_layout_engine("none")  # it is laid out now
+    save(figure, svg)
+    write_table(lambda: table, rows)
+    runs = tuple(sorted({result.study.runs for result in results.studies.values()}))
+    return Made(picture, runs, claims, picture.selection(results), (png, svg, rows))
+
+
+def _write_page(reproduction: Reproduction) -> None:
+    from unbandit.paper.page import page
+
+    text = page(reproduction)
+    with written_whole(reproduction.page) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _home(folder: Path, picture: Picture, study: str) -> Path:
+    return folder / "parts" / picture.home(study)
+
+
+def _parts_before(path: Path, study: Study) -> set[int]:
+    """Return which parts are there already; refuse a folder that holds another study."""
+    if not path.exists():
+        return set()
+    place = Folder(path, study)
+    place.claim()
+    return place.finished()
+
+
+def _check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written before any work is done."""
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir():
+        raise OutputError(f"{folder}: expected a folder; got a file, {there}. Take another name.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise OutputError(f"{folder}: could not be written: {there} is not yours to write to. Take another folder.")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: could not be made: {error.strerror}. Take another folder.") from error
+
+
+def _command(names: Sequence[str], folder: Path, size: Size, threads: int | None) -> str:
+    """Write what makes the same again in a shell."""
+    words = ["unbandit", "reproduce", *names]
+    words += ["-o", str(folder)] if str(folder) != "reproduction" else []
+    words += ["--runs", str(size.runs)] if size.runs is not None else []
+    words += ["--full"] if size.full else []
+    words += ["--seed", str(size.seed)] if size.seed != 1 else []
+    words += ["--threads", str(threads)] if threads is not None else []
+    return shlex.join(words)

@@ -1,0 +1,242 @@
+"""What a study found, summed up: errors, coverage, regret and verdicts, point by point, with their replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unbandit.errors import ParameterError
+from unbandit.study.jackknife import Measured, measured, slope
+
+if TYPE_CHECKING:
+    from unbandit.study.grid import Cell, Study
+
+__all__ = ["Curve", "Folds", "Measured", "measured", "slope"]
+
+FOLDS = 20
+"""Groups that runs are dealt into: enough for an error known to about a sixth of itself."""
+
+Replicates = NDArray[np.float64]
+
+_error = pl.col("estimate") - pl.col("gap")
+_estimated = pl.col("verdict") == "estimated"
+_kept = pl.col("most_pulled_is_best")
+_interval = _estimated & pl.col("low").is_not_null() & pl.col("high").is_not_null()
+
+SUMMED: Mapping[str, pl.Expr] = {
+    "points": pl.col("estimate").is_not_null(),
+    "error": _error,
+    "absolute": _error.abs(),
+    "squared": _error**2,
+    "estimated": _estimated,
+    "bounded": pl.col("verdict") == "bounded",
+    "intervals": _interval,
+    "held": _interval & (pl.col("low") <= pl.col("gap")) & (pl.col("gap") <= pl.col("high")),
+    "pulls": pl.col("pulls"),
+    "regret": pl.col("regret"),
+    "found": pl.col("found"),
+    "kept": _kept,
+    "kept_points": _kept & pl.col("estimate").is_not_null(),
+    "kept_squared": pl.when(_kept).then(_error**2),
+}
+"""What is summed over runs, from the columns of a part; where there is no number, nothing is added."""
+
+
+class Folds:
+    """Hold the sums of a study's rows over the runs of each fold.
+
+    Built by `StudyResult.folds()`. Statistics come from `curve` (over horizons) or `over_arms`.
+
+    Attributes
+    ----------
+    study
+        Whose rows they are.
+    count
+        How many folds there are.
+    """
+
+    def __init__(self, study: Study, parts: Iterable[pl.DataFrame]) -> None:
+        """Sum up the parts of a study, given in the order of its tasks, one after the other."""
+        self.study, self.count = study, min(FOLDS, study.runs)
+        estimators = len(study.estimators)
+        self._sums = [np.zeros((len(SUMMED), estimators, self.count, len(cell.instance))) for cell in study.cells]
+        for task, part in zip(study.tasks, parts, strict=True):
+            summed = part.select(values.cast(pl.Float64).fill_null(0.0).alias(name) for name, values in SUMMED.items())
+            # rows stand by estimator, then by run, then by arm
+            shape = (estimators, task.last_run - task.first_run, len(study.cells[task.cell].instance))
+            for at, column in enumerate(summed):
+                table = column.to_numpy().reshape(shape)
+                for fold in range(self.count):
+                    of_fold = table[:, (fold - task.first_run) % self.count :: self.count]
+                    self._sums[task.cell][at, :, fold] += of_fold.sum(axis=1)
+        self._runs = np.array([len(range(fold, study.runs, self.count)) for fold in range(self.count)], np.float64)
+
+    def keys(self) -> Iterator[dict[str, str]]:
+        """Give every combination of instance, rule, estimator and arm: what `curve` takes."""
+        for given in self.study.instances:
+            cells = [cell for cell in self.study.cells if cell.instance_name == given.name]
+            for rule in self.study.rules:
+                for estimator in self.study.estimators:
+                    for arm in cells[0].instance.arms:
+                        yield {"instance": given.name, "rule": str(rule), "estimator": str(estimator), "arm": arm}
+
+    def curve(
+        self, *, arm: str, instance: str | None = None, rule: object = None, estimator: str = "switching"
+    ) -> Curve:
+        """Return what was found about one arm over the horizons; instance and rule where there are several."""
+        cells = sorted(self._cells(instance, rule), key=lambda at: self.study.cells[at].horizon)
+        names = [self.study.cells[at].instance.arms for at in cells]
+        which = self._estimator(estimator)
+        if any(arm not in arms for arms in names):
+            raise ParameterError(f'arm: expected one of {", ".join(names[0][:12])}; got "{arm}".')
+        places = [arms.index(arm) for arms in names]
+        gaps = np.array([self.study.cells[at].instance.gaps[place] for at, place in zip(cells, places, strict=True)])
+        sums = np.stack([self._sums[at][:, which, :, place] for at, place in zip(cells, places, strict=True)], axis=-1)
+        return self._curve(np.array([self.study.cells[at].horizon for at in cells]), gaps, sums)
+
+    def over_arms(
+        self, *, horizon: int, instance: str | None = None, rule: object = None, estimator: str = "switching"
+    ) -> Curve:
+        """Return what was found at one horizon about every arm, in the order of the instance."""
+        (cell,) = [at for at in self._cells(instance, rule) if self.study.cells[at].horizon == horizon]
+        faced = self.study.cells[cell].instance
+        return self._curve(np.array(faced.arms), faced.gaps, self._sums[cell][:, self._estimator(estimator)])
+
+    def _curve(self, along: NDArray[Any], gaps: NDArray[np.float64], sums: NDArray[np.float64]) -> Curve:
+        named = dict(zip(SUMMED, sums, strict=True))
+        return Curve(along, gaps, named | {"runs": np.broadcast_to(self._runs[:, None], sums.shape[1:])})
+
+    def _cells(self, instance: str | None, rule: object) -> list[int]:
+        """Return the places of the cells of one instance and one rule."""
+        wanted = {"instance": instance, "rule": None if rule is None else str(rule)}
+
+        def named(cell: Cell) -> dict[str, str]:
+            return {"instance": cell.instance_name, "rule": str(cell.rule)}
+
+        found = [
+            at
+            for at, cell in enumerate(self.study.cells)
+            if all(wanted[key] in (None, value) for key, value in named(cell).items())
+        ]
+        for key, value in wanted.items():
+            there = dict.fromkeys(named(self.study.cells[at])[key] for at in (found or range(len(self.study.cells))))
+            if len(there) > 1 or not found:
+                raise ParameterError(f'{key}: expected one of {", ".join(there)}; got "{value}".')
+        return found
+
+    def _estimator(self, text: str) -> int:
+        there = [str(estimator) for estimator in self.study.estimators]
+        if text not in there:
+            raise ParameterError(f'estimator: expected one of {", ".join(there)}; got "{text}".')
+        return there.index(text)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Hold what was found at each of some points, as replicates: arrays of (folds + 1, points).
+
+    Attributes
+    ----------
+    along
+        The points: horizons, or the arms' names.
+    gap
+        The true gap at each point.
+    sums
+        By name, arrays of (folds, points).
+    """
+
+    along: NDArray[Any]
+    gap: NDArray[np.float64]
+    sums: dict[str, NDArray[Any]]
+
+    @property
+    def horizon(self) -> NDArray[np.float64]:
+        """Return the horizons."""
+        return np.asarray(self.along, np.float64)
+
+    def replicates(self, name: str) -> Replicates:
+        """Return a sum over all runs, and over all runs but each fold's."""
+        by_fold = self.sums[name].astype(np.float64)
+        whole = by_fold.sum(axis=0, keepdims=True)
+        return np.concatenate([whole, whole - by_fold])
+
+    def ratio(self, of: str, to: str) -> Replicates:
+        """Return one sum divided by another, NaN where the latter is 0."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            below = self.replicates(to)
+            return np.asarray(np.where(below > 0, self.replicates(of) / below, np.nan))
+
+    @property
+    def runs(self) -> NDArray[np.float64]:
+        """Return how many runs stand behind each point."""
+        return np.asarray(self.replicates("runs")[0])
+
+    @property
+    def mse(self) -> Replicates:
+        """Return the mean squared error of the estimated gap, over all runs that have one; none is left out."""
+        return self.ratio("squared", "points")
+
+    @property
+    def mean_error(self) -> Replicates:
+        """Return the mean error of the estimated gap: its bias."""
+        return self.ratio("error", "points")
+
+    @property
+    def mean_absolute_error(self) -> Replicates:
+        """Return the mean absolute error of the estimated gap."""
+        return self.ratio("absolute", "points")
+
+    @property
+    def mse_kept(self) -> Replicates:
+        """Return the mean squared error over the runs whose most-pulled arm is the best one: selected by the truth."""
+        return self.ratio("kept_squared", "kept_points")
+
+    @property
+    def kept(self) -> Replicates:
+        """Return the share of runs whose most-pulled arm is the best one."""
+        return self.ratio("kept", "runs")
+
+    @property
+    def points(self) -> Replicates:
+        """Return the share of runs in which the arm has an estimated gap."""
+        return self.ratio("points", "runs")
+
+    @property
+    def estimated(self) -> Replicates:
+        """Return the share of runs with the verdict estimated."""
+        return self.ratio("estimated", "runs")
+
+    @property
+    def bounded(self) -> Replicates:
+        """Return the share of runs with the verdict bounded."""
+        return self.ratio("bounded", "runs")
+
+    @property
+    def coverage(self) -> Replicates:
+        """Return the share of intervals, of estimated arms, that hold the true gap."""
+        return self.ratio("held", "intervals")
+
+    @property
+    def found(self) -> Replicates:
+        """Return the share of runs that found the best arm."""
+        return self.ratio("found", "runs")
+
+    @property
+    def regret(self) -> Replicates:
+        """Return the mean regret."""
+        return self.ratio("regret", "runs")
+
+    @property
+    def pulls(self) -> Replicates:
+        """Return the mean number of pulls of the arm."""
+        return self.ratio("pulls", "runs")
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Tell at which points at least half of the runs have an estimate, so that a slope may rest on them."""
+        return np.asarray((self.points[0] >= 0.5) & np.isfinite(self.mse).all(axis=0))

@@ -1,0 +1,300 @@
+"""A study: the grid of instances, rules and horizons, with so many runs in each of its cells.
+
+Every cell has a seed of its own, so a cell's numbers do not depend on what else is in the grid; every cell is cut into
+tasks, so a study can stop anywhere and go on later.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbandit import datasets
+from unbandit._version import __version__
+from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators.base import whole
+from unbandit.errors import ParameterError
+from unbandit.instance import Instance
+from unbandit.study.estimator import Estimator, parse_estimator
+from unbandit.study.families import Family, ShrinkingGap
+from unbandit.study.identity import cell_seed, described, rule_described
+from unbandit.study.spacing import spaced
+from unbandit.study.tasks import ROUNDS, ROWS, Task, Tasks, block
+from unbandit.tape import Tape
+
+if TYPE_CHECKING:
+    from unbandit.study.progress import Progress
+    from unbandit.study.running import StudyResult
+
+__all__ = ["SCHEMA", "Cell", "Estimator", "Family", "ShrinkingGap", "Study", "Task", "Tasks", "spaced"]
+
+SCHEMA = "unbandit.study/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Hold one point of the grid: what is played, by which rule, for how long, with which seed."""
+
+    instance_name: str
+    instance: Instance
+    rule: Demonstrator
+    horizon: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Hold a grid to simulate and estimate; equal grids are equal studies.
+
+    Parameters
+    ----------
+    instances
+        Instances, data sets by name, or families that give an instance for a horizon (`ShrinkingGap`).
+    rules
+        Demonstrators, or their text such as ``"ucb:alpha=0.25"``.
+    horizons
+        `T`, the rounds of a run.
+    runs
+        Runs of each cell, two or more.
+    seed
+        The same seed gives the same numbers, on any number of threads.
+    estimators
+        Any of ``"switching"``, ``"counts"``, ``"naive"``, ``"naive:constant=0.75"``.
+    level
+        Of the intervals, between 0 and 1.
+
+    Examples
+    --------
+    >>> study = Study(["two-armed", "linear"], ["ucb:alpha=0.25", "sae"], [500, 5_000], runs=100)
+    >>> study
+    <Study: 2 instances x 2 rules x 2 horizons, 100 runs each, estimated by switching>
+    >>> len(study.cells), len(study.tasks), study.rounds
+    (8, 8, 2200000)
+    >>> study.cells[1].instance_name, study.cells[1].horizon
+    ('two-armed', 5000)
+    """
+
+    instances: tuple[Instance | Family, ...]
+    rules: tuple[Demonstrator, ...]
+    horizons: tuple[int, ...]
+    runs: int
+    seed: int
+    estimators: tuple[Estimator, ...]
+    level: float
+
+    def __init__(
+        self,
+        instances: Iterable[Instance | Family | str] | Instance | Family | str,
+        rules: Iterable[Demonstrator | str] | Demonstrator | str,
+        horizons: Iterable[int] | int,
+        runs: int,
+        seed: int = 1,
+        estimators: Iterable[Estimator | str] | Estimator | str = ("switching",),
+        level: float = 0.95,
+    ) -> None:
+        settled = {
+            "instances": tuple(_instance(given) for given in _several("instances", instances)),
+            "rules": tuple(_rule(given) for given in _several("rules", rules)),
+            "horizons": tuple(whole("horizons", given) for given in _several("horizons", horizons)),
+            "runs": checked_runs(runs),
+            "seed": checked_seed(seed),
+            "estimators": tuple(
+                given if isinstance(given, Estimator) else parse_estimator(given)
+                for given in _several("estimators", estimators)
+            ),
+            "level": _level(level),
+        }
+        for field, value in settled.items():
+            object.__setattr__(self, field, value)
+        _different("instances", [each.name for each in self.instances], "Give one of them a name of its own.")
+        for field in ("rules", "horizons", "estimators"):
+            _different(field, [str(each) for each in getattr(self, field)], "Leave one of them out.")
+        _ = self.cells  # a family that gives no instance at some horizon is refused here
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, runs: int | None = None, seed: int | None = None) -> Study:
+        """Read a study from a TOML file; `runs` and `seed` take the place of those in the file."""
+        from unbandit.study.description import read_study
+
+        return read_study(path, runs=runs, seed=seed)
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Return the points of the grid: for each instance each rule, for each rule each horizon."""
+        resolved = {
+            (given.name, horizon): given if isinstance(given, Instance) else _resolved(given, horizon)
+            for given, horizon in product(self.instances, self.horizons)
+        }
+        return tuple(
+            Cell(
+                given.name,
+                instance := resolved[given.name, horizon],
+                rule,
+                horizon,
+                cell_seed(self.seed, given.name, instance, rule, horizon),
+            )
+            for given, rule, horizon in product(self.instances, self.rules, self.horizons)
+        )
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Return the work, cut into blocks of runs whose sizes depend on the grid alone."""
+        rows = len(self.estimators)
+        return Tasks(((cell.horizon, block(cell.horizon, rows * len(cell.instance))) for cell in self.cells), self.runs)
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds there are to simulate in all."""
+        return self.runs * sum(self.horizons) * len(self.instances) * len(self.rules)
+
+    @cached_property
+    def _said(self) -> str:
+        def family(given: Family) -> dict[str, Any]:
+            if isinstance(given, ShrinkingGap):
+                return {"name": given.name, "family": "shrinking-gap", "beta": given.beta}
+            members = [described(str(horizon), _resolved(given, horizon)) for horizon in self.horizons]
+            return {"name": given.name, "family": type(given).__qualname__, "members": members}
+
+        return json.dumps(
+            {
+                "schema": SCHEMA,
+                "version": __version__,
+                "instances": [
+                    described(given.name, given) if isinstance(given, Instance) else family(given)
+                    for given in self.instances
+                ],
+                "rules": [rule_described(rule) for rule in self.rules],
+                "horizons": list(self.horizons),
+                "runs": self.runs,
+                "seed": self.seed,
+                "estimators": [str(estimator) for estimator in self.estimators],
+                "level": self.level,
+                "tasks": {"rounds": ROUNDS, "rows": ROWS, "count": len(self.tasks)},
+            },
+            allow_nan=False,
+        )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Return all that determines the study's bytes, as plain values."""
+        said: dict[str, Any] = json.loads(self._said)
+        return said
+
+    def run(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        executor: Executor | Any = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> StudyResult:
+        """Do what is not yet done, and keep it in a folder as Parquet parts, one a task.
+
+        Parameters
+        ----------
+        folder
+            Made if it is not there. One with the same study goes on where it stopped; any other is refused.
+        executor
+            Anything with `submit(function, *arguments)` that gives futures; by default threads.
+        threads
+            How many of them, one a core unless told; the parts do not depend on it.
+        progress
+            Is told of every task done; by default nobody is.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> study = Study("two-armed", "ucb", [100, 200], runs=10)
+        >>> result = study.run(tempfile.mkdtemp())
+        >>> result.scan().collect().height
+        40
+        """
+        from unbandit.study.running import run
+
+        return run(self, folder, executor=executor, threads=threads, progress=progress)
+
+    def __eq__(self, other: object) -> bool:
+        return self._said == other._said if isinstance(other, Study) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    def __reduce__(self) -> tuple[type[Study], tuple[Any, ...]]:
+        return Study, tuple(getattr(self, field.name) for field in fields(self))
+
+    def __repr__(self) -> str:
+        sizes = [
+            f"{len(values)} {noun}{'s' * (len(values) > 1)}"
+            for noun, values in (("instance", self.instances), ("rule", self.rules), ("horizon", self.horizons))
+        ]
+        by = ", ".join(str(estimator) for estimator in self.estimators)
+        return f"<Study: {' x '.join(sizes)}, {self.runs:,} runs each, estimated by {by}>"
+
+
+def checked_runs(runs: int) -> int:
+    """Check how many runs a cell has: from two runs on, there is an error to tell."""
+    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or not 2 <= runs < 2**32:
+        raise ParameterError(f"runs: expected a whole number from 2 to 2^32 - 1; got {runs!r}.")
+    return int(runs)
+
+
+def checked_seed(seed: int) -> int:
+    """Check a seed."""
+    return int(Tape(seed).seed)
+
+
+def _several(name: str, given: Any) -> list[Any]:
+    """Take a list of things, or one thing; refuse none."""
+    one = isinstance(given, str | Demonstrator) or not isinstance(given, Iterable)
+    listed = [given] if one else list(given)
+    if not listed:
+        raise ParameterError(f"{name}: expected one or more; got none.")
+    return listed
+
+
+def _instance(given: Any) -> Instance | Family:
+    if isinstance(given, str):
+        return datasets.load(given)
+    if not isinstance(given, Instance) and not (callable(given) and isinstance(given, Family)):
+        raise ParameterError(
+            f"instances: expected an Instance, the name of a data set, or a callable with a name; got {given!r}."
+        )
+    if not (isinstance(given.name, str) and given.name):
+        raise ParameterError(f"instances: expected a name for each; got {given.name!r}.")
+    return given
+
+
+def _rule(given: Any) -> Demonstrator:
+    if isinstance(given, str):
+        return parse_rule(given)
+    if not isinstance(given, Demonstrator):
+        raise ParameterError(f"rules: expected demonstrators or their texts; got {given!r}.")
+    return given
+
+
+def _resolved(family: Family, horizon: int) -> Instance:
+    instance = family(horizon)
+    if not isinstance(instance, Instance):
+        raise ParameterError(f"instances: expected {family.name} to give an Instance; got {instance!r}.")
+    return instance
+
+
+def _level(level: Any) -> float:
+    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+        raise ParameterError(f"level: expected a number between 0 and 1; got {level!r}.")
+    return float(level)
+
+
+def _different(name: str, texts: list[str], remedy: str) -> None:
+    twice = [text for text, count in Counter(texts).items() if count > 1]
+    if twice:
+        raise ParameterError(f'{name}: expected each once; got "{twice[0]}" twice. {remedy}')

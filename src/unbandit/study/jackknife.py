@@ -1,0 +1,94 @@
+"""Monte-Carlo errors of any statistic, by leaving out one group of runs at a time.
+
+The runs of a study are dealt into groups ("folds"). A statistic is computed from all runs and again without each fold;
+how much these *replicates* scatter tells how far the statistic is from what endless runs would give. It needs no
+formula for the statistic's error, and it keeps account of everything that the runs have in common: two arms of one
+run, two estimators of one run, regret and error of one run.
+
+An array of replicates has shape (folds + 1, ...): row 0 from all runs, row 1 + f from all runs but those of fold f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Measured", "measured", "slope"]
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Hold a statistic with its Monte-Carlo standard error; numbers, or arrays of them.
+
+    Attributes
+    ----------
+    value, error
+        The statistic from all runs, and its standard error.
+    folds
+        How many groups the error comes from.
+    """
+
+    value: Any
+    error: Any
+    folds: int
+
+    @property
+    def low(self) -> Any:
+        """Return the lower end of the 95% interval (Student's t with `folds - 1` degrees of freedom)."""
+        return self.value - self._reach
+
+    @property
+    def high(self) -> Any:
+        """Return the upper end of the 95% interval."""
+        return self.value + self._reach
+
+    @property
+    def _reach(self) -> Any:
+        from scipy.special import stdtrit
+
+        return stdtrit(self.folds - 1, 0.5 + LEVEL / 2) * self.error
+
+
+def measured(replicates: ArrayLike) -> Measured:
+    """Return the statistic and its standard error from its replicates.
+
+    `error^2 = (F - 1)/F sum_f (theta_f - mean of theta_f)^2` with F folds, theta_f the statistic without fold f.
+
+    Examples
+    --------
+    The mean of the folds' own numbers 1, 2 and 6: its error is that of a mean of three.
+
+    >>> numbers = np.array([1.0, 2.0, 6.0])
+    >>> found = measured([numbers.mean(), *((numbers.sum() - n) / 2 for n in numbers)])
+    >>> float(found.value), round(float(found.error), 6) == round(float(numbers.std(ddof=1) / np.sqrt(3)), 6)
+    (3.0, True)
+    """
+    values = np.asarray(replicates, dtype=np.float64)
+    whole, parts = values[0], values[1:]
+    folds = len(parts)
+    error = np.sqrt((folds - 1) / folds * np.square(parts - parts.mean(axis=0)).sum(axis=0))
+    if values.ndim == 1:
+        return Measured(float(whole), float(error), folds)
+    return Measured(whole, error, folds)
+
+
+def slope(x: ArrayLike, y: ArrayLike, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Return the slope of the least-squares line through points, along the last axis; NaN for fewer than two.
+
+    Examples
+    --------
+    >>> slope([1.0, 2.0, 3.0], [[2.0, 4.0, 6.0], [0.0, -1.0, -2.0]]).tolist()
+    [2.0, -1.0]
+    """
+    across, up = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
+    if where is not None:
+        across, up = across[..., where], up[..., where]
+    if across.shape[-1] < 2:
+        return np.full(across.shape[:-1], np.nan)
+    away = across - across.mean(axis=-1, keepdims=True)
+    return np.asarray((away * up).sum(axis=-1) / np.square(away).sum(axis=-1))

@@ -1,0 +1,147 @@
+"""Do a study's tasks: hand them to an executor, take in what is done, stop well.
+
+The seam is small: `executor.submit(perform, study, number, folder)` must give a future with `result`, `cancel` and
+`add_done_callback`. Threads do for one machine, for the kernels let go of the interpreter; a process pool does as well,
+or a cluster's executor, if its workers see the folder. Who does a task writes its part: nothing large comes back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple, Protocol
+
+import polars as pl
+
+from unbandit.demonstrators.base import whole
+from unbandit.errors import ParameterError
+from unbandit.study.folder import Folder
+from unbandit.study.folds import SUMMED, Folds
+from unbandit.study.grid import Study
+from unbandit.study.progress import Progress, Silent
+from unbandit.study.rows import rows
+from unbandit.study.summary import summary
+
+__all__ = ["Receipt", "StudyResult", "Submits", "perform", "run"]
+
+FOREIGN = 64
+"""Tasks handed out at a time to an executor whose number of workers we do not know."""
+
+
+class Submits(Protocol):
+    """Stand for any executor."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        """Start a call somewhere, and return its future."""
+
+
+class Receipt(NamedTuple):
+    """Say what a task came to."""
+
+    rounds: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """Hold a finished study: the folder with its parts, and ways to read them."""
+
+    study: Study
+    folder: Path
+
+    def scan(self) -> pl.LazyFrame:
+        """Return all rows, to be read as far as they are needed."""
+        return pl.scan_parquet(self._place.parts, glob=False)
+
+    def parts(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Give the rows task by task, all columns or some, so that no more than one part is held at a time."""
+        for number in range(len(self.study.tasks)):
+            part = pl.scan_parquet(self._place.part(number), glob=False)
+            yield (part if columns is None else part.select(columns)).collect()
+
+    def folds(self) -> Folds:
+        """Return the rows summed up, in groups of runs from which every statistic has its Monte-Carlo error."""
+        return self._folds
+
+    @cached_property
+    def _folds(self) -> Folds:
+        return Folds(self.study, self.parts({name for values in SUMMED.values() for name in values.meta.root_names()}))
+
+    def summary(self) -> pl.DataFrame:
+        """Return a row for each cell, estimator and arm: errors, coverage, regret."""
+        return summary(self.folds())
+
+    @property
+    def _place(self) -> Folder:
+        return Folder(self.folder, self.study)
+
+
+def perform(study: Study, number: int, folder: str | os.PathLike[str]) -> Receipt:
+    """Do one task and write its part; it needs nothing but its arguments, so that it can be done anywhere."""
+    task = study.tasks[number]
+    found = rows(study, task)
+    Folder(folder, study).write(number, found)
+    return Receipt(task.rounds, found.height)
+
+
+def run(
+    study: Study, folder: str | os.PathLike[str], *, executor: Submits | None = None, threads: int | None = None,
+    progress: Progress | None = None,
+) -> StudyResult:  # fmt: skip
+    """Do what is not yet done of a study; see `Study.run`."""
+    if executor is not None and threads is not None:
+        raise ParameterError("threads: an executor has workers of its own; leave threads or executor out.")
+    workers = os.cpu_count() or 1 if threads is None else whole("threads", threads)
+    place, told = Folder(folder, study), progress or Silent()
+    place.claim()
+    with ExitStack() as stack:
+        stack.enter_context(place.held())
+        done, tasks = place.finished(), study.tasks
+        # the longest first, so that no worker is left alone with a long one at the end
+        missing = sorted(set(range(len(tasks))) - done, key=lambda number: (-tasks[number].rounds, number))
+        told.begin(study.rounds, study.rounds - sum(tasks[number].rounds for number in missing))
+        stack.callback(told.end)
+        if missing:
+            most = FOREIGN if executor is not None else 4 * workers
+            taken = executor or stack.enter_context(ThreadPoolExecutor(min(workers, len(missing)), "study"))
+            try:
+                _do(taken, most, study, missing, os.fspath(place.path), told)
+            except KeyboardInterrupt as stopped:
+                kept = len(place.finished())
+                stopped.add_note(
+                    f"{kept:,} of {len(tasks):,} parts are kept in {place.path}: the same call goes on from there."
+                )
+                raise
+        place.clear()
+    return StudyResult(study, place.path)
+
+
+def _do(executor: Submits, most: int, study: Study, missing: Iterable[int], folder: str, told: Progress) -> None:
+    """Keep at most so many tasks under way until all are done; at the first error start no more, and raise it."""
+    ended: SimpleQueue[Future[Receipt]] = SimpleQueue()
+    left, under_way = iter(missing), set[Future[Receipt]]()
+    try:
+        while True:
+            for number in islice(left, most - len(under_way)):
+                future = executor.submit(perform, study, number, folder)
+                under_way.add(future)
+                future.add_done_callback(ended.put)
+            if not under_way:
+                return
+            future = ended.get()
+            under_way.discard(future)
+            told.advance(future.result().rounds)
+    except BaseException:
+        for future in under_way:
+            future.cancel()
+        for future in under_way:  # those at work end first, so that nothing is written behind the caller's back
+            with suppress(Exception):
+                future.result()
+        raise

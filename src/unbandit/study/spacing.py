@@ -1,0 +1,34 @@
+"""Horizons at even distances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unbandit.demonstrators.base import whole
+from unbandit.errors import ParameterError
+
+__all__ = ["spaced"]
+
+
+def spaced(start: int, stop: int, points: int, spacing: str = "log") -> tuple[int, ...]:
+    """Return whole numbers from `start` to `stop`, both among them: evenly spaced, or in their logarithm.
+
+    Examples
+    --------
+    >>> spaced(500, 5_000, 4)
+    (500, 1077, 2321, 5000)
+    >>> spaced(500, 1_000, 3, "linear")
+    (500, 750, 1000)
+    """
+    first, last, count = whole("from", start), whole("to", stop), whole("points", points)
+    if spacing not in ("log", "linear"):
+        raise ParameterError(f'spacing: expected log or linear; got "{spacing}".')
+    if not (count >= 2 and first < last):
+        raise ParameterError(f"points: expected two or more, between two ends; got {count} from {first} to {last}.")
+    numbers = (np.geomspace if spacing == "log" else np.linspace)(first, last, count).round().astype(int).tolist()
+    if len(set(numbers)) < count:
+        raise ParameterError(
+            f"points: expected no more than there are whole numbers apart; got {count} from {first} to {last}. "
+            "Take fewer."
+        )
+    return tuple(numbers)

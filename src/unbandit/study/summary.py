@@ -1,0 +1,47 @@
+"""The table that a study ends with: what was found for each arm, estimator and cell."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+from unbandit.study.folds import Folds, measured
+
+__all__ = ["summary"]
+
+FIGURES = 6
+"""Significant figures kept: more than the Monte-Carlo error leaves."""
+
+
+def summary(folds: Folds) -> pl.DataFrame:
+    """Return one row for each instance, rule, horizon, estimator and arm, in the study's order.
+
+    Columns: the arm's true gap and the runs; the share of runs in which it was estimated; the root of the mean squared
+    error of its gap with its Monte-Carlo error; how often the interval of an estimated gap held the true one; the share
+    of runs whose best arm was found; the mean regret.
+    """
+    tables = []
+    for cell, estimator in product(folds.study.cells, map(str, folds.study.estimators)):
+        known = {"instance": cell.instance_name, "rule": str(cell.rule), "horizon": cell.horizon}
+        found = folds.over_arms(**known, estimator=estimator)  # type: ignore[arg-type]
+        rmse = measured(np.sqrt(found.mse))
+        tables.append(
+            pl.DataFrame(
+                known
+                | {
+                    "estimator": estimator,
+                    "arm": cell.instance.arms,
+                    "gap": found.gap,
+                    "runs": found.runs.astype(np.int64),
+                    "estimated": found.estimated[0],
+                    "rmse": rmse.value,
+                    "rmse_error": rmse.error,
+                    "coverage": found.coverage[0],
+                    "found": found.found[0],
+                    "regret": found.regret[0],
+                }
+            )
+        )
+    return pl.concat(tables).with_columns(pl.selectors.float().fill_nan(None).round_sig_figs(FIGURES))

@@ -1,0 +1,106 @@
+"""`unbandit reproduce`: pictures, claims and a page from the shell."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import shell
+
+from unbandit.paper.registry import pictures
+
+refused, unbandit, script = shell.refused, shell.unbandit, shell.script
+
+ASKED = ["sketch-tradeoff", "--runs", "3"]
+
+
+def test_claims_are_printed_and_files_named(unbandit, tmp_path):
+    done = unbandit("reproduce", *ASKED)
+    assert done.code == 0
+    lines = done.out.strip().splitlines()
+    assert "picture" in lines[0]
+    assert "the paper says" in lines[0]
+    assert lines[2].split()[0] == "sketch-tradeoff"
+    assert lines[-1] == "The page: reproduction/index.html"
+    counts = lines[-2].split(", ")
+    assert [count.split(" ", 1)[1] for count in counts][2] == "cannot be tested"
+    assert sum(int(count.split()[0]) for count in counts) == 1
+    assert done.err.splitlines() == [
+        "reproduction/sketch-tradeoff.png, .svg, .parquet: The tradeoff between exploration and estimation"
+    ]
+    text = (tmp_path / "reproduction" / "index.html").read_text(encoding="utf-8")
+    assert "unbandit reproduce sketch-tradeoff --runs 3" in text
+
+
+def test_what_was_asked_is_said_on_the_page(unbandit, tmp_path):
+    asked = ["-o", "my folder", "--runs", "2", "--full", "--seed", "7", "--threads", "1"]
+    assert unbandit("reproduce", "sketch-exploration", *asked).code == 0
+    text = (tmp_path / "my folder" / "index.html").read_text(encoding="utf-8")
+    assert "unbandit reproduce sketch-exploration -o &#39;my folder&#39; --runs 2 --full --seed 7 --threads 1" in text
+
+
+def test_pictures_are_listed(unbandit, tmp_path):
+    done = unbandit("reproduce", "--list")
+    assert (done.code, done.err) == (0, "")
+    shown = [line.split()[0] for line in done.out.splitlines()[2:] if line.strip()]
+    assert [name for name in shown if name in pictures()] == list(pictures())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["nobody"], 'got "nobody"'),
+        (2, ["sketch-tradeof"], 'Did you mean "sketch-tradeoff"?'),
+        (2, [*ASKED[:2], "1"], "runs: expected a whole number from 2"),
+        (2, [*ASKED, "--threads", "0"], "threads"),
+        (2, [*ASKED, "--seed", "-1"], "seed"),
+        (2, [*ASKED[:2], "many"], "--runs"),
+        (3, [*ASKED, "-o", "file"], "expected a folder; got a file"),
+        (3, [*ASKED, "-o", "file/below"], "expected a folder; got a file"),
+        (3, [*ASKED, "-o", "/proc/nothing"], "/proc/nothing: could not be made"),
+    ],
+)
+def test_refused_before_any_work(refused, code, arguments, message):
+    Path("file").write_text("x")
+    assert message in refused(code, "reproduce", *arguments)
+
+
+def test_a_folder_with_other_numbers_is_refused(unbandit, refused):
+    unbandit("reproduce", *ASKED)
+    said = refused(3, "reproduce", "sketch-tradeoff", "--runs", "4")
+    assert "runs: the folder has 3, asked for 4" in said
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="sets a limit by bash")
+def test_no_room_leaves_finished_parts_intact(script, tmp_path):
+    assert script("reproduce", *ASKED).returncode == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "reproduction").rglob("*") if path.is_file()}
+    limited = subprocess.run(
+        ["bash", "-c", f"ulimit -f 10; exec {script.path} reproduce {' '.join(ASKED)}"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert limited.returncode == 3
+    assert "could not be written" in limited.stderr
+    assert "Traceback" not in limited.stderr
+    assert {path: path.read_bytes() for path in (tmp_path / "reproduction").rglob("*") if path.is_file()} == before
+
+
+def test_an_interrupted_command_says_that_it_can_go_on(script, tmp_path):
+    asked = [script.path, "reproduce", "sketch-tradeoff", "--runs", "400000", "--threads", "1"]
+    with subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        parts = tmp_path / "reproduction" / "parts"
+        until = time.monotonic() + 90
+        while not list(parts.rglob("0*.parquet")) and time.monotonic() < until and running.poll() is None:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, "")
+    assert "kept in reproduction: the same command goes on from there." in err
+    assert "Traceback" not in err
+    assert list(parts.rglob("0*.parquet"))
+    assert not list(parts.rglob("*.part"))

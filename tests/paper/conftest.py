@@ -1,0 +1,34 @@
+"""Every picture there is, made once, at a tiny size."""
+
+from __future__ import annotations
+
+import pytest
+
+from unbandit.paper.picture import Size
+from unbandit.paper.registry import pictures
+from unbandit.paper.reproduce import Reproduction, reproduce
+
+RUNS = 4
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """Return a function that makes a picture from four runs; the second time it is there."""
+    folder, kept = tmp_path_factory.mktemp("paper") / "small", {}
+
+    def make(name: str) -> Reproduction:
+        if name not in kept:
+            kept[name] = reproduce([name], folder, runs=RUNS)
+        return kept[name]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny(small):
+    """Return the reproduction of all pictures, those beyond the paper too, from four runs each."""
+    each = [small(name) for name in pictures()]
+    command = f"unbandit reproduce --runs {RUNS} --full"
+    parts = sum(one.parts for one in each)
+    made = [one.made[0] for one in each]
+    return Reproduction(each[0].folder, Size(runs=RUNS, full=True), command, parts=parts, made=made)

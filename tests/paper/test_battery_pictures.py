@@ -1,0 +1,110 @@
+"""The battery pictures: which protocols are chosen, what decides "everywhere", and that no run is left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unbandit.datasets import protocols
+from unbandit.paper.battery import Battery, three_at_random, twenty
+from unbandit.paper.battery_landscape import BatteryLandscape, _decided
+from unbandit.paper.battery_regimes import BatteryRegimes, four_protocols
+from unbandit.paper.mosaic import _middles
+from unbandit.paper.picture import Results, Size
+from unbandit.study.folds import Folds, measured
+from unbandit.study.rows import rows
+
+
+def value(regime: str, arm: str) -> float:
+    instance = twenty(regime)
+    return float(instance.means[instance.arms.index(arm)])
+
+
+def test_three_suboptimal_protocols_are_drawn_by_lot():
+    high = twenty("high")
+    three = three_at_random(high)
+    assert len(set(three)) == 3
+    assert high.best not in three
+    assert three == three_at_random(twenty("high"))
+
+
+@pytest.mark.parametrize("picture", [Battery(), BatteryRegimes(), BatteryLandscape("low")])
+def test_the_seed_of_the_runs_does_not_change_the_protocols(picture):
+    first, second = (picture.studies(Size(seed=seed)) for seed in (1, 2))
+    for name, study in first.items():
+        assert [each.arms for each in study.instances] == [each.arms for each in second[name].instances]
+        assert study.seed != second[name].seed
+
+
+def test_the_followed_protocol_is_the_one_that_changes_least_and_is_not_the_best():
+    first, best, *others = four_protocols()
+    assert best == twenty("high").best
+    assert len({first, best, *others}) == 4
+    differences = {arm: abs(value("low", arm) - value("high", arm)) for arm in twenty("high").arms}
+    assert first == min(differences, key=differences.__getitem__)
+    for regime in ("low", "high"):
+        assert value(regime, first) < max(value(regime, arm) for arm in (best, *others))
+
+
+def test_the_twenty_protocols_are_the_same_in_both_regimes():
+    assert twenty("low").arms == twenty("high").arms
+
+
+def test_every_protocol_has_a_square_of_its_own():
+    middles = _middles()
+    assert middles.shape == (protocols().height, 2)
+    assert len({tuple(place) for place in middles.round(6).tolist()}) == protocols().height
+
+
+class Finished:
+    """Stand for a finished study, without a folder."""
+
+    def __init__(self, study):
+        self.study = study
+        self.parts = [rows(study, task) for task in study.tasks]
+
+    def folds(self) -> Folds:
+        return Folds(self.study, self.parts)
+
+
+def test_no_run_is_left_out_of_the_landscape():
+    """The low regime's best protocol is seldom found: an error of the runs that find it would be another one."""
+    picture = BatteryLandscape("low")
+    finished = Finished(picture.studies(Size(runs=6))["all"])
+    drawn = picture.table(Results(Size(runs=6), {"all": finished})).filter(pl.col("panel") == "a")
+    all_runs = pl.concat(finished.parts).filter(
+        (pl.col("rule") == str(picture.rules["5σ"])) & (pl.col("horizon") == 25_000)
+    )
+    assert not all_runs["most_pulled_is_best"].all()
+    squared = (pl.col("estimate") - pl.col("gap")) ** 2
+    by_hand = all_runs.group_by("arm", maintain_order=True).agg(squared.mean().sqrt() * 1_208)["estimate"]
+    assert drawn["value"].to_numpy() == pytest.approx(by_hand.to_numpy())
+
+
+def replicates(means: np.ndarray, error: float) -> np.ndarray:
+    """Return replicates of which `measured` gives these means, each with this error; twenty folds."""
+    scatter = np.resize([1.0, -1.0], 20)[:, None] * error / np.sqrt(19)
+    made = np.concatenate([means[None], means + scatter])
+    assert measured(made).error == pytest.approx(error)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("means", "verdict"),
+    [
+        (np.full(223, -0.1), "holds"),
+        (np.where(np.arange(223) < 5, 0.01, -0.1), "cannot be tested"),  # some rise, none of them significantly
+        (np.where(np.arange(223) < 10, 1.0, -0.1), "cannot be tested"),  # as many as chance may show
+        (np.where(np.arange(223) < 11, 1.0, -0.1), "does not hold"),
+    ],
+)
+def test_what_falls_everywhere_is_decided_by_those_that_rise(means, verdict):
+    """Of 223 protocols that do not change, 11 or more rise significantly with a probability of 2.6% (binomial)."""
+    found, because = _decided(replicates(means, 0.2), (25_000, 70_000))
+    assert found == verdict
+    assert f"{int((means < 0).sum())} of 223 fall" in because
+
+
+def test_nothing_can_be_said_of_no_protocols():
+    assert _decided(np.empty((21, 0)), (25_000, 70_000))[0] == "cannot be tested"

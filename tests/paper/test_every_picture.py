@@ -1,0 +1,91 @@
+"""Every picture in the registry: it draws, has rows behind it, and gives a verdict on every claim."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+import re
+
+import matplotlib as mpl
+import polars as pl
+import pytest
+from matplotlib.image import imread
+
+from unbandit.errors import ParameterError
+from unbandit.paper.claim import VERDICTS
+from unbandit.paper.drawing import STYLE
+from unbandit.paper.registry import FILES, chosen, pictures
+
+NAMES = list(pictures())
+
+
+@pytest.fixture(params=NAMES)
+def made(request, small):
+    (made,) = small(request.param).made
+    return made
+
+
+def test_it_is_drawn_in_two_formats(made):
+    png, svg, _ = made.files
+    image = imread(io.BytesIO(png.read_bytes()), "png")
+    assert 300 < image.shape[0] < 6_000
+    assert 300 < image.shape[1] < 3_000
+    assert image[..., :3].std() > 0.01  # something is on it
+    text = svg.read_text(encoding="utf-8")
+    assert "<svg" in text
+    assert "nan" not in re.findall(r"\bnan\b", text)
+
+
+def test_it_has_rows_behind_it(made):
+    table = pl.read_parquet(made.files[2])
+    assert table.height > 0
+    assert len(set(table.columns)) == table.width
+
+
+def test_every_claim_has_a_verdict_and_its_reason(made):
+    assert made.claims or made.picture.name.startswith("gene")
+    for claim in made.claims:
+        assert claim.verdict in VERDICTS
+        assert claim.because
+        assert claim.says
+        assert claim.statistic
+        if claim.measured is not None and claim.verdict != VERDICTS[2]:
+            assert math.isfinite(claim.measured.low)
+            assert math.isfinite(claim.measured.high)
+    assert len({(claim.says, claim.statistic) for claim in made.claims}) == len(made.claims)
+
+
+def test_it_is_described(made):
+    picture = made.picture
+    assert re.fullmatch(r"[a-z0-9-]+", picture.name)
+    for text in (picture.title, picture.section, picture.caption, picture.alt):
+        assert text.strip() == text
+        assert text
+    assert picture.caption.endswith(".")
+
+
+def test_drawing_leaves_the_callers_style_alone(small):
+    small("sketch-tradeoff")
+    assert mpl.rcParams["font.size"] != STYLE["font.size"]
+
+
+def test_names_are_unique_and_the_larger_pictures_come_last():
+    listed = [picture.name for file in FILES for picture in importlib.import_module(f"unbandit.paper.{file}").PICTURES]
+    assert sorted(listed) == sorted(NAMES)
+    larger = [picture.full_only for picture in pictures().values()]
+    assert larger == sorted(larger)
+
+
+def test_pictures_are_chosen_by_name_in_the_order_of_the_page():
+    assert [picture.name for picture in chosen(list(reversed(NAMES)))] == NAMES
+    assert all(not picture.full_only for picture in chosen())
+    assert len(chosen(full=True)) == len(NAMES)
+
+
+def test_an_unknown_name_lists_those_there_are():
+    with pytest.raises(ParameterError, match=r"got \"sketch-tradeof\"\. Did you mean \"sketch-tradeoff\"\?") as refused:
+        chosen(["sketch-tradeof"])
+    assert all(name in str(refused.value) for name in NAMES)
+    with pytest.raises(ParameterError, match=r'got "x"\.$'):
+        chosen(["x"])

@@ -1,0 +1,60 @@
+"""Demonstrations looked into: the rewards played again are those that the demonstrator saw."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unbandit import SAE, UCB
+from unbandit.datasets.synthetic import two_armed
+from unbandit.estimators import estimate
+from unbandit.log import ActionLog
+from unbandit.paper.picture import Results, Size
+from unbandit.paper.replay import BLOCK, hidden_means, play, replicates
+from unbandit.paper.sketch_switching import SketchSwitching
+from unbandit.study.folds import measured
+
+RULES = {"SAE": SAE(alpha=0.25), "UCB": UCB(alpha=0.25)}
+
+
+def test_ucb_pulls_the_larger_index_of_the_replayed_means():
+    rule, horizon, seed = RULES["UCB"], 600, 5
+    for played in play(rule, two_armed(), horizon, runs=3, seed=seed):
+        pulls, means = hidden_means(played, seed)
+        index = means[2:-1] + rule.width(pulls[2:-1].astype(float), horizon)
+        assert (index.argmax(axis=1) == played.actions[2:]).all()
+
+
+def test_runs_do_not_depend_on_their_number_and_arms_are_shuffled():
+    few = list(play(RULES["UCB"], two_armed(), 50, runs=3, seed=1))
+    many = list(play(RULES["UCB"], two_armed(), 50, runs=BLOCK + 5, seed=1))
+    assert [played.run for played in many] == list(range(BLOCK + 5))
+    for one, other in zip(few, many, strict=False):
+        assert (one.actions == other.actions).all()
+        assert one.worse == other.worse
+    # of 205 fair coins, between 70 and 135 heads but once in 100,000 times
+    assert 70 < sum(played.worse for played in many) < 135
+
+
+def test_replicates_give_the_error_of_a_mean():
+    values = np.random.default_rng(1).normal(size=20)
+    found = measured(replicates(np.mean, values))
+    assert found.value == pytest.approx(values.mean())
+    assert found.error == pytest.approx(values.std(ddof=1) / np.sqrt(20))
+
+
+def test_nothing_to_replicate():
+    assert np.isnan(replicates(lambda values: np.nan, np.empty(0))).all()
+
+
+def test_the_sketch_estimates_what_the_estimators_do():
+    size, horizon = Size(runs=4), 5_000
+    table = SketchSwitching().table(Results(size, {}))
+    for name, rule in RULES.items():
+        rows = {row["run"]: row for row in table.filter(rule=name).iter_rows(named=True)}
+        assert rows
+        for played in play(rule, two_armed(), horizon, runs=size.runs, seed=size.seed):
+            log = ActionLog.from_codes(played.actions[None], played.instance.arms)
+            dropped = [row for row in estimate(log, rule, sigma=1.0) if row.verdict == "estimated"]
+            assert [row.gap for row in dropped] == pytest.approx([rows[played.run]["estimate"]])
+            assert dropped[0].pulls >= rows[played.run]["pulls_dropped"]
