@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce test lint types contract tests bench lock clean
+.PHONY: env demo reproduce documents test lint types contract tests bench lock clean
 
 env: .venv/installed
 
@@ -18,6 +18,12 @@ demo: env
 # Every picture of the paper with the verdict on what it says, on one page: reproduction/index.html
 reproduce: env
 	$(BIN)/unbandit reproduce
+
+# The pictures and the list of claims that the documents show, at full size; takes most of an hour on two cores.
+documents: env
+	$(BIN)/unbandit reproduce --full -o reproduction/full
+	cp reproduction/full/ucb.png reproduction/full/battery-landscape.png docs/
+	cp reproduction/full/claims.md docs/claims.md
 
 test: lint types contract tests
 

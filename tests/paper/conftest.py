@@ -31,4 +31,4 @@ def tiny(small):
     command = f"unbandit reproduce --runs {RUNS} --full"
     parts = sum(one.parts for one in each)
     made = [one.made[0] for one in each]
-    return Reproduction(each[0].folder, Size(runs=RUNS, full=True), command, parts=parts, made=made)
+    return Reproduction(each[0].folder, Size(runs=RUNS, full=True), command, "", parts=parts, made=made)

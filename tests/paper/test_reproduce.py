@@ -55,7 +55,7 @@ def test_only_what_was_asked_for_is_made(once, tmp_path):
     done = reproduce(["sketch-exploration"], tmp_path, runs=6)
     assert [made.picture.name for made in done.made] == ["sketch-exploration"]
     kinds = {"sketch-exploration.png", "sketch-exploration.svg", "sketch-exploration.parquet"}
-    assert {path.name for path in tmp_path.iterdir()} == kinds | {"claims.parquet", "index.html"}
+    assert {path.name for path in tmp_path.iterdir()} == kinds | {"claims.md", "claims.parquet", "index.html"}
     text = done.page.read_text(encoding="utf-8")
     assert "sketch-tradeoff" not in text
     assert (done.parts, done.rounds) == (0, 0)
@@ -66,6 +66,19 @@ def test_claims_are_kept_as_a_table(once):
     assert table.height == sum(len(made.claims) for made in once.made)
     assert table.columns == ["picture", "says", "statistic", "value", "error", "low", "high", "verdict", "because"]
     assert table.schema["value"] == pl.Float64
+
+
+def test_claims_are_kept_as_text(once):
+    text = once.listing.read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    claims = [claim for made in once.made for claim in made.claims]
+    for claim in claims:
+        (row,) = [row for row in rows if row.startswith(f"| {claim.says} | {claim.statistic} |")]
+        assert claim.verdict in row
+    selected = sum(len(made.selection) for made in once.made)
+    tables = sum(bool(made.claims) for made in once.made) + bool(selected)
+    assert len(rows) == len(claims) + selected + 2 * tables
+    assert once.asked in text
 
 
 def test_the_bar_hears_of_every_round(tmp_path):

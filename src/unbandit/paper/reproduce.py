@@ -4,7 +4,7 @@
 
     FOLDER/index.html                          the page
     FOLDER/NAME.png, NAME.svg, NAME.parquet    each picture, and the rows behind it
-    FOLDER/claims.parquet                      every claim with its verdict
+    FOLDER/claims.md, claims.parquet           every claim with its verdict
     FOLDER/parts/NAME/STUDY/                   the studies, which go on where they stopped
 """
 
@@ -65,8 +65,10 @@ class Reproduction:
 
     Attributes
     ----------
-    folder, size, command
-        What was asked for; the command that asks for it in a shell.
+    folder, size
+        What was asked for.
+    asked, where
+        The command that asks for it in a shell: what decides the numbers, and what does not.
     made
         The pictures, in the order of the page.
     parts, parts_before
@@ -79,7 +81,8 @@ class Reproduction:
 
     folder: Path
     size: Size
-    command: str
+    asked: str
+    where: str
     parts: int = 0
     parts_before: int = 0
     rounds: int = 0
@@ -87,9 +90,19 @@ class Reproduction:
     made: list[Made] = field(default_factory=list)
 
     @property
+    def command(self) -> str:
+        """Return the exact command."""
+        return self.asked + self.where
+
+    @property
     def page(self) -> Path:
         """Return where the page is."""
         return self.folder / "index.html"
+
+    @property
+    def listing(self) -> Path:
+        """Return where the claims stand as plain text."""
+        return self.folder / "claims.md"
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -166,7 +179,7 @@ def reproduce(
     work = [(picture, picture.studies(size)) for picture in chosen(names, full=full)]
     target = Path(folder)
     _check_writable(target)
-    whole_work = Reproduction(target, size, _command(names, target, size, threads))
+    whole_work = Reproduction(target, size, _asked(names, size), _where(target, threads))
     homes = {_home(target, picture, name): study for picture, studies in work for name, study in studies.items()}
     done = 0
     for home, study in homes.items():
@@ -193,7 +206,7 @@ def reproduce(
         bar.end()
     write_table(lambda: whole_work.claims, target / "claims.parquet")
     whole_work.seconds = time.perf_counter() - began
-    _write_page(whole_work)
+    _write_texts(whole_work)
     return whole_work
 
 
@@ -226,12 +239,13 @@ def _made(picture: Picture, results: Results, folder: Path) -> Made:
     return Made(picture, runs, claims, picture.selection(results), (png, svg, rows))
 
 
-def _write_page(reproduction: Reproduction) -> None:
+def _write_texts(reproduction: Reproduction) -> None:
+    from unbandit.paper.listing import listing
     from unbandit.paper.page import page
 
-    text = page(reproduction)
-    with written_whole(reproduction.page) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    for path, text in ((reproduction.listing, listing(reproduction)), (reproduction.page, page(reproduction))):
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
 def _home(folder: Path, picture: Picture, study: str) -> Path:
@@ -265,12 +279,17 @@ def _make(folder: Path) -> None:
         raise OutputError(f"{folder}: could not be made: {error.strerror}. Take another folder.") from error
 
 
-def _command(names: Sequence[str], folder: Path, size: Size, threads: int | None) -> str:
-    """Write what makes the same again in a shell."""
+def _asked(names: Sequence[str], size: Size) -> str:
+    """Write what gives the same numbers in a shell."""
     words = ["unbandit", "reproduce", *names]
-    words += ["-o", str(folder)] if str(folder) != "reproduction" else []
     words += ["--runs", str(size.runs)] if size.runs is not None else []
     words += ["--full"] if size.full else []
     words += ["--seed", str(size.seed)] if size.seed != 1 else []
-    words += ["--threads", str(threads)] if threads is not None else []
     return shlex.join(words)
+
+
+def _where(folder: Path, threads: int | None) -> str:
+    """Write how it was asked for besides: what changes no number."""
+    words = ["-o", str(folder)] if str(folder) != "reproduction" else []
+    words += ["--threads", str(threads)] if threads is not None else []
+    return " " + shlex.join(words) if words else ""
