@@ -112,7 +112,7 @@ def test_text_is_only_text(tiny):
     claims = [Claim(evil, evil, None, HOLDS, evil), Claim("a", "b", Measured(1.0, 0.1, 20), HOLDS, "c")]
     selection = [Selection(evil, 100, 7, 0.25, 0.125)]
     made = replace(first, picture=picture, claims=claims, selection=selection, runs=(100, 250))
-    shown = replace(tiny, made=[made], command=evil)
+    shown = replace(tiny, made=[made], asked=evil)
     read = Reader(page(shown))
     assert not read.all("script")
     assert not read.all("b")
