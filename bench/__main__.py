@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import counting, estimation, memory, reading, simulation, starting
+from bench import counting, estimation, memory, reading, reproducing, simulation, starting
 from bench.report import HEADINGS, Row, cores, markdown, opening
 from bench.setting import FULL, QUICK
 
@@ -19,6 +19,7 @@ PARTS = {
     "reading": reading.compare,
     "memory": memory.compare,
     "starting": starting.compare,
+    "reproducing": reproducing.compare,
 }
 
 

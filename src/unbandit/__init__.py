@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from unbandit.errors import (
         AssumptionWarning,
+        DescriptionError,
         InferenceError,
         LogError,
         MissingExtra,
@@ -49,6 +50,7 @@ _HOMES = {
     "demonstrators.registry": ["parse_rule", "rules"],
     "errors": [
         "AssumptionWarning",
+        "DescriptionError",
         "InferenceError",
         "LogError",
         "MissingExtra",
@@ -75,6 +77,7 @@ __all__ = [
     "AssumptionWarning",
     "Bernoulli",
     "Demonstrator",
+    "DescriptionError",
     "EliminationRule",
     "Estimate",
     "Gaussian",

@@ -4,6 +4,7 @@
 
     UnbanditError
     ├── LogError            (ValueError)   the contents of a record: path, row, column, value
+    ├── DescriptionError    (ValueError)   the contents of a study's description: path, place, key, value
     ├── ParameterError      (ValueError)   a parameter of a rule, an instance or a command
     ├── NotIdentifiable                    the record cannot tell, and why
     ├── InferenceError                     the record could tell, but the computation broke down
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 __all__ = [
     "AssumptionWarning",
+    "DescriptionError",
     "InferenceError",
     "LogError",
     "MissingExtra",
@@ -74,6 +76,38 @@ class LogError(UnbanditError, ValueError):
         if self.column is not None:
             place = f'{place}, column "{self.column}"' if place else f'column "{self.column}"'
         return f"{place}: {self.message}" if place else self.message
+
+
+class DescriptionError(UnbanditError, ValueError):
+    """Refuse the file that describes a study, and say where and why.
+
+    Parameters
+    ----------
+    message
+        What was expected, what came, what to do.
+    path, place, key, value
+        Where it is: the file, the table in it, its key, and what stands there.
+
+    Examples
+    --------
+    >>> print(DescriptionError("expected a number; got 'x'.", path="study.toml", place="instance 2", key="beta"))
+    study.toml: instance 2: beta: expected a number; got 'x'.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        place: str | None = None,
+        key: str | None = None,
+        value: object = None,
+    ) -> None:
+        self.message, self.path, self.place, self.key, self.value = message, path, place, key, value
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.path, self.place, self.key, self.message) if part)
 
 
 class ParameterError(UnbanditError, ValueError):

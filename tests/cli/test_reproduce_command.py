@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -18,17 +19,14 @@ refused, unbandit, script = shell.refused, shell.unbandit, shell.script
 ASKED = ["sketch-tradeoff", "--runs", "3"]
 
 
-def test_claims_are_printed_and_files_named(unbandit, tmp_path):
+def test_verdicts_are_counted_and_files_named(unbandit, tmp_path):
     done = unbandit("reproduce", *ASKED)
     assert done.code == 0
-    lines = done.out.strip().splitlines()
-    assert "picture" in lines[0]
-    assert "the paper says" in lines[0]
-    assert lines[2].split()[0] == "sketch-tradeoff"
-    assert lines[-1] == "The page: reproduction/index.html"
-    counts = lines[-2].split(", ")
-    assert [count.split(" ", 1)[1] for count in counts][2] == "cannot be tested"
-    assert sum(int(count.split()[0]) for count in counts) == 1
+    *_, counted, listing, page = done.out.strip().splitlines()
+    assert page == "The page: reproduction/index.html"
+    assert listing == "All claims: reproduction/claims.md"
+    counts = re.fullmatch(r"The paper's claims: (\d) holds?, (\d) do(?:es)? not hold, (\d) cannot be tested", counted)
+    assert sum(map(int, counts.groups())) == 1
     assert done.err.splitlines() == [
         "reproduction/sketch-tradeoff.png, .svg, .parquet: The tradeoff between exploration and estimation"
     ]
@@ -36,11 +34,19 @@ def test_claims_are_printed_and_files_named(unbandit, tmp_path):
     assert "unbandit reproduce sketch-tradeoff --runs 3" in text
 
 
+def test_what_does_not_hold_is_printed(unbandit):
+    done = unbandit("reproduce", "gap-decay", "--runs", "20")
+    first, *others = done.out.splitlines()
+    assert first == "What does not hold:"
+    assert any("at a given T, the regret is larger" in line for line in others)
+    assert not any("the error falls" in line for line in others)
+
+
 def test_what_was_asked_is_said_on_the_page(unbandit, tmp_path):
     asked = ["-o", "my folder", "--runs", "2", "--full", "--seed", "7", "--threads", "1"]
     assert unbandit("reproduce", "sketch-exploration", *asked).code == 0
     text = (tmp_path / "my folder" / "index.html").read_text(encoding="utf-8")
-    assert "unbandit reproduce sketch-exploration -o &#39;my folder&#39; --runs 2 --full --seed 7 --threads 1" in text
+    assert "unbandit reproduce sketch-exploration --runs 2 --full --seed 7 -o &#39;my folder&#39; --threads 1" in text
 
 
 def test_pictures_are_listed(unbandit, tmp_path):

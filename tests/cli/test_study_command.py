@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -32,12 +33,28 @@ sigma = 0.5
 arms = ["A", "B", "C"]
 """
 
-# 48 tasks, each some hundredths of a second
+# 48 tasks, done in a second
 LONG = """
 instances = ["two-armed", "linear"]
 rules = ["ucb:alpha=0.15", "ucb:alpha=0.25"]
-horizons = {from = 20000, to = 40000, points = 12, spacing = "linear"}
-runs = 60
+horizons = {from = 200, to = 400, points = 12, spacing = "linear"}
+runs = 20
+"""
+
+# the command, which takes half a minute because every part stays unfinished for a while: there is time to disturb it
+SLOWLY = """
+import time
+import polars
+from unbandit.cli.app import main
+
+write = polars.DataFrame.write_parquet
+
+def slowly(*given, **options):
+    write(*given, **options)
+    time.sleep(0.5)
+
+polars.DataFrame.write_parquet = slowly
+main()
 """
 
 
@@ -62,12 +79,12 @@ def undisturbed(tmp_path_factory) -> dict[str, bytes]:
 
 @pytest.fixture
 def begun(tmp_path):
-    """Return a function that starts the long study and returns when so many parts are there."""
+    """Return a function that starts the long study, slowed down, and returns when so many parts are there."""
     (tmp_path / "study.toml").write_text(LONG)
     started = []
 
     def start(parts: int) -> subprocess.Popen[str]:
-        command = [shell.SCRIPT, "study", "study.toml", "-o", "all", "--threads", "1"]
+        command = [sys.executable, "-c", SLOWLY, "study", "study.toml", "-o", "all", "--threads", "1"]
         process = subprocess.Popen(command, cwd=tmp_path, stdout=-1, stderr=-1, text=True)
         started.append(process)
         limit = time.monotonic() + 60
@@ -138,7 +155,7 @@ def test_the_example_of_the_help_runs(unbandit):
 @pytest.mark.parametrize("times", [1, 3])
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(begun, script, tmp_path, undisturbed, times):
     for at in range(times):
-        process = begun(3 + 5 * at)
+        process = begun(1 + at)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "all" / "parts").glob("*.parquet")}
@@ -151,12 +168,12 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(begun, script, tmp_pa
 
 
 def test_interrupted_it_says_what_is_kept_and_goes_on(begun, script, tmp_path, undisturbed):
-    process = begun(3)
+    process = begun(1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     kept = len(list((tmp_path / "all" / "parts").iterdir()))
-    assert 3 <= kept < 48
+    assert 1 <= kept < 48
     assert err == f"Stopped: {kept} of 48 parts are kept in all. The same command goes on.\n"
     done = script("study", "study.toml", "-o", "all")
     assert done.returncode == 0
@@ -167,7 +184,7 @@ def test_a_second_process_is_kept_out(begun, script):
     begun(1).send_signal(signal.SIGSTOP)  # it waits, and holds the folder
     done = script("study", "study.toml", "-o", "all")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == ("unbandit: all: another process is at work on this study. Wait until it ends, or stop it.\n")
+    assert done.stderr == ("unbandit: all: another run is at work in this folder. Wait until it ends, or stop it.\n")
 
 
 def test_a_disk_that_fills_up_keeps_the_finished_parts(script, tmp_path):
@@ -196,19 +213,35 @@ def test_a_disk_that_fills_up_keeps_the_finished_parts(script, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["none.toml", "-o", "results"], "none.toml: expected a TOML file; it could not be read: No such file"),
         (["study.toml", "-o", "results", "--runs", 1], "runs: expected a whole number from 2 to 2^32 - 1; got 1"),
         (["study.toml", "-o", "results", "--seed", -1], "seed: expected a whole number from 0"),
         (["study.toml", "-o", "results", "--threads", 0], "threads: expected a whole number from 1"),
-        (["bad.toml", "-o", "results"], 'bad.toml: rule: expected one of sae, ucb; got "thompson".'),
         (["study.toml"], "output"),
         ([], "FILE"),
     ],
     ids=str,
 )  # fmt: skip
-def test_a_wrong_study_ends_with_2(refused, file, tmp_path, options, said):
-    (tmp_path / "bad.toml").write_text(SMALL.replace("sae", "thompson"))
+def test_a_wrong_option_ends_with_2(refused, file, options, said):
     assert said in refused(2, "study", *options)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("sae", "thompson", 'rules: expected one of sae, ucb; got "thompson".'),
+        ("runs = 20", "runs = 1", "runs: expected a whole number from 2 to 2^32 - 1; got 1."),
+        ("sigma = 0.5", "sigma = -1", "instance 2: sigma: expected a positive number; got -1"),
+        ("rules =", "rules", "expected a TOML file; got a mistake in it: "),
+    ],
+)
+def test_a_wrong_file_ends_with_3(refused, tmp_path, right, wrong, said):
+    (tmp_path / "bad.toml").write_text(SMALL.replace(right, wrong))
+    assert refused(3, "study", "bad.toml", "-o", "results").startswith(f"unbandit: bad.toml: {said}")
+
+
+def test_a_file_that_is_not_there_ends_with_3(refused):
+    message = refused(3, "study", "none.toml", "-o", "results")
+    assert message.startswith("unbandit: none.toml: expected a TOML file; it could not be read: No such file")
 
 
 def test_a_folder_that_does_not_fit_ends_with_3(unbandit, refused, file, tmp_path):

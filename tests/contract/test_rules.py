@@ -115,6 +115,17 @@ def test_evidence_in_shuffled_orders_is_that_of_the_logs(rule, instance):
 
 
 @every_name
+def test_orders_that_are_none_are_refused(name):
+    """The kernels look no further: a wrong order would read past the end."""
+    rule, instance = rules()[name](), INSTANCES["Gaussian"]
+    good = np.tile(np.arange(4), (3, 1))
+    rule.evidence(instance, 50, runs=3, orders=good)
+    for orders in (good[:2], good[:, :3], good + 1, np.zeros((3, 4), np.int64), good.astype(float)):
+        with pytest.raises(ParameterError, match="orders: expected 3 rows, each with 0 to 3 once"):
+            rule.evidence(instance, 50, runs=3, orders=orders)
+
+
+@every_name
 def test_the_summary_is_one_line(name):
     summary = rules()[name].summary()
     assert summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unbandit.paper.comparing import collapse, fall, growth_of_regret, ratio, within_range
+from unbandit.paper.comparing import collapse, fall, falling, growth_of_regret, ratio, used, within_range
 from unbandit.paper.four_claims import bounds, of_panels
 from unbandit.study.folds import Curve
 
@@ -35,10 +35,20 @@ def test_slopes_are_those_of_power_laws():
 
 
 def test_points_that_rest_on_few_runs_are_left_out():
-    curve = made(mse=np.array([9.0, 4.0, 2.0, 1.0]), regret=1.0, points=np.array([0.4, 1.0, 1.0, 1.0]))
+    curve = made(mse=np.array([9.0, 4.0, 2.0, 1.0]), regret=1.0, points=np.array([0.9, 1.0, 1.0, 1.0]))
     assert within_range(curve, 500, 4_000).tolist() == [False, True, True, True]
     assert within_range(curve, 1_500, 2_500).tolist() == [False, False, True, False]
     assert fall(curve, within_range(curve, 0, 9_999)) == pytest.approx([-1.0] * 5)
+
+
+def test_two_horizons_are_too_few():
+    curve = made(mse=np.array([9.0, 4.0, 2.0, 1.0]), regret=1.0, points=np.array([0.9, 0.5, 1.0, 1.0]))
+    found = falling("it falls", curve)
+    assert (found.verdict, found.statistic) == (
+        "cannot be tested",
+        "slope of log MSE on log T, below 0; 2 of 4 horizons can be used",
+    )
+    assert used(curve, np.ones(4, bool)) == "4 horizons, T from 500 to 4,000"
 
 
 def test_a_ratio_without_points_is_unknown():
@@ -81,9 +91,11 @@ def test_nothing_is_said_where_nothing_was_estimated():
 
 
 def test_the_bounds_are_those_of_theory():
-    large = made(mse=1.0, regret=1e9)
-    found = verdicts(bounds([(0.25, large)], 4_000, bernoulli=False))
-    assert found == {
-        "the regret stays below the bound of Proposition 1 (α = 0.25)": "does not hold",
-        "the horizons shown are long enough for Theorem 2 (α = 0.25)": "does not hold",
-    }
+    """The bound 32 (T^alpha - 1) / (alpha gap) is below gap T only from 1,800 rounds on at alpha 0.15."""
+    large = made(mse=1.0, regret=np.array([0.0, 0.0, 1e9, 1e9]), noise=1e-4)
+    regret, theorem = bounds([(0.15, large)], 4_000, bernoulli=False)
+    assert (regret.verdict, theorem.verdict) == ("does not hold", "does not hold")
+    assert regret.statistic.endswith("2 of 4 horizons can be used")
+    assert regret.ours
+    assert theorem.ours
+    assert theorem.measured.value == pytest.approx(4_000 / (64 * (4_000**0.15 - 1) / 0.15 / 0.25))

@@ -20,7 +20,7 @@ from unbandit.paper.claim import (
     within,
     written,
 )
-from unbandit.study.folds import Measured
+from unbandit.study.folds import Measured, computed, share
 
 NARROW = Measured(1.0, 0.01, 20)
 WIDE = Measured(1.0, 10.0, 20)
@@ -50,6 +50,18 @@ def test_without_a_number_nothing_is_decided():
     for decided in (below(NOTHING, 0.0), above(NOTHING, 0.0), within(NOTHING, 0.0, 1.0)):
         assert decided == (UNTESTED, "there is nothing to measure: too few runs gave an estimate")
     assert (written(NOTHING), interval(NOTHING)) == ("-", "-")
+
+
+def test_what_was_simulated_needs_an_error():
+    """Twenty groups that all gave the same do not make it certain; a computed value is, and a share is exact."""
+    same = Measured(0.0, 0.0, 20)
+    for decided in (below(same, 1.0), above(same, -1.0), within(same, -1.0, 1.0)):
+        assert decided[0] == UNTESTED
+        assert "leaves its error unknown" in decided[1]
+    assert below(computed(0.0), 1.0) == (HOLDS, "the value lies below 1")
+    assert below(share(0, 2), 0.5)[0] == UNTESTED
+    assert below(share(0, 100), 0.5) == (HOLDS, "the whole interval lies below 0.5")
+    assert above(share(100, 100), 0.5)[0] == HOLDS
 
 
 def test_a_claim_about_several_is_as_good_as_the_worst():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
 
 from unbandit.datasets.gene import GENES
-from unbandit.paper.coverage import Coverage
-from unbandit.paper.covered import Trail, exact_interval, inside, trails
-from unbandit.paper.gene import COUNTS, TRACKED, Gene, chosen
+from unbandit.instance import Instance
+from unbandit.paper.coverage import PLOTTED, Coverage
+from unbandit.paper.covered import Trail, inside, trails
+from unbandit.paper.gene import COUNTS, TRACKED, Gene, _hardly_apart, chosen
 from unbandit.paper.gene_all import _groups, _ranks
 from unbandit.paper.picture import Size
 from unbandit.paper.registry import pictures
 from unbandit.study import Study
-from unbandit.study.folds import Folds, Measured
+from unbandit.study.folds import Curve, Folds, Measured
 from unbandit.study.rows import rows
 
 
@@ -56,7 +60,8 @@ def trail(held: list[int], intervals: list[int], runs: int) -> Trail:
     share = good / there
     errors = np.sqrt(share * (1 - share) / there)
     horizons = np.arange(1, good.size + 1) * 1_000
-    return Trail("made", True, True, horizons, Measured(share, errors, 20), good, there, there / runs)
+    coverage = Measured(share, errors, 20)
+    return Trail("made", "", True, horizons, coverage, good, there, there / runs, independent=True)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +77,7 @@ def test_coverage_is_decided_by_all_points_at_once(held, verdict):
 
 
 def test_points_with_few_intervals_do_not_count():
-    few = trail([95_000, 10], [100_000, 40_000], 100_000)
+    few = trail([95_000, 10], [100_000, 94_000], 100_000)
     assert inside([few], 0.93, 0.97)[1][0] == "holds"
     assert inside([trail([1], [4], 100)], 0.93, 0.97) == (None, inside([], 0.93, 0.97)[1])
 
@@ -84,20 +89,74 @@ def test_many_points_make_every_interval_wider():
     assert inside([low] + [trail([190], [200], 200)] * 999, 0.93, 0.97)[1][0] == "cannot be tested"
 
 
-def test_trails_count_what_the_rows_hold():
-    study = Study(["two-armed"], ["ucb:alpha=0.25", "ucb:alpha=0.15"], [200, 400], runs=30)
+def counted(rows: pl.DataFrame) -> tuple[int, int]:
+    """Return how many intervals hold the true gap, and how many there are."""
+    there = rows.filter(pl.col("verdict") == "estimated")
+    return there.filter((pl.col("low") <= pl.col("gap")) & (pl.col("gap") <= pl.col("high"))).height, there.height
+
+
+def test_every_interval_given_counts_whatever_the_arm():
+    """At so small a gap many runs take the worse arm for the best: then the best arm's interval is the one given."""
+    instance = Instance([0.52, 0.5], name="near")
+    study = Study([instance], ["ucb:alpha=0.25", "ucb:alpha=0.15"], [200, 400], runs=200)
     parts = [rows(study, task) for task in study.tasks]
     found = trails(study, Folds(study, parts))
-    assert [each.name for each in found] == ["alpha=0.25", "alpha=0.15"]
-    worse = parts[0].filter((parts[0]["arm"] == "1") & (parts[0]["verdict"] == "estimated"))
-    held = ((worse["low"] <= worse["gap"]) & (worse["gap"] <= worse["high"])).sum()
-    assert (found[0].held[0], found[0].intervals[0]) == (held, worse.height)
+    assert [each.name for each in found] == [
+        "alpha=0.25, all intervals", "alpha=0.25, arm 1 (gap 0.02)", "alpha=0.15, all intervals",
+        "alpha=0.15, arm 1 (gap 0.02)",
+    ]  # fmt: skip
+    together, worse = found[:2]
+    first = pl.concat(parts).filter(rule="ucb:alpha=0.25,scale=1.4142135623730951", horizon=200)
+    assert first.height == 400
+    assert (together.held[0], together.intervals[0]) == counted(first)
+    assert (worse.held[0], worse.intervals[0]) == counted(first.filter(arm="1"))
+    assert together.given[0] == 1.0  # one interval a run
+    assert worse.given[0] < 0.7
+    assert together.independent
+
+
+def test_a_study_without_intervals_has_no_trails():
     assert trails(Study("two-armed", "ucb", [200], runs=2, estimators="naive"), None) == []
 
 
-def test_the_exact_interval_is_that_of_the_binomial():
-    from scipy.stats import binom
+def test_arms_that_are_plotted_are_followed_among_many_others():
+    study = Study([chosen(100)], "ucb:alpha=0.25,scale=0.48", [400], runs=4)
+    folds = Folds(study, [rows(study, task) for task in study.tasks])
+    assert [each.arm for each in trails(study, folds)] == [""]
+    together, tracked = trails(study, folds, [TRACKED])
+    assert tracked.arm == f"arm {TRACKED} (gap 0.91)"
+    assert tracked.plotted
+    assert not together.independent
+    assert together.given[0] == pytest.approx(together.intervals[0] / (99 * 4))
 
-    low, high = exact_interval(90, 100, 0.95)
-    assert binom.sf(89, 100, low) == pytest.approx(0.025)
-    assert binom.cdf(90, 100, high) == pytest.approx(0.025)
+
+def test_where_all_groups_of_runs_cover_the_same_the_error_is_unknown():
+    several = replace(trail([200], [200], 200), independent=False)
+    assert inside([several], 0.93, 0.97)[1][0] == "cannot be tested"
+
+
+@pytest.mark.parametrize("name", PLOTTED)
+def test_the_plotted_arms_are_those_of_the_studies(name):
+    for study in pictures()[name].studies(Size(runs=2)).values():
+        for instance in study.instances:
+            assert set(PLOTTED[name]()) <= set(instance.arms)
+
+
+def made(errors: list[float]) -> Curve:
+    """Return a curve with these mean squared errors, from 20 folds of 1,000 runs that hardly differ."""
+    wobble = 1 + 0.01 * np.resize([1.0, -1.0], 20)[:, None]
+    sums = {"squared": 1_000 * wobble * np.array(errors), "points": np.full((20, len(errors)), 1_000.0)}
+    horizons = np.geomspace(2_000, 50_000, len(errors)).round().astype(int)
+    return Curve(horizons, np.ones(len(errors)), sums | {"runs": sums["points"]})
+
+
+def test_a_mean_over_horizons_of_ours_and_the_longest_one_may_disagree():
+    errors = np.geomspace(1.0, 0.1, 10)
+    many, few = made((errors * np.geomspace(8.0, 1.0, 10)).tolist()), made(errors.tolist())
+    few.sums["squared"] = few.sums["squared"][::-1]  # the two are independent
+    over_all, at_last = _hardly_apart(many, few, "(K = 400 against 100)", "the same")
+    assert (over_all.verdict, at_last.verdict) == ("does not hold", "holds")
+    assert over_all.measured.value == pytest.approx(8**0.5)
+    assert at_last.measured.value == pytest.approx(1.0)
+    for claim in (over_all, at_last):
+        assert "ours, the paper gives none" in claim.statistic

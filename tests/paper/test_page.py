@@ -110,7 +110,7 @@ def test_text_is_only_text(tiny):
     first = tiny.made[0]
     picture = SimpleNamespace(name="evil", title=evil, section=evil, caption=evil, alt=evil + "'\"")
     claims = [Claim(evil, evil, None, HOLDS, evil), Claim("a", "b", Measured(1.0, 0.1, 20), HOLDS, "c")]
-    selection = [Selection(evil, 100, 7, 0.25, 0.125)]
+    selection = [Selection(evil, 100, 7, 93, 0.25, 0.125)]
     made = replace(first, picture=picture, claims=claims, selection=selection, runs=(100, 250))
     shown = replace(tiny, made=[made], asked=evil)
     read = Reader(page(shown))

@@ -55,7 +55,8 @@ def test_only_what_was_asked_for_is_made(once, tmp_path):
     done = reproduce(["sketch-exploration"], tmp_path, runs=6)
     assert [made.picture.name for made in done.made] == ["sketch-exploration"]
     kinds = {"sketch-exploration.png", "sketch-exploration.svg", "sketch-exploration.parquet"}
-    assert {path.name for path in tmp_path.iterdir()} == kinds | {"claims.md", "claims.parquet", "index.html"}
+    others = {"claims.md", "claims.parquet", "index.html", "reproduction.json"}
+    assert {path.name for path in tmp_path.iterdir()} == kinds | others
     text = done.page.read_text(encoding="utf-8")
     assert "sketch-tradeoff" not in text
     assert (done.parts, done.rounds) == (0, 0)
@@ -64,7 +65,18 @@ def test_only_what_was_asked_for_is_made(once, tmp_path):
 def test_claims_are_kept_as_a_table(once):
     table = pl.read_parquet(once.folder / "claims.parquet")
     assert table.height == sum(len(made.claims) for made in once.made)
-    assert table.columns == ["picture", "says", "statistic", "value", "error", "low", "high", "verdict", "because"]
+    assert table.columns == [
+        "picture",
+        "says",
+        "statistic",
+        "value",
+        "error",
+        "low",
+        "high",
+        "verdict",
+        "because",
+        "ours",
+    ]
     assert table.schema["value"] == pl.Float64
 
 
@@ -128,6 +140,48 @@ def test_a_folder_with_other_numbers_is_refused_whole(once, tmp_path):
     assert bytes_of(home) == before
 
 
+def test_another_folder_is_proposed(once):
+    home = once.folder
+    for asked, other in (
+        ({"runs": 7}, "7"),
+        ({"runs": 6, "full": True}, "full-6"),
+        ({"runs": 6, "seed": 2}, "6-seed-2"),
+    ):
+        with pytest.raises(ResumeError, match=f"such as -o {home}-{other}, or delete this one"):
+            reproduce(SKETCHES, home, **asked)
+
+
+def test_a_refused_command_leaves_nothing_behind(once, tmp_path):
+    """Not even in a folder that a kill has left empty: the right command must not find another study there."""
+    home = tmp_path / "other"
+    shutil.copytree(once.folder, home)
+    (home / "reproduction.json").write_text(
+        (home / "reproduction.json").read_text(encoding="utf-8").replace('"runs": 6', '"runs": 7'), encoding="utf-8"
+    )
+    (empty := home / "parts" / "gap-decay" / "betas").mkdir(parents=True)
+    with pytest.raises(ResumeError, match="runs: the folder has 6, asked for 7"):
+        reproduce(["gap-decay", "sketch-tradeoff"], home, runs=7)
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"schema": "other"}'])
+def test_a_stranger_s_folder_is_left_alone(tmp_path, text):
+    (tmp_path / "index.html").write_text("mine")
+    if text is not None:
+        (tmp_path / "reproduction.json").write_text(text)
+    with pytest.raises(ResumeError, match="Take another folder"):
+        reproduce(["sketch-exploration"], tmp_path, runs=2)
+    assert (tmp_path / "index.html").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 1 + (text is not None)
+
+
+def test_leftovers_of_a_kill_are_cleared(tmp_path):
+    reproduce(["sketch-exploration"], tmp_path, runs=2)
+    (tmp_path / ".index.html.x7.part").write_text("half")
+    reproduce(["sketch-exploration"], tmp_path, runs=2)
+    assert not (tmp_path / ".index.html.x7.part").exists()
+
+
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("x")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
@@ -158,13 +212,9 @@ def test_results_are_summed_up_once():
             self.asked += 1
             return ["folds"]
 
-        def scan(self):
-            return "rows"
-
     result = Result()
     results = Results(Size(), {"a": result})
     assert results["a"] is results["a"]
     assert result.asked == 1
-    assert results.frames == {"a": "rows"}
     assert (list(results), len(results)) == (["a"], 1)
-    assert Selection("w", 1, 0, 0.5, 0.5).dropped == 0
+    assert Selection("w", 1, 0, 1, 0.5, 0.5).dropped == 0

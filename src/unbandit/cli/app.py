@@ -10,6 +10,7 @@ import typer
 from unbandit._version import __version__
 from unbandit.cli import datasets, demo, demonstrators, estimate, reproduce, simulate, study
 from unbandit.errors import (
+    DescriptionError,
     InferenceError,
     LogError,
     NotIdentifiable,
@@ -24,6 +25,7 @@ __all__ = ["app", "main"]
 EXIT_CODES: dict[type[UnbanditError], int] = {
     ParameterError: 2,
     LogError: 3,
+    DescriptionError: 3,
     OutputError: 3,
     ResumeError: 3,
     NotIdentifiable: 4,

@@ -14,7 +14,8 @@ __all__ = ["HELP", "reproduce"]
 HELP = """Make the paper's pictures again, and test what it says of them.
 
 PICTURES are names (see: --list); without any, all those of the paper are made. What was simulated in the folder before
-is not simulated again, so a stopped command goes on where it was.
+is not simulated again, so a stopped command goes on where it was. A folder has one size and one seed, and its page
+shows the pictures of the last command.
 
 Example:  unbandit reproduce ucb battery-landscape -o reproduction
 """
@@ -24,7 +25,11 @@ def reproduce(
     pictures: Annotated[list[str] | None, typer.Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
     folder: str = typer.Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
     runs: int = typer.Option(None, "--runs", help="Of every picture, 2 or more; by default the paper's."),
-    full: bool = typer.Option(False, "--full", help="Beyond the paper: 100,000 runs where it is synthetic, and more."),
+    full: bool = typer.Option(
+        False,
+        "--full",
+        help="Beyond the paper, and some fifty times the work: 100,000 runs where it is synthetic, and more pictures.",
+    ),
     seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),
     listed: bool = typer.Option(False, "--list", help="List the pictures and stop."),
@@ -81,23 +86,28 @@ def _print_list() -> None:
 
 
 def _print_claims(done: Reproduction) -> None:
-    """Print every claim with what was measured, how many have each verdict, and where the page is."""
+    """Print what does not hold, how many claims have each verdict, and where all of them are."""
     from rich import box
     from rich.table import Table
 
     from unbandit.cli.tables import console
-    from unbandit.paper.claim import counted, written
+    from unbandit.paper.claim import FAILS, counted, written
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("picture", no_wrap=True)
-    table.add_column("the paper says", ratio=3)
-    table.add_column("measured", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for made in done.made:
-        for claim in made.claims:
-            measured = "-" if claim.measured is None else written(claim.measured)
-            table.add_row(made.picture.name, claim.says, measured, claim.verdict)
     out = console()
-    out.print(table)
-    out.print(", ".join(counted(verdict, count) for verdict, count in done.verdicts.items()))
+    failing = [(made.picture.name, claim) for made in done.made for claim in made.claims if claim.verdict == FAILS]
+    if failing:
+        out.print("What does not hold:")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("picture", no_wrap=True)
+        table.add_column("the paper says", ratio=2)
+        table.add_column("statistic", ratio=3)
+        table.add_column("measured", justify="right", no_wrap=True)
+        for name, claim in failing:
+            says = f"(ours) {claim.says}" if claim.ours else claim.says
+            table.add_row(name, says, claim.statistic, "-" if claim.measured is None else written(claim.measured))
+        out.print(table)
+    for whose, verdicts in (("The paper's claims", done.verdicts), ("Questions of ours", done.own_verdicts)):
+        if any(verdicts.values()):
+            out.print(f"{whose}: " + ", ".join(counted(verdict, count) for verdict, count in verdicts.items()))
+    out.print(f"All claims: {done.listing}")
     out.print(f"The page: {done.page}")

@@ -69,7 +69,7 @@ def study(
         found = result.summary()
         write_table(lambda: found, folder.summary)
     except KeyboardInterrupt:
-        kept, parts = len(folder.finished()), len(asked.tasks)
+        kept, parts = len(folder.present()), len(asked.tasks)
         typer.echo(f"Stopped: {kept:,} of {parts:,} parts are kept in {output}. The same command goes on.", err=True)
         raise typer.Exit(130) from None
     _print(console(), str(asked).strip("<>"), found, str(folder.summary))

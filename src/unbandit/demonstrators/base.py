@@ -111,7 +111,8 @@ class Demonstrator(BaseModel, ABC):
             is then a demonstration on `instance.reordered(orders[r])`, and its columns are that instance's arms.
         """
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
-        bandit, parameters = laid_out(instance, horizon, seed, orders), self.parameters(horizon)
+        placed = None if orders is None else _orders(orders, runs, len(instance))
+        bandit, parameters = laid_out(instance, horizon, seed, placed), self.parameters(horizon)
         found = self._empty_evidence(runs, len(instance))
 
         def fill(first: int, last: int) -> None:
@@ -161,6 +162,15 @@ def _first(value: int, runs: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2**32 - runs:
         raise ParameterError(f"first_run: expected a whole number from 0 to 2^32 - {runs}; got {value!r}.")
     return int(value)
+
+
+def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]:
+    """Check that every run has an order of all the arms: the kernels look no further."""
+    orders = np.ascontiguousarray(given)
+    whole_numbers = np.issubdtype(orders.dtype, np.integer)
+    if not (whole_numbers and orders.shape == (runs, arms) and (np.sort(orders, axis=1) == np.arange(arms)).all()):
+        raise ParameterError(f"orders: expected {runs} rows, each with 0 to {arms - 1} once; got another array.")
+    return orders.astype(np.int64, copy=False)
 
 
 def _explain(rule: type[Demonstrator], error: ValidationError) -> str:

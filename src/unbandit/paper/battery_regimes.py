@@ -12,13 +12,13 @@ from unbandit.datasets.choice import random_order
 from unbandit.instance import Instance
 from unbandit.paper.battery import CHOICE, guides, twenty, variance_adjusted
 from unbandit.paper.claim import FAILS, HOLDS, Claim, below
-from unbandit.paper.comparing import ratio
+from unbandit.paper.comparing import ratio, used
 from unbandit.paper.drawing import LINES, Line, curve, log_log, panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.plots import INK
 from unbandit.study import Study, spaced
-from unbandit.study.folds import Curve, Measured, measured
+from unbandit.study.folds import ENOUGH, Curve, Measured, computed, measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,15 +47,16 @@ class BatteryRegimes(Picture):
         "(a) Lifetimes of the twenty protocols of the battery picture in both regimes, as shares of 1,208 cycles, in "
         "the order of the high regime. Rings mark four of them: the one whose lifetimes in the two regimes differ "
         "least, the best of the high regime, and two that a shuffle of the others (seed 1) puts first. Had the first "
-        "one been the best of the four in either regime, the next in line would have taken its place. (b) and "
-        "(c) All 224 lifetimes in each regime, in cycles. (d) UCB (alpha 0.25, width 5 sigma) searches among the four: "
-        "the mean squared error of the ringed protocol that is nearly the same in both. Bands are one standard error; "
+        "one been the best of the four in either regime, the next in line would have taken its place. The choice of "
+        "the four and the horizons are ours. (b) and (c) All 224 lifetimes in each regime, in cycles. (d) UCB (alpha "
+        "0.25, width 5 sigma) searches among the four: the mean squared error of the protocol marked as followed. "
+        f"Bands are one standard error; a point is hollow where fewer than {ENOUGH:.0%} of the runs have an estimate; "
         "the thin lines have theory's slope −alpha, and the slope −1 of rounds that all protocols still share."
     )
     alt = (
-        "Four panels. The low regime's lifetimes are nearly equal, the high regime's spread widely and cross them; "
-        "one histogram spans 901 to 962 cycles, the other 573 to 1,208; the followed protocol's error falls with the "
-        "horizon in both regimes."
+        "Four panels: the lifetimes of twenty protocols as points, one colour a regime, four of them ringed; a "
+        "histogram of all 224 lifetimes for each regime; and the followed protocol's mean squared error against the "
+        "horizon, one curve a regime."
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
@@ -73,6 +74,7 @@ class BatteryRegimes(Picture):
             panel.hist(cycles, BINS[regime], color=LOOKS[regime].colour, alpha=0.85, edgecolor="white", linewidth=0.5)
             panel.set(xlabel=f"lifetime in the {regime} regime (cycles)", ylabel="protocols")
             panel.xaxis.set_major_formatter("{x:,.0f}")
+            panel.set_yticks([0, 5, 10, 15, 20])
             panel.grid(visible=False, axis="x")
         log_log(axes[3], "horizon T", "MSE of the normalised lifetime")
         for regime, found in _followed(results).items():
@@ -88,8 +90,8 @@ class BatteryRegimes(Picture):
         for panel, regime in zip("bc", LOOKS, strict=True):
             instance, cycles = twenty(regime), lifetimes(regime)
             marked = [float(arm in four_protocols()) for arm in _by_lifetime()]
-            rows.append(points("a", regime, np.arange(1, 21), _exact(_means(instance)), share=marked))
-            rows.append(points(panel, regime, np.arange(cycles.size), _exact(cycles)))
+            rows.append(points("a", regime, np.arange(1, 21), _without_error(_means(instance)), share=marked))
+            rows.append(points(panel, regime, np.arange(cycles.size), _without_error(cycles)))
         for regime, found in _followed(results).items():
             rows.append(points("d", regime, found.horizon, measured(found.mse), share=found.points[0]))
         return pl.concat(rows)
@@ -101,27 +103,28 @@ class BatteryRegimes(Picture):
         said = "; ".join(f"{regime} {low:,} to {high:,} cycles" for regime, (low, high) in ends.items())
         found = _followed(results)
         low, high = found["low"], found["high"]
-        gaps = float(low.gap[0] / high.gap[0])
-        easier = measured(ratio(low.mse, high.mse, low.usable & high.usable))
+        gaps, both = computed(low.gap[0] / high.gap[0]), low.usable & high.usable
+        smaller, because = below(gaps, 1.0)
+        easier = measured(ratio(low.mse, high.mse, both))
         return [
             Claim(
                 "the regimes' lifetimes differ widely: 901 to 962 cycles in low, 573 to 1,208 in high",
                 "shortest and longest of the 224 lifetimes, computed from the physics; the value is the width of "
                 "the high range over that of the low one",
-                _exact(wider),
+                computed(wider),
                 HOLDS if ends == RANGES else FAILS,
                 f"{said}; computed, so there is no error",
             ),
             Claim(
                 f"the followed protocol ({four_protocols()[0]}) has the smaller gap in the low regime",
                 "its gap in low over its gap in high, below 1",
-                _exact(gaps),
-                HOLDS if gaps < 1 else FAILS,
-                f"{low.gap[0]:.4f} against {high.gap[0]:.4f}; computed, so there is no error",
+                gaps,
+                smaller,
+                f"{because}: {low.gap[0]:.4f} against {high.gap[0]:.4f}; computed, so there is no error",
             ),
             Claim(
                 "its lifetime is easier to estimate in the low regime",
-                "MSE in low over MSE in high, geometric mean over T, below 1; T from 500 to 5,000",
+                f"MSE in low over MSE in high, geometric mean over T, below 1; {used(low, both)}",
                 easier,
                 *below(easier, 1.0),
             ),
@@ -130,9 +133,9 @@ class BatteryRegimes(Picture):
     def selection(self, results: Results) -> list[Selection]:
         """Compare all runs with those whose most-pulled arm is the best one, at both ends."""
         return [
-            Selection.at(f"battery, four protocols, {regime} regime", found, at)
+            row
             for regime, found in _followed(results).items()
-            for at in (0, -1)
+            for row in Selection.ends(f"battery, four protocols, {regime} regime", found)
         ]
 
 
@@ -182,9 +185,9 @@ def _means(instance: Instance) -> np.ndarray:
     return np.array([_value(instance, arm) for arm in _by_lifetime()])
 
 
-def _exact(values: np.ndarray | float) -> Measured:
-    """Return numbers that were computed, not simulated: they have no error."""
-    return Measured(values, np.zeros_like(values)[()], 2)
+def _without_error(values: np.ndarray) -> Measured:
+    """Return numbers that were computed, not simulated."""
+    return Measured(values, np.zeros_like(values), 0)
 
 
 def _draw_lifetimes(axes: Axes) -> None:

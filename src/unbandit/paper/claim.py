@@ -1,8 +1,7 @@
 """What the paper says, put to the test.
 
-A claim is decided by the 95% interval of one statistic, fixed before any number was looked at. It holds if the whole
-interval lies on the claimed side, does not hold if the whole interval lies on the other side, and is left open where
-the interval reaches both.
+A claim is decided by the 95% interval of one statistic. It holds if the whole interval lies on the claimed side, does
+not hold if the whole interval lies on the other side, and is left open where the interval reaches both.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ Decision: TypeAlias = tuple[str, str]
 
 OPEN = "the interval reaches both sides: more runs would tell"
 NOTHING = "there is nothing to measure: too few runs gave an estimate"
+SAME = "all groups of runs gave the same, which leaves its error unknown: more runs would tell"
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Claim:
         The statistic with its Monte-Carlo error; None where there is none.
     verdict, because
         `HOLDS`, `FAILS` or `UNTESTED`, and the reason: `Claim(says, statistic, slope, *below(slope, 0.0))`.
+    ours
+        Whether it is a question of ours, which the paper does not speak of.
     """
 
     says: str
@@ -63,6 +65,7 @@ class Claim:
     measured: Measured | None
     verdict: str
     because: str
+    ours: bool = False
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -75,7 +78,7 @@ def below(measured: Measured, limit: float) -> Decision:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> below(SimpleNamespace(value=-1.25, error=0.03, low=-1.31, high=-1.19), 0.0)
+    >>> below(SimpleNamespace(value=-1.25, error=0.03, low=-1.31, high=-1.19, folds=20), 0.0)
     ('holds', 'the whole interval lies below 0')
     """
     return _decided(measured, HOLDS, FAILS, limit)
@@ -87,7 +90,7 @@ def above(measured: Measured, limit: float) -> Decision:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> above(SimpleNamespace(value=0.1, error=0.1, low=-0.11, high=0.31), 0.0)
+    >>> above(SimpleNamespace(value=0.1, error=0.1, low=-0.11, high=0.31, folds=20), 0.0)
     ('cannot be tested', 'the interval reaches both sides: more runs would tell')
     """
     return _decided(measured, FAILS, HOLDS, limit)
@@ -99,11 +102,11 @@ def within(measured: Measured, low: float, high: float) -> Decision:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> within(SimpleNamespace(value=-1.25, error=0.03, low=-1.31, high=-1.19), -1.1, -0.9)
+    >>> within(SimpleNamespace(value=-1.25, error=0.03, low=-1.31, high=-1.19, folds=20), -1.1, -0.9)
     ('does not hold', 'the whole interval lies outside −1.1 to −0.9')
     """
     if not _known(measured):
-        return UNTESTED, NOTHING
+        return UNTESTED, _unknown(measured)
     limits = f"{number(low)} to {number(high)}"
     if low <= measured.low and measured.high <= high:
         return HOLDS, f"{_what(measured)} lies within {limits}"
@@ -179,17 +182,19 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(-0.5), number(12345.6), number(0.00081234), number(math.nan)
-    ('−0.5', '12,346', '0.000812', '–')
+    >>> number(-0.5), number(12345.6), number(0.000081234), number(math.nan)
+    ('−0.5', '12,346', '0.0000812', '–')
     """
     if math.isnan(value):
         return "–"
+    if 1e-7 < abs(value) < 1e-3:
+        return _minus(f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0"))
     return _minus(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}")
 
 
 def _decided(measured: Measured, if_below: str, if_above: str, limit: float) -> Decision:
     if not _known(measured):
-        return UNTESTED, NOTHING
+        return UNTESTED, _unknown(measured)
     if measured.high < limit:
         return if_below, f"{_what(measured)} lies below {number(limit)}"
     if measured.low > limit:
@@ -198,7 +203,13 @@ def _decided(measured: Measured, if_below: str, if_above: str, limit: float) -> 
 
 
 def _known(measured: Measured) -> bool:
-    return math.isfinite(measured.low) and math.isfinite(measured.high)
+    """Tell whether there is an interval: what was simulated must have an error, what was computed has none."""
+    there = math.isfinite(measured.low) and math.isfinite(measured.high)
+    return there and (measured.low < measured.high or not measured.folds)
+
+
+def _unknown(measured: Measured) -> str:
+    return SAME if math.isfinite(measured.value) and measured.error == 0 else NOTHING
 
 
 def _what(measured: Measured) -> str:

@@ -1,69 +1,92 @@
-"""How often the intervals of a study held the truth: arm by arm, horizon by horizon."""
+"""How often the intervals of a study held the truth: all that were given, and those of single arms."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from unbandit.paper.claim import FAILS, HOLDS, NOTHING, UNTESTED, Decision
-from unbandit.study.folds import Curve, Measured, measured
+from unbandit.study.folds import ENOUGH, Curve, Measured, measured, share
+from unbandit.study.jackknife import exact_interval
 
 if TYPE_CHECKING:
     from unbandit.study import Study
     from unbandit.study.folds import Folds
 
-__all__ = ["Trail", "exact_interval", "inside", "trails"]
+__all__ = ["FOR_THEMSELVES", "Trail", "inside", "trails"]
 
 ESTIMATOR = "switching"
-FEW, MANY = 3, 20
-"""Up to so many suboptimal arms each is drawn for itself; beyond so many, none is even followed for itself."""
+FOR_THEMSELVES = 20
+"""Up to so many suboptimal arms, each is followed for itself; of more, only those that a picture plots."""
 
-ENOUGH = 0.5
-"""A point counts where at least this share of the runs gave an interval."""
+PLOTTED_ALL = 3
+"""Up to so many suboptimal arms, a picture that names none of them plots each."""
 
 
 @dataclass(frozen=True)
 class Trail:
-    """Hold the coverage of one arm, or of all suboptimal arms together, over the horizons.
+    """Hold the coverage of all intervals of one instance and rule, or of one arm's, over the horizons.
 
     Attributes
     ----------
-    name
-        What it is of, as far as the study holds several.
-    single, bold
-        Whether it is of one arm; whether it is drawn with weight.
+    cell, arm
+        Which instance and rule, as far as the study has several; which arm, empty for all together.
+    plotted
+        Whether a picture plots the arm.
     horizon, coverage
         The points, and the share of intervals that hold the true gap, with its standard error.
-    held, intervals, share
-        How many of the intervals do, how many there are, and how many that is to a run.
+    held, intervals, given
+        How many of the intervals do, how many there are, and which share that is of the most that the runs can give.
+    independent
+        Whether no run gives two of them.
     """
 
-    name: str
-    single: bool
-    bold: bool
+    cell: str
+    arm: str
+    plotted: bool
     horizon: NDArray[np.int64]
     coverage: Measured
     held: NDArray[np.float64]
     intervals: NDArray[np.float64]
-    share: NDArray[np.float64]
+    given: NDArray[np.float64]
+    independent: bool
+
+    @property
+    def name(self) -> str:
+        """Return what it is of, in words."""
+        return ", ".join(filter(None, (self.cell, self.arm or "all intervals")))
 
     def ends(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return intervals of the coverage: exact for one arm; for several, which err together, Student's."""
+        """Return intervals of the coverage: exact where runs give one each; else, as they err together, Student's."""
         from scipy.special import stdtrit
 
-        if self.single:
+        if self.independent:
             return exact_interval(self.held, self.intervals, level)
-        reach = stdtrit(self.coverage.folds - 1, 0.5 + level / 2) * self.coverage.error
+        # where all groups of runs gave the same, nothing is known of the error
+        error = np.where(self.coverage.error > 0, self.coverage.error, np.inf)
+        reach = stdtrit(self.coverage.folds - 1, 0.5 + level / 2) * error
         return self.coverage.value - reach, self.coverage.value + reach
 
+    def at(self, point: int) -> Measured:
+        """Return the coverage at one horizon."""
+        if self.independent:
+            return share(self.held[point], self.intervals[point])
+        return Measured(float(self.coverage.value[point]), float(self.coverage.error[point]), self.coverage.folds)
 
-def trails(study: Study, folds: Folds) -> list[Trail]:
-    """Return the coverage of Procedures 1 and 2 over the horizons, for each instance and rule of a study."""
+
+def trails(study: Study, folds: Folds, plotted: Collection[str] = ()) -> list[Trail]:
+    """Return the coverage of Procedures 1 and 2 over the horizons, for each instance and rule of a study.
+
+    Parameters
+    ----------
+    plotted
+        The arms that a picture plots, where it does not plot all.
+    """
     if ESTIMATOR not in [str(estimator) for estimator in study.estimators]:
         return []
     found, texts = list[Trail](), [str(rule) for rule in study.rules]
@@ -72,28 +95,8 @@ def trails(study: Study, folds: Folds) -> list[Trail]:
             horizons = np.array(sorted(study.horizons))
             cells = [folds.over_arms(horizon=at, instance=given.name, rule=rule) for at in horizons.tolist()]
             name = ", ".join([given.name] * (len(study.instances) > 1) + _own_parts(str(rule), texts))
-            found += _of_cells(name, horizons, cells)
+            found += _of_cell(name, horizons, cells, plotted)
     return found
-
-
-def exact_interval(
-    held: ArrayLike, intervals: ArrayLike, level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the exact (Clopper-Pearson) interval of a share; from 0 to 1 where there is nothing.
-
-    Examples
-    --------
-    >>> low, high = exact_interval([95, 0, 5, 0], [100, 5, 5, 0], 0.95)
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.887, 0.0, 0.478, 0.0], [0.984, 0.522, 1.0, 1.0])
-    """
-    from scipy.special import betaincinv
-
-    hits, misses = np.asarray(held, np.float64), np.asarray(intervals, np.float64) - np.asarray(held, np.float64)
-    tail = (1 - level) / 2
-    low = betaincinv(np.maximum(hits, 1), misses + 1, tail)
-    high = betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail)
-    return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
 
 
 def inside(followed: Sequence[Trail], low: float, high: float) -> tuple[Measured | None, Decision]:
@@ -101,26 +104,26 @@ def inside(followed: Sequence[Trail], low: float, high: float) -> tuple[Measured
 
     All intervals together are right with 95%: with m points, each has the level 1 - 0.05 / m.
     """
-    enough = [trail.share >= ENOUGH for trail in followed]
+    enough = [trail.given >= ENOUGH for trail in followed]
     count = sum(int(there.sum()) for there in enough)
     if not count:
         return None, (UNTESTED, NOTHING)
-    points, outside, open_still = list[tuple[float, float, str]](), 0, 0
+    points, outside, open_still = list[tuple[float, str, Measured]](), 0, 0
     for trail, there in zip(followed, enough, strict=True):
         lower, upper = (end[there] for end in trail.ends(1 - 0.05 / count))
         out = (upper < low) | (high < lower)
         outside += int(out.sum())
         open_still += int((~out & ~((low <= lower) & (upper <= high))).sum())
-        values, errors = trail.coverage.value[there], trail.coverage.error[there]
-        where = [f"{trail.name}, T = {horizon:,}".removeprefix(", ") for horizon in trail.horizon[there].tolist()]
-        points += zip(values.tolist(), errors.tolist(), where, strict=True)
-    smallest, largest = min(points), max(points)
+        for point in np.flatnonzero(there).tolist():
+            found = trail.at(point)
+            points.append((found.value, f"{trail.name}, T = {trail.horizon[point]:,}", found))
+    smallest, largest = (extreme(points, key=lambda point: point[:2]) for extreme in (min, max))
     seen = (
-        f"from {smallest[0]:.1%} ({smallest[2]}) to {largest[0]:.1%} ({largest[2]}); of {count:,} points {outside:,} "
+        f"from {smallest[0]:.1%} ({smallest[1]}) to {largest[0]:.1%} ({largest[1]}); of {count:,} points {outside:,} "
         f"lie outside and {open_still:,} may lie on either side"
     )
     verdict = FAILS if outside else UNTESTED if open_still else HOLDS
-    return Measured(smallest[0], smallest[1], followed[0].coverage.folds), (verdict, seen)
+    return smallest[2], (verdict, seen)
 
 
 def _own_parts(text: str, texts: Sequence[str]) -> list[str]:
@@ -139,21 +142,29 @@ def _own_parts(text: str, texts: Sequence[str]) -> list[str]:
     return [re.sub(r"[0-9]+\.[0-9]{4,}", lambda found: f"{float(found[0]):.4g}", part) for part in own]
 
 
-def _of_cells(name: str, horizons: NDArray[np.int64], cells: list[Curve]) -> Iterator[Trail]:
-    """Give the trails of one instance and rule: of each arm where there are few, else of all together."""
-    worse = np.flatnonzero(cells[0].gap > 0)
-    if worse.size <= MANY:
-        for place in worse.tolist():
-            gap = f"gap {cells[0].gap[place]:.2g}" if worse.size > 1 else ""
-            yield _trail(", ".join(filter(None, (name, gap))), horizons, cells, [place], bold=worse.size <= FEW)
-    if worse.size > FEW:
-        yield _trail(name or f"all {worse.size:,} arms", horizons, cells, worse.tolist(), bold=True)
+def _of_cell(name: str, horizons: NDArray[np.int64], cells: list[Curve], plotted: Collection[str]) -> Iterator[Trail]:
+    """Give the trails of one instance and rule: of all intervals, then of single suboptimal arms."""
+    arms, worse = cells[0].along.tolist(), np.flatnonzero(cells[0].gap > 0).tolist()
+    yield _trail(name, "", True, horizons, cells, list(range(len(arms))))
+    for place in worse:
+        shown = arms[place] in plotted or (not plotted and len(worse) <= PLOTTED_ALL)
+        if shown or len(worse) <= FOR_THEMSELVES:
+            yield _trail(name, _named(cells, place), shown, horizons, cells, [place])
 
 
-def _trail(name: str, horizons: NDArray[np.int64], cells: list[Curve], arms: list[int], *, bold: bool) -> Trail:
-    held, intervals, runs = (
-        np.stack([cell.replicates(of)[:, arms].sum(axis=1) for cell in cells], axis=1)
-        for of in ("held", "intervals", "runs")
+def _named(cells: list[Curve], place: int) -> str:
+    """Name an arm, with its gap where that is the same at every horizon."""
+    gaps = {float(cell.gap[place]) for cell in cells}
+    return f"arm {cells[0].along[place]}" + (f" (gap {gaps.pop():.2g})" if len(gaps) == 1 else "")
+
+
+def _trail(
+    cell: str, arm: str, plotted: bool, horizons: NDArray[np.int64], cells: list[Curve], places: list[int]
+) -> Trail:
+    held, intervals = (
+        np.stack([each.replicates(of)[:, places].sum(axis=1) for each in cells], axis=1) for of in ("held", "intervals")
     )
     coverage = measured(held / np.where(intervals > 0, intervals, np.nan))
-    return Trail(name, len(arms) == 1, bold, horizons, coverage, held[0], intervals[0], intervals[0] / runs[0])
+    most = max(1, len(places) - 1)  # the arm found best has none
+    given = intervals[0] / (most * np.array([each.runs[0] for each in cells]))
+    return Trail(cell, arm, plotted, horizons, coverage, held[0], intervals[0], given, independent=most == 1)

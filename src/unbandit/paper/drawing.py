@@ -14,11 +14,10 @@ from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, N
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit import plots
+from unbandit.study.folds import ENOUGH, Measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from unbandit.study.folds import Measured
 
 __all__ = ["GUIDE", "LINES", "STYLE", "Line", "curve", "guide", "log_log", "panels", "plain_ticks", "thousands"]
 
@@ -43,9 +42,6 @@ GUIDE = "#8a8a8a"
 ROOM = {"x": 1.5, "y": 3.0}
 """How many decades have room for ticks at 1, 2 and 5: labels stand side by side on one axis, above each other on the
 other."""
-
-FEW = 0.5
-"""Where a smaller share of the runs has an estimate, a point is hollow."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +102,13 @@ def curve(
     x, measured
         One point each; the values and errors are arrays. Points without a value are left out.
     share
-        The share of runs with an estimate at each point: under one half, the point is hollow and its line pale.
+        The share of runs with an estimate at each point: below `ENOUGH`, the point is hollow and its line pale.
     mark_every
         Mark each so many-th point only, where there are many.
     """
     along = np.asarray(x, dtype=float)
     value, error = np.asarray(measured.value, dtype=float), np.asarray(measured.error, dtype=float)
-    full = np.ones(along.size, bool) if share is None else np.asarray(share) >= FEW
+    full = np.ones(along.size, bool) if share is None else np.asarray(share) >= ENOUGH
     look: Any = {"color": line.colour, "marker": line.marker, "markevery": mark_every, "zorder": 3}
     axes.fill_between(along, *_band(axes, value, error), color=line.colour, alpha=0.16, linewidth=0, zorder=2)
     axes.plot(along, value, color=line.colour, linestyle=line.dashes, alpha=0.35, zorder=2.5)

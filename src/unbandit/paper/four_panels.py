@@ -19,7 +19,7 @@ from unbandit.demonstrators import SAE, UCB
 from unbandit.instance import Bernoulli, Instance
 from unbandit.paper.claim import Claim
 from unbandit.paper.comparing import within_range
-from unbandit.paper.drawing import LINES, Line, curve, guide, log_log, panels, plain_ticks
+from unbandit.paper.drawing import GUIDE, LINES, curve, guide, log_log, panels, plain_ticks
 from unbandit.paper.four_claims import bounds, fraction, of_panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
@@ -123,12 +123,12 @@ class FourPanels(Picture):
             rows.append(points("b", name, found.horizon, measured(found.mse), share=there))
             rows.append(points("c", name, found.regret[0], measured(found.mse), share=there))
             if self.shares:
-                rows.append(points("e", name, found.horizon, measured(found.points)))
+                rows += _shares("e", name, found)
         for found in self._by_arm(results):
             name = f"gap {fraction(found.gap[0])}"
             rows.append(points("d", name, found.horizon, measured(found.mse), share=found.points[0]))
             if self.shares:
-                rows.append(points("f", name, found.horizon, measured(found.points)))
+                rows += _shares("f", name, found)
         return pl.concat(rows)
 
     def claims(self, results: Results) -> list[Claim]:
@@ -137,16 +137,23 @@ class FourPanels(Picture):
         found = list(bounds(alphas, PAPER[1], self.bernoulli))
         for start, stop in self.ranges:
             beyond = "" if (start, stop) == PAPER else f" (T to {stop:,})"
-            found += [replace(claim, says=claim.says + beyond) for claim in of_panels(alphas, arms, start, stop)]
+            claims = of_panels(alphas, arms, start, stop)
+            found += [replace(claim, says=claim.says + beyond, ours=bool(beyond)) for claim in claims]
         return found
 
     def selection(self, results: Results) -> list[Selection]:
         """Compare all runs with those whose most-pulled arm is the best one, at each end of the paper's range."""
         return [
-            Selection.at(f"{self.name}, two arms, α = {alpha}", arm, int(at))
+            Selection.at(f"two arms, α = {alpha}", arm, int(at))
             for alpha, arm in self._by_alpha(results)
             for at in np.flatnonzero(np.isin(arm.along, PAPER))
         ]
+
+
+def _shares(panel: str, name: str, found: Curve) -> list[pl.DataFrame]:
+    """Return the rows behind a panel of shares."""
+    kinds = {"estimated": found.estimated, "bounded": found.bounded}
+    return [points(panel, f"{name}, {kind}", found.horizon, measured(share)) for kind, share in kinds.items()]
 
 
 def _guide(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], power: float, label: str | None = None) -> None:
@@ -158,11 +165,13 @@ def _guide(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], power: fl
 
 
 def _draw_shares(axes: Axes, curves: list[tuple[str, Curve]]) -> None:
-    """Draw the share of runs in which an arm has an estimate; the others are bounded."""
+    """Draw the share of runs in which an arm is estimated and, thin, in which it is only bounded."""
     axes.set_xscale("log")
     plain_ticks(axes.xaxis)
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("horizon T")
-    axes.set_ylabel("share of runs: estimated")
+    axes.set_ylabel("share of runs")
     for (name, found), line in zip(curves, LINES, strict=False):
-        curve(axes, found.horizon, measured(found.points), Line(line.colour, line.marker, line.dashes), name)
+        curve(axes, found.horizon, measured(found.estimated), line, name)
+        axes.plot(found.horizon, found.bounded[0], color=line.colour, linewidth=0.8, linestyle=(0, (1, 1.5)), zorder=2)
+    axes.plot([], [], color=GUIDE, linewidth=0.8, linestyle=(0, (1, 1.5)), label="thin: only bounded")

@@ -11,18 +11,18 @@ from unbandit.datasets import gene
 from unbandit.datasets.gene import TRACKED_RANK, means_by_rank
 from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
-from unbandit.paper.claim import Claim, below, number, within
-from unbandit.paper.comparing import fall, ratio
+from unbandit.paper.claim import Claim, number, within
+from unbandit.paper.comparing import falling, ratio, used
 from unbandit.paper.drawing import LINES, curve, guide, log_log, panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.study import Study, spaced
-from unbandit.study.folds import Curve, Measured, measured
+from unbandit.study.folds import ENOUGH, Curve, Measured, measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURES", "Gene"]
+__all__ = ["ALPHA", "PICTURES", "TRACKED", "Gene"]
 
 ALPHA = 0.25
 COUNTS = (100, 200, 400)
@@ -31,7 +31,7 @@ CHOICE = 1
 """Seed of the choice of genes: the same ones whatever the seed of the runs."""
 
 HARDLY = (0.8, 1.25)
-"""By what factor errors may differ and still be said hardly to depend on the number of arms."""
+"""By what factor errors may differ, up to a quarter, and still be said hardly to depend on the number of arms."""
 
 TRACKED = str(TRACKED_RANK)
 
@@ -46,12 +46,14 @@ class Gene(Picture):
         "(a) The means of all 12,979 knocked-down genes on their original scale, in descending order; the ring is "
         "the last one, which is followed. (b) UCB (alpha 0.25, width 5 sigma) looks for the best of K genes: the "
         "followed one and K − 1 others drawn at random, where the smaller choices are part of the larger. Shown is the "
-        "mean squared error of the followed gene's mean, scaled to [0, 1]. Bands are one standard error; a point is "
-        "hollow where fewer than half of the runs have an estimate; the thin line has theory's slope −alpha."
+        "mean squared error of the followed gene's mean, scaled to [0, 1]. Alpha, the horizons and the way in "
+        "which the others are drawn are ours, as the paper does not give them. Bands are one standard error; a point "
+        f"is hollow where fewer than {ENOUGH:.0%} of the runs have an estimate; the thin line has theory's slope "
+        "−alpha."
     )
     alt = (
-        "Two panels. The sorted means fall steeply at both ends and gently between. The error of the followed gene "
-        "falls with the horizon, one curve for each of 100, 200 and 400 arms."
+        "Two panels: the sorted means of all genes against their rank, the last one ringed; and the mean squared error "
+        "of the ringed gene against the horizon, one curve for each of 100, 200 and 400 arms."
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
@@ -81,51 +83,26 @@ class Gene(Picture):
     def table(self, results: Results) -> pl.DataFrame:
         """Return every point drawn."""
         means = means_by_rank()
-        rows = [points("a", "mean", np.arange(1, means.size + 1), Measured(means, np.zeros_like(means), 2))]
+        rows = [points("a", "mean", np.arange(1, means.size + 1), Measured(means, np.zeros_like(means), 0))]
         for count, found in _followed(results).items():
             rows.append(points("b", f"K = {count}", found.horizon, measured(found.mse), share=found.points[0]))
         return pl.concat(rows)
 
     def claims(self, results: Results) -> list[Claim]:
-        """Test that the error falls at every K, and that K hardly matters."""
-        found, claims = _followed(results), []
+        """Test that the error falls at every K, and that K hardly matters: over all horizons, and at the longest."""
+        found = _followed(results)
+        gaps = ", ".join(f"{arm.gap[0]:.4f} at K = {count}" for count, arm in found.items())
+        few, claims = found[COUNTS[0]], list[Claim]()
         for count, arm in found.items():
-            falls = measured(fall(arm, arm.usable))
-            claims.append(
-                Claim(
-                    f"the error of the followed gene falls with T (K = {count})",
-                    "slope of log MSE on log T, below 0; T from 2,000 to 50,000",
-                    falls,
-                    *below(falls, 0.0),
-                )
-            )
-        few, gaps = found[COUNTS[0]], ", ".join(f"{arm.gap[0]:.4f} at K = {count}" for count, arm in found.items())
+            claims.append(falling(f"the error of the followed gene falls with T (K = {count})", arm))
         for count in COUNTS[1:]:
-            many = found[count]
-            apart = measured(ratio(many.mse, few.mse, many.usable & few.usable))
-            verdict, because = within(apart, *HARDLY)
-            ends = ", ".join(
-                f"{number(many.mse[0, at] / few.mse[0, at])} at T = {few.along[at]:,}"
-                for at in (0, len(HORIZONS) // 2, -1)
-            )
-            claims.append(
-                Claim(
-                    f"the error hardly depends on the number of arms (K = {count} against {COUNTS[0]})",
-                    f"ratio of their MSE, geometric mean over T, within {HARDLY[0]} to {HARDLY[1]}; T from 2,000 to "
-                    f"50,000; the followed gene's gap is {gaps}",
-                    apart,
-                    verdict,
-                    f"{because}; the ratio is {ends}",
-                )
-            )
+            claims += _hardly_apart(found[count], few, f"(K = {count} against {COUNTS[0]})", gaps)
         return claims
 
     def selection(self, results: Results) -> list[Selection]:
         """Compare all runs with those whose most-pulled arm is the best one, at both ends."""
         return [
-            Selection.at(f"gene, K = {count}", found, at)
-            for count, found in _followed(results).items()
-            for at in (0, -1)
+            row for count, found in _followed(results).items() for row in Selection.ends(f"gene, K = {count}", found)
         ]
 
 
@@ -139,6 +116,31 @@ def chosen(count: int) -> Instance:
     """
     instance = gene(arms=count, seed=CHOICE)
     return Instance(instance.means, instance.noise, instance.arms, f"gene K={count}")
+
+
+def _hardly_apart(many: Curve, few: Curve, which: str, gaps: str) -> list[Claim]:
+    """Test that two errors are nearly the same: where horizons are ours, a mean over them depends on our choice."""
+    both, limits = many.usable & few.usable, f"within {HARDLY[0]} to {HARDLY[1]}"
+    ratios = np.where(both, many.mse / few.mse, np.nan)
+    over_all, at_last = measured(ratio(many.mse, few.mse, both)), measured(ratios[:, -1])
+    verdict, because = within(over_all, *HARDLY)
+    shown = ", ".join(f"{number(ratios[0, at])} at T = {few.along[at]:,}" for at in (0, len(HORIZONS) // 2, -1))
+    return [
+        Claim(
+            f"the error hardly depends on the number of arms {which}",
+            f"ratio of their MSE, geometric mean over T, {limits}; {used(few, both)}; the horizons are ours, the paper "
+            f"gives none; the followed gene's gap is {gaps}",
+            over_all,
+            verdict,
+            f"{because}; the ratio is {shown}",
+        ),
+        Claim(
+            f"the error hardly depends on the number of arms, at the longest horizon alone {which}",
+            f"ratio of their MSE at T = {few.along[-1]:,}, {limits}; the horizon is ours, the paper gives none",
+            at_last,
+            *within(at_last, *HARDLY),
+        ),
+    ]
 
 
 def _followed(results: Results) -> dict[int, Curve]:

@@ -10,8 +10,8 @@ import polars as pl
 
 from unbandit.datasets import two_armed
 from unbandit.demonstrators import UCB
-from unbandit.paper.claim import Claim, above, below
-from unbandit.paper.comparing import fall, ratio
+from unbandit.paper.claim import Claim, above
+from unbandit.paper.comparing import falling, ratio, used
 from unbandit.paper.drawing import LINES, Line, curve, log_log, panels, thousands
 from unbandit.paper.picture import Picture, Results, Size
 from unbandit.paper.table import points
@@ -34,18 +34,17 @@ class Naive(Picture):
     """Show the error of Procedure 2, and of the naive estimator with four constants."""
 
     name = "naive"
-    title = "The naive estimator is not enough"
+    title = "The naive estimator beside Procedure 2"
     section = "the appendix's comparison with the naive estimator, (a) to (e)"
     caption = (
-        "UCB with α = 0.25 on two arms, means 1 and 1/2, unit variance. (a) The error of Procedure 2; (b) to (e) that "
-        "of the naive estimator C₀ √(ln T / n), for four constants C₀, on the same runs, with Procedure 2 in grey. "
-        "(f), which the paper does not have, follows all five to a horizon of 50,000: a constant that happens to fit "
-        "at one horizon does not fit at the next. Bands are one standard error."
+        "UCB with α = 0.25 (our choice) on two arms, means 1 and 1/2, unit variance. (a) The mean squared error of "
+        "Procedure 2; (b) to (e) that of the naive estimator C₀ √(ln T / n), for four constants C₀, on the same runs, "
+        "with Procedure 2 in grey. (f), which the paper does not have, follows all five to a horizon of 50,000, in the"
+        " colours of (a) to (e). Bands are one standard error."
     )
     alt = (
-        "Six panels of mean squared error against the horizon. Procedure 2 falls; the naive estimator stays level or "
-        "rises for the smaller constants, is small at first for the largest, and rises for all of them in the long "
-        "run."
+        "Six panels of mean squared error against the horizon: one for Procedure 2, four for the naive estimator with "
+        "one constant each, and one with all five over a wider range of horizons."
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
@@ -93,33 +92,27 @@ class Naive(Picture):
 
 
 def _claims(paper: dict[str, Curve], further: dict[str, Curve]) -> Iterator[Claim]:
-    proposed, long = paper[PROPOSED], further[PROPOSED]
-    for found, over in ((proposed, "T from 500 to 1,000"), (long, "T from 500 to 50,000")):
-        falls = measured(fall(found, found.usable))
+    yield falling("the error of Procedure 2 falls with T", paper[PROPOSED])
+    yield falling("the error of Procedure 2 falls with T", further[PROPOSED])
+    for name in ESTIMATORS[1:]:
+        far = further[name]
+        grows = measured(np.log(far.mse[:, -1] / far.mse[:, 0]))
         yield Claim(
-            "the error of Procedure 2 falls with T",
-            f"slope of log MSE on log T, below 0; {over}",
-            falls,
-            *below(falls, 0.0),
+            f"the error of the naive estimator does not go to 0 ({_label(name)})",
+            f"logarithm of its MSE at T = {far.along[-1]:,} over that at T = {far.along[0]:,}, above 0",
+            grows,
+            *above(grows, 0.0),
         )
     for name in ESTIMATORS[1:]:
-        found, far = paper[name], further[name]
+        found, proposed = paper[name], paper[PROPOSED]
         both = found.usable & proposed.usable
         worse = measured(ratio(found.mse, proposed.mse, both))
         yield Claim(
-            f"the naive estimator is worse than Procedure 2 ({_label(name)})",
-            "MSE over that of Procedure 2, geometric mean over T, above 1; T from 500 to 1,000",
+            f"the naive estimator is worse than Procedure 2 at the paper's horizons ({_label(name)})",
+            f"MSE over that of Procedure 2, geometric mean, above 1; {used(found, both)}",
             worse,
             *above(worse, 1.0),
-        )
-        # An estimator is consistent only if its error goes to 0: its bias, then, must shrink.
-        bias = np.abs(far.mean_error)
-        grows = measured(bias[:, -1] / bias[:, 0])
-        yield Claim(
-            f"the naive estimator is not consistent ({_label(name)})",
-            "size of its bias at T = 50,000 over that at T = 500, above 1",
-            grows,
-            *above(grows, 1.0),
+            ours=True,
         )
 
 

@@ -38,6 +38,7 @@ def page(reproduction: Reproduction) -> str:
         fails=FAILS,
         counted=counted,
         took=took(reproduction.seconds),
+        own=", ".join(counted(verdict, count) for verdict, count in reproduction.own_verdicts.items() if count),
     )
 
 

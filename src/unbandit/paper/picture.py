@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from unbandit.paper.claim import Claim
@@ -88,11 +87,6 @@ class Results(Mapping[str, "Folds"]):
         made: Made = self._made[key]
         return made
 
-    @cached_property
-    def frames(self) -> dict[str, pl.LazyFrame]:
-        """Return the rows of every study, one an estimator, run and arm."""
-        return {name: result.scan() for name, result in self.studies.items()}
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -102,15 +96,16 @@ class Selection:
     ----------
     where
         Instance, rule and horizon, in words.
-    runs, dropped
-        How many runs there were, and how many the rule drops.
+    runs, dropped, estimated
+        How many runs there were, how many the rule drops, and how many have an estimate.
     mse, mse_kept
-        The mean squared error of all runs, and of those kept.
+        The mean squared error of all that have an estimate, and of those among them that are kept.
     """
 
     where: str
     runs: int
     dropped: int
+    estimated: int
     mse: float
     mse_kept: float
 
@@ -122,9 +117,15 @@ class Selection:
             f"{where}, T = {curve.along[point]:,}",
             runs,
             runs - round(float(curve.kept[0, point]) * runs),
+            round(float(curve.points[0, point]) * runs),
             float(curve.mse[0, point]),
             float(curve.mse_kept[0, point]),
         )
+
+    @classmethod
+    def ends(cls, where: str, curve: Curve) -> list[Selection]:
+        """Return what the selection does at the shortest and at the longest horizon of a curve."""
+        return [cls.at(where, curve, 0), cls.at(where, curve, len(curve.along) - 1)]
 
 
 class Picture(ABC):

@@ -14,14 +14,22 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.instance import Instance
+from unbandit.paper.picture import Size
+from unbandit.study.folds import FOLDS
 from unbandit.tape import Tape
 
-__all__ = ["Played", "hidden_means", "play", "replicates"]
+__all__ = ["Played", "hidden_means", "play", "replicates", "runs_played"]
+
+MOST = 1_000
+"""Runs that are played, however many are asked for: logs are kept here, and rewards replayed one run at a time."""
 
 BLOCK = 200
 """Runs whose actions are held at a time."""
 
-FOLDS = 20
+
+def runs_played(size: Size) -> int:
+    """Return how many runs a sketch plays: 100, or as many as were asked for, up to `MOST`."""
+    return min(size.runs_of(100), MOST)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
     FOLDER/index.html                          the page
     FOLDER/NAME.png, NAME.svg, NAME.parquet    each picture, and the rows behind it
     FOLDER/claims.md, claims.parquet           every claim with its verdict
+    FOLDER/reproduction.json                   which size and seed it is of
     FOLDER/parts/NAME/STUDY/                   the studies, which go on where they stopped
 """
 
@@ -15,7 +16,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -24,12 +25,13 @@ from unbandit.demonstrators.base import whole
 from unbandit.errors import OutputError
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
+from unbandit.paper import place
 from unbandit.paper.claim import VERDICTS, Claim
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.registry import chosen
 from unbandit.plots import save
 from unbandit.study.folder import Folder
-from unbandit.study.grid import Study, checked_runs, checked_seed
+from unbandit.study.grid import checked_runs, checked_seed
 from unbandit.study.progress import Progress, Silent
 from unbandit.study.running import StudyResult
 
@@ -106,8 +108,16 @@ class Reproduction:
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """Return how many claims have each verdict."""
-        counted = Counter(claim.verdict for made in self.made for claim in made.claims)
+        """Return how many of the paper's claims have each verdict."""
+        return self._counted(ours=False)
+
+    @property
+    def own_verdicts(self) -> dict[str, int]:
+        """Return how many questions of ours have each verdict."""
+        return self._counted(ours=True)
+
+    def _counted(self, *, ours: bool) -> dict[str, int]:
+        counted = Counter(claim.verdict for made in self.made for claim in made.claims if claim.ours == ours)
         return {verdict: counted[verdict] for verdict in VERDICTS}
 
     @property
@@ -121,13 +131,14 @@ class Reproduction:
                 **{name: getattr(claim.measured, name, None) for name in ("value", "error", "low", "high")},
                 "verdict": claim.verdict,
                 "because": claim.because,
+                "ours": claim.ours,
             }
             for made in self.made
             for claim in made.claims
         ]
         texts, numbers = ("picture", "says", "statistic", "verdict", "because"), ("value", "error", "low", "high")
         order = (*texts[:3], *numbers, *texts[3:])
-        schema = {name: pl.Float64 if name in numbers else pl.String for name in order}
+        schema = {name: pl.Float64 if name in numbers else pl.String for name in order} | {"ours": pl.Boolean}
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(*numbers).fill_nan(None))
 
 
@@ -179,16 +190,17 @@ def reproduce(
     work = [(picture, picture.studies(size)) for picture in chosen(names, full=full)]
     target = Path(folder)
     _check_writable(target)
+    place.check(target, size)
     whole_work = Reproduction(target, size, _asked(names, size), _where(target, threads))
     homes = {_home(target, picture, name): study for picture, studies in work for name, study in studies.items()}
     done = 0
     for home, study in homes.items():
-        before = _parts_before(home, study)
+        before = Folder(home, study).look()  # it refuses another study, and writes nothing
         done += sum(study.tasks[number].rounds for number in before)
         whole_work.parts_before += len(before)
         whole_work.parts += len(study.tasks)
         whole_work.rounds += study.rounds
-    _make(target)
+    place.claim(target, size)
     ready()
     bar = progress or Silent()
     bar.begin(whole_work.rounds, done)
@@ -207,6 +219,8 @@ def reproduce(
     write_table(lambda: whole_work.claims, target / "claims.parquet")
     whole_work.seconds = time.perf_counter() - began
     _write_texts(whole_work)
+    for leftover in target.glob(".*.part"):  # of a command that was killed while it wrote
+        leftover.unlink(missing_ok=True)
     return whole_work
 
 
@@ -229,6 +243,8 @@ class _Rounds:
 def _made(picture: Picture, results: Results, folder: Path) -> Made:
     """Draw a picture, write its files, and test its claims."""
     claims, table = picture.claims(results), picture.table(results)
+    if picture.full_only:  # the paper does not have it
+        claims = [replace(claim, ours=True) for claim in claims]
     png, svg, rows = (folder / f"{picture.name}.{kind}" for kind in ("png", "svg", "parquet"))
     figure = picture.figure(results)
     save(figure, png)
@@ -252,15 +268,6 @@ def _home(folder: Path, picture: Picture, study: str) -> Path:
     return folder / "parts" / picture.home(study)
 
 
-def _parts_before(path: Path, study: Study) -> set[int]:
-    """Return which parts are there already; refuse a folder that holds another study."""
-    if not path.exists():
-        return set()
-    place = Folder(path, study)
-    place.claim()
-    return place.finished()
-
-
 def _check_writable(folder: Path) -> None:
     """Refuse a folder that cannot be written before any work is done."""
     there = folder.absolute()
@@ -270,13 +277,6 @@ def _check_writable(folder: Path) -> None:
         raise OutputError(f"{folder}: expected a folder; got a file, {there}. Take another name.")
     if not os.access(there, os.W_OK | os.X_OK):
         raise OutputError(f"{folder}: could not be written: {there} is not yours to write to. Take another folder.")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: could not be made: {error.strerror}. Take another folder.") from error
 
 
 def _asked(names: Sequence[str], size: Size) -> str:

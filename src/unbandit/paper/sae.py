@@ -12,7 +12,7 @@ class SAEPicture(FourPanels):
     """Show SAE's regret and estimation error."""
 
     name = "sae"
-    title = "SAE: the same, once arms are eliminated"
+    title = "SAE: regret, error, and what is still open"
     section = "the appendix's picture of simulations with SAE, (a) to (d)"
     rule = SAE
     paper_runs = 250
@@ -21,14 +21,13 @@ class SAEPicture(FourPanels):
     caption = (
         "Procedure 1 on SAE, in the setting of the UCB picture, with horizons up to 50,000 where the paper stops at "
         "5,000. (a) to (d) as there; (e) and (f), which the paper does not have, show in what share of runs the arm "
-        "had been seen to be eliminated, and so has an estimate; in the others it is only bounded. Points are hollow "
-        "and lines pale where fewer than half of the runs have one: there the error is that of a selection. Slopes of "
-        "best fit are over the paper's horizons."
+        "has an estimate, having been seen to be eliminated, and, thin, in what share it is only bounded, being still "
+        "in play. Points are hollow and lines pale where fewer than 95% of the runs have an estimate: there the error "
+        "is that of a selection, and no claim rests on it. Slopes of best fit are over the paper's horizons."
     )
     alt = (
-        "Six panels. Regret first grows in proportion to the horizon, while nothing is eliminated, and then slowly; "
-        "the error falls with the horizon; against regret it falls steeply; the shares of runs with an estimate rise "
-        "from near 0 to 1, the sooner the larger the gap."
+        "Six panels: mean regret and mean squared error against the horizon, and against each other, for two alphas; "
+        "mean squared error for three arms; and the shares of runs in which an arm is estimated or only bounded."
     )
 
 

@@ -13,9 +13,9 @@ from unbandit.demonstrators import SAE, UCB, Demonstrator
 from unbandit.paper.claim import Claim, above, below
 from unbandit.paper.drawing import LINES, curve, panels, thousands
 from unbandit.paper.picture import Picture, Results, Size
-from unbandit.paper.replay import play, replicates
+from unbandit.paper.replay import play, replicates, runs_played
 from unbandit.paper.table import points
-from unbandit.study.folds import measured
+from unbandit.study.folds import Measured, measured, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,14 +37,14 @@ class SketchExploration(Picture):
     title = "Exploration falls with time"
     section = "sketches (a) and (b) of the introduction"
     caption = (
-        "The share of rounds that went to the worse of two arms (means 1 and 1/2, unit variance, alpha 0.25, "
-        "T = 5,000), in 40 stretches of 125 rounds: the mean over all runs with a band of one standard error, and "
-        "one run, the first, in grey. (a) UCB returns to the worse arm ever more rarely. (b) SAE pulls both in turn "
-        "until it drops one for good; the mean falls over a while only because every run drops it at another time."
+        "The share of rounds that went to the worse of two arms (means 1 and 1/2, unit variance, alpha 0.25, T = "
+        "5,000), in 40 stretches of 125 rounds: the mean over all runs with a band of one standard error, and one run,"
+        " the first, in grey. (a) UCB. (b) SAE, which pulls both in turn until it drops one for good, in every run at "
+        "another time. At most 1,000 runs are looked into."
     )
     alt = (
-        "Two panels of the share of rounds on the worse arm against the round. UCB's falls smoothly from near one "
-        "half and never quite reaches zero; SAE's stays at one half and then falls to zero."
+        "Two panels of the share of rounds on the worse arm against the round, the mean of all runs and one run in "
+        "grey, for UCB and for SAE."
     )
 
     def draw(self, results: Results) -> Figure:
@@ -77,7 +77,7 @@ class SketchExploration(Picture):
             what = "share of rounds on the worse arm, last quarter less first quarter; below 0"
             found.append(Claim(f"{rule} explores less as time goes on", what, change, *below(change, 0.0)))
         what = "share of runs that pull the worse arm in the last tenth of the rounds; {} 1/2"
-        late = {rule: measured(replicates(_tried_late, _shares(rule, results)[0])) for rule in RULES}
+        late = {rule: _tried_late(_shares(rule, results)[0]) for rule in RULES}
         ucb, sae = late["UCB"], late["SAE"]
         found += [
             Claim("UCB comes back to bad arms until the end", what.format("above"), ucb, *above(ucb, 0.5)),
@@ -96,7 +96,7 @@ def _shares(rule: str, results: Results) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def _played(rule: Demonstrator, size: Size) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    runs = size.runs_of(100)
+    runs = runs_played(size)
     shares, stops = np.empty((runs, BINS)), np.empty(runs)
     for played in play(rule, two_armed(), HORIZON, runs=runs, seed=size.seed):
         worse = played.actions == played.worse
@@ -119,8 +119,8 @@ def _last_less_first_quarter(shares: NDArray[np.float64]) -> float:
     return float(shares[:, -QUARTER:].mean() - shares[:, :QUARTER].mean())
 
 
-def _tried_late(shares: NDArray[np.float64]) -> float:
-    return float((shares[:, -LATE:] > 0).any(axis=1).mean())
+def _tried_late(shares: NDArray[np.float64]) -> Measured:
+    return share(int((shares[:, -LATE:] > 0).any(axis=1).sum()), len(shares))
 
 
 PICTURES = (SketchExploration(),)

@@ -15,7 +15,7 @@ from unbandit.kernels.epochs import read_epochs
 from unbandit.paper.claim import Claim, below
 from unbandit.paper.drawing import LINES, panels, thousands
 from unbandit.paper.picture import Picture, Results, Size
-from unbandit.paper.replay import Played, hidden_means, play, replicates
+from unbandit.paper.replay import Played, hidden_means, play, replicates, runs_played
 from unbandit.plots import INK
 from unbandit.study.folds import measured
 
@@ -84,17 +84,17 @@ class SketchSwitching(Picture):
     title = "Confidence intervals around the switching round"
     section = "the sketches beside Procedures 1 and 2"
     caption = (
-        "One run of each rule, the first that gave an arm up (two arms, means 1 and 1/2, unit variance, alpha 0.25, "
-        "T = 5,000), with its hidden rewards played again. (a, b) Sample means and confidence intervals of both arms "
-        "just before and just after the worse arm's last pull. SAE gives it up when its interval falls clear of the "
-        "other one, so the sample means are 2C(n) apart; UCB when its upper end falls below the other one, so they "
-        "are C(n₂) − C(n₁) apart. (c, d) The same, closely: the difference of the sample means less that formula, "
-        "around the switching round. It passes zero there, and the estimate is the formula at that round."
+        "One run of each rule, the first that gave an arm up (two arms, means 1 and 1/2, unit variance, alpha 0.25, T "
+        "= 5,000), with its hidden rewards played again. (a, b) Sample means and confidence intervals of both arms "
+        "just before and just after the last pull of the arm given up. SAE gives it up when its interval falls clear "
+        "of the other one, so the sample means are 2C(n) apart; UCB when its upper end falls below the other one, so "
+        "they are C(n₂) − C(n₁) apart. (c, d) The same, closely: the difference of the sample means less that formula,"
+        " around the switching round. The estimate is the formula at that round."
     )
     alt = (
-        "Four panels. The upper two show the intervals of two arms before and after the switching round: SAE's just "
-        "stop overlapping, UCB's upper ends are level. The lower two show the difference of the sample means less the "
-        "formula crossing zero at the switching round."
+        "Four panels. The upper two show the confidence intervals of two arms before and after the switching round, "
+        "for SAE and for UCB; the lower two the difference of the sample means less the formula, round by round, with "
+        "the switching round marked."
     )
 
     def draw(self, results: Results) -> Figure:
@@ -123,7 +123,7 @@ class SketchSwitching(Picture):
             says = f"when {rule} gives an arm up, its sample means are about {formula} apart"
             what = (
                 "root mean square of (hidden difference less formula), as a share of the estimate's whole error, over "
-                f"the {len(rows):,} of {results.size.runs_of(100):,} runs with an estimate; below {SMALL:g}"
+                f"the {len(rows):,} of {runs_played(results.size):,} runs with an estimate; below {SMALL:g}"
             )
             found.append(Claim(says, what, share, *below(share, SMALL)))
         return found
@@ -137,7 +137,7 @@ def _switches(rule: str, results: Results) -> tuple[Switch | None, pl.DataFrame]
 def _played(rule: str, size: Size) -> tuple[Switch | None, pl.DataFrame]:
     first, rows = None, []
     switch = {"SAE": _elimination, "UCB": _last_return}[rule]
-    for played in play(RULES[rule], two_armed(), HORIZON, runs=size.runs_of(100), seed=size.seed):
+    for played in play(RULES[rule], two_armed(), HORIZON, runs=runs_played(size), seed=size.seed):
         found = switch(played, size.seed)
         if found is not None:
             first = first or found

@@ -34,13 +34,12 @@ class SketchTradeoff(Picture):
     title = "The tradeoff between exploration and estimation"
     section = "sketch (c) of the introduction"
     caption = (
-        "UCB on two arms (means 1 and 1/2, unit variance, T = 5,000) with eight exponents alpha, from 0 to 0.5: the "
-        "more it explores, the more regret it pays, and the better the worse arm's value is known from its actions. "
-        "Bands and bars are one standard error; the thin line has the slope −1 of the two-armed corollary."
+        "UCB on two arms (means 1 and 1/2, unit variance, T = 5,000) with eight exponents alpha, from 0 to 0.5, "
+        "written beside the points: mean squared error of the worse arm's gap against mean regret. Bands and bars are "
+        "one standard error; the thin line has the slope −1 of the two-armed corollary."
     )
     alt = (
-        "One curve of eight points on logarithmic axes: the mean squared error of the estimate falls as the mean "
-        "regret grows, from alpha 0 at the upper left to alpha 0.5 at the lower right."
+        "Eight points on logarithmic axes, one for each alpha: mean squared error of the estimate against mean regret."
     )
 
     def studies(self, size: Size) -> dict[str, Study]:

@@ -12,21 +12,21 @@ class UCBPicture(FourPanels):
     """Show UCB's regret and estimation error."""
 
     name = "ucb"
-    title = "UCB: more regret, better estimates"
+    title = "UCB: regret and error"
     section = "the main text's picture of simulations with UCB, (a) to (d)"
     rule = UCB
     paper_runs = 100
     caption = (
         "Procedure 2 on UCB. (a) Mean regret against the horizon and (b) mean squared error of the worse arm's gap, on"
         " two arms with means 1 and 1/2 and unit variance; (c) the same errors against the regret; (d) the error of "
-        "each suboptimal arm among four with means 1, 2/3, 1/3, 0 and variance 1/4, at α = 0.25. All runs count, also "
-        "those whose most-pulled arm is not the best. Bands are one standard error; thin lines have the slopes of "
-        "theory: α in (a), −α in (b) and (d), −1 in (c)."
+        "each suboptimal arm among four with means 1, 2/3, 1/3, 0 and variance 1/4, at α = 0.25 (our choice). All runs"
+        " count, also those whose most-pulled arm is not the best. Bands are one standard error; thin lines have the "
+        "slopes of theory: α in (a), −α in (b) and (d), −1 in (c)."
     )
     alt = (
-        "Four panels on logarithmic axes. Regret rises with the horizon, and more for the larger alpha; the error "
-        "falls with the horizon, and lies lower for the larger alpha; against regret both alphas give falling lines; "
-        "of four arms, the one with the largest gap has the largest error."
+        "Four panels on logarithmic axes: mean regret against the horizon and mean squared error against the horizon, "
+        "one curve for each alpha; the same errors against the regret; mean squared error against the horizon for "
+        "three arms."
     )
 
 

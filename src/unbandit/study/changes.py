@@ -21,7 +21,10 @@ def changes(had: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
         before, now = had.get(key), asked.get(key)
         if before == now:
             continue
-        if isinstance(before, list) and isinstance(now, list):
+        if key == "code":
+            if had.get("version") == asked.get("version"):  # another version has other code, of course
+                said.append("made by other code than this version's")
+        elif isinstance(before, list) and isinstance(now, list):
             said.append(f"{key}: {_lists(before, now)}")
         elif isinstance(before, dict) and isinstance(now, dict):
             said += [f"{key}, {phrase}" for phrase in changes(before, now)]

@@ -15,14 +15,18 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unbandit import datasets
-from unbandit.errors import ParameterError
+from unbandit.demonstrators import parse_rule
+from unbandit.errors import DescriptionError, ParameterError
 from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.study.estimator import parse_estimator
 from unbandit.study.grid import Family, ShrinkingGap, Study, checked_runs, checked_seed, spaced
 
 __all__ = ["read_study"]
@@ -30,6 +34,7 @@ __all__ = ["read_study"]
 SHRINKING_GAP = "shrinking-gap"
 
 Table = TypeVar("Table", bound=BaseModel)
+Entry = TypeVar("Entry")
 
 
 class StudyTable(BaseModel):
@@ -70,7 +75,7 @@ class InstanceTable(BaseModel):
     beta: float | None = Field(None, description=f"a number, as in beta = 0.05, beside {SHRINKING_GAP}")
     means: list[float] | None = Field(None, description="a list of numbers, as in means = [1.0, 0.5]")
     sigma: float | None = Field(None, description="a number, as in sigma = 1.0, beside means")
-    bernoulli: bool = Field(False, description="true or false, beside means")
+    bernoulli: bool = Field(False, description=f"true or false, beside means or {SHRINKING_GAP}")
 
     def built(self) -> Instance | Family:
         """Build what the table describes."""
@@ -78,10 +83,10 @@ class InstanceTable(BaseModel):
             raise ParameterError("expected dataset or means, one of the two.")
         if self.means is not None:
             return self._of_means(self.means)
-        if self.sigma is not None or self.bernoulli:
-            raise ParameterError("sigma, bernoulli: a data set has noise of its own; use them beside means.")
         if self.dataset == SHRINKING_GAP:
             return self._shrinking()
+        if self.sigma is not None or self.bernoulli:
+            raise ParameterError("sigma, bernoulli: a data set has noise of its own; use them beside means.")
         if self.beta is not None:
             raise ParameterError(f'beta: expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.')
         assert self.dataset is not None
@@ -103,11 +108,27 @@ class InstanceTable(BaseModel):
             raise ParameterError(f"beta: expected beside {SHRINKING_GAP}, as in beta = 0.05; there is none. Add it.")
         if self.arms is not None or self.name is not None:
             raise ParameterError(f"arms, name: {SHRINKING_GAP} has two arms and a name of its own; leave them out.")
-        return ShrinkingGap(self.beta)
+        if self.sigma is not None:
+            raise ParameterError(f"sigma: {SHRINKING_GAP} has noise of its own; leave it out.")
+        return ShrinkingGap(self.beta, self.bernoulli)
+
+
+KEYS = {
+    field.alias or name
+    for model in (StudyTable, HorizonTable, InstanceTable)
+    for name, field in model.model_fields.items()
+}
 
 
 def read_study(path: str | os.PathLike[str], *, runs: int | None = None, seed: int | None = None) -> Study:
     """Read a study; `runs` and `seed`, where given, take the place of those in the file.
+
+    Raises
+    ------
+    DescriptionError
+        For anything wrong in the file, with its place.
+    ParameterError
+        For a wrong `runs` or `seed` given beside it.
 
     Examples
     --------
@@ -120,15 +141,26 @@ def read_study(path: str | os.PathLike[str], *, runs: int | None = None, seed: i
     instead = {} if runs is None else {"runs": checked_runs(runs)}
     instead |= {} if seed is None else {"seed": checked_seed(seed)}
     try:
-        raw = _parsed(Path(path)) | instead
-        if isinstance(raw.get("horizons"), dict):
-            asked = _checked(HorizonTable, raw["horizons"], "horizons: ")
+        return _study(_parsed(Path(path)) | instead)
+    except DescriptionError as error:
+        error.path = os.fspath(path)
+        raise error from None
+
+
+def _study(raw: dict[str, Any]) -> Study:
+    """Build the study that a file's tables describe."""
+    if isinstance(given := raw.get("horizons"), dict):
+        asked = _checked(HorizonTable, given, "horizons")
+        with _said_of(given, "horizons"):
             raw["horizons"] = list(spaced(asked.start, asked.stop, asked.points, asked.spacing))
-        table = _checked(StudyTable, raw)
-        instances = [_instance(number, given) for number, given in enumerate(table.instances, 1)]
-        return Study(**(dict(table) | {"instances": instances}))
-    except ParameterError as error:
-        raise ParameterError(f"{os.fspath(path)}: {error}") from None
+    table = _checked(StudyTable, raw)
+    built: dict[str, Any] = {
+        "instances": [_instance(number, given) for number, given in enumerate(table.instances, 1)],
+        "rules": [_entry("rules", parse_rule, text) for text in table.rules],
+        "estimators": [_entry("estimators", parse_estimator, text) for text in table.estimators],
+    }
+    with _said_of(raw):
+        return Study(**(dict(table) | built))
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -136,28 +168,48 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise ParameterError(f"expected a TOML file; it could not be read: {error.strerror}.") from None
+        raise DescriptionError(f"expected a TOML file; it could not be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ParameterError("expected a TOML file; got bytes that are no UTF-8 text. Save it as UTF-8.") from None
+        raise DescriptionError("expected a TOML file; got bytes that are no UTF-8 text. Save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
-        raise ParameterError(f"expected a TOML file; got a mistake in it: {error}. Correct that place.") from None
+        raise DescriptionError(f"expected a TOML file; got a mistake in it: {error}. Correct that place.") from None
 
 
 def _instance(number: int, given: Any) -> Instance | Family:
     """Build the instance that stands at a place of the list."""
-    place = f"instance {number}: "
+    place = f"instance {number}"
     if isinstance(given, str):
         given = {"dataset": given}
     if not isinstance(given, dict):
-        raise ParameterError(f"{place}expected the name of a data set or a table; got {given!r}.")
+        said = f"expected the name of a data set or a table; got {given!r}."
+        raise DescriptionError(said, place=place, value=given)
     table = _checked(InstanceTable, given, place)
-    try:
+    with _said_of(given, place):
         return table.built()
+
+
+def _entry(key: str, parse: Callable[[str], Entry], text: str) -> Entry:
+    """Read an entry of a list of texts."""
+    try:
+        return parse(text)
     except ParameterError as error:
-        raise ParameterError(f"{place}{error}") from None
+        raise DescriptionError(str(error).removeprefix(f"{key[:-1]}: "), key=key, value=text) from None
 
 
-def _checked(model: type[Table], given: dict[str, Any], place: str = "") -> Table:
+@contextmanager
+def _said_of(given: dict[str, Any], place: str | None = None) -> Iterator[None]:
+    """Say of what is refused where it stands in the file: most refusals begin with the key's name."""
+    try:
+        yield
+    except ParameterError as error:
+        key, _, rest = str(error).partition(": ")
+        key = "dataset" if key == "data set" else key
+        if key not in KEYS:
+            raise DescriptionError(str(error), place=place) from None
+        raise DescriptionError(rest, place=place, key=key, value=given.get(key)) from None
+
+
+def _checked(model: type[Table], given: dict[str, Any], place: str | None = None) -> Table:
     """Check a table's keys and the kinds of their values; say in one sentence what is wrong."""
     try:
         return model.model_validate(given)
@@ -171,10 +223,12 @@ def _checked(model: type[Table], given: dict[str, Any], place: str = "") -> Tabl
         remedy = f'Did you mean "{near[0]}"?' if near else "Leave it out."
         if model is InstanceTable and key in StudyTable.model_fields:
             remedy = "Put it before the first [[instances]]: what follows belongs to that table."
-        raise ParameterError(f'{place}expected keys among {", ".join(known)}; got "{key}". {remedy}')
+        said = f'expected keys among {", ".join(known)}; got "{key}". {remedy}'
+        raise DescriptionError(said, place=place, value=given[key])
+    expected = f"expected {known[key].description}"
     if key not in given:
-        raise ParameterError(f"{place}{key}: expected {known[key].description}; there is no such key. Add it.")
+        raise DescriptionError(f"{expected}; there is no such key. Add it.", place=place, key=key)
     value = given[key]
     shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
     two = " Write [[instances]], with two brackets." if key == "instances" and isinstance(value, dict) else ""
-    raise ParameterError(f"{place}{key}: expected {known[key].description}; got {shown}.{two}")
+    raise DescriptionError(f"{expected}; got {shown}.{two}", place=place, key=key, value=value)

@@ -10,16 +10,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit.demonstrators import parse_rule
 from unbandit.errors import ParameterError
-from unbandit.study.jackknife import Measured, measured, slope
+from unbandit.study.jackknife import Measured, computed, measured, share, slope
 
 if TYPE_CHECKING:
-    from unbandit.study.grid import Cell, Study
+    from unbandit.study.grid import Study
 
-__all__ = ["Curve", "Folds", "Measured", "measured", "slope"]
+__all__ = ["ENOUGH", "Curve", "Folds", "Measured", "computed", "measured", "share", "slope"]
 
 FOLDS = 20
 """Groups that runs are dealt into: enough for an error known to about a sixth of itself."""
+
+ENOUGH = 0.95
+"""Where a smaller share of the runs has an estimate, those that have one are a selection."""
 
 Replicates = NDArray[np.float64]
 
@@ -60,6 +64,9 @@ class Folds:
         How many folds there are.
     """
 
+    def __repr__(self) -> str:
+        return f"<Folds: {self.study.runs:,} runs in {self.count} folds of {self.study!r}>"
+
     def __init__(self, study: Study, parts: Iterable[pl.DataFrame]) -> None:
         """Sum up the parts of a study, given in the order of its tasks, one after the other."""
         self.study, self.count = study, min(FOLDS, study.runs)
@@ -86,15 +93,15 @@ class Folds:
                         yield {"instance": given.name, "rule": str(rule), "estimator": str(estimator), "arm": arm}
 
     def curve(
-        self, *, arm: str, instance: str | None = None, rule: object = None, estimator: str = "switching"
+        self, *, arm: object, instance: str | None = None, rule: object = None, estimator: str = "switching"
     ) -> Curve:
         """Return what was found about one arm over the horizons; instance and rule where there are several."""
         cells = sorted(self._cells(instance, rule), key=lambda at: self.study.cells[at].horizon)
-        names = [self.study.cells[at].instance.arms for at in cells]
+        names, name = [self.study.cells[at].instance.arms for at in cells], str(arm)
         which = self._estimator(estimator)
-        if any(arm not in arms for arms in names):
-            raise ParameterError(f'arm: expected one of {", ".join(names[0][:12])}; got "{arm}".')
-        places = [arms.index(arm) for arms in names]
+        if any(name not in arms for arms in names):
+            raise ParameterError(f'arm: expected one of {", ".join(names[0][:12])}; got "{name}".')
+        places = [arms.index(name) for arms in names]
         gaps = np.array([self.study.cells[at].instance.gaps[place] for at, place in zip(cells, places, strict=True)])
         sums = np.stack([self._sums[at][:, which, :, place] for at, place in zip(cells, places, strict=True)], axis=-1)
         return self._curve(np.array([self.study.cells[at].horizon for at in cells]), gaps, sums)
@@ -112,28 +119,35 @@ class Folds:
         return Curve(along, gaps, named | {"runs": np.broadcast_to(self._runs[:, None], sums.shape[1:])})
 
     def _cells(self, instance: str | None, rule: object) -> list[int]:
-        """Return the places of the cells of one instance and one rule."""
-        wanted = {"instance": instance, "rule": None if rule is None else str(rule)}
-
-        def named(cell: Cell) -> dict[str, str]:
-            return {"instance": cell.instance_name, "rule": str(cell.rule)}
-
-        found = [
+        """Return the places of the cells of one instance and one rule; a rule may be given as its text."""
+        wanted = {
+            "instance": _one("instance", instance, [given.name for given in self.study.instances]),
+            "rule": _one("rule", _canonical(rule), [str(each) for each in self.study.rules]),
+        }
+        return [
             at
             for at, cell in enumerate(self.study.cells)
-            if all(wanted[key] in (None, value) for key, value in named(cell).items())
+            if {"instance": cell.instance_name, "rule": str(cell.rule)} == wanted
         ]
-        for key, value in wanted.items():
-            there = dict.fromkeys(named(self.study.cells[at])[key] for at in (found or range(len(self.study.cells))))
-            if len(there) > 1 or not found:
-                raise ParameterError(f'{key}: expected one of {", ".join(there)}; got "{value}".')
-        return found
 
     def _estimator(self, text: str) -> int:
         there = [str(estimator) for estimator in self.study.estimators]
-        if text not in there:
-            raise ParameterError(f'estimator: expected one of {", ".join(there)}; got "{text}".')
-        return there.index(text)
+        return there.index(_one("estimator", text, there))
+
+
+def _one(key: str, given: str | None, there: list[str]) -> str:
+    """Return the one that is meant; where there is only one, it need not be named."""
+    if given is None and len(there) == 1:
+        return there[0]
+    if given not in there:
+        came = "none of them" if given is None else f'"{given}"'
+        raise ParameterError(f"{key}: expected one of {', '.join(there)}; got {came}.")
+    return given
+
+
+def _canonical(rule: object) -> str | None:
+    """Return a rule's full text, whether it was given as a rule or as a shorter text."""
+    return None if rule is None else str(parse_rule(rule) if isinstance(rule, str) else rule)
 
 
 @dataclass(frozen=True)
@@ -238,5 +252,5 @@ class Curve:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Tell at which points at least half of the runs have an estimate, so that a slope may rest on them."""
-        return np.asarray((self.points[0] >= 0.5) & np.isfinite(self.mse).all(axis=0))
+        """Tell at which points nearly all runs have an estimate, so that a claim may rest on them."""
+        return np.asarray((self.points[0] >= ENOUGH) & np.isfinite(self.mse).all(axis=0))

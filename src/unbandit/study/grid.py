@@ -6,6 +6,7 @@ tasks, so a study can stop anywhere and go on later.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -19,25 +20,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbandit import datasets
-from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
 from unbandit.errors import ParameterError
+from unbandit.estimators.many import check_comparable
 from unbandit.instance import Instance
 from unbandit.study.estimator import Estimator, parse_estimator
 from unbandit.study.families import Family, ShrinkingGap
-from unbandit.study.identity import cell_seed, described, rule_described
+from unbandit.study.identity import identity
+from unbandit.study.seeds import cell_seed
 from unbandit.study.spacing import spaced
-from unbandit.study.tasks import ROUNDS, ROWS, Task, Tasks, block
+from unbandit.study.tasks import Task, Tasks, block
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
     from unbandit.study.progress import Progress
     from unbandit.study.running import StudyResult
 
-__all__ = ["SCHEMA", "Cell", "Estimator", "Family", "ShrinkingGap", "Study", "Task", "Tasks", "spaced"]
-
-SCHEMA = "unbandit.study/1"
+__all__ = ["Cell", "Estimator", "Family", "ShrinkingGap", "Study", "Task", "Tasks", "spaced"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,13 @@ class Study:
         Any of ``"switching"``, ``"counts"``, ``"naive"``, ``"naive:constant=0.75"``.
     level
         Of the intervals, between 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        For anything wrong in the grid.
+    NotIdentifiable
+        For a rule that one of the estimators cannot read.
 
     Examples
     --------
@@ -118,6 +125,8 @@ class Study:
         _different("instances", [each.name for each in self.instances], "Give one of them a name of its own.")
         for field in ("rules", "horizons", "estimators"):
             _different(field, [str(each) for each in getattr(self, field)], "Leave one of them out.")
+        for rule, estimator in product(self.rules, self.estimators):
+            check_comparable(rule, estimator.method)
         _ = self.cells  # a family that gives no instance at some horizon is refused here
 
     @classmethod
@@ -158,36 +167,18 @@ class Study:
 
     @cached_property
     def _said(self) -> str:
-        def family(given: Family) -> dict[str, Any]:
-            if isinstance(given, ShrinkingGap):
-                return {"name": given.name, "family": "shrinking-gap", "beta": given.beta}
-            members = [described(str(horizon), _resolved(given, horizon)) for horizon in self.horizons]
-            return {"name": given.name, "family": type(given).__qualname__, "members": members}
-
-        return json.dumps(
-            {
-                "schema": SCHEMA,
-                "version": __version__,
-                "instances": [
-                    described(given.name, given) if isinstance(given, Instance) else family(given)
-                    for given in self.instances
-                ],
-                "rules": [rule_described(rule) for rule in self.rules],
-                "horizons": list(self.horizons),
-                "runs": self.runs,
-                "seed": self.seed,
-                "estimators": [str(estimator) for estimator in self.estimators],
-                "level": self.level,
-                "tasks": {"rounds": ROUNDS, "rows": ROWS, "count": len(self.tasks)},
-            },
-            allow_nan=False,
-        )
+        return json.dumps(identity(self), allow_nan=False)
 
     @property
     def identity(self) -> dict[str, Any]:
         """Return all that determines the study's bytes, as plain values."""
         said: dict[str, Any] = json.loads(self._said)
         return said
+
+    @cached_property
+    def digest(self) -> str:
+        """Return a digest of the identity, which every part of the study carries."""
+        return hashlib.sha256(self._said.encode()).hexdigest()
 
     def run(
         self,

@@ -6,32 +6,71 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
+from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator
-from unbandit.instance import Gaussian, Instance
+from unbandit.instance import Instance
 from unbandit.kernels.compiling import digest_of
+from unbandit.study.families import Family, ShrinkingGap
+from unbandit.study.tasks import ROUNDS, ROWS
 
-__all__ = ["cell_seed", "described", "pretty", "rule_described"]
+if TYPE_CHECKING:
+    from unbandit.study.grid import Study
+
+__all__ = ["SCHEMA", "code", "described", "identity", "pretty", "rule_described"]
+
+SCHEMA = "unbandit.study/1"
 
 LISTED = 256
 """Of more arms than this, a digest stands for names and means."""
 
+DECIDING = (
+    *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "datasets/synthetic.py"),
+    *("study/rows.py", "study/seeds.py", "study/tasks.py", "study/families.py"),
+)
+"""The files, and folders of files, that decide a study's numbers; instances are described by their own."""
 
-def cell_seed(seed: int, name: str, instance: Instance, rule: Demonstrator, horizon: int) -> int:
-    """Derive the seed of a cell, from 0 to 2^64 - 1: it depends on the cell and the study's seed, on nothing else.
 
-    Means count to nine digits of the largest, so that a library which rounds the last bit differently changes nothing.
+def identity(study: Study) -> dict[str, Any]:
+    """Return all that determines a study's bytes, as plain values."""
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "code": code(),
+        "polars": pl.__version__,
+        "instances": [
+            described(given.name, given) if isinstance(given, Instance) else _family(given, study)
+            for given in study.instances
+        ],
+        "rules": [rule_described(rule) for rule in study.rules],
+        "horizons": list(study.horizons),
+        "runs": study.runs,
+        "seed": study.seed,
+        "estimators": [str(estimator) for estimator in study.estimators],
+        "level": study.level,
+        "tasks": {"rounds": ROUNDS, "rows": ROWS, "count": len(study.tasks)},
+    }
+
+
+@cache
+def code() -> str:
+    """Return a digest of the sources that decide a study's numbers: parts of edited code must not be mixed.
 
     Examples
     --------
-    >>> from unbandit import UCB
-    >>> cell_seed(1, "two", Instance([1.0, 0.5]), UCB(), 500) == cell_seed(1, "two", Instance([1.0, 0.5]), UCB(), 501)
-    False
+    >>> len(code())
+    12
     """
-    said = json.dumps([seed, name, _means(instance), _noise(instance), str(rule), horizon])
-    return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "big")
+    home = Path(__file__).parents[1]
+    places = [home / name for name in DECIDING]
+    files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+    sources = [file for file in files if file.suffix in {".py", ".npy"}]
+    return digest_of(*sources, text="\n".join(file.relative_to(home).as_posix() for file in sources))
 
 
 def described(name: str, instance: Instance) -> dict[str, Any]:
@@ -45,8 +84,20 @@ def described(name: str, instance: Instance) -> dict[str, Any]:
     known: dict[str, Any] = {"name": name, "noise": str(instance.noise)}
     if len(instance) <= LISTED:
         return known | {"arms": list(instance.arms), "means": instance.means.tolist()}
-    said = json.dumps([_means(instance), list(instance.arms)])
+    said = json.dumps([instance.means.tolist(), list(instance.arms)])
     return known | {"arms": len(instance), "sha256": hashlib.sha256(said.encode()).hexdigest()}
+
+
+def _family(given: Family, study: Study) -> dict[str, Any]:
+    """Describe a family: ours by its parameters, any other by what it gives."""
+    if type(given) is ShrinkingGap:  # a subclass may give anything
+        return {"name": given.name, "family": "shrinking-gap", "beta": given.beta, "bernoulli": given.bernoulli}
+    members = {cell.horizon: cell.instance for cell in study.cells if cell.instance_name == given.name}
+    return {
+        "name": given.name,
+        "family": type(given).__qualname__,
+        "members": [described(str(horizon), instance) for horizon, instance in members.items()],
+    }
 
 
 def rule_described(rule: Demonstrator) -> str:
@@ -85,13 +136,3 @@ def pretty(value: Any, indent: str = "") -> str:
     if isinstance(value, list) and any(isinstance(part, list | Mapping) for part in value):
         return "[\n" + ",\n".join(inner + pretty(part, inner) for part in value) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def _means(instance: Instance) -> list[str]:
-    largest = float(abs(instance.means).max()) or 1.0
-    shares = (instance.means / largest).round(9) + 0.0  # there is one zero
-    return [f"{largest:.9g}", *(f"{share:.9f}" for share in shares)]
-
-
-def _noise(instance: Instance) -> str:
-    return f"gaussian {instance.sigma:.9g}" if isinstance(instance.noise, Gaussian) else "bernoulli"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Measured", "measured", "slope"]
+__all__ = ["Measured", "Share", "computed", "exact_interval", "measured", "share", "slope"]
 
 LEVEL = 0.95
 
@@ -30,7 +30,7 @@ class Measured:
     value, error
         The statistic from all runs, and its standard error.
     folds
-        How many groups the error comes from.
+        How many groups the error comes from; 0 for what was computed, not simulated, and has no error.
     """
 
     value: Any
@@ -51,7 +51,67 @@ class Measured:
     def _reach(self) -> Any:
         from scipy.special import stdtrit
 
-        return stdtrit(self.folds - 1, 0.5 + LEVEL / 2) * self.error
+        return stdtrit(self.folds - 1, 0.5 + LEVEL / 2) * self.error if self.folds else 0.0
+
+
+@dataclass(frozen=True)
+class Share(Measured):
+    """Hold a share of runs: its interval is exact, also where the share is 0 or 1.
+
+    Attributes
+    ----------
+    held, runs
+        How many runs, of how many.
+    """
+
+    held: int
+    runs: int
+
+    @property
+    def low(self) -> float:
+        """Return the lower end of the 95% interval (Clopper and Pearson)."""
+        return float(exact_interval(self.held, self.runs, LEVEL)[0])
+
+    @property
+    def high(self) -> float:
+        """Return the upper end of the 95% interval."""
+        return float(exact_interval(self.held, self.runs, LEVEL)[1])
+
+
+def computed(value: float) -> Measured:
+    """Return a value that was computed, not simulated: it has no error."""
+    return Measured(float(value), 0.0, 0)
+
+
+def share(held: float, runs: float) -> Share:
+    """Return the share of independent runs in which something was so.
+
+    Examples
+    --------
+    >>> found = share(0, 100)
+    >>> found.value, round(found.high, 3)
+    (0.0, 0.036)
+    """
+    value = held / runs
+    return Share(value, float(np.sqrt(value * (1 - value) / runs)), 1, round(held), round(runs))
+
+
+def exact_interval(held: ArrayLike, among: ArrayLike, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the exact (Clopper-Pearson) interval of a share; from 0 to 1 where there is nothing.
+
+    Examples
+    --------
+    >>> low, high = exact_interval([95, 0, 5, 0], [100, 5, 5, 0], 0.95)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.887, 0.0, 0.478, 0.0], [0.984, 0.522, 1.0, 1.0])
+    """
+    from scipy.special import betaincinv
+
+    hits, misses = np.asarray(held, np.float64), np.asarray(among, np.float64) - np.asarray(held, np.float64)
+    tail = (1 - level) / 2
+    low = betaincinv(np.maximum(hits, 1), misses + 1, tail)
+    high = betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail)
+    return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
 
 
 def measured(replicates: ArrayLike) -> Measured:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import polars as pl
 
 from unbandit.demonstrators.base import whole
-from unbandit.errors import ParameterError
+from unbandit.errors import ParameterError, ResumeError
 from unbandit.study.folder import Folder
 from unbandit.study.folds import SUMMED, Folds
 from unbandit.study.grid import Study
@@ -46,7 +46,6 @@ class Receipt(NamedTuple):
     """Say what a task came to."""
 
     rounds: int
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,13 @@ class StudyResult:
 
     def scan(self) -> pl.LazyFrame:
         """Return all rows, to be read as far as they are needed."""
-        return pl.scan_parquet(self._place.parts, glob=False)
+        return pl.scan_parquet(self._whole().parts, glob=False)
 
     def parts(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
         """Give the rows task by task, all columns or some, so that no more than one part is held at a time."""
-        for number in range(len(self.study.tasks)):
-            part = pl.scan_parquet(self._place.part(number), glob=False)
-            yield (part if columns is None else part.select(columns)).collect()
+        place = self._whole()
+        tables = (pl.scan_parquet(place.part(number), glob=False) for number in range(len(self.study.tasks)))
+        return ((table if columns is None else table.select(columns)).collect() for table in tables)
 
     def folds(self) -> Folds:
         """Return the rows summed up, in groups of runs from which every statistic has its Monte-Carlo error."""
@@ -78,17 +77,20 @@ class StudyResult:
         """Return a row for each cell, estimator and arm: errors, coverage, regret."""
         return summary(self.folds())
 
-    @property
-    def _place(self) -> Folder:
-        return Folder(self.folder, self.study)
+    def _whole(self) -> Folder:
+        """Return the folder, if the study in it has come to its end."""
+        place = Folder(self.folder, self.study)
+        kept, parts = len(place.present()), len(self.study.tasks)
+        if kept < parts:
+            raise ResumeError(f"{self.folder}: {kept:,} of {parts:,} parts are there: run the study to its end.")
+        return place
 
 
 def perform(study: Study, number: int, folder: str | os.PathLike[str]) -> Receipt:
     """Do one task and write its part; it needs nothing but its arguments, so that it can be done anywhere."""
     task = study.tasks[number]
-    found = rows(study, task)
-    Folder(folder, study).write(number, found)
-    return Receipt(task.rounds, found.height)
+    Folder(folder, study).write(number, rows(study, task))
+    return Receipt(task.rounds)
 
 
 def run(
@@ -99,22 +101,22 @@ def run(
     if executor is not None and threads is not None:
         raise ParameterError("threads: an executor has workers of its own; leave threads or executor out.")
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads)
-    place, told = Folder(folder, study), progress or Silent()
-    place.claim()
+    place, told = Folder(folder, study), progress if progress is not None else Silent()
     with ExitStack() as stack:
-        stack.enter_context(place.held())
-        done, tasks = place.finished(), study.tasks
+        done, tasks = stack.enter_context(place.held()), study.tasks
         # the longest first, so that no worker is left alone with a long one at the end
         missing = sorted(set(range(len(tasks))) - done, key=lambda number: (-tasks[number].rounds, number))
         told.begin(study.rounds, study.rounds - sum(tasks[number].rounds for number in missing))
         stack.callback(told.end)
         if missing:
-            most = FOREIGN if executor is not None else 4 * workers
-            taken = executor or stack.enter_context(ThreadPoolExecutor(min(workers, len(missing)), "study"))
+            most = FOREIGN
+            if executor is None:
+                most = 4 * workers
+                executor = stack.enter_context(ThreadPoolExecutor(min(workers, len(missing)), "study"))
             try:
-                _do(taken, most, study, missing, os.fspath(place.path), told)
+                _do(executor, most, study, missing, os.fspath(place.path), told)
             except KeyboardInterrupt as stopped:
-                kept = len(place.finished())
+                kept = len(place.present())
                 stopped.add_note(
                     f"{kept:,} of {len(tasks):,} parts are kept in {place.path}: the same call goes on from there."
                 )

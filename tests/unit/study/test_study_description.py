@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from unbandit import Bernoulli, Gaussian, Instance, ParameterError, datasets
+from unbandit import Bernoulli, DescriptionError, Gaussian, Instance, ParameterError, datasets
 from unbandit.study import ShrinkingGap, Study
 
 HEAD = 'rules = ["ucb:alpha=0.25"]\nhorizons = [500, 1000]\nruns = 100\n'
@@ -48,6 +50,11 @@ def test_everything_that_may_stand_there(read):
         beta = 0.05
 
         [[instances]]
+        dataset = "shrinking-gap"
+        beta = 0.05
+        bernoulli = true
+
+        [[instances]]
         name = "coins"
         means = [0.9, 0.1]
         bernoulli = true
@@ -64,6 +71,7 @@ def test_everything_that_may_stand_there(read):
             datasets.battery("high", 20),
             Instance((three := datasets.gene([1, 6490, 12979])).means, three.noise, three.arms, "three genes"),
             ShrinkingGap(0.05),
+            ShrinkingGap(0.05, bernoulli=True),
             Instance([0.9, 0.1], Bernoulli(), ["gold", "lead"], "coins"),
             Instance([1.0, 0.5, 0.25], Gaussian(2.0)),
         ],
@@ -112,7 +120,7 @@ def test_runs_and_seed_can_be_given_beside_the_file(read):
         (HEAD + TWO.replace("[[", "[").replace("]]", "]"), "Write [[instances]], with two brackets."),
         ("instances = [3]\n" + HEAD, "instance 1: expected the name of a data set or a table; got 3."),
         (HEAD + TWO + TWO, 'instances: expected each once; got "two-armed" twice. Give one of them a name of its own.'),
-        (HEAD + '[[instances]]\ndataset = "two"\n', 'instance 1: data set: expected one of two-armed, '),
+        (HEAD + '[[instances]]\ndataset = "two"\n', 'instance 1: dataset: expected one of two-armed, '),
         (HEAD + TWO + "arms = 3\n", 'instance 1: arms: expected none or 2 for "two-armed"; got 3.'),
         (HEAD + TWO + "arms = 1.5\n", "instance 1: arms: expected how many arms"),
         (HEAD + TWO + "beta = 0.5\n", "instance 1: beta: expected beside"),
@@ -122,6 +130,7 @@ def test_runs_and_seed_can_be_given_beside_the_file(read):
         (HEAD + '[[instances]]\ndataset = "shrinking-gap"\n', "instance 1: beta: expected beside shrinking-gap"),
         (HEAD + '[[instances]]\ndataset = "shrinking-gap"\nbeta = -1\n', "instance 1: beta: expected a number from 0"),
         (HEAD + '[[instances]]\ndataset = "shrinking-gap"\nbeta = 1\narms = 2\n', "instance 1: arms, name: "),
+        (HEAD + '[[instances]]\ndataset = "shrinking-gap"\nbeta = 1\nsigma = 2\n', "instance 1: sigma: shrinking"),
         (HEAD + "[[instances]]\nmeans = [1]\n", "instance 1: means: expected a list of two numbers or more"),
         (HEAD + '[[instances]]\nmeans = [1, "x"]\n', "instance 1: means: expected a list of numbers"),
         (HEAD + "[[instances]]\nmeans = [1, 0]\nsigma = 0\n", "instance 1: sigma: expected a positive number; got 0"),
@@ -129,16 +138,17 @@ def test_runs_and_seed_can_be_given_beside_the_file(read):
         (HEAD + "[[instances]]\nmeans = [2, 0]\nbernoulli = true\n", "instance 1: means: expected probabilities"),
         (HEAD + "[[instances]]\nmeans = [1, 0]\narms = 2\n", "instance 1: arms: expected the arms' names"),
         (HEAD + "[[instances]]\nmeans = [1, 0]\nbeta = 2\n", "instance 1: beta: expected beside"),
-        (HEAD.replace("ucb", "ucbb") + TWO, 'rule: expected one of '),
+        (HEAD.replace("ucb", "ucbb") + TWO, 'rules: expected one of '),
+        (HEAD.replace("0.25", "2,x=3") + TWO, "rules: ucb: "),
         (HEAD.replace('["ucb:alpha=0.25"]', '"ucb"') + TWO, "rules: expected a list of rules, as in"),
         (HEAD.replace("[500, 1000]", "500") + TWO, "horizons: expected a list of whole numbers, or {from = 500"),
         (HEAD.replace("[500, 1000]", "[500, 0]") + TWO, "horizons: expected a whole number from 1"),
         (HEAD.replace("[500, 1000]", "{from = 5}") + TWO, "horizons: to: expected a whole number, as in to = 5000; "),
-        (HEAD.replace("[500, 1000]", "{from = 5, to = 6, points = 10}") + TWO, "points: expected no more than"),
+        (HEAD.replace("[500, 1000]", "{from = 5, to = 6, points = 10}") + TWO, "horizons: points: expected no more"),
         (HEAD.replace("[500, 1000]", '{from = 5, to = 60, points = 3, spacing = "x"}') + TWO,
          'horizons: spacing: expected "log" or "linear"; got \'x\'.'),
         (HEAD.replace("[500, 1000]", "{from = 5, till = 9}") + TWO, 'horizons: expected keys among from, to, points'),
-        ('estimators = ["best"]\n' + HEAD + TWO, "estimator: expected one of switching, counts, naive"),
+        ('estimators = ["best"]\n' + HEAD + TWO, "estimators: expected one of switching, counts, naive"),
         ("level = 95\n" + HEAD + TWO, "level: expected a number between 0 and 1; got 95"),
         ("level = 0.9\nlevel = 0.8\n" + HEAD + TWO, "expected a TOML file; got a mistake in it: Cannot overwrite"),
         ("rules = ucb\n" + TWO, "(at line 1, column 9)"),
@@ -147,8 +157,9 @@ def test_runs_and_seed_can_be_given_beside_the_file(read):
     ids=lambda value: "" if isinstance(value, bytes) else value[:50].replace("\n", " "),
 )  # fmt: skip
 def test_what_is_said_about_what_may_not(read, tmp_path, text, said):
-    with pytest.raises(ParameterError) as refused:
+    with pytest.raises(DescriptionError) as refused:
         read(text)
+    assert not isinstance(refused.value, ParameterError)  # it is the file that is wrong, not the call
     message = str(refused.value)
     assert message.startswith(f"{tmp_path / 'study.toml'}: ")
     assert said in message
@@ -156,8 +167,30 @@ def test_what_is_said_about_what_may_not(read, tmp_path, text, said):
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "key", "value"),
+    [
+        (HEAD.replace("= 100", "= 1") + TWO, None, "runs", 1),
+        (HEAD.replace("= 100", "= 1e2") + TWO, None, "runs", 100.0),
+        (HEAD + TWO + "arms = 3\n", "instance 1", "arms", 3),
+        (HEAD + TWO + '[[instances]]\ndataset = "two"\n', "instance 2", "dataset", "two"),
+        (HEAD + '[[instances]]\ndataset = "shrinking-gap"\n', "instance 1", "beta", None),
+        (HEAD.replace("ucb", "ucbb") + TWO, None, "rules", "ucbb:alpha=0.25"),
+        ('estimators = ["naive:constant=0"]\n' + HEAD + TWO, None, "estimators", "naive:constant=0"),
+        (HEAD.replace("[500, 1000]", "{from = 5, to = 6, points = 10}") + TWO, "horizons", "points", 10),
+        (HEAD + TWO + "seed = 3\n", "instance 1", None, 3),
+    ],
+)
+def test_where_it_stands_can_be_asked(read, tmp_path, text, place, key, value):
+    with pytest.raises(DescriptionError) as refused:
+        read(text)
+    error = pickle.loads(pickle.dumps(refused.value))
+    assert (error.path, error.place, error.key, error.value) == (str(tmp_path / "study.toml"), place, key, value)
+    assert str(error) == str(refused.value)
+
+
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ParameterError, match=r"none\.toml: expected a TOML file; it could not be read: No such file"):
+    with pytest.raises(DescriptionError, match=r"none\.toml: expected a TOML file; it could not be read: No such file"):
         Study.read(tmp_path / "none.toml")
-    with pytest.raises(ParameterError, match="could not be read: Is a directory"):
+    with pytest.raises(DescriptionError, match="could not be read: Is a directory"):
         Study.read(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from unbandit import Instance, OutputError, ParameterError, ResumeError
+from unbandit import Instance, OutputError, ParameterError, ResumeError, __version__
 from unbandit.study import ShrinkingGap, Study
 from unbandit.study.folder import Folder
 
@@ -29,7 +30,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_new_folder_says_what_it_holds(place):
-    Folder(place / "deep" / "down", STUDY).claim()
+    with Folder(place / "deep" / "down", STUDY).held() as finished:
+        assert finished == set()
     said = (place / "deep" / "down" / "study.json").read_text()
     assert json.loads(said) == STUDY.identity
     assert '\n  "horizons": [100, 200],\n' in said
@@ -75,12 +77,21 @@ def test_another_study_is_refused_and_told_apart(place, change, said):
     assert contents(place) == before
 
 
-def test_parts_of_another_version_are_not_mixed_in(place):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"code": "0123456789ab"}, "(made by other code than this version's)"),
+        ({"polars": "1.0.0"}, f"(polars: the folder has 1.0.0, asked for {pl.__version__})"),
+        ({"version": "0.0.1", "code": "0123456789ab"}, f"(version: the folder has 0.0.1, asked for {__version__})"),
+    ],
+    ids=str,
+)
+def test_parts_of_other_code_are_not_mixed_in(place, change, said):
     STUDY.run(place)
-    written = place / "study.json"
-    written.write_text(json.dumps(STUDY.identity | {"version": "0.0.1"}))
-    with pytest.raises(ResumeError, match=r"version: the folder has 0\.0\.1, asked for "):
+    (place / "study.json").write_text(json.dumps(STUDY.identity | change))
+    with pytest.raises(ResumeError) as refused:
         STUDY.run(place)
+    assert said in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "other/1"}', "\xff"])
@@ -148,11 +159,15 @@ def test_what_the_system_refuses_is_said(tmp_path, place):
     with pytest.raises(OutputError, match="below: could not be used: Not a directory"):
         STUDY.run(place / "below")
     other = tmp_path / "other"
-    Folder(other, STUDY).claim()
+    with Folder(other, STUDY).held():
+        pass
     (other / "parts").rmdir()
     (other / "parts").write_text("a file")
-    with pytest.raises(OutputError, match="parts: expected a folder; got a file"):
-        STUDY.run(other)
+    for doing in (STUDY.run, lambda path: Folder(path, STUDY).look()):
+        with pytest.raises(OutputError, match="parts: expected a folder; got a file"):
+            doing(other)
+        with pytest.raises(OutputError, match="results: expected a folder; got a file"):
+            doing(place)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
@@ -172,26 +187,135 @@ def test_names_that_mean_something_to_globs_are_plain_names(tmp_path):
     assert rows.height == sum(part.height for part in STUDY.run(place).parts())
 
 
-def test_another_process_is_kept_out_until_it_dies(place):
+HOLDING = """
+import pathlib, sys, time
+from unbandit.study import Study
+from unbandit.study.folder import Folder
+
+path, runs = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+folder = Folder(path, Study("two-armed", "ucb", [100, 200], runs=runs))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    with folder.held():
+        print("held", flush=True)
+        time.sleep(60)
+except Exception as error:
+    print(error, flush=True)
+"""
+
+
+@pytest.fixture
+def holding(place):
+    """Return a function that starts a process which, once told, holds the folder until it is killed."""
+    started = []
+
+    def start(runs: int = 10) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", HOLDING, str(place), str(runs)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def test_another_process_is_kept_out_until_it_dies(place, holding):
+    study = Study("two-armed", "ucb", [100, 200], runs=10)
+    study.run(place)
+    (place / "parts" / "00001.parquet").unlink()
+    tell(other := holding())
+    assert other.stdout.readline() == "held\n"
+    before = contents(place)
+    with pytest.raises(ResumeError, match=r"another run is at work in this folder\. Wait until it ends"):
+        study.run(place)
+    assert Folder(place, study).look() == {0}  # who only looks is not kept out
+    assert contents(place) == before
+    other.kill()
+    other.wait()
+    assert study.run(place).scan().select(pl.len()).collect().item() == 40
+
+
+def test_of_two_studies_that_begin_in_a_new_folder_one_is_refused(place, holding):
+    processes = [holding(runs) for runs in (10, 20)]
+    for process in processes:
+        tell(process)
+    said = sorted(process.stdout.readline() for process in processes)
+    assert said == [f"{place}: another run is at work in this folder. Wait until it ends, or stop it.\n", "held\n"]
+    assert list(contents(place)) == ["study.json"]
+
+
+def test_the_same_process_holds_a_folder_once(place):
+    folder = Folder(place, STUDY)
+    with folder.held():
+        Folder(place, STUDY).look()  # files of the folder are opened and closed meanwhile
+        for _ in range(2):
+            with pytest.raises(ResumeError, match="another run is at work"):
+                STUDY.run(place)
+    assert set(contents(place)) == {"study.json"}
+    STUDY.run(place)
+
+
+@pytest.mark.parametrize(("number", "goes"), [(errno.ENOLCK, True), (errno.EOPNOTSUPP, True), (errno.EIO, False)])
+def test_a_file_system_without_locks(place, monkeypatch, number, goes):
+    def refusing(handle: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refusing)
+    if goes:
+        STUDY.run(place)
+        assert len(contents(place)) == 1 + len(STUDY.tasks)
+    else:
+        with pytest.raises(OutputError, match="could not be used: Input/output error"):
+            STUDY.run(place)
+
+
+def test_looking_changes_nothing(tmp_path, place):
+    folder = Folder(place, STUDY)
+    assert folder.look() == set()
+    assert not place.exists()
+    place.mkdir()
+    (place / ".study.json.abc123.part").write_text("{")
+    assert folder.look() == set()
+    assert list(contents(place)) == [".study.json.abc123.part"]
     STUDY.run(place)
     (place / "parts" / "00002.parquet").unlink()
-    holding = (
-        "import sys, time, fcntl\n"
-        f"file = open({str(place / 'study.json')!r}, 'r+b')\n"
-        "fcntl.lockf(file, fcntl.LOCK_EX)\n"
-        "print('held', flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    other = subprocess.Popen([sys.executable, "-c", holding], stdout=subprocess.PIPE, text=True)
-    try:
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(ResumeError, match="another process is at work on this study"):
-            STUDY.run(place)
-    finally:
-        other.kill()
-        other.wait()
-        other.stdout.close()
-    assert STUDY.run(place).scan().select(pl.len()).collect().item() == 160
+    before = contents(place)
+    assert folder.look() == {0, 1, *range(3, 8)}
+    with pytest.raises(ResumeError, match="runs: the folder has 10, asked for 20"):
+        Folder(place, dataclasses.replace(STUDY, runs=20)).look()
+    assert contents(place) == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "holiday.jpg").touch()
+    with pytest.raises(ResumeError, match=r'there is "holiday\.jpg"'):
+        Folder(tmp_path / "other", STUDY).look()
+
+
+def test_a_part_of_another_study_under_a_right_name_is_refused(tmp_path, place):
+    STUDY.run(place)
+    whole = contents(place)
+    dataclasses.replace(STUDY, seed=2).run(tmp_path / "other")
+    part = place / "parts" / "00000.parquet"
+    part.write_bytes((tmp_path / "other" / "parts" / "00000.parquet").read_bytes())
+    with pytest.raises(ResumeError, match=r"00000\.parquet: expected a part of this study; got one of another. Delete"):
+        STUDY.run(place)
+    part.write_bytes((place / "parts" / "00001.parquet").read_bytes())
+    with pytest.raises(ResumeError, match=r"00000\.parquet: expected part 0 of the study; got another of its parts"):
+        STUDY.run(place)
+    pl.read_parquet(part).write_parquet(part)  # the right rows, written by other hands
+    with pytest.raises(ResumeError, match=r"00000\.parquet: expected a part of this study"):
+        Folder(place, STUDY).look()
+    part.unlink()
+    STUDY.run(place)
+    assert contents(place) == whole
 
 
 def test_part_names_sort_as_numbers_do(place):

@@ -80,7 +80,7 @@ def test_how_tasks_are_cut_does_not_matter(folds, parts, monkeypatch):
 
 def test_unknown_keys_are_refused(folds):
     for given, expected in (
-        ({"arm": "1"}, 'instance: expected one of three, two; got "None"'),
+        ({"arm": "1"}, "instance: expected one of three, two; got none of them"),
         ({"arm": "1", "instance": "four"}, 'instance: expected one of three, two; got "four"'),
         ({"arm": "1", "instance": "two"}, "rule: expected one of ucb"),
         ({"arm": "7", "instance": "two", "rule": STUDY.rules[0]}, 'arm: expected one of 0, 1; got "7"'),

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import shutil
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unbandit import SAE, UCB, Bernoulli, Demonstrator, Instance, ParameterError, datasets
+from unbandit import (
+    SAE,
+    UCB,
+    Bernoulli,
+    Demonstrator,
+    IndexRule,
+    Instance,
+    NotIdentifiable,
+    ParameterError,
+    datasets,
+)
 from unbandit.demonstrators.base import known_rules
-from unbandit.study import Estimator, ShrinkingGap, Study, spaced
+from unbandit.study import Estimator, ShrinkingGap, Study, identity, spaced
+from unbandit.study.rows import rows
 from unbandit.study.tasks import ROUNDS, ROWS, Tasks, block
 
 GRID = {
@@ -145,15 +159,99 @@ def test_the_identity_names_all_that_matters():
     study = Study([*GRID["instances"], "gene", Instance([0.2, 0.1], Bernoulli(), "AB", "coins")], *["ucb", 500, 100])
     said = study.identity
     assert said["schema"] == "unbandit.study/1"
+    assert (said["polars"], len(said["code"])) == (pl.__version__, 12)
     two, linear, shrinking, gene, coins = said["instances"]
     assert two["means"] == [1.0, 0.5]
     assert linear["arms"] == list("0123")
-    assert shrinking == {"name": "shrinking-gap beta=0.5", "family": "shrinking-gap", "beta": 0.5}
+    assert shrinking == {
+        "name": "shrinking-gap beta=0.5", "family": "shrinking-gap", "beta": 0.5, "bernoulli": False,
+    }  # fmt: skip
     assert (gene["arms"], len(gene["sha256"])) == (12_979, 64)
     assert "means" not in gene
     assert coins == {"name": "coins", "noise": "Bernoulli()", "arms": ["A", "B"], "means": [0.2, 0.1]}
     for change in ({"runs": 101}, {"seed": 2}, {"level": 0.9}, {"estimators": "counts"}, {"horizons": [501]}):
         assert dataclasses.replace(study, **change) != study
+
+
+def test_of_many_arms_every_bit_counts():
+    gene = datasets.load("gene")
+    nearly = Instance(np.nextafter(gene.means, 2), gene.noise, gene.arms, gene.name)
+    one, other = (Study(instance, "ucb", 500, 10) for instance in (gene, nearly))
+    assert one != other
+    assert one.digest != other.digest
+    assert one.cells[0].seed == other.cells[0].seed
+
+
+def test_a_gap_that_shrinks_between_two_coins():
+    family = ShrinkingGap(0.05, bernoulli=True)
+    assert family.name == "shrinking-gap beta=0.05 Bernoulli"
+    assert ShrinkingGap(0.05).name == "shrinking-gap beta=0.05"
+    coins = family(1_000)
+    gap = 1_000**-0.05
+    assert isinstance(coins.noise, Bernoulli)
+    assert coins.means.tolist() == [0.5 + gap / 2, 0.5 - gap / 2]
+    study = Study([family, ShrinkingGap(0.05)], "ucb", [500, 1_000], 10)
+    assert [said["bernoulli"] for said in study.identity["instances"]] == [True, False]
+    assert len({cell.seed for cell in study.cells}) == 4
+    with pytest.raises(ParameterError, match="bernoulli: expected True or False; got 'yes'"):
+        ShrinkingGap(0.05, "yes")
+
+
+def test_a_family_that_only_looks_like_ours_is_known_by_what_it_gives():
+    class Wider(ShrinkingGap):
+        def __call__(self, horizon: int) -> Instance:
+            return Instance([1.0, 0.0])
+
+    wider = Study(Wider(0.5), "ucb", 500, 10)
+    assert wider != Study(ShrinkingGap(0.5), "ucb", 500, 10)
+    assert wider.identity["instances"][0]["members"][0]["means"] == [1.0, 0.0]
+
+
+def test_a_rule_that_an_estimator_cannot_read_is_refused_at_once():
+    before = dict(known_rules)
+    try:
+
+        class Curved(IndexRule):
+            """Have a formula, and no width."""
+
+            name = "curved"
+
+            @staticmethod
+            def formula(parameters, mean, pulls, round):
+                return mean + 1.0 / pulls
+
+        for method in ("switching", "counts"):
+            with pytest.raises(NotIdentifiable, match=f"curved: this rule has no {method} estimator; additive index"):
+                Study("two-armed", ["ucb", Curved()], 500, 10, estimators=["naive", method])
+        study = Study("two-armed", Curved(), 50, 3, estimators="naive")
+        assert rows(study, study.tasks[0]).height == 6
+    finally:
+        known_rules.clear()
+        known_rules.update(before)
+
+
+def test_the_code_that_decides_the_numbers_is_known(monkeypatch, tmp_path):
+    study = Study("two-armed", "ucb", 500, 10)
+    assert study.identity["code"] == identity.code()
+    home = tmp_path / "unbandit"
+    for name in identity.DECIDING:
+        there = Path(identity.__file__).parents[1] / name
+        (shutil.copytree if there.is_dir() else shutil.copy)(there, _made(home / name))
+    monkeypatch.setattr(identity, "__file__", str(_made(home / "study" / "identity.py")))
+    digest = identity.code.__wrapped__
+    assert digest() == identity.code()
+    (home / "kernels" / "notes.txt").write_text("no source")
+    assert digest() == identity.code()
+    for name in ("kernels/levels.py", "estimators/counts.py", "tape.py", "study/rows.py"):
+        before = digest()
+        with (home / name).open("a") as file:
+            file.write("#")
+        assert digest() != before
+
+
+def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def test_a_family_of_ones_own_is_known_by_what_it_gives():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import multiprocessing
 import pickle
+import re
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,7 +15,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from unbandit import OutputError, ParameterError
+from unbandit import OutputError, ParameterError, ResumeError
 from unbandit.study import ShrinkingGap, Study, running
 from unbandit.study.progress import Bar, Silent, progress_on
 
@@ -162,7 +163,7 @@ def test_only_what_is_missing_is_done(done, tmp_path):
 
 def test_few_tasks_are_under_way_at_a_time(tmp_path, monkeypatch):
     many = Study("two-armed", "ucb", range(2, 302), runs=2)
-    monkeypatch.setattr(running, "perform", lambda study, number, folder: running.Receipt(1, 1))
+    monkeypatch.setattr(running, "perform", lambda study, number, folder: running.Receipt(1))
     with Counting(2) as threads:
         many.run(tmp_path, executor=threads)
     assert 2 <= threads.most <= running.FOREIGN
@@ -223,6 +224,37 @@ def test_errors_come_back_from_other_processes(tmp_path):
             future.result()
 
 
+def test_an_executor_that_counts_as_empty_is_used(done, tmp_path):
+    class Empty(Plain):
+        asked = 0
+
+        def __len__(self) -> int:
+            return 0
+
+        def submit(self, function, *arguments):
+            self.asked += 1
+            return super().submit(function, *arguments)
+
+    STUDY.run(tmp_path, executor=(empty := Empty()))
+    assert empty.asked == len(STUDY.tasks)
+    assert contents(tmp_path) == contents(done)
+
+
+def test_an_unfinished_study_is_not_read(done, tmp_path):
+    STUDY.run(tmp_path)
+    for number in (3, 7, 11):
+        (tmp_path / "parts" / f"000{number:02d}.parquet").unlink()
+    result = running.StudyResult(STUDY, tmp_path)
+    said = re.escape(f"{tmp_path}: 15 of 18 parts are there: run the study to its end.")
+    for reading in (result.scan, result.parts, result.folds, result.summary):
+        with pytest.raises(ResumeError, match=said):
+            reading()
+    with pytest.raises(ResumeError, match="0 of 18 parts are there"):
+        running.StudyResult(STUDY, tmp_path / "nowhere").scan()
+    STUDY.run(tmp_path)
+    assert result.scan().collect().equals(running.StudyResult(STUDY, done).scan().collect())
+
+
 def test_an_executor_has_workers_of_its_own(tmp_path):
     with pytest.raises(ParameterError, match="leave threads or executor out"):
         STUDY.run(tmp_path / "new", executor=Plain(), threads=2)
@@ -251,19 +283,18 @@ def test_the_summary_lists_every_arm_in_the_studys_order(done):
 
 
 def test_the_bar_says_speed_and_what_is_left():
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=120)
+    out, now = io.StringIO(), [0.0]
+    console = Console(file=out, force_terminal=True, width=120, get_time=lambda: now[0])
     bar = progress_on(console)
     assert isinstance(bar, Bar)
     bar.begin(4_000_000, 1_000_000)
     for _ in range(3):
-        time.sleep(0.15)
+        now[0] += 0.25
         bar.advance(500_000)
-    time.sleep(0.15)
     bar.end()
-    assert "million rounds/s" in out.getvalue()
+    assert "2 million rounds/s" in out.getvalue()
     assert "62%" in out.getvalue()
-    assert "0:00:0" in out.getvalue()
+    assert "0:00:01" in out.getvalue()
 
 
 def test_the_bars_twin_is_silent():
