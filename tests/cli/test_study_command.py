@@ -104,9 +104,13 @@ def test_a_study_ends_with_a_table(unbandit, file):
     done = unbandit("study", file, "-o", "results")
     assert done.code == 0
     assert done.out.startswith("Study: 2 instances x 2 rules x 3 horizons, 20 runs each, estimated by switching, naive")
-    assert "two-armed, ucb:alpha=0.25,scale=1.4142135623730951, switching\n" in done.out
-    assert all(name in done.out for name in ("horizon", "gap", "estimated", "RMSE", "coverage", "found", "regret", "±"))
-    assert "... and 20 more rows in results/summary.csv\n" in done.out
+    headings = [line for line in done.out.splitlines() if line.startswith(("two-armed", "close"))]
+    both = ["switching", "naive:constant=0.75"]
+    assert headings == [f"{instance}, {estimator}" for instance in ("two-armed", "close") for estimator in both]
+    shown = ("horizon", "rule", "arm", "gap", "estimated", "RMSE", "coverage", "found", "regret", "±")
+    assert all(name in done.out for name in shown)
+    assert len([line for line in done.out.splitlines() if "scale=1.414 " in line]) == 2 * 3 * 2 * (1 + 2)
+    assert done.out.endswith("Everything, arm by arm: results/summary.csv\n")
     assert done.err == "results: 12 parts, and summary.csv\n"
     table = pl.read_csv("results/summary.csv")
     assert table.height == 60
@@ -118,6 +122,18 @@ def test_a_study_ends_with_a_table(unbandit, file):
     assert set(table["horizon"]) == {100, 200, 400}
     assert pl.read_parquet("results/parts/*.parquet").height == 2 * 3 * 20 * 2 * (2 + 3)
     assert json.loads(Path("results/study.json").read_text())["runs"] == 20
+
+
+def test_of_many_arms_there_is_one_line_a_cell(unbandit, tmp_path):
+    Path("many.toml").write_text(
+        'rules = ["ucb", "sae"]\nhorizons = [300, 100]\nruns = 4\n[[instances]]\ndataset = "battery-high"\n'
+    )
+    done = unbandit("study", "many.toml", "-o", "results")
+    lines = [line.split()[:2] for line in done.out.splitlines() if "scale=1.414 " in line]
+    rules = ["ucb:alpha=0.25,scale=1.414", "sae:alpha=0.25,scale=1.414"]
+    assert lines == [[horizon, rule] for horizon in ("100", "300") for rule in rules]
+    assert "RMSE is that of the worst known one" in done.out
+    assert pl.read_csv("results/summary.csv").height == 2 * 2 * 224
 
 
 def test_the_same_command_again_does_nothing_anew(unbandit, file):

@@ -77,30 +77,55 @@ def study(
 
 
 def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> None:
-    """Print a table for each instance, rule and estimator, and of a long summary the beginning alone."""
+    """Print a table for each instance and estimator: arm by arm, or of very many rows one line for all arms."""
+    import polars as pl
+
     out.print(title, style="bold")
-    for names, rows in found.head(SHOWN).group_by("instance", "rule", "estimator", maintain_order=True):
+    worse = found.filter(pl.col("gap") > 0)
+    many = worse.height > SHOWN
+    rows = _over_arms(worse) if many else worse
+    order = [pl.col(name).cast(pl.Enum(rows[name].unique(maintain_order=True))) for name in ("instance", "estimator")]
+    rows = rows.sort(*order, "horizon", maintain_order=True)
+    for names, part in rows.head(SHOWN).group_by("instance", "estimator", maintain_order=True):
         out.print(", ".join(map(str, names)))
-        out.print(_table(rows))
-    if found.height > SHOWN:
-        out.print(f"... and {found.height - SHOWN:,} more rows in {where}")
+        out.print(_table(part, arms=not many))
+    if rows.height > SHOWN:
+        out.print(f"... and {rows.height - SHOWN:,} more lines.")
+    if many:
+        out.print("Each line is of all arms but the best; the RMSE is that of the worst known one.")
+    out.print(f"Everything, arm by arm: {where}")
 
 
-def _table(found: polars.DataFrame) -> Table:
-    """Lay out what was found for one instance, rule and estimator."""
+def _over_arms(found: polars.DataFrame) -> polars.DataFrame:
+    """Sum the table up: one row for each cell and estimator."""
+    import polars as pl
+
+    worst = pl.col("rmse").arg_max().fill_null(0)
+    return found.group_by("instance", "rule", "horizon", "estimator", maintain_order=True).agg(
+        pl.col("estimated", "coverage").mean(),
+        pl.col("rmse", "rmse_error").get(worst),
+        pl.col("found", "regret").first(),
+    )
+
+
+def _table(found: polars.DataFrame, *, arms: bool) -> Table:
+    """Lay out what was found for one instance and estimator."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("horizon", justify="right", no_wrap=True)
-    table.add_column("arm", overflow="fold")
-    for name in ("gap", "estimated", "RMSE", "coverage", "found", "regret"):
+    table.add_column("rule", overflow="fold")
+    if arms:
+        table.add_column("arm", overflow="fold")
+        table.add_column("gap", justify="right", no_wrap=True)
+    for name in ("estimated", "RMSE", "coverage", "found", "regret"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in found.iter_rows(named=True):
         table.add_row(
             f"{row['horizon']:,}",
-            row["arm"],
-            f"{row['gap']:.3g}",
+            _short(row["rule"]),
+            *((row["arm"], f"{row['gap']:.3g}") if arms else ()),
             _share(row["estimated"]),
             _with_error(row["rmse"], row["rmse_error"]),
             _share(row["coverage"]),
@@ -110,6 +135,13 @@ def _table(found: polars.DataFrame) -> Table:
     return table
 
 
+def _short(rule: str) -> str:
+    """Write a rule's numbers to four digits: sqrt(2) needs no more here."""
+    import re
+
+    return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", rule)
+
+
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.3g}%"
 
@@ -117,4 +149,4 @@ def _share(value: float | None) -> str:
 def _with_error(value: float | None, error: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.3g} ± {error:.1g}" if error else f"{value:.3g}"
+    return f"{value:.3g} ± {error:.2g}" if error else f"{value:.3g}"

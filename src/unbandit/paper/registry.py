@@ -49,7 +49,8 @@ def chosen(names: Sequence[str] = (), *, full: bool = False) -> list[Picture]:
     known = pictures()
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            parts = [part for part in known if "," in name and part in name.split(",")]
+            near = [" ".join(parts)] if parts else difflib.get_close_matches(name.lower(), known, 1)
             meant = f' Did you mean "{near[0]}"?' if near else ""
             raise ParameterError(f'picture: expected one of {", ".join(known)}; got "{name}".{meant}')
     if names:

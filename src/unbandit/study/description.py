@@ -90,6 +90,10 @@ class InstanceTable(BaseModel):
         if self.beta is not None:
             raise ParameterError(f'beta: expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.')
         assert self.dataset is not None
+        if self.dataset not in (known := [*datasets.names(), SHRINKING_GAP]):
+            near = difflib.get_close_matches(self.dataset.lower().replace("_", "-"), known, 1)
+            remedy = f'Did you mean "{near[0]}"?' if near else "Take one of these."
+            raise ParameterError(f'dataset: expected one of {", ".join(known)}; got "{self.dataset}". {remedy}')
         found = datasets.load(self.dataset, arms=self.arms)  # type: ignore[arg-type]  # it says what it wants itself
         return Instance(found.means, found.noise, found.arms, self.name or found.name)
 
@@ -153,6 +157,9 @@ def _study(raw: dict[str, Any]) -> Study:
         asked = _checked(HorizonTable, given, "horizons")
         with _said_of(given, "horizons"):
             raw["horizons"] = list(spaced(asked.start, asked.stop, asked.points, asked.spacing))
+    for number, given in enumerate(raw["instances"] if isinstance(raw.get("instances"), list) else (), 1):
+        if isinstance(given, dict) and given.keys() & (StudyTable.model_fields.keys() - raw.keys()):
+            _checked(InstanceTable, given, f"instance {number}")  # a key of the whole study that strayed in here
     table = _checked(StudyTable, raw)
     built: dict[str, Any] = {
         "instances": [_instance(number, given) for number, given in enumerate(table.instances, 1)],

@@ -23,8 +23,10 @@ def spaced(start: int, stop: int, points: int, spacing: str = "log") -> tuple[in
     first, last, count = whole("from", start), whole("to", stop), whole("points", points)
     if spacing not in ("log", "linear"):
         raise ParameterError(f'spacing: expected log or linear; got "{spacing}".')
-    if not (count >= 2 and first < last):
-        raise ParameterError(f"points: expected two or more, between two ends; got {count} from {first} to {last}.")
+    if not first < last:
+        raise ParameterError(f"from: expected less than to, {last}; got {first}.")
+    if count < 2:
+        raise ParameterError(f"points: expected two or more; got {count}.")
     numbers = (np.geomspace if spacing == "log" else np.linspace)(first, last, count).round().astype(int).tolist()
     if len(set(numbers)) < count:
         raise ParameterError(
