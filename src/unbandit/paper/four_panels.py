@@ -19,7 +19,7 @@ from unbandit.demonstrators import SAE, UCB
 from unbandit.instance import Bernoulli, Instance
 from unbandit.paper.claim import Claim
 from unbandit.paper.comparing import within_range
-from unbandit.paper.drawing import GUIDE, LINES, curve, guide, log_log, panels, plain_ticks
+from unbandit.paper.drawing import LINES, curve, guide, log_log, panels, plain_ticks
 from unbandit.paper.four_claims import bounds, fraction, of_panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
@@ -111,7 +111,7 @@ class FourPanels(Picture):
             _draw_shares(axes[4], [(f"α = {alpha}", found) for alpha, found in alphas])
             _draw_shares(axes[5], [(f"gap {fraction(found.gap[0])}", found) for found in arms])
         for panel in axes:
-            panel.legend()
+            panel.legend(loc="center right" if panel in axes[4:] else "best")
         return figure
 
     def table(self, results: Results) -> pl.DataFrame:
@@ -174,4 +174,3 @@ def _draw_shares(axes: Axes, curves: list[tuple[str, Curve]]) -> None:
     for (name, found), line in zip(curves, LINES, strict=False):
         curve(axes, found.horizon, measured(found.estimated), line, name)
         axes.plot(found.horizon, found.bounded[0], color=line.colour, linewidth=0.8, linestyle=(0, (1, 1.5)), zorder=2)
-    axes.plot([], [], color=GUIDE, linewidth=0.8, linestyle=(0, (1, 1.5)), label="thin: only bounded")

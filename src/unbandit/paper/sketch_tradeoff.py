@@ -54,8 +54,9 @@ class SketchTradeoff(Picture):
         log_log(axes, "mean regret", "mean squared error of the gap")
         curve(axes, regret.value, mse, LINES[0], "UCB, one point an alpha")
         axes.errorbar(regret.value, mse.value, xerr=regret.error, fmt="none", ecolor=LINES[0].colour, elinewidth=0.9)
-        for alpha, x, y in zip(ALPHAS, regret.value, mse.value, strict=True):
-            axes.annotate(f"{alpha:g}", (x, y), xytext=(5, 5), textcoords="offset points", fontsize=8)
+        for place, (alpha, x, y) in enumerate(zip(ALPHAS, regret.value, mse.value, strict=True)):
+            aside = (0, 8) if place % 2 else (0, -15)
+            axes.annotate(f"{alpha:g}", (x, y), xytext=aside, textcoords="offset points", fontsize=8, ha="center")
         middle = len(ALPHAS) // 2
         guide(axes, regret.value, -1.0, through=(regret.value[middle], mse.value[middle]), label="slope −1")
         axes.legend()
