@@ -43,7 +43,7 @@ SETTLED = [
     (
         "sae",
         2_000,
-        ["Theorem 2 asks for (α = 0.25)", "very close to −1", "nearly linearly with the gap (T to 50,000)"],
+        ["Theorem 2 asks for (α = 0.25)", "very close to −1 (α = 0.15)", "nearly linearly with the gap (T to 50,000)"],
         [
             "falls faster",
             "very close to −1",
