@@ -199,7 +199,7 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
 
 def test_sizes():
     assert Size().runs_of(250) == 250
-    assert Size(full=True).runs_of(250) == 250
+    assert Size(full=True).runs_of(250) == 2_500
     assert Size(full=True).runs_of(250, synthetic=True) == 100_000
     assert Size(runs=3, full=True).runs_of(250, synthetic=True) == 3
 

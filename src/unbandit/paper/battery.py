@@ -87,11 +87,7 @@ class Battery(Picture):
 
     def selection(self, results: Results) -> list[Selection]:
         """Compare all runs with those whose most-pulled arm is the best one, at both ends."""
-        return [
-            row
-            for arm, found in _drawn(results).items()
-            for row in Selection.ends(f"battery, twenty protocols, {arm}", found)
-        ]
+        return [row for arm, found in _drawn(results).items() for row in Selection.ends(arm, found)]
 
 
 def twenty(regime: str) -> Instance:

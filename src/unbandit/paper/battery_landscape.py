@@ -162,7 +162,7 @@ class BatteryLandscape(Picture):
                 dropped = runs - round(float(at.kept[0, 0]) * runs)
                 estimated = round(float(at.points[0, worse].mean()) * runs)
                 errors = (_mean_of_known(mse[0, worse]) for mse in (at.mse, at.mse_kept))
-                where = f"{self.name}, mean over all protocols, width {scale}, T = {horizon:,}"
+                where = f"mean over all protocols, width {scale}, T = {horizon:,}"
                 found.append(Selection(where, runs, dropped, estimated, *errors))
         return found
 

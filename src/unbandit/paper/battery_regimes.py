@@ -133,9 +133,7 @@ class BatteryRegimes(Picture):
     def selection(self, results: Results) -> list[Selection]:
         """Compare all runs with those whose most-pulled arm is the best one, at both ends."""
         return [
-            row
-            for regime, found in _followed(results).items()
-            for row in Selection.ends(f"battery, four protocols, {regime} regime", found)
+            row for regime, found in _followed(results).items() for row in Selection.ends(f"{regime} regime", found)
         ]
 
 

@@ -101,9 +101,7 @@ class Gene(Picture):
 
     def selection(self, results: Results) -> list[Selection]:
         """Compare all runs with those whose most-pulled arm is the best one, at both ends."""
-        return [
-            row for count, found in _followed(results).items() for row in Selection.ends(f"gene, K = {count}", found)
-        ]
+        return [row for count, found in _followed(results).items() for row in Selection.ends(f"K = {count}", found)]
 
 
 def chosen(count: int) -> Instance:

@@ -119,7 +119,7 @@ class GeneAll(Picture):
 
     def selection(self, results: Results) -> list[Selection]:
         """Compare all runs with those whose most-pulled arm is the best one, for the followed gene."""
-        return Selection.ends("gene, all 12,979", results["all"].curve(arm=TRACKED))
+        return Selection.ends("gene 12,979", results["all"].curve(arm=TRACKED))
 
 
 def _at(results: Results, horizon: int) -> Curve:
