@@ -19,7 +19,7 @@ demo: env
 reproduce: env
 	$(BIN)/unbandit reproduce
 
-# The pictures and the list of claims that the documents show, at full size; takes most of an hour on two cores.
+# The pictures and the list of claims that the documents show, at full size: some fifty times the work of `reproduce`.
 documents: env
 	$(BIN)/unbandit reproduce --full -o reproduction/full
 	cp reproduction/full/ucb.png reproduction/full/battery-landscape.png docs/
