@@ -19,11 +19,11 @@ demo: env
 reproduce: env
 	$(BIN)/unbandit reproduce
 
-# The pictures and the list of claims that the documents show, at full size: some fifty times the work of `reproduce`.
+# The pictures and the list of claims that the documents show, at full size: several hundred times the rounds of `reproduce`.
 documents: env
-	$(BIN)/unbandit reproduce --full -o reproduction/full
-	cp reproduction/full/ucb.png reproduction/full/battery-landscape.png docs/
-	cp reproduction/full/claims.md docs/claims.md
+	$(BIN)/unbandit reproduce --full -o reproduction-full
+	cp reproduction-full/ucb.png reproduction-full/battery-landscape.png docs/
+	cp reproduction-full/claims.md docs/claims.md
 
 test: lint types contract tests
 
@@ -56,4 +56,4 @@ lock: env
 	  --output-file requirements/lock.txt pyproject.toml
 
 clean:
-	rm -rf .venv .venv-bench demo reproduction build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench demo reproduction reproduction-full build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

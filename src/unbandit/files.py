@@ -1,16 +1,17 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all, and keep others out of a folder meanwhile."""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from unbandit.errors import OutputError
+from unbandit.errors import OutputError, ResumeError
 
-__all__ = ["written_whole"]
+__all__ = ["locked", "written_whole"]
 
 
 @contextmanager
@@ -54,3 +55,29 @@ def _umask() -> int:
 
 
 _MASK = _umask()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep everybody else out of a folder; the lock is the folder's own, and leaves no file behind."""
+    try:
+        import fcntl
+    except ImportError:  # there is no such lock on this system
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ResumeError(
+                f"{folder}: another run is at work in this folder. Wait until it ends, or stop it."
+            ) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):  # a file system without locks
+                raise
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)  # a process forked meanwhile must not go on holding it
+        os.close(handle)

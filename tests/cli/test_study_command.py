@@ -132,7 +132,7 @@ def test_of_many_arms_there_is_one_line_a_cell(unbandit, tmp_path):
     lines = [line.split()[:2] for line in done.out.splitlines() if "scale=1.414 " in line]
     rules = ["ucb:alpha=0.25,scale=1.414", "sae:alpha=0.25,scale=1.414"]
     assert lines == [[horizon, rule] for horizon in ("100", "300") for rule in rules]
-    assert "RMSE is that of the worst known one" in done.out
+    assert "the RMSE is the largest of those estimated in nearly all runs" in done.out
     assert pl.read_csv("results/summary.csv").height == 2 * 2 * 224
 
 

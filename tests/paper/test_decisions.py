@@ -59,6 +59,7 @@ def test_what_was_simulated_needs_an_error():
         assert decided[0] == UNTESTED
         assert "leaves its error unknown" in decided[1]
     assert below(computed(0.0), 1.0) == (HOLDS, "the value lies below 1")
+    assert below(computed(1.0), 1.0) == (UNTESTED, "the value is 1")
     assert below(share(0, 2), 0.5)[0] == UNTESTED
     assert below(share(0, 100), 0.5) == (HOLDS, "the whole interval lies below 0.5")
     assert above(share(100, 100), 0.5)[0] == HOLDS
@@ -67,6 +68,7 @@ def test_what_was_simulated_needs_an_error():
 def test_a_claim_about_several_is_as_good_as_the_worst():
     holds, fails, open_ = (HOLDS, "a"), (FAILS, "b"), (UNTESTED, "c")
     assert every([holds, holds]) == (HOLDS, "a")
+    assert every([])[0] == UNTESTED
     assert every([holds, open_]) == (UNTESTED, "c")
     assert every([holds, open_, fails]) == (FAILS, "b")
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from unbandit.errors import OutputError, ParameterError, ResumeError
+from unbandit.files import locked
 from unbandit.paper.picture import Results, Selection, Size
 from unbandit.paper.reproduce import reproduce
 
@@ -173,6 +174,26 @@ def test_a_stranger_s_folder_is_left_alone(tmp_path, text):
         reproduce(["sketch-exploration"], tmp_path, runs=2)
     assert (tmp_path / "index.html").read_text() == "mine"
     assert len(list(tmp_path.iterdir())) == 1 + (text is not None)
+
+
+def test_the_folder_one_stands_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # the second time it goes on
+        reproduce(["sketch-exploration"], ".", runs=2)
+    with pytest.raises(ResumeError, match=f"such as -o {tmp_path}-3, or delete"):
+        reproduce(["sketch-exploration"], ".", runs=3)
+
+
+def test_two_commands_do_not_share_a_folder(tmp_path):
+    reproduce(["sketch-exploration"], tmp_path, runs=2)
+    with locked(tmp_path), pytest.raises(ResumeError, match="another run is at work in this folder"):
+        reproduce(["sketch-exploration"], tmp_path, runs=2)
+
+
+def test_a_kill_at_the_very_beginning_locks_nobody_out(tmp_path):
+    (tmp_path / ".reproduction.json.x7.part").write_text("half")
+    reproduce(["sketch-exploration"], tmp_path, runs=2)
+    assert not (tmp_path / ".reproduction.json.x7.part").exists()
 
 
 def test_leftovers_of_a_kill_are_cleared(tmp_path):

@@ -24,11 +24,11 @@ Example:  unbandit reproduce ucb battery-landscape -o reproduction
 def reproduce(
     pictures: Annotated[list[str] | None, typer.Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
     folder: str = typer.Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
-    runs: int = typer.Option(None, "--runs", help="Of every picture, 2 or more; by default the paper's."),
+    runs: int = typer.Option(None, "--runs", help="Of every picture, 2 or more; by default the paper's (see --full)."),
     full: bool = typer.Option(
         False,
         "--full",
-        help="Beyond the paper, and some fifty times the work: 100,000 runs where it is synthetic, and more pictures.",
+        help="Far beyond the paper: 100,000 runs, or ten times its own, and more.",
     ),
     seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),

@@ -82,6 +82,7 @@ def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> Non
 
     out.print(title, style="bold")
     worse = found.filter(pl.col("gap") > 0)
+    worse = worse if worse.height else found  # arms that are all equal are shown all the same
     many = worse.height > SHOWN
     rows = _over_arms(worse) if many else worse
     order = [pl.col(name).cast(pl.Enum(rows[name].unique(maintain_order=True))) for name in ("instance", "estimator")]
@@ -92,7 +93,9 @@ def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> Non
     if rows.height > SHOWN:
         out.print(f"... and {rows.height - SHOWN:,} more lines.")
     if many:
-        out.print("Each line is of all arms but the best; the RMSE is that of the worst known one.")
+        out.print(
+            "Each line is of all arms but the best; the RMSE is the largest of those estimated in nearly all runs."
+        )
     out.print(f"Everything, arm by arm: {where}")
 
 
@@ -100,10 +103,14 @@ def _over_arms(found: polars.DataFrame) -> polars.DataFrame:
     """Sum the table up: one row for each cell and estimator."""
     import polars as pl
 
-    worst = pl.col("rmse").arg_max().fill_null(0)
+    from unbandit.study.folds import ENOUGH
+
+    known = pl.col("estimated") >= ENOUGH
+    worst = pl.col("rmse").filter(known).arg_max()
     return found.group_by("instance", "rule", "horizon", "estimator", maintain_order=True).agg(
-        pl.col("estimated", "coverage").mean(),
-        pl.col("rmse", "rmse_error").get(worst),
+        pl.col("estimated").mean(),
+        ((pl.col("coverage") * pl.col("estimated")).sum() / pl.col("estimated").sum()).fill_nan(None).alias("coverage"),
+        pl.col("rmse", "rmse_error").filter(known).get(worst, null_on_oob=True),
         pl.col("found", "regret").first(),
     )
 

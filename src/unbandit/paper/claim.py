@@ -126,6 +126,8 @@ def every(decisions: Iterable[Decision]) -> Decision:
     ('holds', 'a; b')
     """
     given = list(decisions)
+    if not given:
+        return UNTESTED, NOTHING
     for verdict in (FAILS, UNTESTED):
         reasons = [because for found, because in given if found == verdict]
         if reasons:
@@ -199,7 +201,7 @@ def _decided(measured: Measured, if_below: str, if_above: str, limit: float) -> 
         return if_below, f"{_what(measured)} lies below {number(limit)}"
     if measured.low > limit:
         return if_above, f"{_what(measured)} lies above {number(limit)}"
-    return UNTESTED, OPEN
+    return UNTESTED, OPEN if measured.folds else f"the value is {number(limit)}"
 
 
 def _known(measured: Measured) -> bool:
@@ -219,7 +221,7 @@ def _what(measured: Measured) -> str:
 
 def _as_precise(value: float, error: float) -> str:
     """Write a number to the second digit of an error; in three digits where that would be very many or none."""
-    if not error > 0 or error < 1e-4 * max(1.0, abs(value)):
+    if not error > 1e-9 * max(1.0, abs(value)):
         return number(value)
     digits = max(0, 1 - math.floor(math.log10(error)))
     return _minus(f"{round(value, digits) + 0.0:,.{digits}f}")  # no minus before a zero

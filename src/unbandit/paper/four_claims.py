@@ -39,7 +39,7 @@ def bounds(alphas: ByAlpha, longest: int, bernoulli: bool) -> Iterator[Claim]:
         regret = measured(np.where(telling.any(), largest, np.nan))
         yield Claim(
             f"the regret lies below the bound of Proposition 1 (α = {alpha})",
-            f"regret over the bound, the largest where the bound is below gap × T, below 1; {used(found, telling)}",
+            f"regret over the bound, largest of the {telling.sum()} horizons where the bound is below gap × T, below 1",
             regret,
             *below(regret, 1.0),
             ours=True,

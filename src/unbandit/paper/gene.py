@@ -137,6 +137,7 @@ def _hardly_apart(many: Curve, few: Curve, which: str, gaps: str) -> list[Claim]
             f"ratio of their MSE at T = {few.along[-1]:,}, {limits}; the horizon is ours, the paper gives none",
             at_last,
             *within(at_last, *HARDLY),
+            ours=True,
         ),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,7 +94,7 @@ class Naive(Picture):
 
 def _claims(paper: dict[str, Curve], further: dict[str, Curve]) -> Iterator[Claim]:
     yield falling("the error of Procedure 2 falls with T", paper[PROPOSED])
-    yield falling("the error of Procedure 2 falls with T", further[PROPOSED])
+    yield replace(falling("the error of Procedure 2 falls with T (to 50,000)", further[PROPOSED]), ours=True)
     for name in ESTIMATORS[1:]:
         far = further[name]
         grows = measured(np.log(far.mse[:, -1] / far.mse[:, 0]))

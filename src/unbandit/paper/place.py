@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from unbandit._version import __version__
 from unbandit.errors import OutputError, ResumeError
-from unbandit.files import written_whole
+from unbandit.files import locked, written_whole
 from unbandit.paper.picture import Size
 from unbandit.study.identity import code
 
-__all__ = ["check", "claim"]
+__all__ = ["check", "held"]
 
 NAME = "reproduction.json"
 SCHEMA = "unbandit.reproduction/1"
@@ -23,35 +25,42 @@ SCHEMA = "unbandit.reproduction/1"
 
 def check(folder: Path, size: Size) -> None:
     """Refuse a folder that holds other things, or a reproduction of another size; write nothing."""
-    if not folder.exists() or not any(folder.iterdir()):
+    there = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    held = [name for name in there if not (name.startswith(".") and name.endswith(".part"))]  # leftovers of a kill
+    if not held:
         return
-    remedy = f"Take another folder, such as -o {_other(folder, size)}, or delete this one."
-    if not (folder / NAME).exists():
-        first = sorted(path.name for path in folder.iterdir())[0]
-        raise ResumeError(f"{folder}: expected an empty folder or one with a reproduction; got {first}. {remedy}")
+    if NAME not in held:
+        said = f"{folder}: expected an empty folder or one with a reproduction; got {held[0]}"
+        raise ResumeError(f"{said}. {_remedy(folder, size)}")
     try:
-        there = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        there = {key: there[key] for key in _described(size)}
+        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        found = {key: found[key] for key in _described(size)}
     except (OSError, ValueError, KeyError, TypeError):
-        raise ResumeError(f"{folder / NAME}: could not be read. {remedy}") from None
+        raise ResumeError(f"{folder / NAME}: could not be read. {_remedy(folder, size)}") from None
     changed = [
-        f"{key}: the folder has {_written(there[key])}, asked for {_written(asked)}"
+        f"{key}: the folder has {_written(found[key])}, asked for {_written(asked)}"
         for key, asked in _described(size).items()
-        if there[key] != asked
+        if found[key] != asked
     ]
     if changed:
-        raise ResumeError(f"{folder}: it has another reproduction ({'; '.join(changed)}). {remedy}")
+        raise ResumeError(f"{folder}: it has another reproduction ({'; '.join(changed)}). {_remedy(folder, size)}")
 
 
-def claim(folder: Path, size: Size) -> None:
-    """Make the folder, and say in it what it is of."""
+@contextmanager
+def held(folder: Path, size: Size) -> Iterator[None]:
+    """Make the folder, say in it what it is of, and keep everybody else out of it meanwhile."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: could not be made: {error.strerror}. Take another folder.") from error
-    if not (folder / NAME).exists():
-        with written_whole(folder / NAME) as temporary:
-            temporary.write_text(json.dumps(_described(size), indent=2) + "\n", encoding="utf-8")
+    with locked(folder):
+        check(folder, size)
+        if not (folder / NAME).exists():
+            with written_whole(folder / NAME) as temporary:
+                temporary.write_text(json.dumps(_described(size), indent=2) + "\n", encoding="utf-8")
+        yield
+        for leftover in folder.glob(".*.part"):  # of a command that was killed while it wrote
+            leftover.unlink(missing_ok=True)
 
 
 def _described(size: Size) -> dict[str, Any]:
@@ -69,8 +78,10 @@ def _written(value: Any) -> str:
     return "the paper's" if value is None else "yes" if value is True else "no" if value is False else str(value)
 
 
-def _other(folder: Path, size: Size) -> Path:
-    """Return a name for another folder, from what is asked for."""
-    words = [folder.name, *(["full"] if size.full else []), *([str(size.runs)] if size.runs is not None else [])]
+def _remedy(folder: Path, size: Size) -> str:
+    """Propose another folder, named after what is asked for."""
+    words = [folder.absolute().name or "reproduction"]
+    words += (["full"] if size.full else []) + ([str(size.runs)] if size.runs is not None else [])
     words += [f"seed-{size.seed}"] if size.seed != 1 else []
-    return folder.with_name("-".join(words) if len(words) > 1 else f"{folder.name}-2")
+    other = "-".join(words) if len(words) > 1 else f"{words[0]}-2"
+    return f"Take another folder, such as -o {folder.absolute().parent / other}, or delete this one."

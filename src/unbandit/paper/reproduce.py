@@ -31,7 +31,7 @@ from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.registry import chosen
 from unbandit.plots import save
 from unbandit.study.folder import Folder
-from unbandit.study.grid import checked_runs, checked_seed
+from unbandit.study.grid import Study, checked_runs, checked_seed
 from unbandit.study.progress import Progress, Silent
 from unbandit.study.running import StudyResult
 
@@ -200,9 +200,25 @@ def reproduce(
         whole_work.parts_before += len(before)
         whole_work.parts += len(study.tasks)
         whole_work.rounds += study.rounds
-    place.claim(target, size)
-    ready()
-    bar = progress or Silent()
+    with place.held(target, size):
+        ready()
+        _work(whole_work, work, done, threads, progress or Silent(), told)
+        write_table(lambda: whole_work.claims, target / "claims.parquet")
+        whole_work.seconds = time.perf_counter() - began
+        _write_texts(whole_work)
+    return whole_work
+
+
+def _work(
+    whole_work: Reproduction,
+    work: list[tuple[Picture, dict[str, Study]]],
+    done: int,
+    threads: int | None,
+    bar: Progress,
+    told: Callable[[Made], None],
+) -> None:
+    """Run the studies of each picture, and make it."""
+    target = whole_work.folder
     bar.begin(whole_work.rounds, done)
     finished: dict[Path, StudyResult] = {}  # pictures may share a study
     try:
@@ -211,17 +227,11 @@ def reproduce(
                 home = _home(target, picture, name)
                 if home not in finished:
                     finished[home] = study.run(home, threads=threads, progress=_Rounds(bar))
-            results = Results(size, {name: finished[_home(target, picture, name)] for name in studies})
+            results = Results(whole_work.size, {name: finished[_home(target, picture, name)] for name in studies})
             whole_work.made.append(_made(picture, results, target))
             told(whole_work.made[-1])
     finally:
         bar.end()
-    write_table(lambda: whole_work.claims, target / "claims.parquet")
-    whole_work.seconds = time.perf_counter() - began
-    _write_texts(whole_work)
-    for leftover in target.glob(".*.part"):  # of a command that was killed while it wrote
-        leftover.unlink(missing_ok=True)
-    return whole_work
 
 
 class _Rounds:

@@ -17,14 +17,14 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from unbandit.errors import OutputError, ResumeError
-from unbandit.files import written_whole
+from unbandit.files import locked, written_whole
 from unbandit.study.changes import changes
 from unbandit.study.grid import Study
 from unbandit.study.identity import SCHEMA, pretty
@@ -90,7 +90,7 @@ class Folder:
         with ExitStack() as stack:
             with self._usable():
                 self.path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(_lock(self.path))
+                stack.enter_context(locked(self.path))
             found = self.look()
             with self._usable():
                 if not self._written.exists():
@@ -106,7 +106,7 @@ class Folder:
             for item in _listed(self.parts):
                 number = int(item.stem) if item.suffix == ".parquet" and item.stem.isdecimal() else -1
                 if not 0 <= number < known or item != self.part(number):
-                    raise ResumeError(f"{item}: expected parts of this study alone; got another file. {REMEDY}")
+                    raise ResumeError(f"{item}: expected parts of this study alone; got another file. Remove it.")
                 found.add(number)
         return found
 
@@ -194,32 +194,6 @@ def _listed(folder: Path) -> list[Path]:
         return [item for item in folder.iterdir() if not LEFTOVER.fullmatch(item.name)]
     except FileNotFoundError:
         return []
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Keep everybody else out of a folder; the lock is the folder's own, and leaves no file behind."""
-    try:
-        import fcntl
-    except ImportError:  # there is no such lock on this system
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ResumeError(
-                f"{folder}: another run is at work in this folder. Wait until it ends, or stop it."
-            ) from None
-        except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):  # a file system without locks
-                raise
-        yield
-    finally:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_UN)  # a process forked meanwhile must not go on holding it
-        os.close(handle)
 
 
 def _line(error: Exception) -> str:

@@ -30,8 +30,8 @@ LISTED = 256
 """Of more arms than this, a digest stands for names and means."""
 
 DECIDING = (
-    *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "datasets/synthetic.py"),
-    *("study/rows.py", "study/seeds.py", "study/tasks.py", "study/families.py"),
+    *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/synthetic.py"),
+    *("study/grid.py", "study/estimator.py", "study/rows.py", "study/seeds.py", "study/tasks.py", "study/families.py"),
 )
 """The files, and folders of files, that decide a study's numbers; instances are described by their own."""
 
