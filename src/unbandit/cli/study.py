@@ -80,11 +80,13 @@ def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> Non
     """Print a table for each instance and estimator: arm by arm, or of very many rows one line for all arms."""
     import polars as pl
 
+    from unbandit.study.summary import over_arms
+
     out.print(title, style="bold")
     worse = found.filter(pl.col("gap") > 0)
     worse = worse if worse.height else found  # arms that are all equal are shown all the same
     many = worse.height > SHOWN
-    rows = _over_arms(worse) if many else worse
+    rows = over_arms(worse) if many else worse
     order = [pl.col(name).cast(pl.Enum(rows[name].unique(maintain_order=True))) for name in ("instance", "estimator")]
     rows = rows.sort(*order, "horizon", maintain_order=True)
     for names, part in rows.head(SHOWN).group_by("instance", "estimator", maintain_order=True):
@@ -97,22 +99,6 @@ def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> Non
             "Each line is of all arms but the best; the RMSE is the largest of those estimated in nearly all runs."
         )
     out.print(f"Everything, arm by arm: {where}")
-
-
-def _over_arms(found: polars.DataFrame) -> polars.DataFrame:
-    """Sum the table up: one row for each cell and estimator."""
-    import polars as pl
-
-    from unbandit.study.folds import ENOUGH
-
-    known = pl.col("estimated") >= ENOUGH
-    worst = pl.col("rmse").filter(known).arg_max()
-    return found.group_by("instance", "rule", "horizon", "estimator", maintain_order=True).agg(
-        pl.col("estimated").mean(),
-        ((pl.col("coverage") * pl.col("estimated")).sum() / pl.col("estimated").sum()).fill_nan(None).alias("coverage"),
-        pl.col("rmse", "rmse_error").filter(known).get(worst, null_on_oob=True),
-        pl.col("found", "regret").first(),
-    )
 
 
 def _table(found: polars.DataFrame, *, arms: bool) -> Table:
