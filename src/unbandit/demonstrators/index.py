@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from pydantic import Field
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.tables import width_parameters
 from unbandit.kernels.bandit import Bandit
+from unbandit.kernels.solving import halved
 
 __all__ = ["AdditiveIndexRule", "IndexRule", "SwitchingCounts"]
 
@@ -48,8 +49,15 @@ class IndexRule(Demonstrator):
     `AdditiveIndexRule`.
     """
 
-    uses_round: ClassVar[bool] = False
-    """Whether the index changes with the round; if it does not, arms need never be compared (`kernels.levels`)."""
+    @property
+    def uses_round(self) -> bool:
+        """Return whether the index changes with the round; if not, arms need never be compared (`kernels.levels`)."""
+        return False
+
+    @property
+    def shifts(self) -> bool:
+        """Return whether the index rises with the mean one for one, so that gaps need no known mean."""
+        return False
 
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
 
@@ -57,6 +65,11 @@ class IndexRule(Demonstrator):
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
         """Return the index of an arm; `parameters` has the rule's numbers, and `horizon`, as attributes."""
         raise TypeError("an IndexRule needs a formula")
+
+    @staticmethod
+    def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return the mean at which the index has a value; by default found by halving the interval it must lie in."""
+        return halved(parameters, index, pulls, round)
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the numbers that the formula reads: by default the rule's numeric parameters, and the horizon."""
@@ -67,7 +80,8 @@ class IndexRule(Demonstrator):
         """Return what the kernels take as the rule's parameters."""
         from unbandit.kernels.formula import formula_parameters
 
-        return formula_parameters(type(self).formula, self.numbers(horizon))
+        formulas = {"index_value": type(self).formula, "mean_value": type(self).inverse}
+        return formula_parameters(formulas, self.numbers(horizon))
 
     def index(self, mean: float, pulls: int, round: int, horizon: int) -> float:
         """Return an arm's index before round `round`, from its sample mean and its pulls."""
@@ -114,6 +128,11 @@ class IndexRule(Demonstrator):
 
 class AdditiveIndexRule(IndexRule):
     """Pull the arm with the largest `mean + width(pulls)`: an index rule whose file holds a width and nothing else."""
+
+    @property
+    def shifts(self) -> bool:
+        """Return that gaps need no known mean."""
+        return True
 
     @abstractmethod
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:

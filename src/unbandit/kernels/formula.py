@@ -1,12 +1,13 @@
-"""The seam through which a rule's formula reaches the compiled loops.
+"""The seam through which a rule's formulas reach the compiled loops.
 
-A loop calls `index_value(parameters, mean, pulls, round)`. What that means is decided by the *type* of `parameters`:
+A loop calls `index_value(parameters, mean, pulls, round)`, and its like below. What that means is decided by the *type*
+of `parameters`:
 
 - a table of widths, one for each pull count: the index is `mean + widths[pulls]`. An additive rule needs no more, and
   compiles nothing of its own;
 - a `PowerWidth`: the same for the paper's width, computed anew at every pull, where a table would be too long;
-- a record made by `formula_parameters`: the formula is the rule's own function. The record's type carries a digest of
-  the file that the function stands in, so a kernel kept on disk is never reused for an edited formula.
+- a record made by `formula_parameters`: the formulas are the rule's own functions. The record's type carries a digest
+  of the files that they stand in, so a kernel kept on disk is never reused for an edited formula.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 from numba.extending import overload
+from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import digest_of, inlined
 
-__all__ = ["Formula", "PowerWidth", "formula_parameters", "index_value"]
+__all__ = ["Formula", "PowerWidth", "choose", "formula_parameters", "index_value", "learn", "mean_value", "probability"]
 
-Formula = Callable[[Any, float, Any, Any], float]
+Formula = Callable[..., Any]
 
 
 class PowerWidth(NamedTuple):
@@ -36,7 +38,8 @@ class PowerWidth(NamedTuple):
     growth: float
 
 
-_known: dict[Formula, str] = {}
+_known: dict[str, dict[str, Formula]] = {}
+"""By the marker in a record's type: the rule's own formulas, by the name of the seam that they fill."""
 
 
 def index_value(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
@@ -45,19 +48,48 @@ def index_value(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
         return float(mean + parameters[pulls])
     if isinstance(parameters, PowerWidth):
         return mean + _power_width(parameters, pulls)
-    field = parameters.dtype.names[-1]
-    return next(formula for formula, marker in _known.items() if marker == field)(parameters, mean, pulls, round)
+    return float(_own(parameters, "index_value")(parameters, mean, pulls, round))
 
 
-@overload(index_value, strict=False)
-def _additive(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
-    if not isinstance(parameters, types.Array):
-        return None
+def mean_value(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+    """Return the sample mean at which an arm's index has a value: `index_value` turned round."""
+    if isinstance(parameters, np.ndarray):
+        return float(index - parameters[pulls])
+    if isinstance(parameters, PowerWidth):
+        return index - _power_width(parameters, pulls)
+    return float(_own(parameters, "mean_value")(parameters, index, pulls, round))
 
-    def table(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
-        return mean + parameters[pulls]
 
-    return table
+def probability(parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any) -> float:
+    """Return how likely a randomised rule is to pull `arm` in round `round` (from 1).
+
+    `memory` has one row an arm: first the sum of its rewards, then whatever else the rule keeps.
+    """
+    return float(_own(parameters, "probability")(parameters, pulls, memory, round, arm))
+
+
+def choose(
+    parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+) -> int:
+    """Return the arm that a randomised rule pulls in a round, from one uniform number an arm."""
+    return int(_own(parameters, "choose")(parameters, pulls, memory, round, draws))
+
+
+def learn(
+    parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
+) -> None:
+    """Let a rule take in a reward, before the arm's pull count and reward sum are raised."""
+    _own(parameters, "learn")(parameters, pulls, memory, round, arm, reward)
+
+
+def _own(parameters: Any, seam: str) -> Formula:
+    """Find a rule's own formula, for Python that was not compiled."""
+    return _known[parameters.dtype.names[-1]][seam]
+
+
+_SEAMS: dict[str, Formula] = {
+    seam.__name__: seam for seam in (index_value, mean_value, probability, choose, learn)
+}  # fmt: skip
 
 
 @inlined
@@ -66,46 +98,74 @@ def _power_width(parameters: PowerWidth, pulls: Any) -> float:
 
 
 @overload(index_value, strict=False)
-def _without_a_table(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
-    if not (isinstance(parameters, types.BaseNamedTuple) and parameters.instance_class is PowerWidth):
-        return None
+def _index_of_width(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
+    def table(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
+        return mean + parameters[pulls]
 
     def computed(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
         return mean + _power_width(parameters, pulls)
 
-    return computed
+    return table if isinstance(parameters, types.Array) else computed if _is_power_width(parameters) else None
 
 
-def formula_parameters(formula: Formula, values: Mapping[str, float]) -> np.record:
-    """Return a rule's numbers as the record by which compiled loops find its formula.
+@overload(mean_value, strict=False)
+def _mean_of_width(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
+    def table(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
+        return index - parameters[pulls]
+
+    def computed(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
+        return index - _power_width(parameters, pulls)
+
+    return table if isinstance(parameters, types.Array) else computed if _is_power_width(parameters) else None
+
+
+def _is_power_width(parameters: Any) -> bool:
+    return isinstance(parameters, types.BaseNamedTuple) and parameters.instance_class is PowerWidth
+
+
+def formula_parameters(formulas: Mapping[str, Formula], values: Mapping[str, float]) -> np.record:
+    """Return a rule's numbers as the record by which compiled loops find its formulas.
 
     Parameters
     ----------
-    formula
-        `formula(parameters, mean, pulls, round)`, compilable by numba; it reads `parameters.name`.
+    formulas
+        By the name of the seam (`index_value`, `probability` ...): a function of the same arguments, compilable by
+        numba; it reads `parameters.name`.
     values
-        The numbers it reads, by name.
+        The numbers that they read, by name.
     """
-    if formula not in _known:
-        _register(formula)
-    marker = _known[formula]
+    marker = next((marker for marker, known in _known.items() if known == formulas), None) or _register(dict(formulas))
     kind = np.dtype([(name, np.float64) for name in values] + [(marker, np.int8)], align=True)
     return np.rec.array([(*values.values(), 0)], dtype=kind)[0]
 
 
-def _register(formula: Formula) -> None:
-    """Teach the compiler that a record with this formula's marker means this formula."""
+def _register(formulas: dict[str, Formula]) -> str:
+    """Teach the compiler that a record with these formulas' marker means these formulas."""
+    digests = [_digest(formula) for formula in formulas.values()]
+    name = next(iter(formulas.values())).__qualname__
+    marker = f"formula_{name}_{digest_of(text=repr(digests))}".replace(".", "_").replace("<", "").replace(">", "")
+    _known[marker] = formulas
+    for seam, formula in formulas.items():
+        overload(_SEAMS[seam], strict=False)(_chooser(marker, formula))
+    return marker
+
+
+def _chooser(marker: str, formula: Formula) -> Callable[..., Any]:
+    """Return what numba asks for a seam's meaning: this formula, where the first argument's type has the marker."""
+
+    def chosen(*arguments: Any) -> Any:
+        return formula if isinstance(arguments[0], types.Record) and marker in arguments[0].fields else None
+
+    return chosen
+
+
+def _digest(formula: Formula) -> str:
+    """Return a digest of the source of a formula, of all it calls, and of what it closes over."""
     file, code = Path(inspect.getfile(formula)), formula.__code__
     closure = [cell.cell_contents for cell in formula.__closure__ or ()]
     named = {name: formula.__globals__.get(name) for name in code.co_names}
     own = closure if file.exists() else (closure, code.co_code, code.co_consts, named)  # a notebook has no file
-    digest = digest_of(*sorted(_files_behind(formula, set())), text=repr(own))
-    marker = f"formula_{formula.__qualname__}_{digest}".replace(".", "_").replace("<", "").replace(">", "")
-    _known[formula] = marker
-
-    @overload(index_value, strict=False)
-    def _chosen(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
-        return formula if isinstance(parameters, types.Record) and marker in parameters.fields else None
+    return digest_of(*sorted(_files_behind(formula, set())), text=formula.__qualname__ + repr(own))
 
 
 def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
