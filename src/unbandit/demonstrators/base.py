@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit.demonstrators.tables import laid_out
 from unbandit.errors import NotIdentifiable, ParameterError
-from unbandit.instance import Instance
+from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.log import ActionLog
 
@@ -41,6 +41,17 @@ class Demonstrator(BaseModel, ABC):
 
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """Parameters worth trying: the contract tests put each of them to every test."""
+
+    reveals: ClassVar[Literal["values", "best", "nothing"]] = "values"
+    """What the actions can tell: what arms are worth, only which arm was judged best, or nothing."""
+
+    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch"})
+    """Numbers that are left out where a rule is written, if they are as usual."""
+
+    @property
+    def bernoulli_only(self) -> bool:
+        """Return whether the rule takes rewards of 0 and 1 alone."""
+        return False
 
     def __init__(self, **parameters: Any) -> None:
         try:
@@ -62,11 +73,26 @@ class Demonstrator(BaseModel, ABC):
     def __str__(self) -> str:
         """Write the rule as the shell takes it: its numbers, then whatever else is not as usual."""
         values = {key: value for key, value in self.model_dump().items() if value is not None}
-        numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
         usual = {key: field.default for key, field in type(self).model_fields.items()}
+        numbers = {
+            key: value for key, value in values.items() if isinstance(value, int | float) and key not in self.unwritten
+        }
         others = {key: value for key, value in values.items() if key not in numbers and value != usual[key]}
         written = ",".join(f"{key}={value}" for key, value in (numbers | others).items())
         return f"{self.name}:{written}" if written else self.name
+
+    def for_arms(self, arms: int) -> Self:
+        """Return the rule as it plays this many arms: itself, unless its formula needs their number."""
+        return self
+
+    def _facing(self, instance: Instance) -> Self:
+        """Return the rule as it plays an instance; refuse rewards that it cannot take."""
+        if self.bernoulli_only and not isinstance(instance.noise, Bernoulli):
+            raise ParameterError(
+                f"{self.name}: expected Bernoulli rewards, for which {self} is made; got {instance.noise}. "
+                "Give the instance noise=Bernoulli(), or take another rule."
+            )
+        return self.for_arms(len(instance))
 
     def demonstrate(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
@@ -88,10 +114,11 @@ class Demonstrator(BaseModel, ABC):
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         smallest = np.min_scalar_type(len(instance) - 1)
         actions = np.empty((runs, horizon), dtype=smallest)
-        bandit, parameters = laid_out(instance, horizon, seed), self.parameters(horizon)
+        rule = self._facing(instance)
+        bandit, parameters = laid_out(instance, horizon, seed), rule.parameters(horizon)
 
         def fill(first: int, last: int) -> None:
-            self._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
+            rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
 
         in_blocks(fill, runs, threads)
         return ActionLog.from_codes(actions, instance.arms)
@@ -112,11 +139,12 @@ class Demonstrator(BaseModel, ABC):
         """
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         placed = None if orders is None else _orders(orders, runs, len(instance))
-        bandit, parameters = laid_out(instance, horizon, seed, placed), self.parameters(horizon)
-        found = self._empty_evidence(runs, len(instance))
+        rule = self._facing(instance)
+        bandit, parameters = laid_out(instance, horizon, seed, placed), rule.parameters(horizon)
+        found = rule._empty_evidence(runs, len(instance))
 
         def fill(first: int, last: int) -> None:
-            self._gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
+            rule._gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
 
         in_blocks(fill, runs, threads)
         return found
