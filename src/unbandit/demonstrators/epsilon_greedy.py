@@ -1,0 +1,78 @@
+"""Epsilon-greedy: mostly the arm that looks best, and now and then any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.kernels.compiling import inlined
+
+__all__ = ["EpsilonGreedy"]
+
+
+class EpsilonGreedy(RandomisedRule):
+    """Pull the arm with the largest sample mean; with probability epsilon pull any arm instead.
+
+    Parameters
+    ----------
+    epsilon
+        The probability of pulling any arm, all being equally likely.
+    decay
+        If given, that probability falls with the round `t`: it is `min(1, epsilon * decay / t)`.
+    ties
+        Which of several arms with the largest mean counts as the best: the lowest, or each with the same probability.
+
+    Examples
+    --------
+    >>> from unbandit import Instance
+    >>> EpsilonGreedy(epsilon=0.1).demonstrate(Instance([1.0, 0.5]), horizon=10, seed=1)
+    <ActionLog: 1 demonstration, 2 arms, 10 rounds>
+    """
+
+    name: ClassVar[str] = "epsilon-greedy"
+    smooth: ClassVar[bool] = False
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"epsilon": 0.5, "initial": 2},
+        {"epsilon": 1, "decay": 20},
+        {"epsilon": 0.3, "batch": 7, "ties": "random"},
+    )
+
+    epsilon: float = Field(0.1, gt=0, le=1, description="probability of pulling any arm, in (0, 1]")
+    decay: float | None = Field(None, gt=0, description="constant c of a probability that falls: min(1, epsilon c / t)")
+    ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
+    initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
+
+    @staticmethod
+    def probability(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
+    ) -> float:
+        """Return `epsilon / K`, and `1 - epsilon` more for the arm with the largest sample mean."""
+        epsilon = exploring(parameters.epsilon, parameters.decay, round)
+        mean, ahead, tied = memory[arm, 0] / pulls[arm], 0, 1
+        for other in range(pulls.size):
+            if other != arm:
+                against = memory[other, 0] / pulls[other]
+                if against > mean:
+                    return epsilon / pulls.size
+                if against == mean:
+                    tied += 1
+                    ahead += other < arm
+        greedy = 1.0 / tied if parameters.random_ties else 1.0 if ahead == 0 else 0.0
+        return epsilon / pulls.size + (1.0 - epsilon) * greedy
+
+    def numbers(self, horizon: int) -> dict[str, float]:
+        """Return epsilon, its decay (0 for none), and whether ties are broken at random."""
+        others = {"decay": self.decay or 0.0, "random_ties": float(self.ties == "random")}
+        return super().numbers(horizon) | others
+
+
+@inlined
+def exploring(epsilon: float, decay: float, round: Any) -> float:
+    """Return the probability of pulling any arm in a round."""
+    return min(1.0, epsilon * decay / round) if decay > 0.0 else epsilon

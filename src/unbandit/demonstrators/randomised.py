@@ -1,0 +1,122 @@
+"""Randomised rules: give every arm a probability from the record so far, and draw the arm to pull."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from unbandit.demonstrators.base import Demonstrator
+from unbandit.kernels.bandit import Bandit
+from unbandit.kernels.formula import Formula, formula_parameters
+from unbandit.kernels.formula import probability as probability_seam
+
+__all__ = ["PullCounts", "RandomisedRule"]
+
+
+@dataclass(frozen=True)
+class PullCounts:
+    """Hold how often each arm was pulled: one row a run, one column an arm.
+
+    Attributes
+    ----------
+    pulls
+        `n_{i,T}`.
+    """
+
+    pulls: NDArray[np.int64]
+
+    def part(self, first: int, last: int) -> PullCounts:
+        """Return some of the runs, as views."""
+        return PullCounts(self.pulls[first:last])
+
+
+class RandomisedRule(Demonstrator):
+    """Draw the arm to pull, with probabilities that depend on what was pulled and gained so far.
+
+    A rule of this kind gives its `probability`, compiled by numba, and the numbers it reads. If it remembers more of an
+    arm than its pulls and the sum of its rewards, it says how many `columns` it has, and fills them in `learn`.
+
+    In all three functions `parameters` has the rule's numbers, and `horizon`, as attributes; `pulls` has one number an
+    arm, and `memory` one row an arm: the sum of its rewards, then the rule's own columns, which begin at 0.
+    """
+
+    columns: ClassVar[int] = 1
+    """How many numbers an arm remembers; the first is always the sum of its rewards, which nobody else writes."""
+
+    smooth: ClassVar[bool] = True
+    """Whether probabilities change smoothly with the sums of rewards; not so where only the largest mean counts."""
+
+    one_draw: ClassVar[bool] = True
+    """Whether `choose` reads one uniform number, not one an arm."""
+
+    initial: int = Field(0, ge=0, description="pulls of each arm, in turn, before the rule decides")
+    batch: int = Field(1, ge=1, description="rounds from one look at the record to the next")
+
+    @staticmethod
+    @abstractmethod
+    def probability(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
+    ) -> float:
+        """Return how likely the rule is to pull `arm` in round `round` (from 1; with batches, the batch's first)."""
+
+    @staticmethod
+    def choose(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+    ) -> int:
+        """Return the arm to pull: by default the one in whose stretch of the summed probabilities the draw falls."""
+        last, left = pulls.size - 1, draws[0]
+        for arm in range(last):
+            left -= probability_seam(parameters, pulls, memory, round, arm)
+            if left < 0.0:
+                return arm
+        return last
+
+    @staticmethod
+    def learn(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
+    ) -> None:
+        """Take in the reward of round `round`, before `pulls[arm]` and `memory[arm, 0]` are raised; by default nothing.
+
+        Unlike the other two, it always sees the round and the record as they are, not as of the batch's first round.
+        """
+
+    def numbers(self, horizon: int) -> dict[str, float]:
+        """Return the numbers that the formulas read: by default the rule's numeric parameters, and the horizon."""
+        values = {key: float(value) for key, value in self.model_dump().items() if isinstance(value, int | float)}
+        return values | {"horizon": float(horizon)}
+
+    def parameters(self, horizon: int) -> Any:
+        """Return what the kernels take as the rule's parameters."""
+        kind = type(self)
+        formulas: dict[str, Formula] = {
+            "probability": kind.probability, "choose": kind.choose, "learn": kind.learn
+        }  # fmt: skip
+        return formula_parameters(formulas, self.numbers(horizon))
+
+    def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
+        from unbandit.kernels.chance import draw_actions
+
+        needed = 1 if self.one_draw else bandit.means.size
+        draw_actions(bandit, parameters, first_run, self.columns, needed, self.initial, self.batch, actions)
+
+    def _empty_evidence(self, runs: int, arms: int) -> PullCounts:
+        return PullCounts(np.empty((runs, arms), np.int64))
+
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: PullCounts) -> None:
+        """Simulate a few runs at a time, and count them."""
+        from unbandit.kernels.switching import pulls_and_last
+
+        (runs, arms), horizon = rows.pulls.shape, bandit.horizon
+        few = max(1, 2_000_000 // horizon)
+        scratch = np.empty((min(few, runs), horizon), np.min_scalar_type(arms - 1))
+        for start in range(0, runs, few):
+            stop = min(start + few, runs)
+            block = scratch[: stop - start]
+            self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
+            counted, _ = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
+            rows.pulls[start:stop] = counted[:, :arms]

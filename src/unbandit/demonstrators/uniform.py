@@ -1,0 +1,42 @@
+"""The rule that learns nothing: every arm is as likely as every other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators.randomised import RandomisedRule
+
+__all__ = ["Uniform"]
+
+
+class Uniform(RandomisedRule):
+    """Pull every arm with the same probability, whatever it has given: such a record holds no values.
+
+    Examples
+    --------
+    >>> from unbandit import Instance
+    >>> Uniform().demonstrate(Instance([1.0, 0.5]), horizon=10, seed=1)
+    <ActionLog: 1 demonstration, 2 arms, 10 rounds>
+    """
+
+    name: ClassVar[str] = "uniform"
+    reveals: ClassVar[Literal["values", "best", "nothing"]] = "nothing"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"initial": 2})
+
+    @staticmethod
+    def probability(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
+    ) -> float:
+        """Return `1 / K`."""
+        return 1.0 / pulls.size
+
+    @staticmethod
+    def choose(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+    ) -> int:
+        """Return the arm in whose stretch of (0, 1) the draw falls."""
+        return int(draws[0] * pulls.size)
