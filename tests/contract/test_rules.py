@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 from reference import reference_index, reference_sae, reference_switching, simulated
+from reference_randomised import reference_randomised
 
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, parse_rule, rules
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
@@ -66,7 +67,8 @@ def test_is_a_value(rule):
 @every_rule
 @every_instance
 def test_simulated_equals_reference(rule, instance):
-    reference = reference_sae if isinstance(rule, EliminationRule) else reference_index
+    kinds = {EliminationRule: reference_sae, IndexRule: reference_index, RandomisedRule: reference_randomised}
+    reference = next(reference for kind, reference in kinds.items() if isinstance(rule, kind))
     for horizon in (1, 3, 250):
         for run, played in enumerate(simulated(rule, instance, horizon, 3, 7).tolist()):
             assert played == reference(rule, instance, horizon, run, 7)
@@ -109,7 +111,7 @@ def test_evidence_in_shuffled_orders_is_that_of_the_logs(rule, instance):
             passed, broken = read_epochs(actions, np.arange(arms), arms)
             assert not broken
             assert np.array_equal(found.gone[at], passed > 0)
-        else:
+        elif isinstance(rule, IndexRule):
             _, own, of_best = reference_switching(actions.tolist(), arms)
             assert (found.own[at].tolist(), found.of_best[at].tolist()) == (own, of_best)
 

@@ -1,0 +1,30 @@
+"""Randomised rules in plain Python: what the fast kernel is held against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from reference import rewards_of
+
+from unbandit.instance import Instance
+from unbandit.tape import Stream, Tape
+
+
+def reference_randomised(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
+    """Play any randomised rule: in turn at first, then by what it saw at its last look, with one draw an arm."""
+    rewards, arms, parameters = rewards_of(instance, horizon, run, seed), len(instance), rule.parameters(horizon)
+    pulls, memory, actions = np.zeros(arms, np.int64), np.zeros((arms, rule.columns)), []
+    uniforms = Tape(seed).uniform(run, np.arange(arms), np.arange(1, horizon + 1)[:, None], Stream.DECISIONS)
+    for round in range(1, horizon + 1):
+        arm, since = (round - 1) % arms, round - 1 - rule.initial * arms
+        if since >= 0:
+            if since % rule.batch == 0:
+                seen = pulls.copy(), memory.copy(), round
+            arm = rule.choose(parameters, *seen, uniforms[round - 1])
+        reward = rewards[arm][pulls[arm]]
+        rule.learn(parameters, pulls, memory, round, arm, reward)
+        memory[arm, 0] += reward
+        pulls[arm] += 1
+        actions.append(arm)
+    return actions
