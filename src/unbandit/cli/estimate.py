@@ -17,8 +17,8 @@ __all__ = ["HELP", "estimate"]
 
 HELP = """Estimate what every arm of a log was worth.
 
-LOG is CSV, TSV or Parquet (gzip too), or - for standard input: a column "arm" and, if there are, "demonstration" and
-"round"; or final counts, "arm" and "pulls".
+LOG is CSV, TSV or Parquet (gzip too), or - for standard input: a column "arm" and, if there are, "demonstration",
+"round" and "reward" (where one is known, for method posterior); or final counts, "arm" and "pulls".
 
 Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14
 """

@@ -1,4 +1,4 @@
-"""The record of a demonstration: which arm was pulled, round after round, and nothing else."""
+"""The record of a demonstration: which arm was pulled, round after round, and such rewards as happen to be known."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from unbandit.log.coding import Codes
 from unbandit.log.frames import FrameTable, series_of
 from unbandit.log.labels import given_arms, label_of
 from unbandit.log.reading import open_table
+from unbandit.log.rewards import Rewards, check_rewards
 from unbandit.log.sequences import from_sequences, numbered
 from unbandit.log.writing import write_table
 
@@ -26,7 +27,7 @@ __all__ = ["ActionLog"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ActionLog:
-    """Hold demonstrations as the observer sees them: actions, no rewards.
+    """Hold demonstrations as the observer sees them: actions, and seldom a reward.
 
     Make one with `read`, `from_frame`, `from_actions`, `from_codes` or `from_counts`.
 
@@ -43,6 +44,8 @@ class ActionLog:
         The name of each.
     notices
         What the user should hear about the reading, in words.
+    rewards
+        The reward of every round, NaN where it is not known; None where none is, which is the usual case.
 
     Examples
     --------
@@ -58,11 +61,12 @@ class ActionLog:
     offsets: NDArray[np.int64]
     demonstrations: tuple[str, ...] = ("1",)
     notices: tuple[str, ...] = ()
+    rewards: Rewards | None = None
     _counts: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         # Read-only views: the log does not change, and the array of a caller is left as it is.
-        for field in ("actions", "offsets", "_counts"):
+        for field in ("actions", "offsets", "rewards", "_counts"):
             array = getattr(self, field)
             if array is not None and array.flags.writeable:
                 view = array.view()
@@ -82,7 +86,8 @@ class ActionLog:
         Parameters
         ----------
         path
-            A file with a column `arm` and, if there are, `demonstration` and `round`; or `arm` and `pulls`.
+            A file with a column `arm` and, if there are, `demonstration`, `round` and `reward`; or `arm` and `pulls`.
+            Cells of `reward` may be blank.
         columns
             The column of a role, where it goes by an unusual name: ``{"arm": "picked"}``.
         arms
@@ -114,17 +119,20 @@ class ActionLog:
         return cls._of(assemble(FrameTable(frame), columns, arms))
 
     @classmethod
-    def from_actions(cls, actions: Any, *, arms: Sequence[object] | None = None) -> ActionLog:
+    def from_actions(cls, actions: Any, *, arms: Sequence[object] | None = None, rewards: Any = None) -> ActionLog:
         """Take a sequence of labels, an array with one row a demonstration, or a list of sequences.
 
-        An array that holds the integers 0 to K - 1 is kept, not copied.
+        An array that holds the integers 0 to K - 1 is kept, not copied. Rewards, where some are known, are arranged as
+        the actions are, with None or NaN where one is not known.
 
         Examples
         --------
         >>> ActionLog.from_actions([[0, 1, 1], [1, 0]])
         <ActionLog: 2 demonstrations, 2 arms, 5 rounds>
+        >>> ActionLog.from_actions(["A", "B", "A"], rewards=[0.5, None, 1]).rewards.tolist()
+        [0.5, nan, 1.0]
         """
-        return cls._of(from_sequences(actions, arms))
+        return cls._of(from_sequences(actions, arms, rewards))
 
     @classmethod
     def from_codes(
@@ -134,6 +142,7 @@ class ActionLog:
         *,
         offsets: NDArray[np.int64] | None = None,
         demonstrations: Sequence[str] | None = None,
+        rewards: Any = None,
     ) -> ActionLog:
         """Take positions in `arms` as they are, without a copy; they are looked at when they are first counted.
 
@@ -147,6 +156,8 @@ class ActionLog:
             Where each demonstration begins, and the end.
         demonstrations
             Their names, by default 1, 2, ...
+        rewards
+            One a code, laid out as the codes are; None or NaN where it is not known.
 
         Examples
         --------
@@ -164,7 +175,9 @@ class ActionLog:
                 f"offsets: expected 0, the {len(names)} ends of the demonstrations, and {codes.size} as the last; "
                 f"got {len(offsets)} of them."
             )
-        return cls(given_arms(arms), codes.reshape(-1), np.asarray(offsets, np.int64), names)
+        flat = rewards.reshape(-1) if isinstance(rewards, np.ndarray) else rewards
+        known = check_rewards(flat, [codes.size])
+        return cls(given_arms(arms), codes.reshape(-1), np.asarray(offsets, np.int64), names, rewards=known)
 
     @classmethod
     def from_counts(cls, pulls: Mapping[Any, int]) -> ActionLog:
@@ -197,7 +210,10 @@ class ActionLog:
         if (self.arms, self.demonstrations, self.ordered) != (other.arms, other.demonstrations, other.ordered):
             return False
         mine, theirs = (log.pulls if log.actions is None else log.actions for log in (self, other))
-        return np.array_equal(self.offsets, other.offsets) and np.array_equal(mine, theirs)
+        if (self.rewards is None) != (other.rewards is None):
+            return False
+        same = self.rewards is None or np.array_equal(self.rewards, other.rewards, equal_nan=True)  # type: ignore[arg-type]
+        return same and np.array_equal(self.offsets, other.offsets) and np.array_equal(mine, theirs)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -270,7 +286,11 @@ class ActionLog:
         begin, end = self._span(which)
         actions = None if self.actions is None else self.actions[begin:end]
         counts = None if self._counts is None else self._counts[which : which + 1]
-        return ActionLog(self.arms, actions, np.array([0, end - begin]), (self.demonstrations[which],), (), counts)
+        rewards = None if self.rewards is None else self.rewards[begin:end]
+        if rewards is not None and np.isnan(rewards).all():
+            rewards = None
+        name = (self.demonstrations[which],)
+        return ActionLog(self.arms, actions, np.array([0, end - begin]), name, (), rewards, counts)
 
     def to_frame(self) -> pl.DataFrame:
         """Return a table that `from_frame` understands.
@@ -290,6 +310,8 @@ class ActionLog:
             each = np.repeat(np.arange(len(self)), self.lengths)
             rounds = np.arange(1, self.offsets[-1] + 1) - self.offsets[each]
             columns = [names.gather(each), pl.Series("round", rounds), labels.gather(pl.Series(self.actions))]
+            if self.rewards is not None:
+                columns.append(pl.Series("reward", self.rewards, nan_to_null=True))
         # A lone demonstration that nobody named needs no column.
         return pl.DataFrame(columns[1:] if self.demonstrations == ("1",) else columns)
 

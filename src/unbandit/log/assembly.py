@@ -13,6 +13,7 @@ from unbandit.log.coding import Coded, Codes, first_appearances, recoded
 from unbandit.log.columns import check_roles, find_columns, reward_notices
 from unbandit.log.labels import given_arms, is_number, label_of, listed, natural_order
 from unbandit.log.ordering import grouping, place_by_round
+from unbandit.log.rewards import Rewards, known_notice, read_rewards
 from unbandit.log.table import Table
 
 __all__ = ["Parts", "assemble", "in_arm_order"]
@@ -28,6 +29,7 @@ class Parts(NamedTuple):
     offsets: Integers
     demonstrations: tuple[str, ...]
     notices: tuple[str, ...]
+    rewards: Rewards | None
     counts: Integers | None
 
 
@@ -43,12 +45,12 @@ def assemble(table: Table, columns: Mapping[str, str] | None, arms: Sequence[obj
     arms
         All arms there were, in order, pulled or not.
     """
-    check_roles(columns)
+    named = check_roles(columns)
     expected = None if arms is None else given_arms(arms)
     found = find_columns(table.names, columns, table.refuse)
     cells = dict(zip(found, table.take(list(found.values())), strict=True))
     name = {role: table.names[at] for role, at in found.items()}
-    notices = reward_notices(table.names, found)
+    notices = () if named.get("reward") == "" else reward_notices(table.names, found)
 
     arm = read_labels(table, cells["arm"], name["arm"], "arm", expected)
     demonstration: Codes | None = None
@@ -64,7 +66,9 @@ def assemble(table: Table, columns: Mapping[str, str] | None, arms: Sequence[obj
         pulls = read_whole_numbers(table, cells["pulls"], name["pulls"], "pulls")
         labels, codes = in_arm_order(table, arm, name["arm"], expected)
         counts = _count_table(table, codes, demonstration, pulls, labels, names, name)
-        return Parts(labels, None, _offsets(counts.sum(axis=1)), names, notices, counts)
+        if "reward" in found:
+            notices += (f'column "{name["reward"]}" is ignored: a table of counts has no rounds to give rewards to.',)
+        return Parts(labels, None, _offsets(counts.sum(axis=1)), names, notices, None, counts)
 
     lengths = np.array([len(arm.codes)]) if demonstration is None else np.bincount(demonstration)
     offsets = _offsets(lengths)
@@ -73,20 +77,28 @@ def assemble(table: Table, columns: Mapping[str, str] | None, arms: Sequence[obj
             f'column "{name["demonstration"]}" is different in every row: '
             "each row is read as a demonstration of its own.",
         )
-    codes = arm.codes
+    codes, rewards = arm.codes, None
+    if "reward" in found:
+        rewards = read_rewards(table, cells["reward"], name["reward"], named="reward" in named)
+        notices += (known_notice(rewards, name["reward"]),)
     if "round" in found:
         rounds = read_whole_numbers(table, cells["round"], name["round"], "round")
         places = place_by_round(table, rounds, name["round"], demonstration, offsets, names)
         if places is not None:
             codes = np.empty_like(codes)
             codes[places] = arm.codes
+            if rewards is not None:
+                moved = np.empty_like(rewards)
+                moved[places] = rewards
+                rewards = moved
     elif demonstration is not None:
         rows = grouping(demonstration)
         codes = codes if rows is None else codes[rows]
+        rewards = rewards if rows is None or rewards is None else rewards[rows]
     if codes is not arm.codes and expected is not None:
         in_arm_order(table, arm, name["arm"], expected)  # a refusal must name the row in the file
     labels, codes = in_arm_order(table, Coded(arm.labels, codes), name["arm"], expected)
-    return Parts(labels, codes, offsets, names, notices, None)
+    return Parts(labels, codes, offsets, names, notices, rewards, None)
 
 
 def in_arm_order(

@@ -1,6 +1,6 @@
 """Which column of a table plays which role.
 
-A table needs a column `arm`; `demonstration` and `round` are read when they are there, and `arm` with
+A table needs a column `arm`; `demonstration`, `round` and `reward` are read when they are there, and `arm` with
 `pulls` instead of rounds is a table of counts. People call these columns many things, so each role has aliases.
 """
 
@@ -14,7 +14,7 @@ from unbandit.log.labels import listed
 
 __all__ = ["ROLES", "check_roles", "find_columns", "reward_notices"]
 
-ROLES = ("arm", "demonstration", "round", "pulls")
+ROLES = ("arm", "demonstration", "round", "pulls", "reward")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -41,12 +41,11 @@ ALIASES: Mapping[str, frozenset[str]] = {
         "npulls numpulls numberofpulls pullcount pullcounts count counts n plays nplays playcount impressions visits "
         "visitcount timespulled frequency freq"
     ),
+    "reward": _words("rewards rewardvalue observedreward r outcome outcomes payoff payoffs payout payouts"),
 }
 
-REWARDS = _words(
-    "reward rewards r outcome outcomes payoff payoffs payout payouts gain gains loss losses return returns score "
-    "scores points win wins feedback regret"
-)
+# Perhaps rewards, perhaps a part of them or their opposite: read only where the user says so.
+REWARDS = _words("gain gains loss losses return returns score scores points win wins feedback regret")
 
 Refuse = Callable[..., LogError]
 
@@ -127,13 +126,14 @@ def reward_notices(names: Sequence[str], found: Mapping[str, int]) -> tuple[str,
 
     Examples
     --------
-    >>> reward_notices(["arm", "Reward", "age"], {"arm": 0})
-    ('column "Reward" is ignored: only the choices are read, never the rewards.',)
+    >>> reward_notices(["arm", "Gain", "age"], {"arm": 0})
+    ('column "Gain" is ignored: if it holds the rewards, say so with --columns reward=Gain.',)
     """
+    looks = {"reward", *REWARDS, *ALIASES["reward"]}
     return tuple(
-        f'column "{name}" is ignored: only the choices are read, never the rewards.'
+        f'column "{name}" is ignored: if it holds the rewards, say so with --columns reward={name}.'
         for position, name in enumerate(names)
-        if position not in found.values() and _folded(name) in REWARDS
+        if position not in found.values() and _folded(name) in looks
     )
 
 
@@ -176,6 +176,8 @@ def _recognised(role: str, names: Sequence[str], taken: set[int], refuse: Refuse
         [at for at in free if _folded(names[at]) in ALIASES[role]],
     )
     for places in tiers:
+        if len(places) > 1 and role == "reward":
+            return None  # nobody needs them, so they are only spoken of
         if len(places) > 1:
             both = " and ".join(f'"{names[at]}"' for at in places)
             raise refuse(

@@ -15,13 +15,14 @@ from unbandit.log.cells import read_labels
 from unbandit.log.coding import Coded, code_integers
 from unbandit.log.frames import is_frame, series_of
 from unbandit.log.labels import given_arms
+from unbandit.log.rewards import check_rewards
 from unbandit.log.table import ColumnTable
 
 __all__ = ["from_sequences", "numbered"]
 
 
-def from_sequences(actions: Any, arms: Sequence[object] | None) -> Parts:
-    """Read and check choices in memory."""
+def from_sequences(actions: Any, arms: Sequence[object] | None, rewards: Any = None) -> Parts:
+    """Read and check choices in memory, and the rewards beside them where some are known."""
     expected = None if arms is None else given_arms(arms)
     flat, lengths = _flattened(actions)
     if 0 in lengths:
@@ -36,7 +37,7 @@ def from_sequences(actions: Any, arms: Sequence[object] | None) -> Parts:
         coded = read_labels(table, series_of(flat), "arm", "arm", expected)
     labels, codes = in_arm_order(table, coded, None, expected)
     offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    return Parts(labels, codes, offsets, numbered(len(lengths)), (), None)
+    return Parts(labels, codes, offsets, numbered(len(lengths)), (), check_rewards(rewards, lengths), None)
 
 
 def numbered(count: int) -> tuple[str, ...]:

@@ -153,7 +153,7 @@ def test_a_horizon_long_enough_for_theorem_2_has_no_note():
 def test_what_the_reading_had_to_say_is_a_note(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("arm,reward\nA,1\nB,0\nA,1\n")
-    assert 'column "reward" is ignored' in notices(ActionLog.read(path), "ucb")["reading"].message
+    assert 'column "reward" holds 3 of 3' in notices(ActionLog.read(path), "ucb")["reading"].message
 
 
 def test_with_several_demonstrations_a_notice_names_its_own():

@@ -75,10 +75,20 @@ def test_roles_are_checked(columns: dict[str, str], words: str) -> None:
         find_columns(["x", "y"], columns)
 
 
+def test_rewards_are_read_where_one_column_has_their_name() -> None:
+    assert find_columns(["arm", "payoff"], None) == {"arm": 0, "reward": 1}
+    assert find_columns(["arm", "payoff", "reward"], None) == {"arm": 0, "reward": 2}
+    assert find_columns(["arm", "payoff", "outcome"], None) == {"arm": 0}
+    assert find_columns(["arm", "payoff", "outcome"], {"reward": "outcome"}) == {"arm": 0, "reward": 2}
+    assert find_columns(["arm", "reward"], {"reward": ""}) == {"arm": 0}
+    assert find_columns(["arm", "gain", "loss"], None) == {"arm": 0}
+
+
 def test_only_unused_rewards_are_spoken_of() -> None:
-    assert reward_notices(["arm", "Reward", "age"], {"arm": 0}) == (
-        'column "Reward" is ignored: only the choices are read, never the rewards.',
+    assert reward_notices(["arm", "Gain", "age"], {"arm": 0}) == (
+        'column "Gain" is ignored: if it holds the rewards, say so with --columns reward=Gain.',
     )
+    assert reward_notices(["arm", "reward"], {"arm": 0, "reward": 1}) == ()
     assert reward_notices(["gain"], {"arm": 0}) == ()
 
 
