@@ -48,7 +48,11 @@ def reference_ucb(rule: Any, instance: Instance, horizon: int, run: int = 0, see
 
 
 def reference_sae(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
-    """Play Algorithm 1: pull each active arm once an epoch, then drop those `2 C(epoch)` or more below the largest."""
+    """Play Algorithm 1: pull each active arm once an epoch, then drop those `2 C(epoch)` or more below the largest.
+
+    The first arm with the largest mean stays in any case. Some rules test at some epochs only.
+    """
+    rule = rule.for_arms(len(instance))
     rewards, active = rewards_of(instance, horizon, run, seed), list(range(len(instance)))
     widths = rule.width(np.arange(1.0, horizon + 1), horizon).tolist()
     totals, actions, epoch = [0.0 for _ in active], [], 0
@@ -59,18 +63,32 @@ def reference_sae(rule: Any, instance: Instance, horizon: int, run: int = 0, see
         for arm in active:
             totals[arm] += rewards[arm][epoch]
         means = {arm: totals[arm] * (1 / (epoch + 1)) for arm in active}
-        active = [arm for arm in active if means[arm] > max(means.values()) - 2 * widths[epoch]]
+        leader = max(active, key=lambda arm: means[arm])
+        if rule.tests(np.array([epoch + 1]))[0]:
+            active = [arm for arm in active if arm == leader or means[arm] > means[leader] - 2 * widths[epoch]]
         epoch += 1
     return actions[:horizon]
 
 
 def reference_index(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
-    """Play any index rule by asking it for the index of every arm in every round."""
-    rewards, arms = rewards_of(instance, horizon, run, seed), range(len(instance))
+    """Play any index rule by asking it for the index of every arm, every `batch` rounds after the opening.
+
+    The opening goes round the arms `initial` times; of those that have had fewest pulls, any is as good as another.
+    """
+    rule = rule.for_arms(len(instance))
+    rewards, arms, opening = (
+        rewards_of(instance, horizon, run, seed),
+        range(len(instance)),
+        rule.initial * len(instance),
+    )
     pulls, totals, actions = [0 for _ in arms], [0.0 for _ in arms], []
     for round in range(1, horizon + 1):
-        means = [totals[arm] * (1 / max(pulls[arm], 1)) for arm in arms]
-        arm = largest([rule.index(means[arm], pulls[arm], round, horizon) for arm in arms], rule.ties, seed, run, round)
+        if round <= opening:
+            arm = largest([-pulls[arm] for arm in arms], rule.ties, seed, run, round)
+        elif (round - 1 - opening) % rule.batch == 0:
+            means = [totals[arm] * (1 / pulls[arm]) for arm in arms]
+            index = [rule.index(means[arm], pulls[arm], round, horizon) for arm in arms]
+            arm = largest(index, rule.ties, seed, run, round)
         totals[arm] += rewards[arm][pulls[arm]]
         pulls[arm] += 1
         actions.append(arm)
@@ -101,6 +119,6 @@ def simulated(
     rule: Any, instance: Instance, horizon: int, runs: int = 1, seed: int = 0, first_run: int = 0
 ) -> np.ndarray[Any, Any]:
     """Simulate runs `first_run`, `first_run + 1`, ... by the package's own kernels, as an array runs x horizon."""
-    actions = np.empty((runs, horizon), np.min_scalar_type(len(instance) - 1))
+    rule, actions = rule.for_arms(len(instance)), np.empty((runs, horizon), np.min_scalar_type(len(instance) - 1))
     rule._simulate(laid_out(instance, horizon, seed), rule.parameters(horizon), first_run, actions)
     return actions

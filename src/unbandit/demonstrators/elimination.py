@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator
-from unbandit.demonstrators.tables import width_parameters
+from unbandit.demonstrators.tables import width_parameters, width_table
 from unbandit.kernels.bandit import Bandit
 
 __all__ = ["EliminationRule", "Eliminations"]
@@ -37,15 +38,28 @@ class Eliminations:
 
 
 class EliminationRule(Demonstrator):
-    """Drop an arm at the end of epoch `e` if its sample mean is `2 width(e)` or more below the largest."""
+    """Drop an arm at the end of epoch `e` if its sample mean is `2 width(e)` or more below the largest.
+
+    The arm with the largest mean always stays (the lowest of several). A rule may test at some epochs only.
+    """
+
+    batch: int = Field(1, ge=1, lt=2**32, description="epochs from one test to the next")
 
     @abstractmethod
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)` for pull counts of 1 and more."""
 
+    def tests(self, epochs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether arms are tested at the end of these epochs, counted from 1: by default every `batch`-th."""
+        return np.asarray(np.asarray(epochs) % self.batch == 0)
+
     def parameters(self, horizon: int) -> Any:
-        """Return the widths as a table over epochs."""
-        return width_parameters(self, horizon)
+        """Return the widths as a table over epochs, infinite where no test is made."""
+        if self.batch == 1 and type(self).tests is EliminationRule.tests:
+            return width_parameters(self, horizon)
+        widths = width_table(self, horizon).copy()
+        widths[1:][~self.tests(np.arange(1, widths.size))] = np.inf
+        return widths
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.elimination import eliminate

@@ -45,6 +45,9 @@ class SwitchingCounts:
 class IndexRule(Demonstrator):
     """Pull the arm with the largest `index(mean, pulls, round)`; an arm never pulled comes first.
 
+    Every arm is pulled `initial` times first, in turn. From then on the rule decides every `batch` rounds, and keeps
+    its arm in between.
+
     A rule of this kind gives a `formula`, compiled by numba, and the numbers it reads; or, simpler, it is an
     `AdditiveIndexRule`.
     """
@@ -60,6 +63,8 @@ class IndexRule(Demonstrator):
         return False
 
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
+    initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm before the rule decides")
+    batch: int = Field(1, ge=1, lt=2**32, description="rounds from one decision to the next")
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
@@ -73,8 +78,8 @@ class IndexRule(Demonstrator):
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the numbers that the formula reads: by default the rule's numeric parameters, and the horizon."""
-        values = {key: float(value) for key, value in self.model_dump().items() if isinstance(value, int | float)}
-        return values | {"horizon": float(horizon)}
+        values = self.model_dump(exclude=set(self.unwritten)) | {"horizon": horizon}
+        return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
 
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
@@ -89,21 +94,29 @@ class IndexRule(Demonstrator):
 
         return float("inf") if pulls == 0 else float(index_value(self.parameters(horizon), mean, pulls, round))
 
-    def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        if self.uses_round or self.ties == "random":
-            from unbandit.kernels.argmax import pull_largest_index
+    @property
+    def _merges(self) -> bool:
+        """Return whether arms need never be compared, so that each can be advanced on its own (`kernels.levels`)."""
+        return not self.uses_round and self.ties == "lowest" and self.initial == self.batch == 1
 
-            pull_largest_index(bandit, parameters, first_run, self.uses_round, self.ties == "random", actions)
-        else:
+    def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
+        if self._merges:
             from unbandit.kernels.levels import merge_tapes
 
             merge_tapes(bandit, parameters, first_run, actions)
+        else:
+            from unbandit.kernels.argmax import pull_largest_index
+
+            random = self.ties == "random"
+            pull_largest_index(
+                bandit, parameters, first_run, self.uses_round, random, self.initial, self.batch, actions
+            )
 
     def _empty_evidence(self, runs: int, arms: int) -> SwitchingCounts:
         return SwitchingCounts(*(np.empty((runs, arms), np.int64) for _ in range(3)))
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
-        if not self.uses_round and self.ties == "lowest" and bandit.means.size >= MANY_ARMS:
+        if self._merges and bandit.means.size >= MANY_ARMS:
             from unbandit.kernels.counts import count_by_levels
 
             count_by_levels(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.own, rows.of_best)

@@ -1,6 +1,7 @@
 """Simulate any index rule, round by round: pull the arm with the largest index.
 
-For indices that change with the round, and for ties broken at random. A round costs as much as there are arms.
+For indices that change with the round, ties broken at random, longer openings, and rules that decide only now and then.
+A round costs as much as there are arms.
 """
 
 from __future__ import annotations
@@ -23,39 +24,49 @@ TIES = np.uint64(2)  # the tape's stream 2
 
 @compiled
 def pull_largest_index(
-    bandit: Bandit, parameters: Any, first_run: int, uses_round: bool, random_ties: bool, actions: NDArray[Any]
-) -> None:
-    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
+    bandit: Bandit, parameters: Any, first_run: int, uses_round: bool, random_ties: bool, initial: int, batch: int,
+    actions: NDArray[Any],
+) -> None:  # fmt: skip
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...
+
+    Each arm is first pulled `initial` times, in turn. From then on the rule decides every `batch` rounds.
+    """
     arms, (runs, horizon) = bandit.means.size, actions.shape
+    opening = initial * arms
     pulls, totals, index = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     for run in range(runs):
         arrange(bandit, run)
         name = np.uint64(first_run + run)
-        pulls[:], totals[:], index[:] = ZERO, 0.0, np.inf
+        pulls[:], totals[:], chosen = ZERO, 0.0, 0
         for t in range(horizon):
-            if uses_round:
-                for arm in range(arms):
-                    if pulls[arm] > ZERO:
+            if t < opening or (t - opening) % batch == 0:
+                if t < opening:
+                    if t % arms == 0:
+                        index[:] = np.inf  # a new turn; the arms that have had theirs go down
+                elif uses_round or t == opening:
+                    for arm in range(arms):
                         mean = totals[arm] * inverse_of(bandit.inverse, pulls[arm])
                         index[arm] = index_value(parameters, mean, pulls[arm], np.uint64(t + 1))
-            chosen, tied = 0, 1
-            for arm in range(1, arms):
-                if index[arm] > index[chosen]:
-                    chosen, tied = arm, 1
-                elif index[arm] == index[chosen]:
-                    tied += 1
-            if random_ties and tied > 1:
-                first, second = philox(np.uint64(t) >> ONE, ZERO, name, TIES, bandit.key[0], bandit.key[1])
-                word = second if t & 1 else first
-                ahead = np.int64(uniform_from_word(word) * tied)  # how many of the tied arms to pass over
-                largest = index[chosen]
-                while ahead > 0 or index[chosen] != largest:
-                    if index[chosen] == largest:
-                        ahead -= 1
-                    chosen += 1
+                chosen, tied = 0, 1
+                for arm in range(1, arms):
+                    if index[arm] > index[chosen]:
+                        chosen, tied = arm, 1
+                    elif index[arm] == index[chosen]:
+                        tied += 1
+                if random_ties and tied > 1:
+                    first, second = philox(np.uint64(t) >> ONE, ZERO, name, TIES, bandit.key[0], bandit.key[1])
+                    word = second if t & 1 else first
+                    ahead = np.int64(uniform_from_word(word) * tied)  # how many of the tied arms to pass over
+                    largest = index[chosen]
+                    while ahead > 0 or index[chosen] != largest:
+                        if index[chosen] == largest:
+                            ahead -= 1
+                        chosen += 1
             totals[chosen] += reward(bandit, name, np.uint64(chosen), pulls[chosen])
             pulls[chosen] += ONE
-            if not uses_round:
+            if t < opening:
+                index[chosen] = -np.inf
+            elif not uses_round:
                 mean = totals[chosen] * inverse_of(bandit.inverse, pulls[chosen])
                 index[chosen] = index_value(parameters, mean, pulls[chosen], np.uint64(t + 1))
             actions[run, t] = chosen

@@ -25,11 +25,12 @@ def _epoch(
     """Pull the first `left` of the active arms once each, and keep those that pass the test; return how many.
 
     An arm goes if its sample mean is at most the largest one less twice the width; `ahead` then has how many of the
-    arms that stay stand before it. Each block of random bits serves two epochs.
+    arms that stay stand before it. The first arm with the largest mean always stays; at an infinite width, which stands
+    for no test, all do. Each block of random bits serves two epochs.
     """
     inverse = inverse_of(bandit.inverse, np.uint64(epoch))
     width = index_value(parameters, 0.0, np.uint64(epoch), ONE)  # of a mean of 0: the width alone
-    largest = -np.inf
+    largest, leader = -np.inf, 0
     for position in range(left):
         arm = active[position]
         if epoch & 1:
@@ -39,12 +40,14 @@ def _epoch(
         else:
             reward = spare[arm]
         totals[arm] += reward
-        largest = max(largest, totals[arm] * inverse)
+        mean = totals[arm] * inverse
+        if mean > largest:
+            largest, leader = mean, arm
     kept = 0
     for position in range(left):
         arm = active[position]
         active[kept] = arm
-        if totals[arm] * inverse > largest - 2 * width:
+        if totals[arm] * inverse > largest - 2 * width or arm == leader:
             kept += 1
         else:
             ahead[arm] = kept

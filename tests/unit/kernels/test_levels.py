@@ -18,7 +18,7 @@ from unbandit.kernels.argmax import pull_largest_index
 def by_argmax(rule: UCB, instance: Instance, horizon: int, seed: int) -> np.ndarray:
     """Simulate by comparing all arms in every round."""
     actions = np.empty((1, horizon), np.uint8)
-    pull_largest_index(laid_out(instance, horizon, seed), rule.parameters(horizon), 0, False, False, actions)
+    pull_largest_index(laid_out(instance, horizon, seed), rule.parameters(horizon), 0, False, False, 1, 1, actions)
     return actions
 
 
