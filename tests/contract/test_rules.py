@@ -37,7 +37,21 @@ every_way_to_play = pytest.mark.parametrize(
     ("name", "method"),
     [(name, "demonstrate") for name in rules()] + [(name, "evidence") for name in rules()],
 )
-every_instance = pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
+every_rule_and_instance = pytest.mark.parametrize(
+    ("rule", "instance"),
+    [
+        pytest.param(rule(**given), instance, id=f"{rule(**given)}-{name}")
+        for rule in rules().values()
+        for given in rule.examples
+        for name, instance in INSTANCES.items()
+        if isinstance(instance.noise, Bernoulli) or not rule(**given).bernoulli_only
+    ],
+)
+
+
+def two_arms(rule: Demonstrator) -> Instance:
+    """Return an instance whose rewards the rule takes."""
+    return Instance([1.0, 0.5], Bernoulli() if rule.bernoulli_only else 1.0)
 
 
 @every_rule
@@ -64,8 +78,7 @@ def test_is_a_value(rule):
         rule.alpha = 0.5
 
 
-@every_rule
-@every_instance
+@every_rule_and_instance
 def test_simulated_equals_reference(rule, instance):
     kinds = {EliminationRule: reference_sae, IndexRule: reference_index, RandomisedRule: reference_randomised}
     reference = next(reference for kind, reference in kinds.items() if isinstance(rule, kind))
@@ -74,8 +87,7 @@ def test_simulated_equals_reference(rule, instance):
             assert played == reference(rule, instance, horizon, run, 7)
 
 
-@every_rule
-@every_instance
+@every_rule_and_instance
 def test_chunks_and_threads_do_not_change_bits(rule, instance):
     whole = rule.demonstrate(instance, 100, runs=9, seed=2, threads=1).actions.reshape(9, 100)
     for threads in (2, 3, 9, 20, None):
@@ -84,8 +96,7 @@ def test_chunks_and_threads_do_not_change_bits(rule, instance):
         assert np.array_equal(simulated(rule, instance, 100, last - first, 2, first), whole[first:last])
 
 
-@every_rule
-@every_instance
+@every_rule_and_instance
 def test_evidence_does_not_depend_on_threads_or_chunks(rule, instance):
     one, three = (rule.evidence(instance, 100, runs=9, seed=2, threads=threads) for threads in (1, 3))
     later = rule.evidence(instance, 100, runs=4, seed=2, first_run=5)
@@ -95,8 +106,7 @@ def test_evidence_does_not_depend_on_threads_or_chunks(rule, instance):
     assert (one.pulls.sum(axis=1) == 100).all()
 
 
-@every_rule
-@every_instance
+@every_rule_and_instance
 def test_evidence_in_shuffled_orders_is_that_of_the_logs(rule, instance):
     """One run after the other on the reordered instance, as logs that are then read, gives the same numbers."""
     horizon, runs, arms = 300, 6, len(instance)
@@ -119,8 +129,8 @@ def test_evidence_in_shuffled_orders_is_that_of_the_logs(rule, instance):
 @every_name
 def test_orders_that_are_none_are_refused(name):
     """The kernels look no further: a wrong order would read past the end."""
-    rule, instance = rules()[name](), INSTANCES["Gaussian"]
-    good = np.tile(np.arange(4), (3, 1))
+    rule = rules()[name]()
+    instance, good = Instance([0.1, 1.0, 0.5, 0.7], two_arms(rule).noise), np.tile(np.arange(4), (3, 1))
     rule.evidence(instance, 50, runs=3, orders=good)
     for orders in (good[:2], good[:, :3], good + 1, np.zeros((3, 4), np.int64), good.astype(float)):
         with pytest.raises(ParameterError, match="orders: expected 3 rows, each with 0 to 3 once"):
@@ -184,7 +194,8 @@ def test_scale_and_sigma_exclude_each_other(name):
 @every_way_to_play
 @pytest.mark.parametrize("value", [-1, 2.0, 1.5, True, False, math.nan, "3", None, 2**64])
 def test_bad_counts_are_refused(name, method, value):
-    play, instance = getattr(rules()[name](), method), Instance([1.0, 0.5])
+    rule = rules()[name]()
+    play, instance = getattr(rule, method), two_arms(rule)
     with pytest.raises(ParameterError, match=r"^horizon: expected a whole number"):
         play(instance, value)
     with pytest.raises(ParameterError, match=r"^runs: expected a whole number"):
@@ -195,7 +206,8 @@ def test_bad_counts_are_refused(name, method, value):
 
 @every_way_to_play
 def test_nothing_is_not_a_count(name, method):
-    play, instance = getattr(rules()[name](), method), Instance([1.0, 0.5])
+    rule = rules()[name]()
+    play, instance = getattr(rule, method), two_arms(rule)
     for given in ({"horizon": 0}, {"horizon": 10, "runs": 0}, {"horizon": 10, "threads": 0}):
         with pytest.raises(ParameterError, match="expected a whole number from 1"):
             play(instance, **given)

@@ -6,14 +6,18 @@
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.elimination import EliminationRule, Eliminations
 from unbandit.demonstrators.epsilon_greedy import EpsilonGreedy
+from unbandit.demonstrators.exp3 import EXP3
 from unbandit.demonstrators.index import AdditiveIndexRule, IndexRule, SwitchingCounts
+from unbandit.demonstrators.learning_softmax import LearningSoftmax
 from unbandit.demonstrators.randomised import PullCounts, RandomisedRule
 from unbandit.demonstrators.registry import parse_rule, rules
 from unbandit.demonstrators.sae import SAE
+from unbandit.demonstrators.softmax import Softmax
 from unbandit.demonstrators.ucb import UCB
 from unbandit.demonstrators.uniform import Uniform
 
 __all__ = [
+    "EXP3",
     "SAE",
     "UCB",
     "AdditiveIndexRule",
@@ -22,8 +26,10 @@ __all__ = [
     "Eliminations",
     "EpsilonGreedy",
     "IndexRule",
+    "LearningSoftmax",
     "PullCounts",
     "RandomisedRule",
+    "Softmax",
     "SwitchingCounts",
     "Uniform",
     "parse_rule",

@@ -66,6 +66,30 @@ class EpsilonGreedy(RandomisedRule):
         greedy = 1.0 / tied if parameters.random_ties else 1.0 if ahead == 0 else 0.0
         return epsilon / pulls.size + (1.0 - epsilon) * greedy
 
+    @staticmethod
+    def choose(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+    ) -> int:
+        """Return any arm for the lowest draws, and for the others the arm with the largest sample mean."""
+        epsilon, draw, best, tied = exploring(parameters.epsilon, parameters.decay, round), draws[0], 0, 1
+        if draw < epsilon:
+            return min(int(draw / epsilon * pulls.size), pulls.size - 1)
+        for arm in range(1, pulls.size):
+            against = memory[arm, 0] / pulls[arm] - memory[best, 0] / pulls[best]
+            if against > 0.0:
+                best, tied = arm, 1
+            elif against == 0.0:
+                tied += 1
+        if tied == 1 or not parameters.random_ties:
+            return best
+        mean, ahead = memory[best, 0] / pulls[best], int((draw - epsilon) / (1.0 - epsilon) * tied)
+        for arm in range(best, pulls.size):
+            if memory[arm, 0] / pulls[arm] == mean:
+                if ahead == 0:
+                    return arm
+                ahead -= 1
+        return best
+
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return epsilon, its decay (0 for none), and whether ties are broken at random."""
         others = {"decay": self.decay or 0.0, "random_ties": float(self.ties == "random")}

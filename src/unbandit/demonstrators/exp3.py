@@ -1,0 +1,99 @@
+"""EXP3: exponential weights for exploration and exploitation, against any sequence of rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.kernels.compiling import inlined
+from unbandit.kernels.softmax import softmax_choice, softmax_share
+
+__all__ = ["EXP3"]
+
+
+class EXP3(RandomisedRule):
+    """Pull an arm in proportion to exp(rate * importance-weighted gains), mixed with the uniform rule; rewards 0 and 1.
+
+    P. Auer, N. Cesa-Bianchi, Y. Freund, R. Schapire, "The nonstochastic multiarmed bandit problem", SIAM J. Comput.
+    2002. A reward counts as much more as its arm was unlikely to be pulled. In an opening, arms are pulled in turn and
+    every reward counts as if its arm had had the probability `1 / K`.
+
+    Parameters
+    ----------
+    mixing
+        Gamma, the share of the uniform rule.
+    rate
+        The learning rate; by default `mixing / K`, as in the paper.
+
+    Examples
+    --------
+    >>> from unbandit import Bernoulli, Instance
+    >>> EXP3(mixing=0.2).demonstrate(Instance([0.9, 0.5], noise=Bernoulli()), horizon=10, seed=1)
+    <ActionLog: 1 demonstration, 2 arms, 10 rounds>
+    """
+
+    name: ClassVar[str] = "exp3"
+    columns: ClassVar[int] = 3
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"mixing": 1},
+        {"mixing": 0.3, "rate": 0.5, "initial": 2},
+        {"mixing": 0.2, "batch": 6},
+    )
+
+    mixing: float = Field(0.1, gt=0, le=1, description="share of the uniform rule, in (0, 1]")
+    rate: float | None = Field(None, gt=0, description="learning rate; mixing / K unless given")
+
+    @property
+    def bernoulli_only(self) -> bool:
+        """Return that it takes rewards of 0 and 1 alone."""
+        return True
+
+    @staticmethod
+    def probability(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
+    ) -> float:
+        """Return the arm's share of the exponential weights, mixed with `1 / K`."""
+        return mixed(parameters, pulls, memory, 1, arm)
+
+    @staticmethod
+    def choose(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+    ) -> int:
+        """Return any arm for the lowest draws, and for the others the arm in whose share of the weights they fall."""
+        mixing, draw = parameters.mixing, draws[0]
+        if draw < mixing:
+            return min(int(draw / mixing * pulls.size), pulls.size - 1)
+        rate = parameters.rate if parameters.rate > 0.0 else mixing / pulls.size
+        return softmax_choice(memory, 1, pulls, False, rate, (draw - mixing) / (1.0 - mixing))
+
+    @staticmethod
+    def learn(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
+    ) -> None:
+        """Add the reward, divided by the probability of its pull; that was fixed at the batch's first round."""
+        since = round - 1 - np.int64(parameters.initial) * pulls.size
+        if since < 0:
+            memory[arm, 1] += reward * pulls.size
+            return
+        if since % np.int64(parameters.batch) == 0:
+            memory[:, 2] = memory[:, 1]  # the gains as the rule sees them until it looks again
+        memory[arm, 1] += reward / mixed(parameters, pulls, memory, 2, arm)
+
+    def numbers(self, horizon: int) -> dict[str, float]:
+        """Return the rule's numbers; a rate of 0 stands for `mixing / K`."""
+        return super().numbers(horizon) | {"rate": self.rate or 0.0}
+
+
+@inlined
+def mixed(parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], column: int, arm: Any) -> float:
+    """Return an arm's probability from the gains in a column."""
+    uniform = parameters.mixing / pulls.size
+    rate = parameters.rate if parameters.rate > 0.0 else uniform
+    share: float = (1.0 - parameters.mixing) * softmax_share(memory, column, pulls, False, rate, arm) + uniform
+    return share

@@ -1,0 +1,72 @@
+"""Softmax on values learnt with a learning rate: the model that behavioural scientists fit to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.kernels.softmax import softmax_choice, softmax_share
+
+__all__ = ["LearningSoftmax"]
+
+
+class LearningSoftmax(RandomisedRule):
+    """Pull an arm with probability in proportion to exp(value / temperature), values moving towards each reward.
+
+    After a reward `r` the value `Q` of the arm becomes `Q + rate (r - Q)` (Rescorla and Wagner's rule, also called
+    Q-learning): recent rewards count more, and old ones are forgotten.
+
+    Parameters
+    ----------
+    rate
+        How far a value moves towards a reward; at 1 only the last one counts.
+    temperature
+        How far below the best value an arm is still worth a try; its inverse is often called beta.
+    start
+        The value of every arm before its first pull.
+
+    Examples
+    --------
+    >>> from unbandit import Instance
+    >>> LearningSoftmax(rate=0.3).demonstrate(Instance([1.0, 0.5]), horizon=10, seed=1)
+    <ActionLog: 1 demonstration, 2 arms, 10 rounds>
+    """
+
+    name: ClassVar[str] = "learning-softmax"
+    columns: ClassVar[int] = 2
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"rate": 1, "temperature": 0.5, "start": 2},
+        {"rate": 0.05, "temperature": 1e-3, "initial": 1},
+        {"batch": 4},
+    )
+
+    rate: float = Field(0.1, gt=0, le=1, description="learning rate, in (0, 1]")
+    temperature: float = Field(0.2, gt=0, description="difference of values by which an arm is e times as likely")
+    start: float = Field(0.0, description="value of an arm before its first pull")
+
+    @staticmethod
+    def probability(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
+    ) -> float:
+        """Return the arm's share of `exp(value / temperature)`."""
+        return softmax_share(memory, 1, pulls, False, 1.0 / parameters.temperature, arm)
+
+    @staticmethod
+    def choose(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+    ) -> int:
+        """Return the arm in whose share the draw falls."""
+        return softmax_choice(memory, 1, pulls, False, 1.0 / parameters.temperature, draws[0])
+
+    @staticmethod
+    def learn(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
+    ) -> None:
+        """Move the arm's value towards the reward; what is kept is its distance from the start."""
+        memory[arm, 1] += parameters.rate * (reward - parameters.start - memory[arm, 1])

@@ -1,0 +1,62 @@
+"""Softmax (Boltzmann) choice on sample means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.kernels.softmax import softmax_choice, softmax_share
+
+__all__ = ["Softmax"]
+
+
+class Softmax(RandomisedRule):
+    """Pull an arm with probability in proportion to exp(sample mean / temperature).
+
+    Parameters
+    ----------
+    temperature
+        How far below the best mean an arm is still worth a try.
+    annealing
+        The power `p` with which the temperature falls: in round `t` it is `temperature / t^p`. At 0 it stays.
+
+    Examples
+    --------
+    >>> from unbandit import Instance
+    >>> Softmax(temperature=0.2).demonstrate(Instance([1.0, 0.5]), horizon=10, seed=1)
+    <ActionLog: 1 demonstration, 2 arms, 10 rounds>
+    """
+
+    name: ClassVar[str] = "softmax"
+    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "annealing"})
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"temperature": 1e-4, "initial": 2},
+        {"temperature": 2, "annealing": 0.5},
+        {"temperature": 0.3, "batch": 10},
+    )
+
+    temperature: float = Field(0.1, gt=0, description="difference of means by which an arm is e times as likely")
+    annealing: float = Field(0.0, ge=0, description="power p of a temperature that falls: temperature / t^p")
+    initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
+
+    @staticmethod
+    def probability(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
+    ) -> float:
+        """Return the arm's share of `exp(mean / temperature)`."""
+        sharpness = round**parameters.annealing / parameters.temperature
+        return softmax_share(memory, 0, pulls, True, sharpness, arm)
+
+    @staticmethod
+    def choose(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+    ) -> int:
+        """Return the arm in whose share the draw falls."""
+        sharpness = round**parameters.annealing / parameters.temperature
+        return softmax_choice(memory, 0, pulls, True, sharpness, draws[0])
