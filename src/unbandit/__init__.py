@@ -17,12 +17,19 @@ from unbandit._version import __version__
 if TYPE_CHECKING:
     from unbandit import datasets, theory
     from unbandit.demonstrators import (
+        KLUCB,
+        MOSS,
         SAE,
         UCB,
+        UCB1,
+        UCBV,
         AdditiveIndexRule,
         Demonstrator,
         EliminationRule,
+        ExploreThenCommit,
         IndexRule,
+        LilUCB,
+        PhasedElimination,
         parse_rule,
         rules,
     )
@@ -46,7 +53,21 @@ if TYPE_CHECKING:
     from unbandit.tape import Tape, normal_quantile
 
 _HOMES = {
-    "demonstrators": ["SAE", "UCB", "AdditiveIndexRule", "Demonstrator", "EliminationRule", "IndexRule"],
+    "demonstrators": [
+        "KLUCB",
+        "MOSS",
+        "SAE",
+        "UCB",
+        "UCB1",
+        "UCBV",
+        "AdditiveIndexRule",
+        "Demonstrator",
+        "EliminationRule",
+        "ExploreThenCommit",
+        "IndexRule",
+        "LilUCB",
+        "PhasedElimination",
+    ],
     "demonstrators.registry": ["parse_rule", "rules"],
     "errors": [
         "AssumptionWarning",
@@ -70,8 +91,12 @@ _HOMES = {
 _ROOMS = ("datasets", "theory")
 
 __all__ = [
+    "KLUCB",
+    "MOSS",
     "SAE",
     "UCB",
+    "UCB1",
+    "UCBV",
     "ActionLog",
     "AdditiveIndexRule",
     "AssumptionWarning",
@@ -80,15 +105,18 @@ __all__ = [
     "DescriptionError",
     "EliminationRule",
     "Estimate",
+    "ExploreThenCommit",
     "Gaussian",
     "IndexRule",
     "InferenceError",
     "Instance",
+    "LilUCB",
     "LogError",
     "MissingExtra",
     "NotIdentifiable",
     "OutputError",
     "ParameterError",
+    "PhasedElimination",
     "ResumeError",
     "Study",
     "Tape",

@@ -22,16 +22,27 @@ INSTANCES = {
     "Gaussian": Instance([0.1, 1.0, 0.5, 0.7], 0.5),
     "Bernoulli": Instance([0.5, 0.5, 0.2], Bernoulli()),
     "many arms": Instance(np.linspace(-1, 1, 70), 1.0),
+    "many probabilities": Instance(np.linspace(0, 1, 70), Bernoulli()),
 }
+COINS = Instance([0.3, 0.8, 0.5, 0.8], Bernoulli())  # an instance that every rule can play
+EXAMPLES = [rule(**given) for rule in rules().values() for given in rule.examples]
+
+
+def suits(rule, instance):
+    return isinstance(instance.noise, Bernoulli) or not rule.bernoulli_only
+
+
 every_name = pytest.mark.parametrize("name", sorted(rules()))
 every_width = pytest.mark.parametrize("name", [name for name, rule in rules().items() if issubclass(rule, RegretWidth)])
-every_rule = pytest.mark.parametrize(
-    "rule", [rule(**given) for rule in rules().values() for given in rule.examples], ids=str
-)
-every_index_rule = pytest.mark.parametrize(
-    "rule",
-    [rule(**given) for rule in rules().values() if issubclass(rule, IndexRule) for given in rule.examples],
-    ids=str,
+every_rule = pytest.mark.parametrize("rule", EXAMPLES, ids=str)
+every_game = pytest.mark.parametrize(
+    ("rule", "instance"),
+    [
+        pytest.param(rule, instance, id=f"{rule}-{label}")
+        for rule in EXAMPLES
+        for label, instance in INSTANCES.items()
+        if suits(rule, instance)
+    ],
 )
 every_way_to_play = pytest.mark.parametrize(
     ("name", "method"),

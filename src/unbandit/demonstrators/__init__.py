@@ -7,26 +7,40 @@ from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.elimination import EliminationRule, Eliminations
 from unbandit.demonstrators.epsilon_greedy import EpsilonGreedy
 from unbandit.demonstrators.exp3 import EXP3
+from unbandit.demonstrators.explore_then_commit import ExploreThenCommit
 from unbandit.demonstrators.index import AdditiveIndexRule, IndexRule, SwitchingCounts
+from unbandit.demonstrators.klucb import KLUCB
 from unbandit.demonstrators.learning_softmax import LearningSoftmax
+from unbandit.demonstrators.lilucb import LilUCB
+from unbandit.demonstrators.moss import MOSS
+from unbandit.demonstrators.phased import PhasedElimination
 from unbandit.demonstrators.randomised import PullCounts, RandomisedRule
 from unbandit.demonstrators.registry import parse_rule, rules
 from unbandit.demonstrators.sae import SAE
 from unbandit.demonstrators.softmax import Softmax
 from unbandit.demonstrators.ucb import UCB
+from unbandit.demonstrators.ucb1 import UCB1
+from unbandit.demonstrators.ucbv import UCBV
 from unbandit.demonstrators.uniform import Uniform
 
 __all__ = [
     "EXP3",
+    "KLUCB",
+    "MOSS",
     "SAE",
     "UCB",
+    "UCB1",
+    "UCBV",
     "AdditiveIndexRule",
     "Demonstrator",
     "EliminationRule",
     "Eliminations",
     "EpsilonGreedy",
+    "ExploreThenCommit",
     "IndexRule",
     "LearningSoftmax",
+    "LilUCB",
+    "PhasedElimination",
     "PullCounts",
     "RandomisedRule",
     "Softmax",

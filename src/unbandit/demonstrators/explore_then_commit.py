@@ -1,0 +1,43 @@
+"""Explore, then commit: a fixed number of pulls of each arm, and from then on the one that looked best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from unbandit.demonstrators.elimination import EliminationRule
+
+__all__ = ["ExploreThenCommit"]
+
+
+class ExploreThenCommit(EliminationRule):
+    """Pull every arm equally often, then the one with the largest sample mean until the end.
+
+    An elimination rule with a single test that only one arm passes, the lowest of several with the largest mean. Its
+    actions show which arm it judged best and nothing else: by how much, they do not say.
+
+    Examples
+    --------
+    >>> from unbandit import Instance
+    >>> ExploreThenCommit(explore=2).demonstrate(Instance([0.0, 5.0]), horizon=8).actions.tolist()
+    [0, 1, 0, 1, 1, 1, 1, 1]
+    """
+
+    name: ClassVar[str] = "explore-then-commit"
+    reveals: ClassVar[Literal["values", "best", "nothing"]] = "best"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"explore": 1}, {"explore": 3})
+
+    explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits itself")
+    batch: Literal[1] = Field(1, description="always 1: there is one test only")
+
+    def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
+        """Return 0: all but the best arm go."""
+        return np.zeros_like(pulls)
+
+    def tests(self, epochs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether this is the last epoch of the exploration."""
+        return np.asarray(np.asarray(epochs) == self.explore)

@@ -1,0 +1,95 @@
+"""KL-UCB of Garivier and Cappe, for Bernoulli and for Gaussian rewards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from unbandit.demonstrators.index import IndexRule
+from unbandit.kernels.compiling import inlined
+from unbandit.kernels.divergence import lower_bernoulli, upper_bernoulli
+
+__all__ = ["KLUCB"]
+
+
+@inlined
+def _level(parameters: Any, round: Any) -> float:
+    """Return `L`, at the horizon or at the round."""
+    logarithm = math.log(parameters.fixed if parameters.fixed > 0.0 else float(round))
+    return float(logarithm + parameters.double_log * math.log(max(logarithm, 1.0)))
+
+
+class KLUCB(IndexRule):
+    """Pull the arm with the largest mean q that its record allows: n d(sample mean, q) at most ln T, or ln t.
+
+    `d` is the Kullback-Leibler divergence of two arms' rewards. For Gaussian rewards the index is the sample mean plus
+    `sigma sqrt(2 L / n)`. For Bernoulli rewards it lies in [0, 1] and how far it is from the mean depends on where the
+    mean is, so no gap is known without a mean. `L = ln T + double_log ln ln T`, or the same with the round for `T`.
+
+    Examples
+    --------
+    >>> round(KLUCB().index(mean=0.5, pulls=10, round=20, horizon=1_000), 6)
+    0.932669
+    >>> round(KLUCB(noise="gaussian", level="round").index(mean=0.5, pulls=10, round=20, horizon=1_000), 6)
+    0.887023
+    """
+
+    name: ClassVar[str] = "klucb"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"level": "round", "double_log": 3},
+        {"batch": 4, "ties": "random"},
+        {"noise": "gaussian"},
+        {"noise": "gaussian", "sigma": 0.1, "level": "round", "initial": 2},
+    )
+
+    noise: Literal["bernoulli", "gaussian"] = Field("bernoulli", description="rewards the rule expects")
+    sigma: float | None = Field(None, gt=0, description="standard deviation of Gaussian rewards; 1/2 unless given")
+    level: Literal["horizon", "round"] = Field("horizon", description="whether the level grows with the round")
+    double_log: float = Field(0.0, ge=0, description="factor of ln ln t, added to ln t")
+
+    @model_validator(mode="after")
+    def _sigma_is_gaussian(self) -> Self:
+        if self.noise == "bernoulli" and self.sigma is not None:
+            raise ValueError("expected no sigma with Bernoulli rewards; leave it out, or say noise=gaussian.")
+        return self
+
+    @property
+    def uses_round(self) -> bool:
+        """Return whether the level grows with the round."""
+        return self.level == "round"
+
+    @property
+    def shifts(self) -> bool:
+        """Return whether gaps need no known mean: so it is for Gaussian rewards."""
+        return self.noise == "gaussian"
+
+    @property
+    def bernoulli_only(self) -> bool:
+        """Return whether the rule expects rewards of 0 and 1."""
+        return self.noise == "bernoulli"
+
+    def numbers(self, horizon: int) -> dict[str, float]:
+        """Return the numbers that the formula reads; a sigma of 0 stands for Bernoulli rewards."""
+        sigma = 0.0 if self.noise == "bernoulli" else 0.5 if self.sigma is None else self.sigma
+        fixed = 0.0 if self.uses_round else float(horizon)
+        return {"sigma": sigma, "double_log": self.double_log, "fixed": fixed, "horizon": float(horizon)}
+
+    @staticmethod
+    def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+        """Return the largest `q` with `n d(mean, q) <= L`."""
+        rate, sigma = _level(parameters, round) / pulls, parameters.sigma
+        if sigma > 0.0:
+            return float(mean + sigma * math.sqrt(2.0 * rate))
+        return upper_bernoulli(mean, rate)
+
+    @staticmethod
+    def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return the mean below the index with `n d(mean, index) = L`."""
+        rate, sigma = _level(parameters, round) / pulls, parameters.sigma
+        if sigma > 0.0:
+            return float(index - sigma * math.sqrt(2.0 * rate))
+        return lower_bernoulli(index, rate)

@@ -1,0 +1,41 @@
+"""LilUCB with the width that the New Yorker's caption contests were run with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from unbandit.demonstrators.index import AdditiveIndexRule
+
+__all__ = ["LilUCB"]
+
+
+class LilUCB(AdditiveIndexRule):
+    """Pull the arm with the largest sample mean plus R sqrt(2 ln(4 n^2 / delta) / n), whatever the horizon.
+
+    `R` is the range of the rewards: the contests' labels run from 1 to 3, so it is 2 there.
+
+    Examples
+    --------
+    >>> LilUCB(reward_range=2).width(np.array([1.0, 100.0]), horizon=1_000).round(3).tolist()
+    [5.921, 1.043]
+    """
+
+    name: ClassVar[str] = "lilucb"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"reward_range": 0.2},
+        {"reward_range": 2, "delta": 0.5, "batch": 3},
+        {"reward_range": 0.1, "initial": 3},
+    )
+
+    reward_range: float = Field(1.0, gt=0, description="range of the rewards, R")
+    delta: float = Field(0.05, gt=0, le=1, description="error probability of the confidence bound")
+
+    def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
+        """Return `R sqrt(2 ln(4 n^2 / delta) / n)`."""
+        return np.asarray(self.reward_range * np.sqrt(2 * np.log(4 * pulls**2 / self.delta) / pulls))

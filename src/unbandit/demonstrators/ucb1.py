@@ -1,0 +1,55 @@
+"""UCB1 of Auer, Cesa-Bianchi and Fischer: the width grows with the logarithm of the round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from unbandit.demonstrators.index import IndexRule
+
+__all__ = ["UCB1"]
+
+
+class UCB1(IndexRule):
+    """Pull the arm with the largest sample mean plus sqrt(exploration ln t / n), where t is the round.
+
+    The horizon plays no part, so the rule can run on for ever; an arm left alone rises until it is tried again.
+
+    Examples
+    --------
+    >>> round(UCB1(exploration=2).index(mean=0.5, pulls=4, round=100, horizon=1_000), 6)
+    2.017427
+    """
+
+    name: ClassVar[str] = "ucb1"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"exploration": 0.1},
+        {"exploration": 0.5, "ties": "random", "initial": 2},
+        {"exploration": 0.5, "batch": 7},
+    )
+
+    exploration: float = Field(2.0, gt=0, description="factor of ln t in the width's square")
+
+    @property
+    def uses_round(self) -> bool:
+        """Return that the width grows with the round."""
+        return True
+
+    @property
+    def shifts(self) -> bool:
+        """Return that gaps need no known mean."""
+        return True
+
+    @staticmethod
+    def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+        """Return `mean + sqrt(exploration ln t / n)`."""
+        return mean + math.sqrt(parameters.exploration * math.log(round) / pulls)
+
+    @staticmethod
+    def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return `index - sqrt(exploration ln t / n)`."""
+        return index - math.sqrt(parameters.exploration * math.log(round) / pulls)

@@ -1,0 +1,64 @@
+"""UCB-V of Audibert, Munos and Szepesvari: the width follows the arm's sample variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from unbandit.demonstrators.index import IndexRule
+
+__all__ = ["UCBV"]
+
+
+class UCBV(IndexRule):
+    """Pull the arm with the largest m + sqrt(2 m (1 - m) L / n) + 3 correction L / n, where L = exploration ln t.
+
+    The sample variance of rewards of 0 and 1 is `m (1 - m)`, so the mean `m` tells all. Near 1 the index falls as the
+    mean rises, for the variance then falls faster: two means can have one index, and `inverse` gives the smaller.
+    Outside [0, 1] the variance counts as 0.
+
+    Examples
+    --------
+    >>> round(UCBV(exploration=1).index(mean=0.5, pulls=100, round=100, horizon=1_000), 6)
+    0.789898
+    """
+
+    name: ClassVar[str] = "ucbv"
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"exploration": 0.3, "correction": 0},
+        {"exploration": 0.2, "ties": "random", "initial": 2, "batch": 3},
+    )
+
+    exploration: float = Field(1.2, gt=0, description="factor of ln t")
+    correction: float = Field(1.0, ge=0, description="factor of the term 3 L / n, for the range of the rewards")
+
+    @property
+    def uses_round(self) -> bool:
+        """Return that the width grows with the round."""
+        return True
+
+    @property
+    def bernoulli_only(self) -> bool:
+        """Return that only for rewards of 0 and 1 the mean tells the variance."""
+        return True
+
+    @staticmethod
+    def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+        """Return `m + sqrt(2 m (1 - m) L / n) + 3 correction L / n`."""
+        rate: float = parameters.exploration * math.log(round) / pulls
+        bias: float = 3.0 * parameters.correction * rate
+        return mean + math.sqrt(2.0 * max(mean * (1.0 - mean), 0.0) * rate) + bias
+
+    @staticmethod
+    def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return the smallest mean with this index: of a quadratic's two roots the one on the rising branch."""
+        rate: float = parameters.exploration * math.log(round) / pulls
+        value: float = index - 3.0 * parameters.correction * rate
+        inside = 2.0 * rate * (2.0 * rate + 4.0 * value * (1.0 - value))
+        if value <= 0.0 or inside < 0.0:  # no mean from 0 to 1 has this index
+            return value
+        return 2.0 * value * value / (2.0 * value + 2.0 * rate + math.sqrt(inside))
