@@ -58,15 +58,29 @@ def test_help_imports_nothing_heavy(arguments):
     assert done.stdout.splitlines()[-1] == "HEAVY []"
 
 
-def test_demonstrators_are_listed_with_their_parameters(unbandit):
+def test_demonstrators_are_listed_with_one_line_each(unbandit):
     done = unbandit("demonstrators")
     assert done.code == 0
-    assert "\nucb  " in done.out
-    assert done.out.startswith("sae  ")
-    assert all(f"   {key}: " in done.out for key in ("alpha", "scale", "sigma"))
+    *lines, empty, hint = done.out.splitlines()
+    assert [line.split()[0] for line in lines] == list(package.rules())
+    assert (empty, hint.split()[-1]) == ("", "ucb")
+    assert len({line.index(package.rules()[line.split()[0]].summary()) for line in lines}) == 1  # in one column
+
+
+def test_demonstrators_that_are_named_show_their_parameters(unbandit, refused):
+    done = unbandit("demonstrators", "ucb", "sae")
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")] == ["ucb", "sae"]
+    assert all(done.out.count(f"\n  {key}: ") == 2 for key in ("alpha", "scale", "sigma", "batch"))
+    assert "  alpha: exponent of the regret, in [0, 1); 0 means ln T (default 0.25)" in done.out
+    assert "rule: expected one of" in refused(2, "demonstrators", "ucbb")
+
+
+def test_demonstrators_as_json(unbandit):
     listed = json.loads(unbandit("demonstrators", "--json").out)
-    assert {"sae", "ucb"} <= set(listed)
+    assert set(listed) == set(package.rules())
     assert {"alpha", "scale", "sigma"} <= set(listed["ucb"]["parameters"])
+    assert list(json.loads(unbandit("demonstrators", "sae", "--json").out)) == ["sae"]
 
 
 def test_datasets_are_listed(unbandit):

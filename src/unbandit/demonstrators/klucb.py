@@ -23,7 +23,7 @@ def _level(parameters: Any, round: Any) -> float:
 
 
 class KLUCB(IndexRule):
-    """Pull the arm with the largest mean q that its record allows: n d(sample mean, q) at most ln T, or ln t.
+    """Pull the arm with the largest q for which n d(sample mean, q) is at most ln T, or ln t.
 
     `d` is the Kullback-Leibler divergence of two arms' rewards. For Gaussian rewards the index is the sample mean plus
     `sigma sqrt(2 L / n)`. For Bernoulli rewards it lies in [0, 1] and how far it is from the mean depends on where the
@@ -46,9 +46,13 @@ class KLUCB(IndexRule):
         {"noise": "gaussian", "sigma": 0.1, "level": "round", "initial": 2},
     )
 
-    noise: Literal["bernoulli", "gaussian"] = Field("bernoulli", description="rewards the rule expects")
+    noise: Literal["bernoulli", "gaussian"] = Field(
+        "bernoulli", description="rewards that the rule expects: bernoulli or gaussian"
+    )
     sigma: float | None = Field(None, gt=0, description="standard deviation of Gaussian rewards; 1/2 unless given")
-    level: Literal["horizon", "round"] = Field("horizon", description="whether the level grows with the round")
+    level: Literal["horizon", "round"] = Field(
+        "horizon", description="what the level grows with: horizon (ln T) or round (ln t)"
+    )
     double_log: float = Field(0.0, ge=0, description="factor of ln ln t, added to ln t")
 
     @model_validator(mode="after")

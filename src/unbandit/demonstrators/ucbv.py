@@ -14,11 +14,11 @@ __all__ = ["UCBV"]
 
 
 class UCBV(IndexRule):
-    """Pull the arm with the largest m + sqrt(2 m (1 - m) L / n) + 3 correction L / n, where L = exploration ln t.
+    """Pull the arm with the largest mean plus sqrt(2 variance L / n) + 3 L / n, L growing with ln t.
 
-    The sample variance of rewards of 0 and 1 is `m (1 - m)`, so the mean `m` tells all. Near 1 the index falls as the
-    mean rises, for the variance then falls faster: two means can have one index, and `inverse` gives the smaller.
-    Outside [0, 1] the variance counts as 0.
+    The index is `m + sqrt(2 m (1 - m) L / n) + 3 correction L / n` with `L = exploration ln t`: the mean `m` of rewards
+    of 0 and 1 tells their variance too. Near 1 the index falls as the mean rises, for the variance then falls faster:
+    two means can have one index, and `inverse` gives the smaller. Outside [0, 1] the variance counts as 0.
 
     Examples
     --------
