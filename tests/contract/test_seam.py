@@ -151,9 +151,19 @@ def test_an_additive_toy_is_estimated():
     assert answer["B"].gap == pytest.approx(2 / math.sqrt(2) - 2 / math.sqrt(3))
 
 
-def test_a_toy_formula_is_not_inverted():
-    with pytest.raises(NotIdentifiable, match="toy-formula"):
-        estimate(list("ABABAAAAAAA"), parse_rule("toy-formula"), sigma=1.0)
+def test_a_toy_formula_is_inverted_where_a_mean_is_known():
+    # arm B has 2 pulls and A 3 at the switching round: m + sqrt(1 + m^2) / 2 = 1 + sqrt(2) / 3
+    rule, level = parse_rule("toy-formula"), 1 + math.sqrt(2) / 3
+    with pytest.raises(NotIdentifiable, match=r"toy-formula: .*best_mean"):
+        estimate(list("ABAABAAAAAA"), rule, sigma=1.0)
+    mean = estimate(list("ABAABAAAAAA"), rule, sigma=1.0, best_mean=1.0)["B"].mean
+    assert mean + math.sqrt(1 + mean**2) / 2 == pytest.approx(level, rel=1e-9)
+
+
+def test_a_toy_that_grows_with_the_round_is_equated_at_the_round_after_the_switching_one():
+    # B's switching round is 5: its second pull, after 3 of A. Before round 6 both have ln 6.
+    answer = estimate(list("ABAABAAAAAA"), parse_rule("toy-growing"), sigma=1.0, best_mean=1.0)["B"]
+    assert answer.gap == pytest.approx(math.sqrt(2 * math.log(6)) * (1 / math.sqrt(2) - 1 / math.sqrt(3)), rel=1e-9)
 
 
 @every_toy

@@ -31,15 +31,20 @@ class SwitchingCounts:
         `n_{i,T}`.
     own, of_best
         Pulls of the arm and of the run's most-pulled arm at the arm's switching round; 0 where it has none.
+    rounds
+        The switching round itself, and of the most-pulled arm the round of its last pull; 0 where there is none, and
+        where the order of pulls was not needed (`kernels.counts`), which only rules whose index ignores it do without.
     """
 
     pulls: NDArray[np.int64]
     own: NDArray[np.int64]
     of_best: NDArray[np.int64]
+    rounds: NDArray[np.int64]
 
     def part(self, first: int, last: int) -> SwitchingCounts:
         """Return some of the runs, as views."""
-        return SwitchingCounts(self.pulls[first:last], self.own[first:last], self.of_best[first:last])
+        columns = (self.pulls, self.own, self.of_best, self.rounds)
+        return SwitchingCounts(*(column[first:last] for column in columns))
 
 
 class IndexRule(Demonstrator):
@@ -113,7 +118,7 @@ class IndexRule(Demonstrator):
             )
 
     def _empty_evidence(self, runs: int, arms: int) -> SwitchingCounts:
-        return SwitchingCounts(*(np.empty((runs, arms), np.int64) for _ in range(3)))
+        return SwitchingCounts(*(np.zeros((runs, arms), np.int64) for _ in range(4)))
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
         if self._merges and bandit.means.size >= MANY_ARMS:
@@ -136,7 +141,7 @@ class IndexRule(Demonstrator):
             self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
             found = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
             part.pulls[:], last = (columns[:, :arms] for columns in found)
-            switching_counts_of_runs(block, part.pulls, last, part.own, part.of_best)
+            switching_counts_of_runs(block, part.pulls, last, part.own, part.of_best, part.rounds)
 
 
 class AdditiveIndexRule(IndexRule):

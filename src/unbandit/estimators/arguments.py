@@ -39,8 +39,8 @@ def as_log(log: ActionLog | Any) -> ActionLog:
     return ActionLog.read(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
 
 
-def usable_method(method: Method | None, log: ActionLog) -> Method:
-    """Return the method, or the best one that the record allows."""
+def usable_method(method: Method | None, log: ActionLog, rule: Demonstrator) -> Method:
+    """Return the method, or the best one that the record and the rule allow."""
     if method is None:
         return "switching" if log.ordered else "counts"
     if method not in ("switching", "counts", "naive"):

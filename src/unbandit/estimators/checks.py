@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison, Width
+from unbandit.estimators.comparison import Comparison
 from unbandit.result import ESTIMATED, Notice
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 FEW_PULLS = 10
-"""Below this many pulls at the switching round, 95% intervals of index rules were found too short."""
+"""Below this many pulls at the switching round, an index moves far at one pull: the point is rather too small."""
 
 FAR_OFF = 2.5
 """By how many standard deviations the gaps at the switching round and at the end may differ."""
@@ -107,24 +107,21 @@ def few_pulls(result: Comparison, arms: tuple[str, ...]) -> list[Notice]:
         Notice(
             "few-pulls",
             f'Arm "{arms[at]}"{others} had fewer than {FEW_PULLS} pulls when the rule last turned from it: the '
-            "interval is likely too short.",
+            "gap is rather too small, which the interval allows for.",
             arm=arms[at],
         )
     ]
 
 
 def not_reconsidered(
-    result: Comparison, pulls: NDArray[np.int64], last: NDArray[np.int64], sigma: float, width: Width,
-    arms: tuple[str, ...],
-) -> list[Notice]:  # fmt: skip
+    result: Comparison, at_the_end: NDArray[np.float64], last: NDArray[np.int64], sigma: float, arms: tuple[str, ...]
+) -> list[Notice]:
     """Warn if the rule would have come back to an arm that the record never returns to.
 
     An index rule's best arm loses its bonus as it is pulled, so every other arm's turn comes again. The gap at the
-    switching round and the gap at the end must therefore agree, but for noise.
+    switching round and the gap `at_the_end` must therefore agree, but for noise.
     """
-    n, best = np.maximum(pulls, 1).astype(np.float64), int(pulls.argmax())
-    at_the_end = width(n) - width(n[[best]])
-    deviation = sigma * np.sqrt(1 / result.own + 1 / result.other)
+    deviation = sigma * np.sqrt(1 / result.own + result.slope**2 / result.other)
     with np.errstate(invalid="ignore"):
         off = np.where(result.own >= FEW_PULLS, (at_the_end - result.gap) / deviation, 0.0)
     strange = np.flatnonzero((result.verdict == ESTIMATED) & (off > FAR_OFF))

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import theory
-from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule
 from unbandit.demonstrators.width import RegretWidth
-from unbandit.errors import NotIdentifiable
 from unbandit.estimators import checks, counts, switching
 from unbandit.estimators.arguments import Method
 from unbandit.estimators.comparison import Comparison
+from unbandit.estimators.equating import equation
+from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.many import check_comparable
 from unbandit.estimators.naive import naive
 from unbandit.log import ActionLog
 from unbandit.result import ESTIMATED, Notice
@@ -22,25 +24,26 @@ __all__ = ["compare", "horizon_note", "ratios"]
 
 
 def compare(
-    log: ActionLog, which: int, rule: Demonstrator, method: Method, horizon: int, sigma: float, constant: float
-) -> Comparison:
+    log: ActionLog, which: int, rule: Demonstrator, method: Method, horizon: int, sigma: float, constant: float,
+    anchor: Anchor | None = None,
+) -> Comparison:  # fmt: skip
     """Return what demonstration `which` says about every arm's gap, with warnings where it does not fit the rule."""
+    check_comparable(rule, method)
     if method == "naive":
         return _most_pulled(log, which, naive(log.pulls[which], horizon, constant))
     if isinstance(rule, EliminationRule):
         return _eliminated(log, which, rule, method, horizon, sigma)
-    if isinstance(rule, AdditiveIndexRule):
-        pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
-        if method == "counts":
-            result = counts.index_counts(pulls, width)
-        else:
-            result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], width)
-            result.warnings += checks.not_reconsidered(result, pulls, log.last[which], sigma, width, log.arms)
-        result.notes += checks.few_pulls(result, log.arms)
-        return _most_pulled(log, which, result)
-    raise NotIdentifiable(
-        f"{rule.name}: this rule has no {method} estimator; additive index rules and elimination rules have."
-    )
+    assert isinstance(rule, IndexRule)
+    pulls = log.pulls[which]
+    set_up = partial(equation, rule, horizon, anchor)
+    if method == "counts":
+        result = counts.index_counts(pulls, set_up)
+    else:
+        result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], set_up)
+        at_the_end = counts.index_counts(pulls, set_up).below
+        result.warnings += checks.not_reconsidered(result, at_the_end, log.last[which], sigma, log.arms)
+    result.notes += checks.few_pulls(result, log.arms)
+    return _most_pulled(log, which, result)
 
 
 def _most_pulled(log: ActionLog, which: int, result: Comparison) -> Comparison:
@@ -61,12 +64,12 @@ def _eliminated(
     passed = None
     if method == "switching":
         actions, first = log.demonstration(which), _first_pulls(log, which)
-        result, broken, passed = switching.procedure_1(actions, pulls, first, width)
+        result, broken, passed = switching.procedure_1(actions, pulls, first, width, rule.tests)
         result.warnings += checks.opening(first, actions.size, log.arms)
         if broken:
             result.warnings += checks.broken_order(broken, log.arms[int(actions[broken - 1])])
     else:
-        result = counts.elimination_counts(pulls, width)
+        result = counts.elimination_counts(pulls, width, rule.tests)
     result.warnings += checks.several_active(result.best, log.arms)
     result.warnings += checks.eliminated_among_many(result, pulls, passed, sigma, log.arms)
     return result

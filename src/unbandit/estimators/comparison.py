@@ -10,18 +10,22 @@ from numpy.typing import NDArray
 
 from unbandit.result import BEST, UNSEEN, Notice
 
-__all__ = ["Comparison", "Width", "most_pulled"]
+__all__ = ["Comparison", "Tests", "Width", "most_pulled"]
 
 Width = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """The rule's width `C(n)`, its horizon put in."""
+
+Tests = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+"""Whether an elimination rule tests its arms at the end of these epochs."""
 
 
 @dataclass
 class Comparison:
     """Hold, for each arm, two sample means whose difference the record tells, exactly or up to a bound.
 
-    An interval end is `below - z s` or `above + z s` with `s^2 = sigma_i^2 / own + sigma_best^2 / other`. All arrays
-    have one place an arm, or one row a demonstration and one column an arm.
+    An interval end is `below - z s` or `above + z s` with `s^2 = sigma_i^2 / own + (slope sigma_best)^2 / other`, the
+    upper one with the counts of an earlier comparison where there was one. All arrays have one place an arm, or one row
+    a demonstration and one column an arm.
 
     Attributes
     ----------
@@ -35,6 +39,12 @@ class Comparison:
         What the interval's ends start from: the point for an estimated arm, NaN where there is no end.
     own, other
         How many rewards stand behind the arm's sample mean, and behind that of the arm it was compared with.
+    own_above, other_above
+        The same of the comparison that `above` comes from: the last one that the arm still won or survived.
+    slope
+        How far the arm's estimated mean moves with the best arm's: 1 where gaps need no known mean.
+    cut
+        Of an arm that was eliminated: the smallest gap whose elimination the record was long enough to show.
     """
 
     best: NDArray[np.bool_]
@@ -44,14 +54,19 @@ class Comparison:
     above: NDArray[np.float64]
     own: NDArray[np.float64]
     other: NDArray[np.float64]
+    own_above: NDArray[np.float64]
+    other_above: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    cut: NDArray[np.float64]
     warnings: list[Notice] = field(default_factory=list)
     notes: list[Notice] = field(default_factory=list)
 
     @classmethod
     def of_nothing(cls, shape: tuple[int, ...]) -> Comparison:
         """Return the comparison of records that tell nothing."""
-        gap, below, above, own, other = np.full((5, *shape), np.nan)
-        return cls(np.zeros(shape, np.bool_), np.full(shape, UNSEEN, np.int8), gap, below, above, own, other)
+        gap, below, above, own, other, own_above, other_above, cut = np.full((8, *shape), np.nan)
+        best, verdict = np.zeros(shape, np.bool_), np.full(shape, UNSEEN, np.int8)
+        return cls(best, verdict, gap, below, above, own, other, own_above, other_above, np.ones(shape), cut)
 
     def settle(self, best: NDArray[np.bool_]) -> None:
         """Take these arms, one a demonstration, as the best."""

@@ -5,17 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison, Width
-from unbandit.estimators.switching import eliminated_and_active, index_comparison
+from unbandit.demonstrators import SwitchingCounts
+from unbandit.estimators.comparison import Comparison, Tests, Width
+from unbandit.estimators.switching import SetUp, eliminated_and_active, index_comparison
 
 __all__ = ["elimination_counts", "index_counts"]
 
 
-def index_counts(pulls: NDArray[np.int64], width: Width) -> Comparison:
-    """Put every index at one common level `V`: `m_i = V - C(n_i)`, so `gap_i = C(n_i) - C(n_best)`."""
-    return index_comparison(pulls, pulls, np.broadcast_to(pulls.max(axis=-1, keepdims=True), pulls.shape), pulls, width)
+def index_counts(pulls: NDArray[np.int64], set_up: SetUp) -> Comparison:
+    """Put every index at one common level `V`: of an additive rule, `m_i = V - C(n_i)`, `gap_i = C(n_i) - C(n_best)`.
+
+    The indices are those before the last round, as far as they depend on it.
+    """
+    of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True), pulls.shape)
+    rounds = np.broadcast_to(np.maximum(pulls.sum(axis=-1, keepdims=True) - 1, 0), pulls.shape)
+    return index_comparison(SwitchingCounts(pulls, pulls, of_best, rounds), True, set_up)
 
 
-def elimination_counts(pulls: NDArray[np.int64], width: Width) -> Comparison:
+def elimination_counts(pulls: NDArray[np.int64], width: Width, tests: Tests) -> Comparison:
     """Take an arm as eliminated if it was pulled two times less than the most-pulled one, or fewer."""
-    return eliminated_and_active(pulls, (pulls > 0) & (pulls < pulls.max(axis=-1, keepdims=True) - 1), width)
+    gone = (pulls > 0) & (pulls < pulls.max(axis=-1, keepdims=True) - 1)
+    return eliminated_and_active(pulls, gone, width, tests)

@@ -96,7 +96,8 @@ def estimate(
     """
     record = as_log(log)
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
-    chosen = usable_method(method, record)
+    assumed = assumed.for_arms(len(record.arms))
+    chosen = usable_method(method, record, assumed)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant)
     check_choices(chosen, scale, reference, constant)
     noise, found = reward_noise(assumed, sigma, bernoulli, scale)
@@ -117,7 +118,7 @@ def estimate(
     verdicts, best = np.full(shape, UNSEEN, np.int8), []
     lost: list[Notice] = []
     for which, name in enumerate(record.demonstrations):
-        comparison = compare(record, which, assumed, chosen, rounds[which], usual, factor)
+        comparison = compare(record, which, assumed, chosen, rounds[which], usual, factor, known)
         own_notes = comparison.notes + (horizon_note(assumed, comparison, rounds[which]) if chosen != "naive" else [])
         for notice, target in [(n, found) for n in comparison.warnings] + [(n, notes) for n in own_notes]:
             target.append(replace(notice, demonstration=name) if several else notice)

@@ -6,19 +6,25 @@ to one reward. Solve that equation for the gap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison, Width, most_pulled
+from unbandit.demonstrators import SwitchingCounts
+from unbandit.estimators.comparison import Comparison, Tests, Width, most_pulled
+from unbandit.estimators.equating import Equation
 from unbandit.result import BOUNDED, ESTIMATED
 
-__all__ = ["procedure_1", "procedure_2"]
+__all__ = ["eliminated_and_active", "index_comparison", "procedure_1", "procedure_2"]
+
+SetUp = Callable[[SwitchingCounts], Equation]
+"""What makes the rule's equation from what was read."""
 
 
 def procedure_1(
-    actions: NDArray[Any], pulls: NDArray[np.int64], first: NDArray[np.int64], width: Width
+    actions: NDArray[Any], pulls: NDArray[np.int64], first: NDArray[np.int64], width: Width, tests: Tests
 ) -> tuple[Comparison, int, NDArray[np.int64]]:
     """Invert successive elimination: an arm eliminated after `n_i` pulls has gap `2 C(n_i)` (Procedure 1).
 
@@ -36,68 +42,99 @@ def procedure_1(
     seen = np.flatnonzero(pulls)
     order = seen[np.argsort(first[seen], kind="stable")]
     passed, broken = read_epochs(actions, order, pulls.size)
-    return eliminated_and_active(pulls, (pulls > 0) & (passed > 0), width), broken, passed
+    return eliminated_and_active(pulls, (pulls > 0) & (passed > 0), width, tests), broken, passed
 
 
-def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width) -> Comparison:
-    """Apply Procedure 1 to arms known to be eliminated, and bound those still active; of one demonstration or many."""
-    result = Comparison.of_nothing(pulls.shape)
-    n = pulls.astype(np.float64)
-    result.gap[gone] = 2 * width(n[gone])
-    result.below[gone] = result.above[gone] = result.gap[gone]
-    result.own[gone] = result.other[gone] = n[gone]
-    result.verdict[gone] = ESTIMATED
+def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width, tests: Tests) -> Comparison:
+    """Apply Procedure 1 to arms known to be eliminated, and bound those still active; of one demonstration or many.
+
+    Where tests are not made at every epoch, an arm that went at one of them was still there after the test before: its
+    gap lies between twice the width at the one and at the other, and the point halfway.
+    """
+    result, latest = Comparison.of_nothing(pulls.shape), _latest_test(tests, int(pulls.max(initial=1)))
+    n, at = pulls[gone].astype(np.float64), pulls[gone]
+    before = latest[at - 1]
+    skipped = before < at - 1  # no test at the epoch before: the last one survived is further back
+    survived = skipped & (before > 0)
+    result.below[gone] = 2 * width(n)
+    above = np.where(skipped, np.nan, result.below[gone])
+    above[survived] = 2 * width(before[survived].astype(np.float64))
+    result.above[gone] = above
+    result.gap[gone] = np.where(survived, (result.below[gone] + above) / 2, result.below[gone])
+    result.own[gone] = result.other[gone] = n
+    result.own_above[gone] = result.other_above[gone] = np.where(survived, before, n)
+    result.verdict[gone] = np.where(skipped & ~survived, BOUNDED, ESTIMATED)
+    result.gap[gone & (result.verdict == BOUNDED)] = np.nan
 
     active = (pulls > 0) & ~gone
     alone = active & (active.sum(axis=-1, keepdims=True) == 1)
     result.settle(alone)
     result.best, open_still = active, active & ~alone
     result.verdict[open_still], result.below[open_still] = BOUNDED, 0.0
-    tested = open_still & (pulls > 1)
-    result.above[tested] = 2 * width(n[tested] - 1)
-    result.own[tested] = result.other[tested] = n[tested] - 1
+    last = latest[np.maximum(pulls - 1, 0)]
+    tested = open_still & (last > 0)
+    result.above[tested] = 2 * width(last[tested].astype(np.float64))
+    for counts in (result.own, result.other, result.own_above, result.other_above):
+        counts[tested] = last[tested]
     return result
 
 
-def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], width: Width) -> Comparison:
-    """Invert an additive index rule: `gap_i = C(n_i) - C(n_best)`, both counts at the switching round (Procedure 2).
+def _latest_test(tests: Tests, epochs: int) -> NDArray[np.int64]:
+    """Return for every epoch up to the last, from 0 on, the latest one that ended in a test; 0 where none did."""
+    numbers = np.arange(epochs + 1)
+    return np.maximum.accumulate(np.where((numbers > 0) & tests(numbers), numbers, 0))
 
-    An arm that was never reconsidered, pulled once before the best arm's last pull or not at all since its first, is
-    bounded from below: `C(1) - C(n_best)`, with all of the best arm's pulls. (After an opening that no index rule
-    makes, an arm may have more than one pull then: its width is that of all of them.)
+
+def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], set_up: SetUp) -> Comparison:
+    """Invert an index rule: equate the indices of arm and best arm, both counts at the switching round (Procedure 2).
+
+    Of an additive rule, `gap_i = C(n_i) - C(n_best)`. An arm that was never reconsidered, pulled in the opening alone
+    before the best arm's last pull or not at all since, is bounded from below by the same equation with all of the best
+    arm's pulls. (After an opening that no index rule makes, an arm may have more pulls then: all of them count.)
     """
     from unbandit.kernels.switching import switching_rounds
 
     best = int(pulls.argmax())
-    _, own, of_best = switching_rounds(actions, pulls, last, best)
-    passed_over = np.where(last < last[best], pulls, 1)
-    return index_comparison(pulls, own, of_best, passed_over, width)
+    rounds, own, of_best = switching_rounds(actions, pulls, last, best)
+    rounds[best] = last[best]
+    return index_comparison(SwitchingCounts(pulls, own, of_best, rounds), last < last[best], set_up)
 
 
-def index_comparison(
-    pulls: NDArray[np.int64],
-    own: NDArray[np.int64],
-    of_best: NDArray[np.int64],
-    passed_over: NDArray[np.int64],
-    width: Width,
-) -> Comparison:
-    """Equate the indices of each arm and the most-pulled one after `own` and `of_best` pulls.
+def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_up: SetUp) -> Comparison:
+    """Equate the indices of each arm and the most-pulled one at the arm's switching round.
 
-    Where they were never equal, the arm had `passed_over` pulls when the best one was preferred for the last time. Of
-    one demonstration, or of many: one row each.
+    Where they were never equal, the arm had all its pulls behind it when the best one was preferred for the last time
+    if it is marked in `over`, otherwise those of the opening. Of one demonstration, or of many: one row each.
     """
+    pulls, equation = read.pulls, set_up(read)
+    initial, batch = equation.rule.initial, equation.rule.batch
     best, result = most_pulled(pulls), Comparison.of_nothing(pulls.shape)
+    all_of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True), pulls.shape)
+    ended = np.broadcast_to(np.where(best, read.rounds, 0).max(axis=-1, keepdims=True), pulls.shape) + 1
     seen = (pulls > 0) & ~best
-    reconsidered = seen & (own > 1) & (of_best > 0)
-    result.own[reconsidered], result.other[reconsidered] = own[reconsidered], of_best[reconsidered]
-    result.gap[reconsidered] = width(result.own[reconsidered]) - width(result.other[reconsidered])
-    result.below[reconsidered] = result.above[reconsidered] = result.gap[reconsidered]
-    result.verdict[reconsidered] = ESTIMATED
+    compared = seen & (read.own > initial) & (read.of_best > 0)
+    own, of_best, t = read.own[compared], read.of_best[compared], read.rounds[compared] + 1
+    gap, result.slope[compared] = equation.solve(compared, own, of_best, t)
+    # Before the last decision for it, the arm's index was still in front; since then it was never taken up again, so it
+    # fell to below where the best arm's index stood in the end. The upper end starts halfway between the two.
+    before = np.maximum(own - batch, initial)
+    then, _ = equation.solve(compared, before, of_best, t)
+    in_the_end, _ = equation.solve(compared, before, all_of_best[compared], ended[compared])
+    earlier = (then + in_the_end) / 2
+    result.below[compared], result.above[compared] = gap, earlier
+    result.gap[compared] = gap if batch == 1 else (gap + earlier) / 2
+    result.own[compared], result.other[compared] = own, of_best
+    result.own_above[compared], result.other_above[compared] = before, of_best
+    result.verdict[compared] = ESTIMATED
 
-    never = seen & ~reconsidered
-    all_of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True).astype(np.float64), pulls.shape)[never]
-    result.own[never], result.other[never] = passed_over[never], all_of_best
-    result.below[never] = width(result.own[never]) - width(all_of_best)
-    result.verdict[never] = BOUNDED
+    never = seen & ~compared
+    result.own[never] = np.where(over, pulls, np.minimum(pulls, initial))[never]
+    result.other[never] = all_of_best[never]
+    last = result.own[never].astype(np.int64), all_of_best[never], ended[never]
+    gap, result.slope[never] = equation.solve(never, *last)
+    result.below[never], result.verdict[never] = gap, BOUNDED
+
+    unsolved = (compared | never) & np.isnan(result.below)
+    result.verdict[unsolved], result.below[unsolved] = BOUNDED, 0.0
     result.settle(best)
     return result

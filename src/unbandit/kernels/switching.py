@@ -133,9 +133,12 @@ def _pulls_of_best(
 @compiled
 def switching_counts_of_runs(
     block: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64],
-    own_out: NDArray[np.int64], of_best_out: NDArray[np.int64],
+    own_out: NDArray[np.int64], of_best_out: NDArray[np.int64], rounds_out: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Fill what `switching_rounds` finds for each run of a block (runs x horizon), read once from front to back."""
+    """Fill what `switching_rounds` finds for each run of a block (runs x horizon), read once from front to back.
+
+    Of the most-pulled arm, `rounds_out` has the round of its last pull.
+    """
     for run in range(block.shape[0]):
         best = 0
         for arm in range(pulls.shape[1]):
@@ -151,3 +154,4 @@ def switching_counts_of_runs(
                 of_best_out[run, arm] = best_so_far
         for arm in range(pulls.shape[1]):
             own_out[run, arm] = own[arm] if of_best_out[run, arm] > 0 else 0
+            rounds_out[run, arm] = last[run, best] if arm == best else rounds[arm]

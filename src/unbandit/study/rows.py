@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison, most_pulled
+from unbandit.estimators.comparison import most_pulled
 from unbandit.estimators.intervals import Anchor, Noise, ends, quantile
 from unbandit.estimators.many import compare_many
-from unbandit.instance import Gaussian, Instance
+from unbandit.instance import Gaussian
 from unbandit.result import VERDICTS
 from unbandit.tape import Tape
 
@@ -52,11 +52,16 @@ def rows(study: Study, task: Task) -> pl.DataFrame:
         "pulls": arm_by_arm(evidence.pulls),
         "gap": np.tile(instance.gaps, runs.size),
     }
+    # The noise and the best mean are known, as the paper has it.
+    noise, known = (
+        Noise(instance.sigma if isinstance(instance.noise, Gaussian) else None),
+        Anchor(None, instance.best_mean),
+    )
     tables = []
     for estimator in study.estimators:
         factor = estimator.constant if estimator.constant is not None else np.sqrt(2) * instance.sigma
-        comparison = compare_many(evidence, cell.rule, estimator.method, cell.horizon, factor)
-        low, high = _ends(comparison, instance, study.level)
+        comparison = compare_many(evidence, cell.rule, estimator.method, cell.horizon, factor, known)
+        low, high = ends(comparison, noise, known, quantile(study.level))
         alone = comparison.best.sum(axis=1) == 1
         found = alone & (comparison.best & (gaps == 0)).any(axis=1)
         codes = arm_by_arm(comparison.verdict).astype(np.uint32)
@@ -77,9 +82,3 @@ def rows(study: Study, task: Task) -> pl.DataFrame:
         )
         tables.append(table.select("instance", "rule", "horizon", "estimator", *columns))
     return pl.concat(tables)
-
-
-def _ends(comparison: Comparison, instance: Instance, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the intervals' ends, the noise and the best mean being known, as the paper has it."""
-    noise = Noise(instance.sigma if isinstance(instance.noise, Gaussian) else None)
-    return ends(comparison, noise, Anchor(None, instance.best_mean), quantile(level))

@@ -22,7 +22,7 @@ def worked(**options):
 def test_the_best_mean_turns_gaps_into_means():
     result = worked(best_mean=3.0)
     row, reach = result["D"], Z * DEVIATION["D"]
-    assert (row.mean, row.mean_low, row.mean_high) == pytest.approx((1.0, 1 - reach, 1 + reach), rel=1e-12)
+    assert (row.mean, row.mean_low, row.mean_high) == pytest.approx((1.0, 3 - row.gap_high, 1 + reach), rel=1e-12)
     best = result["A"]
     assert (best.mean, best.mean_low, best.mean_high) == (3.0, None, None)
     once = result["B"]
@@ -44,7 +44,10 @@ def test_any_estimated_arm_will_do_as_anchor():
     reach = Z * DEVIATION["D"]
     assert (result["A"].mean_low, result["A"].mean_high) == pytest.approx((3 - reach, 3 + reach), rel=1e-12)
     both = Z * math.hypot(DEVIATION["C"], DEVIATION["D"])
-    assert (result["C"].mean_low, result["C"].mean_high) == pytest.approx((2 - both, 2 + both), rel=1e-12)
+    assert result["C"].mean_high == pytest.approx(2 + both, rel=1e-12)
+    free = worked()["C"].gap_high  # reaches further up than down, and so the mean further down than up
+    assert 2 - both > result["C"].mean_low
+    assert 3 - free > result["C"].mean_low > 3 - free - reach
     assert (result["B"].mean, result["B"].mean_low) == (None, None)
     assert result["B"].mean_high is not None
 

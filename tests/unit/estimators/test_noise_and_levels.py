@@ -15,7 +15,8 @@ DEVIATION = math.sqrt(13) / 6
 
 
 def half_length(row):
-    return (row.gap_high - row.gap_low) / 2
+    """Return the lower half, which starts from the point."""
+    return row.gap - row.gap_low
 
 
 @pytest.mark.parametrize(("level", "z"), [(0.5, 0.674490), (0.9, 1.644854), (0.95, 1.959964), (0.99, 2.575829)])

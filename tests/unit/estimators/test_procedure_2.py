@@ -27,12 +27,15 @@ def worked(actions=WORKED, *, sigma=1.0, **options):
 def test_the_gap_is_the_difference_of_the_widths_at_the_switching_round():
     # A is pulled 12 times: it is best. B's last pull, round 18, comes after A's last, round 17, so the switching
     # round is its pull before that, round 14: B has been pulled 4 times then, that one included, and A 9 times.
-    # gap = C(4) - C(9) = 3 - 2 = 1; its deviation is sqrt(1/4 + 1/9) = sqrt(13) / 6.
+    # gap = C(4) - C(9) = 3 - 2 = 1; its deviation is sqrt(1/4 + 1/9) = sqrt(13) / 6. Before that pull B had 3, and its
+    # index was still in front of A's, which came down from C(9) to C(12) by the end: the upper end starts halfway.
     row = worked()["B"]
     assert (row.verdict, row.pulls) == ("estimated", 5)
     assert row.gap == pytest.approx(1.0, rel=1e-12)
     reach = Z * math.sqrt(13) / 6
-    assert (row.gap_low, row.gap_high) == pytest.approx((1 - reach, 1 + reach), rel=1e-12)
+    assert row.gap_low == pytest.approx(1 - reach, rel=1e-12)
+    high = 2 * math.sqrt(3) - (2 + math.sqrt(3)) / 2 + Z * math.sqrt(1 / 3 + 1 / 9)
+    assert row.gap_high == pytest.approx(high, rel=1e-12)
 
 
 def test_without_the_pull_after_the_best_arms_last_the_answer_is_the_same():
@@ -42,11 +45,17 @@ def test_without_the_pull_after_the_best_arms_last_the_answer_is_the_same():
 
 
 def test_an_arm_pulled_only_in_the_opening_is_bounded_from_below():
-    # C is pulled once, A 12 times: gap >= C(1) - C(12) - z sqrt(1 + 1/12) = 6 - sqrt(3) - 2.0400 = 2.2279.
-    row = worked()["C"]
+    # C is pulled once, A 12 times: gap >= C(1) - C(12) - z sigma sqrt(1 + 1/12) = 6 - sqrt(3) - 1.0200 = 3.2480.
+    row = worked(sigma=0.5)["C"]
     assert (row.verdict, row.gap, row.gap_high) == ("bounded", None, None)
-    assert row.gap_low == pytest.approx(6 - math.sqrt(3) - Z * math.sqrt(13 / 12), rel=1e-12)
-    assert row.gap_low == pytest.approx(2.2279, abs=1e-4)
+    assert row.gap_low == pytest.approx(6 - math.sqrt(3) - Z / 2 * math.sqrt(13 / 12), rel=1e-12)
+    assert row.gap_low == pytest.approx(3.2480, abs=1e-4)
+
+
+def test_where_one_unlucky_reward_would_do_the_bound_is_lower():
+    # With sigma 1 the bound starts only 4.1 deviations above 0: less than 4.75, which luck exceeds once in a million
+    # times. Its error is then a fiftieth of 2.5%, so z = 3.2905.
+    assert worked()["C"].gap_low == pytest.approx(6 - math.sqrt(3) - 3.2905267 * math.sqrt(13 / 12), rel=1e-6)
 
 
 def test_a_bound_is_not_let_below_0():
@@ -66,10 +75,10 @@ def test_the_best_arm_has_gap_0_and_no_ends():
 
 def test_an_arm_reconsidered_only_after_the_best_arms_last_pull_is_bounded():
     # B: round 2, then round 6, after A's last pull. Its only switching round is in the opening: never reconsidered.
-    # A has 4 pulls, so gap >= C(1) - C(4) - z sqrt(1 + 1/4) = 6 - 3 - 2.1913.
-    row = worked("ABAAAB")["B"]
+    # A has 4 pulls, so gap >= C(1) - C(4) - z sigma sqrt(1 + 1/4) = 6 - 3 - 1.0957.
+    row = worked("ABAAAB", sigma=0.5)["B"]
     assert (row.verdict, row.gap, row.gap_high) == ("bounded", None, None)
-    assert row.gap_low == pytest.approx(3 - Z * math.sqrt(1.25), rel=1e-12)
+    assert row.gap_low == pytest.approx(3 - Z / 2 * math.sqrt(1.25), rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
