@@ -18,6 +18,7 @@ from unbandit.demonstrators.randomised import PullCounts, RandomisedRule
 from unbandit.demonstrators.registry import parse_rule, rules
 from unbandit.demonstrators.sae import SAE
 from unbandit.demonstrators.softmax import Softmax
+from unbandit.demonstrators.thompson import Thompson
 from unbandit.demonstrators.ucb import UCB
 from unbandit.demonstrators.ucb1 import UCB1
 from unbandit.demonstrators.ucbv import UCBV
@@ -45,6 +46,7 @@ __all__ = [
     "RandomisedRule",
     "Softmax",
     "SwitchingCounts",
+    "Thompson",
     "Uniform",
     "parse_rule",
     "rules",

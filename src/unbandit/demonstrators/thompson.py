@@ -1,0 +1,128 @@
+"""Thompson sampling: pull each arm as often as it is likely to be the best, in the rule's own eyes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.kernels.beta import log_odds_from_uniform
+from unbandit.kernels.largest_beta import largest_of_betas
+from unbandit.kernels.largest_draw import largest_of_normals
+from unbandit.kernels.normal import normal_from_uniform
+
+__all__ = ["Thompson"]
+
+
+class Thompson(RandomisedRule):
+    """Draw a mean for every arm from the rule's own posterior, and pull the arm with the largest draw.
+
+    Parameters
+    ----------
+    noise
+        Which rewards the rule believes in: `gaussian`, with a Normal prior on each mean, or `bernoulli`, with a Beta
+        prior. It is the rule's belief, not the analyst's: what an analyst believes of the means is given elsewhere.
+    mean, deviation, sigma
+        Of the Normal prior, and the noise of a reward.
+    successes, failures
+        Of the Beta prior: how many of each the rule begins with, as it were.
+
+    Examples
+    --------
+    >>> from unbandit import Instance
+    >>> Thompson(sigma=0.5).demonstrate(Instance([1.0, 0.5], 0.5), horizon=10, seed=1)
+    <ActionLog: 1 demonstration, 2 arms, 10 rounds>
+    """
+
+    name: ClassVar[str] = "thompson"
+    one_draw: ClassVar[bool] = False
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"mean": 0.5, "deviation": 0.3, "sigma": 0.5, "initial": 2},
+        {"deviation": 10, "batch": 5},
+        {"noise": "bernoulli"},
+        {"noise": "bernoulli", "successes": 0.5, "failures": 2, "batch": 3},
+    )
+
+    noise: Literal["gaussian", "bernoulli"] = Field("gaussian", description="rewards it believes in")
+    mean: float | None = Field(None, description="mean of its Normal prior; 0 unless given")
+    deviation: float | None = Field(None, gt=0, description="deviation of its Normal prior; 1 unless given")
+    sigma: float | None = Field(None, gt=0, description="noise of a reward, as it believes; 1 unless given")
+    successes: float | None = Field(None, ge=0.1, description="successes of its Beta prior; 1 unless given")
+    failures: float | None = Field(None, ge=0.1, description="failures of its Beta prior; 1 unless given")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_prior(cls, given: Any) -> Any:
+        """Fill in the prior that the noise asks for; refuse parts of the other."""
+        if not isinstance(given, dict):
+            return given
+        normal, beta = {"mean": 0.0, "deviation": 1.0, "sigma": 1.0}, {"successes": 1.0, "failures": 1.0}
+        bernoulli = given.get("noise", "gaussian") == "bernoulli"
+        own, other = (beta, normal) if bernoulli else (normal, beta)
+        strange = next((key for key in other if given.get(key) is not None), None)
+        if strange is not None:
+            raise ValueError(
+                f'expected {", ".join(own)} for noise {"bernoulli" if bernoulli else "gaussian"}; got "{strange}". '
+                f"Leave it out, or give noise={'gaussian' if bernoulli else 'bernoulli'}."
+            )
+        return {**given, **{key: usual for key, usual in own.items() if given.get(key) is None}}
+
+    @property
+    def bernoulli_only(self) -> bool:
+        """Return whether it takes rewards of 0 and 1 alone."""
+        return self.noise == "bernoulli"
+
+    @staticmethod
+    def probability(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
+    ) -> float:
+        """Return the probability that the arm's draw is the largest."""
+        work = np.empty((2, pulls.size))
+        if parameters.bernoulli:
+            for each in range(pulls.size):
+                work[0, each] = parameters.successes + memory[each, 0]
+                work[1, each] = parameters.failures + pulls[each] - memory[each, 0]
+            return largest_of_betas(work[0], work[1], arm)
+        for each in range(pulls.size):
+            precision = parameters.prior_precision + parameters.reward_precision * pulls[each]
+            weighted = parameters.prior_weight + parameters.reward_precision * memory[each, 0]
+            work[0, each], work[1, each] = weighted / precision, math.sqrt(precision)
+        return largest_of_normals(work[0], work[1], arm)
+
+    @staticmethod
+    def choose(
+        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
+    ) -> int:
+        """Return the arm with the largest draw, each being the quantile at a uniform number."""
+        best, largest = 0, -math.inf
+        for arm in range(pulls.size):
+            if parameters.bernoulli:
+                successes = memory[arm, 0]
+                a, b = parameters.successes + successes, parameters.failures + pulls[arm] - successes
+                drawn = log_odds_from_uniform(a, b, draws[arm])
+            else:
+                precision = parameters.prior_precision + parameters.reward_precision * pulls[arm]
+                weighted = parameters.prior_weight + parameters.reward_precision * memory[arm, 0]
+                drawn = weighted / precision + normal_from_uniform(draws[arm]) / math.sqrt(precision)
+            if drawn > largest:
+                best, largest = arm, drawn
+        return best
+
+    def numbers(self, horizon: int) -> dict[str, float]:
+        """Return the priors as the formulas read them: precisions, or counts."""
+        mean, deviation, sigma = self.mean or 0.0, self.deviation or 1.0, self.sigma or 1.0
+        return {
+            "bernoulli": float(self.bernoulli_only),
+            "successes": self.successes or 1.0,
+            "failures": self.failures or 1.0,
+            "prior_precision": deviation**-2,
+            "prior_weight": mean * deviation**-2,
+            "reward_precision": sigma**-2,
+            "horizon": float(horizon),
+        }

@@ -1,0 +1,163 @@
+"""How likely is one of several Beta draws to be the largest? What Thompson sampling on 0 and 1 is weighed by.
+
+The integral of one density times the others' distribution functions, on the scale of log odds. Distribution functions
+of Beta are dear, densities are cheap: so the panels go from left to right, and the distribution functions grow along
+with them, each density being integrated to every node of a panel. They are computed outright at the first panel alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.kernels.beta import beta_cdf, exponential, log_beta, log_share
+from unbandit.kernels.compiling import inlined
+from unbandit.kernels.normal import hazard
+
+__all__ = ["largest_of_betas"]
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+LONGEST = 4.3  # the length of a panel, in deviations of the narrowest arm that changes within it
+STEEPEST = 4.5  # the most by which the logarithm of another arm's density may rise in a panel
+OVER = 4.0  # so many deviations above an arm it has stopped to change
+DEPTH = 10.0  # the first panel begins where the integrand is below its peak by about exp(-DEPTH)
+ENOUGH = 1e-4  # right of the peak, panels end where the rest is a smaller share
+MOST_PANELS = 400
+
+
+def _integrals() -> NDArray[np.float64]:
+    """Return the matrix that takes a function's values at the nodes to its integrals from -1 to each node."""
+    powers = np.arange(NODES.size)
+    to_coefficients = np.linalg.inv(NODES[:, None] ** powers)
+    return ((NODES[:, None] ** (powers + 1) - (-1.0) ** (powers + 1)) / (powers + 1)) @ to_coefficients
+
+
+INTEGRALS = _integrals()
+
+
+@inlined
+def largest_of_betas(a: NDArray[np.float64], b: NDArray[np.float64], arm: int) -> float:
+    """Return the probability that a draw from Beta(a[arm], b[arm]) is larger than one from each of the others."""
+    arms = a.size
+    work = np.empty((4, arms))
+    centres, roots, norms, heights = work[0], work[1], work[2], work[3]
+    for each in range(arms):
+        centres[each] = math.log(a[each] / b[each])
+        roots[each] = math.sqrt(a[each] * b[each] / (a[each] + b[each]))
+        norms[each] = log_beta(a[each], b[each])
+    peak = _peak(a, b, centres, roots, arm)
+    edge = _beginning(a, b, centres, roots, arm, peak)
+    for each in range(arms):
+        heights[each] = beta_cdf(a[each], b[each], norms[each], edge) if each != arm else 0.0
+    return _along(a, b, centres, roots, norms, heights, arm, edge, peak)
+
+
+@inlined
+def _rise(
+    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
+    arm: int, y: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Return about how fast the integrand's logarithm rises at `y`, and how fast that rise falls off."""
+    x = 1.0 / (1.0 + math.exp(-y))
+    total = a[arm] + b[arm]
+    rise, bend = a[arm] - total * x, total * x * (1.0 - x)
+    for other in range(a.size):
+        if other != arm:
+            u = (y - centres[other]) * roots[other]
+            if u < 6.0:
+                rate = hazard(u)
+                rise += min(rate * roots[other], a[other])
+                bend += roots[other] * roots[other] * rate * (u + rate)
+    return rise, bend
+
+
+@inlined
+def _peak(
+    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64], arm: int
+) -> float:  # fmt: skip
+    """Return about where the integrand is largest."""
+    y = centres[arm]
+    for _ in range(30):
+        rise, bend = _rise(a, b, centres, roots, arm, y)
+        y += min(max(rise / bend, -3.0), 3.0)
+        if rise * rise < 0.2 * bend:
+            break
+    return y
+
+
+@inlined
+def _length(
+    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
+    arm: int, y: float,
+) -> float:  # fmt: skip
+    """Return how long a panel to the right of `y` may be."""
+    length, x = LONGEST / roots[arm], exponential(log_share(y))
+    for each in range(roots.size):
+        if (y - centres[each]) * roots[each] < OVER:
+            length = min(length, LONGEST / roots[each])
+            if each != arm:
+                rise = a[each] - (a[each] + b[each]) * x
+                length = min(length, STEEPEST / max(rise, 1e-9))
+    return length
+
+
+@inlined
+def _beginning(
+    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
+    arm: int, peak: float,
+) -> float:  # fmt: skip
+    """Go to the left of the peak until the integrand has fallen far enough."""
+    y, depth, step = peak, 0.0, 0.5 * _length(a, b, centres, roots, arm, peak)
+    while depth < DEPTH:
+        rise, _ = _rise(a, b, centres, roots, arm, y - 0.5 * step)
+        rise = max(rise, 1e-3)
+        if depth + rise * step > DEPTH + 1.0:
+            step *= 0.7
+            continue
+        depth += rise * step
+        y -= step
+    return y
+
+
+@inlined
+def _along(
+    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
+    norms: NDArray[np.float64], heights: NDArray[np.float64], arm: int, edge: float, peak: float,
+) -> float:  # fmt: skip
+    """Integrate from the first panel's left edge on; `heights` are the distribution functions there."""
+    nodes, total = NODES.size, 0.0
+    work = np.empty((4, nodes))
+    logs, places, values, densities = work[0], work[1], work[2], work[3]
+    for _ in range(MOST_PANELS):
+        length = _length(a, b, centres, roots, arm, edge)
+        half = 0.5 * length
+        for at in range(nodes):
+            y = edge + half * (1.0 + NODES[at])
+            places[at], logs[at] = y, log_share(y)
+            values[at] = exponential((a[arm] + b[arm]) * logs[at] - b[arm] * y - norms[arm])
+        for other in range(a.size):
+            if other == arm or (edge - centres[other]) * roots[other] > 6.0:
+                continue
+            for at in range(nodes):
+                exponent = (a[other] + b[other]) * logs[at] - b[other] * places[at] - norms[other]
+                densities[at] = half * exponential(exponent)
+            added = 0.0
+            for at in range(nodes):
+                height = heights[other]
+                for source in range(nodes):
+                    height += INTEGRALS[at, source] * densities[source]
+                values[at] *= min(max(height, 0.0), 1.0)
+                added += WEIGHTS[at] * densities[at]
+            heights[other] += added
+        added = 0.0
+        for at in range(nodes):
+            added += WEIGHTS[at] * values[at]
+        added *= half
+        total += added
+        edge += length
+        fall = (a[arm] + b[arm]) * exponential(log_share(edge)) - a[arm]  # of the logarithm, from here on at least
+        if edge > peak and values[nodes - 1] < ENOUGH * total * fall:
+            break
+    return min(total, 1.0)
