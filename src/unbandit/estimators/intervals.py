@@ -16,6 +16,9 @@ __all__ = ["Anchor", "Noise", "ends", "means", "quantile"]
 ONE_IN_A_MILLION = 4.75
 """As many standard deviations are exceeded by luck once in a million times."""
 
+CLEAR = 4.0
+"""By so many deviations a gap must exceed the smallest that the record could show, to be taken as it is."""
+
 FIFTY = 50
 """How many times smaller the error of a bound is made where luck may have given it."""
 
@@ -48,7 +51,10 @@ class Noise:
             return np.full(comparison.gap.shape, 0.5), 0.5
         points = _points(comparison, anchor)
         inside = (points > 0) & (points < 1)
-        deviations = np.where(inside, np.sqrt(np.abs(points * (1 - points))), 0.5)
+        # Few successes, or few failures, do not show how rare they are: as if there had been two more of each.
+        added = (comparison.own * points + 2) / (comparison.own + 4)
+        variance = np.fmax(points * (1 - points), np.abs(added * (1 - added)))
+        deviations = np.where(inside, np.sqrt(np.abs(variance)), 0.5)
         given = float(np.sqrt(anchor.value * (1 - anchor.value)))
         known = comparison.best.sum(axis=-1, keepdims=True) == 1
         if anchor.arm is None:
@@ -78,7 +84,7 @@ def ends(
     deviation = np.sqrt(_variance(comparison, noise, anchor) + loose)
     bounded = comparison.verdict == BOUNDED
     reach = np.where(bounded, np.nan_to_num(_by_luck(comparison, deviation, z) * deviation), z * deviation)
-    low = comparison.below - reach
+    low = np.fmin(comparison.below - reach, _before_the_end(comparison, deviation, z))
     above = np.sqrt(_variance(comparison, noise, anchor, above=True) + loose)
     return np.where(bounded, np.maximum(low, 0.0), low), comparison.above + z * above
 
@@ -92,6 +98,32 @@ def _by_luck(comparison: Comparison, deviation: NDArray[np.float64], z: float) -
     wider = NormalDist().inv_cdf(1 - NormalDist().cdf(-z) / FIFTY)
     with np.errstate(invalid="ignore"):
         return np.where(comparison.below < ONE_IN_A_MILLION * deviation, wider, z)
+
+
+def _before_the_end(comparison: Comparison, deviation: NDArray[np.float64], z: float) -> NDArray[np.float64]:
+    """Return the low ends of arms that the record was only just long enough to show eliminated; NaN for others.
+
+    Had such an arm's sample mean been a little better, there would be no estimate: given that there is one, it is
+    likely too large. With `x` the gap found and `c` the smallest that the record could show, the low end is the `g` at
+    which a normal variable around `g` is `x` or more in 2.5% (of 95% intervals) of the cases in which it is `c` or
+    more; but at least 0, for no gap is below.
+    """
+    ends = np.full(comparison.below.shape, np.nan)
+    with np.errstate(invalid="ignore"):
+        ahead = (comparison.below - comparison.cut) / deviation
+        near = np.flatnonzero(ahead < CLEAR)
+    if near.size == 0:
+        return ends
+    from scipy.special import log_ndtr
+
+    error, distance = np.log(NormalDist().cdf(-z)), ahead.flat[near]
+    least, most = np.full(near.size, z), np.full(near.size, 64.0)
+    for _ in range(40):
+        middle = (least + most) / 2
+        more = log_ndtr(-middle) - log_ndtr(distance - middle) > error
+        least, most = np.where(more, middle, least), np.where(more, most, middle)
+    ends.flat[near] = np.maximum(comparison.below.flat[near] - least * deviation.flat[near], 0.0)
+    return ends
 
 
 def means(

@@ -68,6 +68,10 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
 
     active = (pulls > 0) & ~gone
     alone = active & (active.sum(axis=-1, keepdims=True) == 1)
+    # How long the arm could have stayed: until the end or, against the last arm alone, for half of what that had.
+    most = pulls.max(axis=-1, keepdims=True)
+    longest = np.where(alone.any(axis=-1, keepdims=True), (pulls + most) / 2, np.maximum(most - 1, pulls))[gone]
+    result.cut[gone] = np.where(skipped, np.nan, 2 * width(longest.astype(np.float64)))
     result.settle(alone)
     result.best, open_still = active, active & ~alone
     result.verdict[open_still], result.below[open_still] = BOUNDED, 0.0

@@ -6,6 +6,7 @@ As for Procedure 2: alpha 1/4, T = 10,000 and scale 1 make C(n) = 6 / sqrt(n), s
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,7 @@ def worked(actions, *, sigma=1.0, **options):
 def test_an_eliminated_arm_has_twice_the_width_at_its_last_pull():
     # B is passed over in epoch 5, after 4 pulls: gap 2 C(4) = 6. C has 9 pulls when A is pulled twice in a row:
     # gap 2 C(9) = 4. Deviations sqrt(2/4) and sqrt(2/9).
-    result = worked(RESOLVED)
+    result = worked(RESOLVED + "A" * 200)
     assert result.best == ("A",)
     for arm, gap, pulls in (("B", 6.0, 4), ("C", 4.0, 9)):
         row, reach = result[arm], Z * math.sqrt(2 / pulls)
@@ -36,6 +37,32 @@ def test_an_eliminated_arm_has_twice_the_width_at_its_last_pull():
     row = result["A"]
     assert (row.verdict, row.gap, row.gap_low, row.gap_high) == ("best", 0.0, None, None)
     assert result.warnings == ()
+
+
+def test_an_arm_that_the_record_only_just_shows_eliminated_may_have_been_unlucky():
+    # Without A's 200 pulls, B could have stayed for (4 + 11) / 2 = 7.5 epochs at most: gaps below c = 2 C(7.5) do not
+    # show. The low end g has P(X >= 6) / P(X >= c) = 2.5% for X normal around g with deviation sqrt(2/4).
+    result, noise = worked(RESOLVED), math.sqrt(2 / 4)
+    above = NormalDist(result["B"].gap_low, noise)
+    assert (1 - above.cdf(6)) / (1 - above.cdf(12 / math.sqrt(7.5))) == pytest.approx(0.025, rel=1e-6)
+    assert result["B"].gap_high == pytest.approx(6 + Z * noise)
+    assert result["C"].gap_low == 0.0  # it went one epoch before the last that could have been: no gap is excluded
+
+
+def test_where_tests_are_rare_the_gap_lies_between_two_of_them():
+    # Tests after 4, 8 ... epochs: B went at the second, so 2 C(8) < gap < 2 C(4); C was never seen to go, and has
+    # survived the second; D went at the first, before which there was none.
+    rule = SAE(alpha=0.25, scale=1.0, batch=4)
+    log = ActionLog.from_actions(list("ABCD" * 4 + "ABC" * 4 + "AC" * 3))
+    result = estimate(log, rule, horizon=10_000, sigma=1.0)
+    row = result["B"]
+    low, high = 12 / math.sqrt(8) - Z * math.sqrt(2 / 8), 6 + Z * math.sqrt(2 / 4)
+    assert (row.gap, row.gap_low, row.gap_high) == pytest.approx((3 + 6 / math.sqrt(8), low, high), rel=1e-12)
+    assert result.best == ("A", "C")
+    assert result["C"].gap_high == pytest.approx(12 / math.sqrt(8) + Z * math.sqrt(2 / 8))
+    row = result["D"]
+    assert (row.verdict, row.gap, row.gap_high) == ("bounded", None, None)
+    assert row.gap_low == pytest.approx(6 - Z * math.sqrt(2 / 4), rel=1e-12)
 
 
 def test_an_arm_whose_turn_has_not_come_again_is_still_active():
