@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import warnings
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 import unbandit.demonstrators
 from unbandit.demonstrators.base import Demonstrator, known_rules
@@ -33,7 +34,31 @@ def _import_all() -> None:
     for module in pkgutil.iter_modules(unbandit.demonstrators.__path__):
         importlib.import_module(f"unbandit.demonstrators.{module.name}")
     for entry in entry_points(group="unbandit.demonstrators"):
+        _load(entry)
+
+
+def _load(entry: EntryPoint) -> None:
+    """Load another package's rules; if that fails, or they take names that are given, say so and do without them."""
+    package = entry.dist.name if entry.dist is not None else entry.value
+    before = dict(known_rules)
+    try:
         entry.load()
+    except Exception as error:  # whatever it is, it is that package's, and must not stop this one
+        known_rules.clear()
+        known_rules.update(before)
+        warnings.warn(
+            f'The rules of the package "{package}" ({entry.value}) are left out: loading them failed with '
+            f"{type(error).__name__}: {error}. Update or remove that package.",
+            stacklevel=4,
+        )
+        return
+    for name in [name for name, rule in before.items() if known_rules[name] is not rule]:
+        known_rules[name] = before[name]
+        warnings.warn(
+            f'The rule "{name}" of the package "{package}" is left out: there is one of that name already. '
+            "Ask its authors to name it otherwise.",
+            stacklevel=4,
+        )
 
 
 def parse_rule(text: str) -> Demonstrator:
