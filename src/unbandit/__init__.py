@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from unbandit.estimators import estimate, sensitivity
     from unbandit.instance import Bernoulli, Gaussian, Instance
     from unbandit.log import ActionLog
+    from unbandit.planning import Leak, Plan, leak, plan
     from unbandit.result import Estimate
     from unbandit.study import Study
     from unbandit.tape import Tape, normal_quantile
@@ -95,6 +96,7 @@ _HOMES = {
         "ResumeError",
         "UnbanditError",
     ],
+    "planning": ["Leak", "Plan", "leak", "plan"],
     "result": ["Estimate"],
     "estimators": ["estimate", "sensitivity"],
     "instance": ["Bernoulli", "Gaussian", "Instance"],
@@ -126,6 +128,7 @@ __all__ = [
     "IndexRule",
     "InferenceError",
     "Instance",
+    "Leak",
     "LearningSoftmax",
     "LilUCB",
     "LogError",
@@ -134,6 +137,7 @@ __all__ = [
     "OutputError",
     "ParameterError",
     "PhasedElimination",
+    "Plan",
     "RandomisedRule",
     "ResumeError",
     "Softmax",
@@ -145,8 +149,10 @@ __all__ = [
     "__version__",
     "datasets",
     "estimate",
+    "leak",
     "normal_quantile",
     "parse_rule",
+    "plan",
     "rules",
     "sensitivity",
     "theory",

@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import unbandit
+from unbandit.cli.app import app
 from unbandit.demonstrators.base import known_rules
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +63,31 @@ def test_the_guide_to_studies_runs(tmp_path, monkeypatch, capsys):
     assert names["again"].summary().equals(names["table"])
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/studies.md"])
+def test_the_guide_to_planning_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for shown in blocks("docs/planning.md"):
+        exec(shown, names)
+    assert "rounds, theory says" in capsys.readouterr().out
+    assert (tmp_path / "plan.png").stat().st_size > 10_000
+    assert names["given"].total > 100 > names["hidden"].total == 0
+
+
+def test_the_commands_of_the_guide_to_planning_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^unbandit (.*)$", text, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        done = CliRunner().invoke(app, [*command.split(), "--runs", "10"])
+        assert done.exit_code == 0, done.output
+    assert (tmp_path / "plan.png").exists()
+    assert (tmp_path / "leak.png").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/studies.md", "docs/planning.md"]
+)
 def test_what_is_linked_is_there(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):

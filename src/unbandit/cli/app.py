@@ -8,7 +8,7 @@ import sys
 import typer
 
 from unbandit._version import __version__
-from unbandit.cli import datasets, demo, demonstrators, estimate, reproduce, simulate, study
+from unbandit.cli import datasets, demo, demonstrators, estimate, leak, plan, reproduce, simulate, study
 from unbandit.errors import (
     DescriptionError,
     InferenceError,
@@ -45,6 +45,8 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("estimate", help=estimate.HELP)(estimate.estimate)
 app.command("simulate", help=simulate.HELP)(simulate.simulate)
 app.command("study", help=study.HELP)(study.study)
+app.command("plan", help=plan.HELP)(plan.plan)
+app.command("leak", help=leak.HELP)(leak.leak)
 app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
 app.command("demonstrators", help=demonstrators.HELP)(demonstrators.demonstrators)
 app.command("datasets", help=datasets.HELP)(datasets.datasets)

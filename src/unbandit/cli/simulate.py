@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from unbandit.errors import OutputError, ParameterError
-
-if TYPE_CHECKING:
-    from unbandit.instance import Instance
+from unbandit.errors import ParameterError
 
 __all__ = ["HELP", "simulate"]
 
@@ -42,16 +38,18 @@ def simulate(
     import polars as pl
 
     from unbandit.cli.first_start import say_if_first
+    from unbandit.cli.instances import instance_from
+    from unbandit.cli.outputs import check_folder
     from unbandit.cli.tables import console
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table
 
     chosen = parse_rule(rule)
-    faced = _instance(instance, means, sigma, bernoulli, arms)
+    faced = instance_from("simulate", instance, means, sigma, bernoulli, arms)
     for path in (output, truth):
         if path is not None and path != "-":
             check_name(path)
-            _check_folder(path)
+            check_folder(path)
     if truth is not None and Path(truth).absolute() == Path(output).absolute():
         raise ParameterError(f'--truth: expected a file of its own; got "{truth}", where the log goes.')
     say_if_first()
@@ -66,36 +64,3 @@ def simulate(
     if truth is not None:
         table = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
         write_table(lambda: table, truth)
-
-
-def _check_folder(path: str) -> None:
-    """Refuse a place that is not there before the work is done, and before anything is written."""
-    if not Path(path).absolute().parent.is_dir():
-        raise OutputError(f"{path}: could not be written: its folder is not there. Make the folder first.")
-
-
-def _instance(name: str | None, means: str | None, sigma: float | None, bernoulli: bool, arms: str | None) -> Instance:
-    """Build what the options describe."""
-    from unbandit import datasets
-    from unbandit.cli.options import arm_list, numbers
-    from unbandit.instance import Bernoulli, Gaussian, Instance
-
-    if (name is None) == (means is None):
-        raise ParameterError(
-            "simulate: expected a data set or --means, one of the two. Example: simulate two-armed ..."
-        )
-    if means is not None:
-        if bernoulli and sigma is not None:
-            raise ParameterError("--sigma: Bernoulli rewards have no sigma of their own; leave one of the two out.")
-        noise = Bernoulli() if bernoulli else Gaussian(1.0 if sigma is None else sigma)
-        return Instance(numbers("--means", means), noise, arm_list(arms))
-    if sigma is not None or bernoulli:
-        raise ParameterError("--sigma, --bernoulli: a data set has noise of its own; use them with --means.")
-    assert name is not None
-    if arms is None:
-        return datasets.load(name)
-    parts = arms.split(",")
-    if not all(part.strip().isdigit() for part in parts):
-        raise ParameterError(f'--arms: expected how many arms of the data set, or their numbers; got "{arms}".')
-    chosen = [int(part) for part in parts]
-    return datasets.load(name, arms=chosen[0] if len(chosen) == 1 else chosen)

@@ -1,0 +1,218 @@
+"""What a plan holds: the horizon each gap needs, the curves behind it, and its table, JSON and picture."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.figure import Figure
+
+__all__ = ["CRITERIA", "Curves", "Need", "Plan"]
+
+Numbers = NDArray[np.float64]
+Criterion = Literal["interval", "error"]
+
+CRITERIA: dict[str, str] = {"interval": "half the interval's length", "error": "the root-mean-square error"}
+"""When a gap counts as known to within d, and what is then at most d."""
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Need:
+    """Hold what one arm's gap needs to be known; None where there is no number.
+
+    Attributes
+    ----------
+    arm, gap
+        Which arm, and its true gap.
+    criterion
+        A key of `CRITERIA`.
+    status
+        `reached`; `earlier`: at the shortest horizon simulated already, which `horizon` then is; `not reached`: at no
+        horizon simulated.
+    theory_horizon, theory_regret
+        Of the typical run.
+    horizon, horizon_error, regret, regret_error
+        Of the simulated runs, with their Monte-Carlo standard errors; where the curve jumps between two simulated
+        horizons, as when the arm comes to be estimated, the horizon's error is half their distance at least.
+    """
+
+    arm: str
+    gap: float
+    criterion: str
+    status: str
+    theory_horizon: float | None
+    theory_regret: float | None
+    horizon: float | None
+    horizon_error: float | None
+    regret: float | None
+    regret_error: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Hold what a plan was read from: over simulated horizons, and over those of the typical run.
+
+    Attributes
+    ----------
+    horizons
+        Simulated ones.
+    reach, error
+        Median of half the interval's length, and root-mean-square error: (horizons, arms), each with its Monte-Carlo
+        error; infinite where they are not known.
+    regret
+        Mean regret with its error.
+    found
+        Share of the runs that found the best arm.
+    theory_horizons, theory_reach, theory_error, theory_regret
+        The same of the typical run.
+    """
+
+    horizons: Numbers
+    reach: tuple[Numbers, Numbers]
+    error: tuple[Numbers, Numbers]
+    regret: tuple[Numbers, Numbers]
+    found: Numbers
+    theory_horizons: Numbers
+    theory_reach: Numbers
+    theory_error: Numbers
+    theory_regret: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Hold how long a rule must run for each gap to be known to within a distance.
+
+    Attributes
+    ----------
+    instance, rule, best
+        Who plays what, and which arm is best there.
+    within, level, runs, seed
+        As asked.
+    arms
+        Of the instance.
+    needs
+        One for each arm but the best, and each criterion.
+    curves
+        What they were read from.
+    notes
+        What is worth knowing, in words.
+    """
+
+    instance: str
+    rule: str
+    best: str
+    within: float
+    level: float
+    runs: int
+    seed: int
+    arms: tuple[str, ...]
+    needs: tuple[Need, ...]
+    curves: Curves
+    notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.rule} on {self.instance}, every gap to within {self.within:g}: {self.answer('interval')}>"
+
+    def need(self, arm: object, criterion: Criterion = "interval") -> Need:
+        """Return what one arm needs."""
+        for need in self.needs:
+            if (need.arm, need.criterion) == (str(arm), criterion):
+                return need
+        raise KeyError(f"{arm!r}, {criterion!r}: expected an arm but the best, {self.best}, and interval or error")
+
+    def longest(self, criterion: Criterion = "interval") -> Need:
+        """Return the need that takes longest: all gaps are known by then."""
+        asked = [need for need in self.needs if need.criterion == criterion]
+        return max(asked, key=lambda need: (need.status == "not reached", need.horizon or 0.0))
+
+    def answer(self, criterion: Criterion = "interval") -> str:
+        """Return in words how long all gaps take."""
+        need = self.longest(criterion)
+        if need.horizon is None:
+            return f"not within {self.curves.horizons[-1]:,.0f} rounds"
+        about = "at most " if need.status == "earlier" else ""
+        return f"{about}{rounded(need.horizon)} rounds at a regret of {amount(need.regret or 0.0)}"
+
+    @cached_property
+    def frame(self) -> polars.DataFrame:
+        """Return the needs as a table, one row an arm and criterion."""
+        import polars as pl
+
+        kinds = {name: pl.Float64 if name not in ("arm", "criterion", "status") else pl.String
+                 for name in Need.__dataclass_fields__}  # fmt: skip
+        return pl.DataFrame([asdict(need) for need in self.needs], schema=kinds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan in the form that `--json` prints."""
+        curves = self.curves
+        simulated = {
+            "horizon": curves.horizons.astype(int).tolist(),
+            "regret": _plain(curves.regret[0]),
+            "regret_error": _plain(curves.regret[1]),
+            "found": _plain(curves.found),
+        }
+        by_arm = {
+            arm: {
+                "interval": _plain(curves.reach[0][:, at]),
+                "interval_error": _plain(curves.reach[1][:, at]),
+                "error": _plain(curves.error[0][:, at]),
+                "error_error": _plain(curves.error[1][:, at]),
+            }
+            for at, arm in enumerate(self.arms)
+            if arm != self.best
+        }
+        asked = ("instance", "rule", "best", "within", "level", "runs", "seed")
+        return {
+            "schema": SCHEMA,
+            **{name: getattr(self, name) for name in asked},
+            "arms": [asdict(need) for need in self.needs],
+            "curves": simulated | {"arms": by_arm},
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """Return the plan as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """Draw what is known after how long, and what it costs."""
+        from unbandit.planning.drawing import draw_plan
+
+        return draw_plan(self)
+
+
+def rounded(horizon: float) -> str:
+    """Write a horizon to three figures, which is more than is known of it.
+
+    Examples
+    --------
+    >>> rounded(23_471.2), rounded(87.6), rounded(3e9)
+    ('23,500', '88', '3e+09')
+    """
+    if horizon >= 1e9:
+        return f"{horizon:.3g}"
+    return f"{float(f'{horizon:.3g}'):,.0f}"
+
+
+def amount(value: float) -> str:
+    """Write a regret: whole where it is large.
+
+    Examples
+    --------
+    >>> amount(1324.3), amount(31.71)
+    ('1,324', '31.7')
+    """
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _plain(values: Numbers) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]

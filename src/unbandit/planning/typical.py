@@ -1,0 +1,229 @@
+"""What a typical run looks like, without any simulation: every decision value at its expectation.
+
+The closed-form estimators solve an equation for the means: at the last moment of hesitation two decision values were
+equal. Here the same equation is solved the other way round, for the pulls, with the means known.
+
+- Index rule: all indices end at one common level, `index(mu_i, n_i) = V`, and the pulls add up to `T`. For an additive
+  index this is `C(n_i) - C(n_best) = Delta_i`.
+- Elimination rule: an arm goes at the first test with `2 C(n) <= Delta_i`.
+
+From the pulls follow the regret, `sum n_i Delta_i`, the standard deviation of each estimated gap,
+`sqrt(sigma_i^2 / n_i + sigma_best^2 / n_best)`, and the length of its interval, whose upper end starts from one
+decision earlier, as the estimators' does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
+from unbandit.errors import NotIdentifiable
+from unbandit.instance import Gaussian, Instance
+
+__all__ = ["Typical", "arm_deviations", "typical"]
+
+Numbers = NDArray[np.float64]
+
+FINE, COARSE = 1_500, 150
+"""Pull counts at which an index is tabulated: where one row serves all arms, and where each arm has its own."""
+
+LAST_EPOCH = 1_000_000
+"""Epochs of an elimination rule that tests at some only are looked through up to here."""
+
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Typical:
+    """Hold a typical run.
+
+    Attributes
+    ----------
+    pulls
+        `n_i` at the end: real numbers.
+    deviation, deviation_before
+        Of each arm's gap at the last comparison, and at the one before it; infinite where the run leaves the arm
+        without an estimate.
+    spread
+        How far the gaps of these two comparisons are apart.
+    regret
+        Of the run.
+    """
+
+    pulls: Numbers
+    deviation: Numbers
+    deviation_before: Numbers
+    spread: Numbers
+    regret: float
+
+    def reach(self, z: float) -> Numbers:
+        """Return half the length of each gap's interval."""
+        return np.asarray((self.spread + z * (self.deviation + self.deviation_before)) / 2)
+
+
+class Counts(NamedTuple):
+    """Hold the pulls of every arm: at the end, and of the arm and its rival at the last comparison and the one before.
+
+    An arm that is never compared has 0 of its own.
+    """
+
+    pulls: Numbers
+    own: Numbers
+    other: Numbers
+    before: Numbers
+    other_before: Numbers
+    spread: Numbers
+
+
+def typical(instance: Instance, rule: Demonstrator, horizon: float) -> Typical:
+    """Return the typical run of a rule.
+
+    Examples
+    --------
+    At the level where the indices meet, the gap is the difference of the widths.
+
+    >>> from unbandit import UCB, datasets
+    >>> rule, run = UCB(alpha=0.25), typical(datasets.two_armed(), UCB(alpha=0.25), 5_000)
+    >>> widths = rule.width(run.pulls, 5_000)
+    >>> round(float(run.pulls.sum())), round(float(widths[1] - widths[0]), 3)
+    (5000, 0.5)
+    """
+    played = rule.for_arms(len(instance))
+    if isinstance(played, EliminationRule):
+        counts = _eliminated(instance, played, horizon)
+    elif isinstance(played, IndexRule):
+        counts = _at_one_level(instance, played, horizon)
+    else:
+        raise NotIdentifiable(
+            f"{rule.name}: there is no equation for this rule's typical run; index and elimination rules have one."
+        )
+    deviations = arm_deviations(instance)
+    best, compared = deviations[instance.means.argmax()], counts.own > 0
+
+    def deviation(own: Numbers, other: Numbers) -> Numbers:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(compared, np.sqrt(deviations**2 / own + best**2 / other), np.inf)
+
+    return Typical(
+        counts.pulls,
+        deviation(counts.own, counts.other),
+        deviation(counts.before, counts.other_before),
+        np.where(compared, counts.spread, 0.0),
+        float(counts.pulls @ instance.gaps),
+    )
+
+
+def arm_deviations(instance: Instance) -> Numbers:
+    """Return the standard deviation of a reward of each arm (`sigma_i`)."""
+    if isinstance(instance.noise, Gaussian):
+        return np.full(len(instance), instance.sigma)
+    return np.asarray(np.sqrt(instance.means * (1 - instance.means)))
+
+
+def _at_one_level(instance: Instance, rule: IndexRule, horizon: float) -> Counts:
+    """Find the pulls at which all indices are equal and which add up to the horizon."""
+    tables = _tabulated(instance, rule, horizon)
+    best = int(instance.means.argmax())
+    highest, lowest = tables.index(1.0)[best], tables.index(horizon)[best]
+    for _ in range(_HALVINGS):
+        level = (highest + lowest) / 2
+        if tables.pulls(level).sum() > horizon:
+            lowest = level
+        else:
+            highest = level
+    pulls = tables.pulls(highest)
+    pulls[best] += max(0.0, horizon - pulls.sum())  # where a level is shared by many counts, they are the best arm's
+    own = np.where(pulls > rule.initial, pulls, 0.0)
+    before = np.maximum(pulls - rule.batch, rule.initial)
+    other = np.full(len(instance), pulls[best])
+    return Counts(pulls, own, other, before, other, tables.index(before) - tables.index(pulls))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Hold the index of every arm over pull counts, each arm's sample mean being its mean.
+
+    Attributes
+    ----------
+    shift
+        What to add to an arm's row of the table.
+    rows
+        The distinct rows: (rows, counts), falling along the counts.
+    which
+        The row of each arm.
+    logarithms
+        Of the counts.
+    """
+
+    shift: Numbers
+    rows: Numbers
+    which: NDArray[np.intp]
+    logarithms: Numbers
+
+    def pulls(self, level: float) -> Numbers:
+        """Return the pulls at which each arm's index has come down to a level."""
+        wanted, found = level - self.shift, np.empty(self.which.size)
+        for at, row in enumerate(self.rows):
+            mine = self.which == at
+            found[mine] = np.exp(np.interp(wanted[mine], row[::-1], self.logarithms[::-1]))
+        return found
+
+    def index(self, pulls: float | Numbers) -> Numbers:
+        """Return every arm's index after so many pulls."""
+        counts, found = np.broadcast_to(np.log(pulls), self.which.shape), np.empty(self.which.size)
+        for at, row in enumerate(self.rows):
+            mine = self.which == at
+            found[mine] = np.interp(counts[mine], self.logarithms, row)
+        return found + self.shift
+
+
+def _tabulated(instance: Instance, rule: IndexRule, horizon: float) -> Tables:
+    last = int(horizon)
+    if isinstance(rule, AdditiveIndexRule):
+        counts = np.geomspace(1.0, horizon, FINE)
+        rows = rule.width(counts, last)[None]
+        return Tables(instance.means, rows, np.zeros(len(instance), np.intp), np.log(counts))
+    whole = np.unique(np.geomspace(1, horizon, COARSE).round()).astype(np.int64)
+    distinct, which = np.unique(instance.means, return_inverse=True)
+    rows = np.array([[rule.index(mean, count, last, last) for count in whole.tolist()] for mean in distinct.tolist()])
+    rows = np.minimum.accumulate(rows, axis=1)
+    return Tables(np.zeros(len(instance)), rows, which, np.log(whole.astype(np.float64)))
+
+
+def _eliminated(instance: Instance, rule: EliminationRule, horizon: float) -> Counts:
+    """Find the epoch at whose end each arm goes, in the order in which they do, until the rounds are used up."""
+    gaps = instance.gaps
+    lasting, before = _epochs(rule, gaps, horizon)
+    pulls, own = np.zeros(gaps.size), np.zeros(gaps.size)
+    left, active, epoch = float(horizon), gaps.size, 0.0
+    for arm in np.argsort(lasting, kind="stable"):
+        # the epochs since the arm before it went, with all that are left
+        if not np.isfinite(lasting[arm]) or (lasting[arm] - epoch) * active >= left or active == 1:
+            break
+        left -= (lasting[arm] - epoch) * active
+        epoch, active = lasting[arm], active - 1
+        pulls[arm] = own[arm] = lasting[arm]
+    pulls[pulls == 0] = epoch + left / active
+    earlier = np.where(before > 0, before, own)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = 2 * (rule.width(earlier, int(horizon)) - rule.width(own, int(horizon)))
+    return Counts(pulls, own, own, earlier, earlier, np.where(own > 0, spread, 0.0))
+
+
+def _epochs(rule: EliminationRule, gaps: Numbers, horizon: float) -> tuple[Numbers, Numbers]:
+    """Return the epoch at whose end each arm goes, infinite for none; and the test before, 0 if every epoch has one."""
+    counts = np.geomspace(1.0, horizon, FINE)
+    widths = 2 * rule.width(counts, int(horizon))
+    found = np.exp(np.interp(gaps, widths[::-1], np.log(counts)[::-1], left=np.inf))
+    found[gaps <= 0] = np.inf
+    epochs = np.where(np.isfinite(found), np.ceil(found - 1e-9), np.inf)
+    if rule.batch == 1 and type(rule).tests is EliminationRule.tests:
+        return epochs, np.zeros(gaps.size)
+    every = np.arange(1, int(min(horizon, LAST_EPOCH)) + 1)
+    tested = np.concatenate(([0.0], every[rule.tests(every)], [np.inf]))
+    place = np.searchsorted(tested, np.minimum(epochs, np.finfo(float).max))
+    return tested[place], tested[np.maximum(place - 1, 0)]
