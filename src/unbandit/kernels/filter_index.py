@@ -1,0 +1,300 @@
+"""Filter the hidden rewards behind an index rule's actions, looking ahead.
+
+An index rule decides without randomness, so a particle's guess at a reward is either right or impossible. What the rest
+of the record says about it is known beforehand: until arm `a` is pulled again, its index is compared with every other
+arm's, at the round in which the first of the two is pulled next, and the one pulled there was not smaller. So each new
+reward is drawn from the interval that these comparisons leave, and its particle weighed by the interval's probability.
+
+Where the index ignores the round, idle arms stay sorted by when they are pulled next, and the two neighbours in that
+order decide; arms never pulled again lie below all others.
+
+If the index rises one for one with the mean, the actions say nothing of the level that all rewards share. A cloud would
+soon hold the level of one ancestor, so each resampling draws every particle's level anew, given all else.
+
+An arm pulled again and again stays ahead until another's turn comes, and must then just fall behind. Particles are
+guided there: within such a stretch rewards are drawn towards the mean that its end asks for, and each particle carries
+a factor for how well it lies, roughly the probability that a random walk crosses in time, which is taken back after.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.kernels.belief import Belief, of_mean
+from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.formula import index_value, mean_value
+from unbandit.kernels.guiding import guide, missed
+from unbandit.kernels.particles import Cloud, Record, draw_shift, keep, settle, two_uniforms
+from unbandit.kernels.truncated import truncated
+
+__all__ = ["FAR", "filter_index"]
+
+FAR = np.int64(2**62)
+NONE = np.int64(-1)
+
+
+@compiled
+def filter_index(
+    parameters: Any, record: Record, belief: Belief, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool,
+    table: NDArray[np.float64],
+) -> int:  # fmt: skip
+    """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives."""
+    number, arms = cloud.sums.shape
+    pulls, following = np.zeros(arms, np.int64), np.full(arms, NONE)
+    index, ancestors, line = np.full((number, arms), np.nan), np.empty(number, np.int64), np.arange(number)
+    floor, floor_arm = np.full(number, -math.inf), np.full(number, np.int64(arms))
+    guides = np.zeros(number)
+    mark = 0
+    for step in range(record.arm.size):
+        arm, count = record.arm[step], record.count[step]
+        after = pulls[arm] + count
+        upper, lower = _neighbours(following, arm, record.following[step])
+        if random_ties and step >= record.opening:
+            _weigh_ties(parameters, record, cloud, pulls, arm, step)
+        absorbed = _absorb(record, cloud, step)
+        for particle in range(number):
+            weight, guides[particle] = -guides[particle], 0.0
+            sum_low, sum_high = -math.inf, math.inf
+            if record.binding[step] and not belief.bernoulli:
+                if uses_round:
+                    mean_low, mean_high = _all_bounds(parameters, record, cloud, pulls, following, particle, step)
+                else:
+                    mean_low, mean_high = -math.inf, math.inf
+                    if upper != NONE:
+                        mean_high = mean_value(parameters, index[particle, upper], after, 1)
+                    if lower != NONE:
+                        mean_low = mean_value(parameters, index[particle, lower], after, 1)
+                    elif record.following[step] != FAR and floor[particle] > -math.inf:
+                        mean_low = mean_value(parameters, floor[particle], after, 1)
+                sum_low = mean_low * after - cloud.sums[particle, arm]
+                sum_high = mean_high * after - cloud.sums[particle, arm]
+            hidden, known = count - absorbed, before_step(cloud, pulls, arm) + absorbed
+            total = cloud.past[particle, arm] + cloud.sums[particle, arm]
+            first, _ = two_uniforms(cloud, step, particle)
+            if hidden == 0:
+                gained = 0.0
+                if record.binding[step] and not belief.bernoulli and not sum_low <= 0.0 <= sum_high:
+                    weight = -math.inf
+            elif not belief.bernoulli and record.ahead[step] > 0:
+                rival = record.rival[step]
+                value = index[particle, rival]
+                if uses_round:
+                    its = _mean(cloud, pulls, particle, rival)
+                    value = index_value(parameters, its, pulls[rival], record.until[step])
+                goal = mean_value(parameters, value, after + record.ahead[step], record.until[step])
+                base, left = cloud.sums[particle, arm], record.ahead[step]
+                way = guide(belief, arm, known, total, base, hidden, after, left, goal, 0.0)
+                drawn, mass = truncated((sum_low - way.centre) / way.deviation, math.inf, first, table)
+                gained = way.centre + way.deviation * drawn
+                room = math.log((max(gained - sum_low, 0.0) + belief.sigma) / after)
+                guides[particle] = room + missed(way, gained, goal)
+                weight += mass + way.weight + room
+            elif not belief.bernoulli:
+                mean, variance = of_mean(belief, arm, known, total)
+                deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
+                low, high = (sum_low - hidden * mean) / deviation, (sum_high - hidden * mean) / deviation
+                drawn, mass = truncated(low, high, first, table)
+                gained = hidden * mean + deviation * drawn
+                weight += mass
+            else:
+                gained = 0.0
+            if belief.bernoulli:
+                gained, mass = _discrete(
+                    parameters, record, belief, cloud, pulls, following, index, floor, floor_arm,
+                    uses_round, random_ties, particle, step, upper, lower, hidden, known, first,
+                )  # fmt: skip
+                weight += mass
+            cloud.sums[particle, arm] += gained
+            if record.binding[step] and not uses_round:
+                value = index_value(parameters, cloud.sums[particle, arm] * (1.0 / after), after, 1)
+                index[particle, arm] = value
+                if record.following[step] == FAR and (
+                    value > floor[particle] or (value == floor[particle] and arm < floor_arm[particle])
+                ):
+                    floor[particle], floor_arm[particle] = value, arm
+            cloud.weights[particle] += weight
+        pulls[arm] = after
+        if record.binding[step]:
+            following[arm] = record.following[step]
+        alive, drawn_anew = settle(cloud, step, ancestors)
+        if not alive:
+            return step + 1
+        if drawn_anew:
+            cloud.sums[:] = cloud.sums[ancestors]
+            cloud.past[:] = cloud.past[ancestors]
+            index[:] = index[ancestors]
+            floor[:], floor_arm[:], line[:] = floor[ancestors], floor_arm[ancestors], line[ancestors]
+            guides[:] = guides[ancestors]
+            if shifts and record.ahead[step] == 0:
+                _draw_levels(belief, cloud, pulls, index, floor, step, table)
+        while mark < cloud.marks.size and cloud.marks[mark] == step:
+            keep(cloud, mark, line)
+            mark += 1
+    if shifts:
+        _draw_levels(belief, cloud, pulls, index, floor, record.arm.size, table)
+    return 0
+
+
+@inlined
+def _draw_levels(
+    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64],
+    step: int, table: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Shift all rewards of each particle, and with them every index, by one number."""
+    for particle in range(cloud.sums.shape[0]):
+        shift = draw_shift(belief, cloud, pulls, cloud.sums[particle], particle, step, table)
+        floor[particle] += shift
+        for arm in range(pulls.size):
+            cloud.past[particle, arm] += cloud.before[arm] * shift
+            cloud.sums[particle, arm] += pulls[arm] * shift
+            index[particle, arm] += shift
+
+
+@inlined
+def before_step(cloud: Cloud, pulls: NDArray[np.int64], arm: int) -> float:
+    """Return how many rewards of an arm a particle has behind it, earlier demonstrations included."""
+    return cloud.before[arm] + pulls[arm]
+
+
+@inlined
+def _neighbours(following: NDArray[np.int64], arm: int, mine: int) -> tuple[int, int]:
+    """Return the arm pulled next before this one will be, and the next after it; `NONE` where there is none.
+
+    Arms never pulled again are no neighbours; for an arm that is one itself, the last of the others is.
+    """
+    upper, lower = NONE, NONE
+    for other in range(following.size):
+        if other == arm or following[other] == NONE or following[other] == FAR:
+            continue
+        if following[other] < mine:
+            if upper == NONE or following[other] > following[upper]:
+                upper = other
+        elif lower == NONE or following[other] < following[lower]:
+            lower = other
+    return upper, lower
+
+
+@inlined
+def _absorb(record: Record, cloud: Cloud, step: int) -> int:
+    """Let the rule see the step's known rewards, which the observer has taken in beforehand; return how many."""
+    absorbed, arm = 0, record.arm[step]
+    for at in range(record.round[step] - 1, record.round[step] - 1 + record.count[step]):
+        if not math.isnan(record.rewards[at]):
+            cloud.before[arm] -= 1.0
+            absorbed += 1
+            for particle in range(cloud.sums.shape[0]):
+                cloud.past[particle, arm] -= record.rewards[at]
+                cloud.sums[particle, arm] += record.rewards[at]
+    return absorbed
+
+
+@inlined
+def _mean(cloud: Cloud, pulls: NDArray[np.int64], particle: int, arm: int) -> float:
+    return cloud.sums[particle, arm] * (1.0 / pulls[arm])
+
+
+@inlined
+def _all_bounds(
+    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
+    particle: int, step: int,
+) -> tuple[float, float]:  # fmt: skip
+    """Compare an arm with every other at the round where one of the two is pulled next; return its mean's bounds."""
+    arm, mine = record.arm[step], record.following[step]
+    after, low, high = pulls[arm] + record.count[step], -math.inf, math.inf
+    for other in range(pulls.size):
+        if other == arm or following[other] == NONE or (following[other] == FAR and mine == FAR):
+            continue
+        at = min(mine, following[other])
+        value = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], at)
+        bound = mean_value(parameters, value, after, at)
+        if following[other] < mine:
+            high = min(high, bound)
+        else:
+            low = max(low, bound)
+    return low, high
+
+
+@inlined
+def _goes_first(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
+    """Tell whether an index wins over another, equal ones going to the lower arm or to any."""
+    return mine > its or (mine == its and (random_ties or arm < other))
+
+
+@inlined
+def _fits(
+    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
+    index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64], uses_round: bool,
+    random_ties: bool, particle: int, step: int, upper: int, lower: int, mean: float,
+) -> bool:  # fmt: skip
+    """Tell whether a mean agrees with every later comparison until the arm is pulled again."""
+    arm, mine = record.arm[step], record.following[step]
+    after = pulls[arm] + record.count[step]
+    if uses_round:
+        for other in range(pulls.size):
+            if other == arm or following[other] == NONE or (following[other] == FAR and mine == FAR):
+                continue
+            at = min(mine, following[other])
+            value = index_value(parameters, mean, after, at)
+            its = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], at)
+            first = _goes_first(value, arm, its, other, random_ties)
+            second = _goes_first(its, other, value, arm, random_ties)
+            if not (second if following[other] < mine else first):
+                return False
+        return True
+    value = index_value(parameters, mean, after, 1)
+    if upper != NONE and not _goes_first(index[particle, upper], upper, value, arm, random_ties):
+        return False
+    if lower != NONE:
+        return _goes_first(value, arm, index[particle, lower], lower, random_ties)
+    if mine != FAR and floor[particle] > -math.inf:
+        return _goes_first(value, arm, floor[particle], floor_arm[particle], random_ties)
+    return True
+
+
+@inlined
+def _discrete(
+    parameters: Any, record: Record, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64],
+    following: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64],
+    uses_round: bool, random_ties: bool, particle: int, step: int, upper: int, lower: int, hidden: int, known: float,
+    uniform: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Draw how many of a step's rewards were 1, among the numbers that fit; return it, and their log probability."""
+    arm = record.arm[step]
+    after = pulls[arm] + record.count[step]
+    total = cloud.past[particle, arm] + cloud.sums[particle, arm]
+    ones, zeros = belief.first[arm] + total, belief.second[arm] + known - total
+    mass, drawn, chance = 0.0, 0, 1.0
+    for at in range(hidden):
+        chance *= (zeros + at) / (ones + zeros + at)
+    for outcome in range(hidden + 1):  # the beta-binomial probabilities, one from the other
+        if outcome > 0:
+            last = outcome - 1
+            chance *= (hidden - last) / outcome * (ones + last) / (zeros + hidden - last - 1.0)
+        mean = (cloud.sums[particle, arm] + outcome) * (1.0 / after)
+        fits = not record.binding[step] or _fits(
+            parameters, record, cloud, pulls, following, index, floor, floor_arm, uses_round, random_ties,
+            particle, step, upper, lower, mean,
+        )  # fmt: skip
+        if fits and chance > 0.0:
+            mass += chance
+            drawn = outcome if uniform * mass < chance else drawn
+            uniform = uniform * mass / chance if uniform * mass < chance else (uniform * mass - chance) / (mass - chance)
+    return drawn, math.log(mass) if mass > 0.0 else -math.inf
+
+
+@inlined
+def _weigh_ties(
+    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], arm: int, step: int
+) -> None:  # fmt: skip
+    """Where ties are broken at random: weigh each particle by how many arms shared the largest index."""
+    for particle in range(cloud.sums.shape[0]):
+        value, tied = index_value(parameters, _mean(cloud, pulls, particle, arm), pulls[arm], record.round[step]), 1
+        for other in range(pulls.size):
+            if other != arm:
+                its = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], record.round[step])
+                tied += 1 if its == value else 0
+        cloud.weights[particle] -= math.log(tied)
