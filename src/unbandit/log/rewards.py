@@ -148,11 +148,10 @@ def _numbers(column: pl.Series) -> Rewards | None:
 
 def _words(column: pl.Series, values: Rewards) -> dict[int, str]:
     """Return the cells of text that are neither numbers nor blanks, by row."""
-    rows = np.flatnonzero(np.isnan(values))
+    rows = np.flatnonzero(np.isnan(values) & column.is_not_null().to_numpy())
     cells = column.cast(pl.String).gather(rows).str.strip_chars()
-    plain = {word: not word or is_missing_word(word) or word.lower().lstrip("+-") == "nan"
-             for word in cells.unique().to_list() if word is not None}  # fmt: skip
-    return {int(row): word for row, word in zip(rows, cells, strict=True) if word is not None and not plain[word]}
+    plain = {word: not word or is_missing_word(word) or word.lower().lstrip("+-") == "nan" for word in cells.unique()}
+    return {int(row): word for row, word in zip(rows, cells, strict=True) if not plain[word]}
 
 
 def _remedy(name: str) -> str:

@@ -65,7 +65,7 @@ class TextTable(Table):
             raise self.refuse("expected one row a choice below the header; got the header only. Check the file.")
         columns = dict(zip(wanted, frame.get_columns(), strict=True))
         # A row that ends early shows as a blank last cell: only then is it worth counting the cells of every row.
-        if len(self.names) > 1 and columns[wanted[-1]].null_count():
+        if len(self.names) > 1 and columns[wanted[-1]].null_count() and not self._plainly_even(len(frame)):
             self._refuse_uneven_rows()
         return [columns[position] for position in positions]
 
@@ -100,6 +100,11 @@ class TextTable(Table):
                     f"expected a header of column names; it could not be read ({error}). Save the table as CSV."
                 ) from error
         return max(SEPARATORS, key=lambda separator: widths[separator])
+
+    def _plainly_even(self, rows: int) -> bool:
+        """Tell whether the separators add up: no row can then be short, for one that is long is refused elsewhere."""
+        separators = self._data.count(self._separator.encode())
+        return b'"' not in self._data and separators == (rows + 1) * (len(self.names) - 1)
 
     def _refuse_uneven_rows(self) -> None:
         """Name the first row whose cells are more or fewer than the header's, or whose quotes do not close."""
