@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unbandit import SAE, UCB, Bernoulli, Instance, estimate
+from unbandit.demonstrators import parse_rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
@@ -44,22 +45,51 @@ def test_few_arms_of_an_elimination_rule_are_not_warned_of():
     assert answer.warnings == ()
 
 
-def test_few_pulls_make_intervals_too_short_and_are_noted():
-    # A width that is narrow for the noise: arms are given up after a handful of pulls. 400 runs, error 0.011.
+def test_few_pulls_are_noted_and_the_intervals_allow_for_them():
+    # A width that is narrow for the noise: arms are given up after a handful of pulls. 400 runs, error 0.006.
     rule, instance = UCB(alpha=0.25, scale=0.3), Instance(np.linspace(1, 0, 4), 0.5)
     share, _, answer = covered(rule, instance, 200, 400, 5, [1, 2, 3], sigma=0.5)
-    assert share < 0.90
+    assert 0.92 < share < 0.99
     noted = {notice.demonstration for notice in answer.notes if notice.code == "few-pulls"}
     assert len(noted) > 0.9 * 400
 
 
-@pytest.mark.parametrize(("means", "horizon", "scale"), [((0.2, 0.01), 20_000, 0.3), ((0.5, 0.3, 0.2), 20_000, 0.7)])
-def test_bernoulli_intervals_hold(means, horizon, scale):
-    # also where the estimated mean of a rare success falls below 0; 600 runs, error about 0.009
+def test_many_arms_nearly_as_good_as_the_best_are_warned_of():
+    # The most-pulled of 12 equal arms is the luckiest: the others' gaps to it are too large. 200 runs, error 0.01.
+    rule, instance = UCB(alpha=0.25), Instance([*(1 - 1e-4 * np.arange(12)), 0.5, 0.2], 0.5)
+    share, _, answer = covered(rule, instance, 5_000, 200, 9, list(range(12)), sigma=0.5)
+    assert share < 0.91
+    assert share_warned(answer, "near-best") > 0.9
+    far = Instance(np.linspace(1, 0, 6), 0.5)
+    _, _, answer = covered(rule, far, 5_000, 100, 9, [1, 2], sigma=0.5)
+    assert share_warned(answer, "near-best") == 0.0
+
+
+@pytest.mark.parametrize(
+    "rule", ["ucb1", "lilucb", "moss", "klucb:noise=gaussian", "klucb:noise=gaussian,level=round", "sae:alpha=0", "ucb"]
+)
+@pytest.mark.parametrize(("arms", "horizon", "sigma"), [(2, 500, 0.5), (4, 2_000, 0.5), (10, 2_000, 1.0)])
+def test_intervals_hold_over_all_runs_and_verdicts(rule, arms, horizon, sigma):
+    # 300 runs: an error of up to 0.013 at K = 2, less elsewhere. The cells where it is known to be worse are warned of.
+    made, instance = parse_rule(rule), Instance(np.linspace(1, 0, arms), sigma)
+    log = made.demonstrate(instance, horizon, runs=300, seed=11)
+    answer = estimate(log, made, sigma=sigma)
+    columns, gaps = answer.columns, instance.gaps
+    held = ~(gaps < columns.gap_low) & ~(gaps > columns.gap_high)
+    estimated, bounded = columns.verdict == 1, columns.verdict == 2
+    assert 0.92 - 0.015 < held[estimated].mean() < 0.98 + 0.015
+    assert bounded.sum() < 20 or held[bounded].mean() >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("means", "horizon", "scale", "most"), [((0.2, 0.01), 20_000, 0.3, 1.0), ((0.5, 0.3, 0.2), 20_000, 0.7, 0.99)]
+)
+def test_bernoulli_intervals_hold(means, horizon, scale, most):
+    # also where the estimated mean of a rare success falls below 0 (rather too long then); 600 runs, error about 0.009
     rule, instance = UCB(alpha=0.25, scale=scale), Instance(means, Bernoulli())
     others = list(range(1, len(means)))
     share, _, _ = covered(rule, instance, horizon, 600, 6, others, bernoulli=True, best_mean=means[0])
-    assert 0.92 < share < 0.99
+    assert 0.92 < share <= most
 
 
 def test_an_elimination_log_read_as_an_index_rules_is_warned_of():

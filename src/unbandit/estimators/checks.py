@@ -12,6 +12,7 @@ __all__ = [
     "broken_order",
     "eliminated_among_many",
     "few_pulls",
+    "near_best",
     "not_reconsidered",
     "opening",
     "several_active",
@@ -29,6 +30,9 @@ MANY_ACTIVE = 8
 
 MANY_RIVALS = 4
 """From this many nearly equal ones on, plain 95% intervals are too short (tests/statistical shows it)."""
+
+CLOSE = 6
+"""From this many arms on that are too close to the most-pulled one, it is likely the luckiest of several."""
 
 
 def opening(first: NDArray[np.int64], rounds: int, arms: tuple[str, ...]) -> list[Notice]:
@@ -109,6 +113,25 @@ def few_pulls(result: Comparison, arms: tuple[str, ...]) -> list[Notice]:
             f'Arm "{arms[at]}"{others} had fewer than {FEW_PULLS} pulls when the rule last turned from it: the '
             "gap is rather too small, which the interval allows for.",
             arm=arms[at],
+        )
+    ]
+
+
+def near_best(result: Comparison, sigma: float, arms: tuple[str, ...]) -> list[Notice]:
+    """Warn if so many arms are within two deviations of the most-pulled one that it may just be the luckiest."""
+    with np.errstate(invalid="ignore"):
+        close = result.gap < 2 * sigma * np.sqrt(1 / result.own + result.slope**2 / result.other)
+    rivals = np.flatnonzero(close & (result.verdict == ESTIMATED))
+    if rivals.size < CLOSE:
+        return []
+    best = arms[int(result.best.argmax())]
+    return [
+        Notice(
+            "near-best",
+            f'{rivals.size} arms are too close to "{best}", the most-pulled one, to tell apart: it may be the luckiest '
+            "of them rather than the best. Where they are nearly equal, their gaps are too large, and 95% intervals of "
+            "these arms hold the truth in about 85% to 90% of cases.",
+            arm=best,
         )
     ]
 

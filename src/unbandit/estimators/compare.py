@@ -42,6 +42,7 @@ def compare(
         result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], set_up)
         at_the_end = counts.index_counts(pulls, set_up).below
         result.warnings += checks.not_reconsidered(result, at_the_end, log.last[which], sigma, log.arms)
+    result.warnings += checks.near_best(result, sigma, log.arms)
     result.notes += checks.few_pulls(result, log.arms)
     return _most_pulled(log, which, result)
 
