@@ -54,7 +54,7 @@ def test_a_table_for_people(unbandit, log):
         ["2", "B", "estimated", "4"],
         ["3", "C", "bounded", "1"],
     ]
-    assert "1  -0.1778 to 2.828 " in done.out
+    assert "1  -0.1778 to 2.822 " in done.out
     assert "at least " in done.out
     assert "at most " in done.out
 
