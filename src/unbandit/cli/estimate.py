@@ -27,7 +27,7 @@ Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 
 def estimate(
     log: str = typer.Argument(..., metavar="LOG", help="The log, or - for standard input.", show_default=False),
     rule: str = typer.Option(..., "--rule", help="Who made it: name:key=value,... (see: unbandit demonstrators)"),
-    method: str = typer.Option(None, "--method", help="switching, counts or naive; by default the best that fits."),
+    method: str = typer.Option(None, "--method", help="switching, counts, naive or bootstrap; by default what fits."),
     best_mean: float = typer.Option(None, "--best-mean", help="The best arm's mean, if known: gives means, not gaps."),
     anchor: str = typer.Option(None, "--anchor", metavar="ARM=VALUE", help="Instead: any one arm's known mean."),
     scale: str = typer.Option("known", "--scale", help="unknown: the width's factor is not known; gives ratios."),
@@ -39,6 +39,8 @@ def estimate(
     constant: float = typer.Option(None, "--constant", help="Constant of the naive estimator."),
     arms: str = typer.Option(None, "--arms", metavar="A,B,C", help="All arms there were, also those never pulled."),
     columns: str = typer.Option(None, "--columns", metavar="arm=...,round=...", help="Names of columns."),
+    pool: bool = typer.Option(False, "--pool", help="All demonstrations are of one instance: combine them."),
+    resamples: int = typer.Option(None, "--resamples", help="Simulations of the bootstrap; 1,000 by default."),
     sensitivity: bool = typer.Option(False, "--sensitivity", help="Show it again with alpha and scale 20% off."),
     seed: int = typer.Option(None, "--seed", help="For methods that draw random numbers; kept in the JSON."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
@@ -65,7 +67,11 @@ def estimate(
         "sigma": sigma,
         "bernoulli": bernoulli,
         "constant": constant,
+        "pool": pool,
+        "resamples": resamples,
     }
+    if method == "bootstrap":
+        options["seed"] = seed
     if output is not None and not output.lower().endswith(".json"):
         try:
             check_name(output)
@@ -80,7 +86,8 @@ def estimate(
         except LogError as error:
             raise LogError(error.message, path="standard input" if log == "-" else log) from error
         others = estimators.sensitivity(record, assumed, **options) if sensitivity else {}
-    answer = replace(answer, seed=seed)
+    if answer.seed is None:
+        answer = replace(answer, seed=seed)
     if output is not None:
         _write(answer, others, output)
     if as_json:

@@ -125,7 +125,7 @@ class Demonstrator(BaseModel, ABC):
 
     def evidence(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
-        first_run: int = 0, orders: NDArray[np.int64] | None = None,
+        first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None,
     ) -> Any:  # fmt: skip
         """Play the rule and return only what the estimator of its kind reads; the logs themselves are not kept.
 
@@ -136,11 +136,13 @@ class Demonstrator(BaseModel, ABC):
         orders
             For each run the order in which its arms stand (runs x arms); by default as the instance lists them. Run `r`
             is then a demonstration on `instance.reordered(orders[r])`, and its columns are that instance's arms.
+        length
+            How many of the rounds are played, if not all of them up to the rule's horizon.
         """
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         placed = None if orders is None else _orders(orders, runs, len(instance))
-        rule = self._facing(instance)
-        bandit, parameters = laid_out(instance, horizon, seed, placed), rule.parameters(horizon)
+        rule, played = self._facing(instance), horizon if length is None else min(whole("length", length), horizon)
+        bandit, parameters = laid_out(instance, played, seed, placed), rule.parameters(horizon)
         found = rule._empty_evidence(runs, len(instance))
 
         def fill(first: int, last: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -23,11 +23,15 @@ __all__ = [
     "horizons",
     "known_mean",
     "position",
+    "read_by",
     "reward_noise",
     "usable_method",
 ]
 
-Method = Literal["switching", "counts", "naive"]
+Method = Literal["switching", "counts", "naive", "bootstrap"]
+
+FEWEST = 100
+"""Fewer resamples would leave the ends of a 95% interval to two or three of them."""
 
 
 def as_log(log: ActionLog | Any) -> ActionLog:
@@ -43,13 +47,20 @@ def usable_method(method: Method | None, log: ActionLog, rule: Demonstrator) -> 
     """Return the method, or the best one that the record and the rule allow."""
     if method is None:
         return "switching" if log.ordered else "counts"
-    if method not in ("switching", "counts", "naive"):
-        raise ParameterError(f'method: expected switching, counts or naive; got "{method}".')
+    if method not in get_args(Method):
+        raise ParameterError(
+            f'method: expected {", ".join(get_args(Method)[:-1])} or {get_args(Method)[-1]}; got "{method}".'
+        )
     if method == "switching" and not log.ordered:
         raise ParameterError(
             "method: switching needs the order of the rounds, and this record holds pull counts. Use method counts."
         )
     return method
+
+
+def read_by(method: Method, log: ActionLog) -> Method:
+    """Return the method by which every demonstration is read: of the bootstrap, the closed form that applies."""
+    return ("switching" if log.ordered else "counts") if method == "bootstrap" else method
 
 
 def check_numbers(
@@ -78,12 +89,28 @@ def check_numbers(
             raise ParameterError(f"{name}: expected a probability for Bernoulli rewards; got {value}.")
 
 
-def check_choices(method: Method, scale: str, reference: object, constant: float | None) -> None:
+def check_choices(
+    method: Method, scale: str, reference: object, constant: float | None, resamples: int | None, seed: int | None,
+    pool: bool,
+) -> None:  # fmt: skip
     """Refuse an option that would not be used."""
     if reference is not None and scale != "unknown":
         raise ParameterError("reference: expected only where scale is unknown, for ratios; leave it out.")
     if constant is not None and method != "naive":
         raise ParameterError("constant: expected only with method naive; leave it out.")
+    for name, value in (("resamples", resamples), ("seed", seed)):
+        if value is not None and method != "bootstrap":
+            raise ParameterError(f"{name}: expected only with method bootstrap; leave it out.")
+    if resamples is not None and not (isinstance(resamples, int) and resamples >= FEWEST):
+        raise ParameterError(f"resamples: expected a whole number, {FEWEST} or more; got {resamples!r}.")
+    if method == "bootstrap" and scale == "unknown":
+        raise ParameterError(
+            "scale: the bootstrap simulates the rule, so it needs the width's scale; use another method."
+        )
+    if method == "bootstrap" and pool:
+        raise ParameterError(
+            "pool: the bootstrap reads every demonstration by itself; leave it out, or pool by another method."
+        )
 
 
 def reward_noise(rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str) -> tuple[Noise, list[Notice]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unbandit.estimators.comparison import Comparison
 from unbandit.result import BEST, BOUNDED
 
-__all__ = ["Anchor", "Noise", "ends", "means", "quantile"]
+__all__ = ["Anchor", "Noise", "ends", "means", "quantile", "spreads"]
 
 ONE_IN_A_MILLION = 4.75
 """As many standard deviations are exceeded by luck once in a million times."""
@@ -80,13 +80,20 @@ def ends(
     comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the low and high ends of every gap's interval; a bound is not let below 0, an estimate's end is."""
-    loose = ((1 - comparison.slope) * _level_deviation(comparison, noise, anchor)) ** 2  # what the anchor leaves open
-    deviation = np.sqrt(_variance(comparison, noise, anchor) + loose)
+    deviation, above = spreads(comparison, noise, anchor)
     bounded = comparison.verdict == BOUNDED
     reach = np.where(bounded, np.nan_to_num(_by_luck(comparison, deviation, z) * deviation), z * deviation)
     low = np.fmin(comparison.below - reach, _before_the_end(comparison, deviation, z))
-    above = np.sqrt(_variance(comparison, noise, anchor, above=True) + loose)
     return np.where(bounded, np.maximum(low, 0.0), low), comparison.above + z * above
+
+
+def spreads(
+    comparison: Comparison, noise: Noise, anchor: Anchor | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the standard deviation of each gap, and that of the comparison behind its upper end."""
+    loose = ((1 - comparison.slope) * _level_deviation(comparison, noise, anchor)) ** 2  # what the anchor leaves open
+    variances = (_variance(comparison, noise, anchor), _variance(comparison, noise, anchor, above=True))
+    return np.sqrt(variances[0] + loose), np.sqrt(variances[1] + loose)
 
 
 def _by_luck(comparison: Comparison, deviation: NDArray[np.float64], z: float) -> NDArray[np.float64]:

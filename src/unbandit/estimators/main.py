@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings as python_warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
-from unbandit.estimators import intervals
 from unbandit.estimators.arguments import (
     Method,
     as_log,
@@ -22,12 +20,15 @@ from unbandit.estimators.arguments import (
     horizons,
     known_mean,
     position,
+    read_by,
     reward_noise,
     usable_method,
 )
-from unbandit.estimators.compare import compare, horizon_note, ratios
+from unbandit.estimators.asking import Asked
+from unbandit.estimators.bootstrap import bootstrapped
+from unbandit.estimators.closed import apart, together
 from unbandit.log import ActionLog
-from unbandit.result import BEST, NUMBERS, UNSEEN, Columns, Estimate, Notice
+from unbandit.result import Columns, Estimate, Notice
 
 __all__ = ["estimate", "sensitivity"]
 
@@ -46,6 +47,9 @@ def estimate(
     sigma: float | None = None,
     bernoulli: bool = False,
     constant: float | None = None,
+    pool: bool = False,
+    resamples: int | None = None,
+    seed: int | None = None,
 ) -> Estimate:
     """Estimate what every arm was worth from which arm was pulled.
 
@@ -57,7 +61,7 @@ def estimate(
         The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``.
     method
         `switching` (Procedures 1 and 2; the default where the order of rounds is known), `counts` (final pull counts
-        alone) or `naive`.
+        alone), `naive`, or `bootstrap`: the points of the first that applies, with intervals from simulations at them.
     best_mean
         The best arm's mean, if it is known: gaps then become means.
     anchor
@@ -77,6 +81,10 @@ def estimate(
         Rewards were 0 or 1; takes the place of sigma.
     constant
         Of the naive estimator; sqrt(2) sigma by default.
+    pool
+        Take all demonstrations as of one instance, and combine them into one answer; by default they stay apart.
+    resamples, seed
+        Of the bootstrap: how many simulations (1,000 by default), and the seed of the first (0).
 
     Returns
     -------
@@ -96,71 +104,54 @@ def estimate(
     """
     record = as_log(log)
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
-    assumed = assumed.for_arms(len(record.arms))
-    chosen = usable_method(method, record, assumed)
+    fitted = assumed.for_arms(len(record.arms))
+    chosen = usable_method(method, record, fitted)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant)
-    check_choices(chosen, scale, reference, constant)
-    noise, found = reward_noise(assumed, sigma, bernoulli, scale)
+    check_choices(chosen, scale, reference, constant, resamples, seed, pool)
+    noise, found = reward_noise(fitted, sigma, bernoulli, scale)
     notes = [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
-    known = known_mean(best_mean, anchor, record.arms)
-    unit_arm = None if reference is None else position("reference", reference, record.arms)
     if scale == "unknown":
         notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
     usual = noise.sigma if noise.sigma is not None else 0.5
-    factor = constant if constant is not None else np.sqrt(2) * usual
-    rounds, z = horizons(horizon, record), intervals.quantile(level)
-    several = len(record) > 1
-
-    shape = record.pulls.shape
-    numbers = {name: np.full(shape, np.nan) for name in NUMBERS}
-    verdicts, best = np.full(shape, UNSEEN, np.int8), []
-    lost: list[Notice] = []
-    for which, name in enumerate(record.demonstrations):
-        comparison = compare(record, which, assumed, chosen, rounds[which], usual, factor, known)
-        own_notes = comparison.notes + (horizon_note(assumed, comparison, rounds[which]) if chosen != "naive" else [])
-        for notice, target in [(n, found) for n in comparison.warnings] + [(n, notes) for n in own_notes]:
-            target.append(replace(notice, demonstration=name) if several else notice)
-        row = {"gap": comparison.gap}
-        row["gap_low"], row["gap_high"] = intervals.ends(comparison, noise, known, z)
-        row["mean"], row["mean_low"], row["mean_high"] = intervals.means(comparison, noise, known, z)
-        here = name if several else None
-        if known is not None and known.arm is not None and np.isnan(comparison.gap[known.arm]):
-            missing = f'The anchor "{record.arms[known.arm]}" has no estimated gap.'
-            lost.append(Notice("no-anchor", missing, demonstration=here))
-        if scale == "unknown":
-            row = {"gap": np.where(comparison.verdict == BEST, 0.0, np.nan)}  # the one gap that no factor changes
-            row["ratio"], unit = ratios(comparison, unit_arm)
-            if unit is None or np.isnan(row["ratio"][unit]):
-                missing = "No arm has an" if unit is None else f'"{record.arms[unit]}" has no'
-                said = f"{missing} estimated gap above 0 to count the others in."
-                lost.append(Notice("no-ratio", said, demonstration=here))
-            else:
-                counted = f'Ratios are counted in the gap of "{record.arms[unit]}".'
-                notes.append(Notice("reference", counted, arm=record.arms[unit], demonstration=here))
-        for column, values in row.items():
-            numbers[column][which] = values
-        verdicts[which] = comparison.verdict
-        best.append(tuple(record.arms[at] for at in np.flatnonzero(comparison.best)))
-
-    if len(lost) == len(record):
-        raise NotIdentifiable(f"{lost[0].message} So nothing else follows; choose an arm with verdict estimated.")
-    found += lost
+    asked = Asked(
+        log=record,
+        rule=fitted,
+        method=read_by(chosen, record),
+        horizons=horizons(horizon, record),
+        noise=noise,
+        anchor=known_mean(best_mean, anchor, record.arms),
+        level=level,
+        constant=constant if constant is not None else float(np.sqrt(2) * usual),
+        scale=scale,
+        reference=None if reference is None else position("reference", reference, record.arms),
+    )
+    drawn = None
+    if chosen == "bootstrap":
+        drawn = 0 if seed is None else seed
+        answer = bootstrapped(asked, 1000 if resamples is None else resamples, drawn)
+    else:
+        answer = together(asked) if pool else apart(asked)
+    if len(answer.lost) == len(answer.demonstrations):
+        lost = answer.lost[0].message
+        raise NotIdentifiable(f"{lost} So nothing else follows; choose an arm with verdict estimated.")
+    found += answer.warnings + answer.lost
     for notice in found:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return Estimate(
         rule=str(assumed),
         method=chosen,
         arms=record.arms,
-        demonstrations=record.demonstrations,
-        columns=Columns(pulls=record.pulls, verdict=verdicts, **numbers),
-        horizons=tuple(rounds),
+        demonstrations=answer.demonstrations,
+        columns=Columns(pulls=answer.pulls, verdict=answer.verdict, **answer.numbers),
+        horizons=tuple(asked.horizons),
         level=level,
         sigma=noise.sigma if scale == "known" else None,
         warnings=tuple(found),
-        notes=tuple(notes),
-        best_by_demonstration=tuple(best),
+        notes=tuple(notes + answer.notes),
+        seed=drawn,
+        best_by_demonstration=tuple(answer.best),
     )
 
 

@@ -1,0 +1,202 @@
+"""Several demonstrations of one instance, combined: every comparison with a best arm is an edge between two arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.estimators.comparison import Comparison
+from unbandit.estimators.intervals import Anchor, Noise, ends, spreads
+from unbandit.result import BEST, BOUNDED, ESTIMATED, UNSEEN, Notice
+
+__all__ = ["Pooled", "pool"]
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Hold what all demonstrations together say: one place an arm, NaN where there is no number.
+
+    Attributes
+    ----------
+    best, verdict
+        As in a `Comparison`.
+    numbers
+        Gaps and means with their intervals, by name.
+    deviation
+        Standard deviation of each gap.
+    notices
+        What is worth knowing about how they were combined.
+    """
+
+    best: NDArray[np.bool_]
+    verdict: NDArray[np.int8]
+    numbers: dict[str, Numbers]
+    deviation: Numbers
+    notices: list[Notice]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Hold comparisons between pairs of arms: how much better `first` is than `second`, and with what variance."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    values: Numbers
+    variance: Numbers
+
+    def solve(self, arms: int) -> tuple[Numbers, Numbers]:
+        """Return the means, up to a constant, by weighted least squares, and their covariance, up to the same."""
+        laplacian, right = np.zeros((arms, arms)), np.zeros(arms)
+        weight = 1 / self.variance
+        for at, other, sign in (
+            (self.first, self.first, 1), (self.second, self.second, 1),
+            (self.first, self.second, -1), (self.second, self.first, -1),
+        ):  # fmt: skip
+            np.add.at(laplacian, (at, other), sign * weight)
+        np.add.at(right, self.first, weight * self.values)
+        np.add.at(right, self.second, -weight * self.values)
+        inverse = np.asarray(np.linalg.pinv(laplacian, hermitian=True), np.float64)
+        return inverse @ right, inverse
+
+
+def pool(
+    comparisons: Sequence[Comparison], noise: Noise, anchor: Anchor | None, z: float, arms: tuple[str, ...]
+) -> Pooled:
+    """Combine the comparisons of several demonstrations of one instance into one.
+
+    Every arm that a demonstration estimates is compared with that demonstration's own best arm. Weighted least squares
+    finds the means that agree best with all comparisons, so two arms need never have been compared themselves. An
+    elimination rule's demonstration that left several arms active compares with the unknown best among them: it counts
+    as compared with the best arm of the others, if that was one of them. Arms that are nowhere estimated have the
+    tightest of their bounds, each at an error divided by how many there are.
+    """
+    count = len(arms)
+    tops = [int(found.best.argmax()) if found.best.sum() == 1 else -1 for found in comparisons]
+    settled = [_edges(found, top, noise, anchor, z) for found, top in zip(comparisons, tops, strict=True) if top >= 0]
+    leaders = sorted({top for top in tops if top >= 0})
+    notices = _of_leaders(leaders, [arms[top] for top in tops if top >= 0], arms)
+    if leaders:
+        point = _joined([each[0] for each in settled])
+        group = _group(point, leaders, count)
+        means, _ = point.solve(count)
+        best = max((top for top in leaders if group[top]), key=lambda top: means[top])
+    else:
+        best = count  # a node of its own stands for the unknown best arm
+    open_still = [found for found, top in zip(comparisons, tops, strict=True) if top < 0]
+    usable = [found for found in open_still if best == count or found.best[best]]
+    if len(usable) < len(open_still):
+        said = f'{len(open_still) - len(usable)} demonstrations had given up "{arms[best]}" and are left out.'
+        notices.append(Notice("left-out", said))
+    settled += [_edges(found, best, noise, anchor, z) for found in usable]
+    point, low, high = (_joined([each[which] for each in settled]) for which in range(3))
+    group = _group(point, [best], count + 1)
+
+    solved = [edges.solve(count + 1) for edges in (point, low, high)]
+
+    def deviations(arm: int, which: int) -> Numbers:
+        """Return the standard deviations of an arm's differences from each, of points or of an end."""
+        covariance = solved[which][1]
+        variance = covariance[arm, arm] + np.diag(covariance) - 2 * covariance[arm]
+        return np.where(group, np.sqrt(np.maximum(variance, 0)), np.nan)[:count]
+
+    gap, below, above = (np.where(group, means[best] - means, np.nan)[:count] for means, _ in solved)
+    gap_low, gap_high = below - z * deviations(best, 1), above + z * deviations(best, 2)
+    verdict = np.where(group[:count], ESTIMATED, _verdicts(comparisons)).astype(np.int8)
+    marks = np.zeros(count, np.bool_)
+    if best < count:
+        marks[best], verdict[best] = True, BEST
+        gap_low[best] = gap_high[best] = np.nan
+    else:
+        marks = np.all([found.best for found in open_still], axis=0) & (verdict == BOUNDED)
+    bounded = verdict == BOUNDED
+    gap[bounded] = np.nan
+    gap_low[bounded], gap_high[bounded] = (ends[bounded] for ends in _bounds(comparisons, noise, anchor, z))
+    numbers = {"gap": gap, "gap_low": gap_low, "gap_high": gap_high}
+    numbers |= {name: np.full(count, np.nan) for name in ("mean", "mean_low", "mean_high")}
+    if anchor is not None and anchor.arm in (None, best):
+        for name, of in (("mean", "gap"), ("mean_low", "gap_high"), ("mean_high", "gap_low")):
+            numbers[name] = anchor.value - numbers[of]
+    elif anchor is not None and anchor.arm is not None and best < count:
+        at, reach = anchor.arm, z * deviations(anchor.arm, 2)
+        numbers["mean"] = anchor.value + gap[at] - gap
+        numbers["mean_low"] = anchor.value + below[at] - above - reach
+        numbers["mean_high"] = anchor.value + above[at] - below + reach
+        numbers["mean_low"][at] = numbers["mean_high"][at] = np.nan
+        numbers["mean_high"][bounded] = numbers["mean_high"][best] - gap_low[bounded]
+    return Pooled(marks, verdict, numbers, deviations(best, 0), notices)
+
+
+def _edges(found: Comparison, top: int, noise: Noise, anchor: Anchor | None, z: float) -> tuple[Edges, Edges, Edges]:
+    """Return one demonstration's comparisons: of points, and of what the intervals' two ends start from."""
+    estimated = np.flatnonzero((found.verdict == ESTIMATED) & ~np.isnan(found.gap))
+    below, above = (np.where(np.isnan(values), 1.0, values) for values in spreads(found, noise, anchor))
+    low, high = ends(found, noise, anchor, z)
+    first = np.full(estimated.size, top, np.int64)
+
+    def made(values: Numbers, deviation: Numbers) -> Edges:
+        return Edges(first, estimated, values[estimated], deviation[estimated] ** 2)
+
+    return made(found.gap, below), made(low + z * below, below), made(high - z * above, above)
+
+
+def _joined(edges: Sequence[Edges]) -> Edges:
+    """Put comparisons together."""
+    columns = (
+        np.concatenate([getattr(each, name) for each in edges]) for name in ("first", "second", "values", "variance")
+    )
+    return Edges(*columns)
+
+
+def _group(edges: Edges, start: Sequence[int], count: int) -> NDArray[np.bool_]:
+    """Return which arms are linked to the first of `start` by comparisons, or to the largest such group of them."""
+    groups = []
+    for arm in start:
+        linked = np.zeros(count, np.bool_)
+        linked[arm] = True
+        for _ in range(count):
+            before = linked.sum()
+            either = linked[edges.first] | linked[edges.second]
+            linked[edges.first[either]] = linked[edges.second[either]] = True
+            if linked.sum() == before:
+                break
+        groups.append(linked)
+    return max(groups, key=lambda linked: int(linked.sum()))
+
+
+def _of_leaders(leaders: list[int], found: list[str], arms: tuple[str, ...]) -> list[Notice]:
+    """Say if the demonstrations have different best arms."""
+    if len(leaders) < 2:
+        return []
+    times = ", ".join(f'"{arms[top]}" in {found.count(arms[top])}' for top in leaders[:6])
+    more = ", ..." if len(leaders) > 6 else ""
+    return [
+        Notice(
+            "best-arms-differ",
+            f"The most-pulled arm is not the same in all demonstrations: {times}{more}. They are pooled all the same, "
+            "through the arms that they share; the best arm is the one whose pooled mean is largest.",
+        )
+    ]
+
+
+def _verdicts(comparisons: Sequence[Comparison]) -> NDArray[np.int8]:
+    """Return for arms without a pooled estimate whether anything was seen of them."""
+    seen = np.any([found.verdict != UNSEEN for found in comparisons], axis=0)
+    return np.where(seen, BOUNDED, UNSEEN)
+
+
+def _bounds(
+    comparisons: Sequence[Comparison], noise: Noise, anchor: Anchor | None, z: float
+) -> tuple[Numbers, Numbers]:
+    """Return the tightest of all bounds, each at an error divided by how many there are."""
+    stricter = -NormalDist().inv_cdf(NormalDist().cdf(-z) / len(comparisons))
+    lows, highs = zip(*(ends(found, noise, anchor, stricter) for found in comparisons), strict=True)
+    bounded = np.stack([found.verdict == BOUNDED for found in comparisons])
+    low = np.where(bounded & ~np.isnan(lows), lows, 0.0).max(axis=0)
+    high = np.where(bounded & ~np.isnan(highs), highs, np.inf).min(axis=0)
+    return low, np.where(np.isfinite(high), high, np.nan)
