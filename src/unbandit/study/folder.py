@@ -26,8 +26,8 @@ import polars as pl
 from unbandit.errors import OutputError, ResumeError
 from unbandit.files import locked, written_whole
 from unbandit.study.changes import changes
-from unbandit.study.grid import Study
-from unbandit.study.identity import SCHEMA, pretty
+from unbandit.study.identity import pretty
+from unbandit.study.work import Work
 
 __all__ = ["Folder"]
 
@@ -43,6 +43,7 @@ class Folder:
     Examples
     --------
     >>> import tempfile
+    >>> from unbandit.study import Study
     >>> study = Study("two-armed", "ucb", [100, 200], runs=10)
     >>> folder = Folder(Path(tempfile.mkdtemp()) / "new", study)
     >>> with folder.held() as finished:
@@ -54,7 +55,7 @@ class Folder:
     unbandit.errors.ResumeError: ...: it has another study (runs: the folder has 10, asked for 20). Take another ...
     """
 
-    def __init__(self, path: str | os.PathLike[str], study: Study) -> None:
+    def __init__(self, path: str | os.PathLike[str], study: Work) -> None:
         self.path, self.study = Path(path), study
         self.parts, self.summary = self.path / "parts", self.path / "summary.csv"
         self._written = self.path / "study.json"
@@ -159,10 +160,12 @@ class Folder:
             had: Any = json.loads(self._written.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ResumeError(f"{self._written}: could not be read as a study: {_line(error)}. {REMEDY}") from error
-        if not isinstance(had, dict) or had.get("schema") != SCHEMA:
-            schema = had.get("schema") if isinstance(had, dict) else None
-            raise ResumeError(f'{self._written}: expected a study with schema "{SCHEMA}"; got {schema!r}. {REMEDY}')
-        changed = changes(had, self.study.identity)
+        asked = self.study.identity
+        schema = had.get("schema") if isinstance(had, dict) else None
+        if schema != asked["schema"]:
+            said = f'expected a study with schema "{asked["schema"]}"; got {schema!r}'
+            raise ResumeError(f"{self._written}: {said}. {REMEDY}")
+        changed = changes(had, asked)
         if changed:
             raise ResumeError(f"{self.path}: it has another study ({'; '.join(changed)}). {REMEDY}")
 

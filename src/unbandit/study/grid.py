@@ -6,8 +6,6 @@ tasks, so a study can stop anywhere and go on later.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -31,9 +29,12 @@ from unbandit.study.identity import identity
 from unbandit.study.seeds import cell_seed
 from unbandit.study.spacing import spaced
 from unbandit.study.tasks import Task, Tasks, block
+from unbandit.study.work import Work
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from unbandit.study.progress import Progress
     from unbandit.study.running import StudyResult
 
@@ -52,7 +53,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Study(Work):
     """Hold a grid to simulate and estimate; equal grids are equal studies.
 
     Parameters
@@ -165,20 +166,15 @@ class Study:
         """Return how many rounds there are to simulate in all."""
         return self.runs * sum(self.horizons) * len(self.instances) * len(self.rules)
 
-    @cached_property
-    def _said(self) -> str:
-        return json.dumps(identity(self), allow_nan=False)
-
-    @property
-    def identity(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return all that determines the study's bytes, as plain values."""
-        said: dict[str, Any] = json.loads(self._said)
-        return said
+        return identity(self)
 
-    @cached_property
-    def digest(self) -> str:
-        """Return a digest of the identity, which every part of the study carries."""
-        return hashlib.sha256(self._said.encode()).hexdigest()
+    def rows(self, task: Task) -> pl.DataFrame:
+        """Simulate and estimate the runs of a task: one row for each estimator, run and arm."""
+        from unbandit.study.rows import rows
+
+        return rows(self, task)
 
     def run(
         self,
@@ -209,15 +205,9 @@ class Study:
         >>> result.scan().collect().height
         40
         """
-        from unbandit.study.running import run
+        from unbandit.study.running import StudyResult, run
 
-        return run(self, folder, executor=executor, threads=threads, progress=progress)
-
-    def __eq__(self, other: object) -> bool:
-        return self._said == other._said if isinstance(other, Study) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._said)
+        return StudyResult(self, run(self, folder, executor=executor, threads=threads, progress=progress))
 
     def __reduce__(self) -> tuple[type[Study], tuple[Any, ...]]:
         return Study, tuple(getattr(self, field.name) for field in fields(self))

@@ -58,8 +58,10 @@ def identity(study: Study) -> dict[str, Any]:
 
 
 @cache
-def code() -> str:
+def code(*more: str) -> str:
     """Return a digest of the sources that decide a study's numbers: parts of edited code must not be mixed.
+
+    A study of another kind names the files and folders that decide beside those.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def code() -> str:
     12
     """
     home = Path(__file__).parents[1]
-    places = [home / name for name in DECIDING]
+    places = [home / name for name in (*DECIDING, *more)]
     files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
     sources = [file for file in files if file.suffix in {".py", ".npy"}]
     return digest_of(*sources, text="\n".join(file.relative_to(home).as_posix() for file in sources))

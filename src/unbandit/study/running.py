@@ -1,4 +1,4 @@
-"""Do a study's tasks: hand them to an executor, take in what is done, stop well.
+"""Do a study's tasks: hand them to an executor, take in what is done, stop well. Any `Work` counts as a study here.
 
 The seam is small: `executor.submit(perform, study, number, folder)` must give a future with `result`, `cancel` and
 `add_done_callback`. Threads do for one machine, for the kernels let go of the interpreter; a process pool does as well,
@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
@@ -26,10 +26,12 @@ from unbandit.study.folder import Folder
 from unbandit.study.folds import SUMMED, Folds
 from unbandit.study.grid import Study
 from unbandit.study.progress import Progress, Silent
-from unbandit.study.rows import rows
 from unbandit.study.summary import summary
+from unbandit.study.work import Work
 
-__all__ = ["Receipt", "StudyResult", "Submits", "perform", "run"]
+__all__ = ["Receipt", "Result", "StudyResult", "Submits", "perform", "run"]
+
+Done = TypeVar("Done", bound=Work)
 
 FOREIGN = 64
 """Tasks handed out at a time to an executor whose number of workers we do not know."""
@@ -49,10 +51,10 @@ class Receipt(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StudyResult:
-    """Hold a finished study: the folder with its parts, and ways to read them."""
+class Result(Generic[Done]):
+    """Hold a finished study of any kind: the folder with its parts, and ways to read them."""
 
-    study: Study
+    study: Done
     folder: Path
 
     def scan(self) -> pl.LazyFrame:
@@ -64,6 +66,18 @@ class StudyResult:
         place = self._whole()
         tables = (pl.scan_parquet(place.part(number), glob=False) for number in range(len(self.study.tasks)))
         return ((table if columns is None else table.select(columns)).collect() for table in tables)
+
+    def _whole(self) -> Folder:
+        """Return the folder, if the study in it has come to its end."""
+        place = Folder(self.folder, self.study)
+        kept, parts = len(place.present()), len(self.study.tasks)
+        if kept < parts:
+            raise ResumeError(f"{self.folder}: {kept:,} of {parts:,} parts are there: run the study to its end.")
+        return place
+
+
+class StudyResult(Result[Study]):
+    """Hold a finished study of instances, rules and horizons, and sum it up."""
 
     def folds(self) -> Folds:
         """Return the rows summed up, in groups of runs from which every statistic has its Monte-Carlo error."""
@@ -77,27 +91,19 @@ class StudyResult:
         """Return a row for each cell, estimator and arm: errors, coverage, regret."""
         return summary(self.folds())
 
-    def _whole(self) -> Folder:
-        """Return the folder, if the study in it has come to its end."""
-        place = Folder(self.folder, self.study)
-        kept, parts = len(place.present()), len(self.study.tasks)
-        if kept < parts:
-            raise ResumeError(f"{self.folder}: {kept:,} of {parts:,} parts are there: run the study to its end.")
-        return place
 
-
-def perform(study: Study, number: int, folder: str | os.PathLike[str]) -> Receipt:
+def perform(study: Work, number: int, folder: str | os.PathLike[str]) -> Receipt:
     """Do one task and write its part; it needs nothing but its arguments, so that it can be done anywhere."""
     task = study.tasks[number]
-    Folder(folder, study).write(number, rows(study, task))
+    Folder(folder, study).write(number, study.rows(task))
     return Receipt(task.rounds)
 
 
 def run(
-    study: Study, folder: str | os.PathLike[str], *, executor: Submits | None = None, threads: int | None = None,
+    study: Work, folder: str | os.PathLike[str], *, executor: Submits | None = None, threads: int | None = None,
     progress: Progress | None = None,
-) -> StudyResult:  # fmt: skip
-    """Do what is not yet done of a study; see `Study.run`."""
+) -> Path:  # fmt: skip
+    """Do what is not yet done of a study, and return its folder; see `Study.run`."""
     if executor is not None and threads is not None:
         raise ParameterError("threads: an executor has workers of its own; leave threads or executor out.")
     workers = os.cpu_count() or 1 if threads is None else whole("threads", threads)
@@ -122,10 +128,10 @@ def run(
                 )
                 raise
         place.clear()
-    return StudyResult(study, place.path)
+    return place.path
 
 
-def _do(executor: Submits, most: int, study: Study, missing: Iterable[int], folder: str, told: Progress) -> None:
+def _do(executor: Submits, most: int, study: Work, missing: Iterable[int], folder: str, told: Progress) -> None:
     """Keep at most so many tasks under way until all are done; at the first error start no more, and raise it."""
     ended: SimpleQueue[Future[Receipt]] = SimpleQueue()
     left, under_way = iter(missing), set[Future[Receipt]]()

@@ -59,7 +59,7 @@ class Tasks(Sequence[Task]):
     cells
         Horizon and runs a task of each cell.
     runs
-        Of each cell.
+        Of each cell: one number, or one for each.
 
     Examples
     --------
@@ -68,9 +68,11 @@ class Tasks(Sequence[Task]):
     [(0, 0, 4), (0, 4, 8), (0, 8, 10), (1, 0, 10)]
     """
 
-    def __init__(self, cells: Iterable[tuple[int, int]], runs: int) -> None:
-        self._cells, self._runs = list(cells), runs
-        self._firsts = list(accumulate((-(-runs // size) for _, size in self._cells), initial=0))
+    def __init__(self, cells: Iterable[tuple[int, int]], runs: int | Sequence[int]) -> None:
+        self._cells = list(cells)
+        self._runs = [runs] * len(self._cells) if isinstance(runs, int) else list(runs)
+        counts = (-(-of_cell // size) for of_cell, (_, size) in zip(self._runs, self._cells, strict=True))
+        self._firsts = list(accumulate(counts, initial=0))
 
     def __len__(self) -> int:
         return self._firsts[-1]
@@ -86,5 +88,5 @@ class Tasks(Sequence[Task]):
         cell = bisect_right(self._firsts, at) - 1
         horizon, size = self._cells[cell]
         first = (at - self._firsts[cell]) * size
-        last = min(first + size, self._runs)
+        last = min(first + size, self._runs[cell])
         return Task(at, cell, first, last, (last - first) * horizon)
