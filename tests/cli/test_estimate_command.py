@@ -271,3 +271,27 @@ def test_no_arm_is_lost_in_a_narrow_window(columns):
     assert " to " in shown
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_demonstrations_are_pooled_on_request(unbandit, tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("demonstration,arm,pulls\n1,A,36\n1,B,4\n2,A,36\n2,B,9\n")
+    found = as_json(unbandit("estimate", path, *ASKED, "--pool", "--json"))
+    assert found["demonstrations"] == 1
+    assert found["arms"][1]["gap"] == pytest.approx(4 / 3)
+    assert "pooled" in [notice["code"] for notice in found["notes"]]
+    done = unbandit("estimate", path, *ASKED, "--json")
+    assert len(as_json(done)["arms"]) == 4
+
+
+def test_pooling_one_demonstration_is_refused(unbandit, log):
+    done = unbandit("estimate", log, *ASKED, "--pool")
+    assert done.code != 0
+    assert "pool: expected two demonstrations of one instance or more; got 1" in done.err
+
+
+def test_the_bootstrap_keeps_its_seed(unbandit, log):
+    asked = [*ASKED, "--method", "bootstrap", "--resamples", "100", "--json"]
+    found = as_json(unbandit("estimate", log, *asked, "--seed", "5"))
+    assert (found["method"], found["seed"]) == ("bootstrap", 5)
+    assert as_json(unbandit("estimate", log, *asked))["seed"] == 0

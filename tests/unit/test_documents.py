@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -99,3 +102,22 @@ def test_the_plan_names_files_that_exist():
     named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", plan))
     assert named
     assert [file for file in sorted(named) if not (ROOT / "src" / "unbandit" / file).exists()] == []
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")  # the guide says which comes
+def test_the_guide_to_real_systems_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    making, reading = blocks("docs/real-systems.md")
+    names: dict[str, object] = {}
+    exec(making, names)
+    commands = re.findall(r"^unbandit (.*)$", "".join(blocks("docs/real-systems.md", "sh")), re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        done = CliRunner().invoke(app, shlex.split(command))
+        assert done.exit_code == 0, done.output
+    exec(reading, names)
+    assert np.median(np.abs(names["errors"])) < 0.05
+    assert names["correlation"] > 0.8
+    means = pl.read_csv("means.csv").sort("arm")["mean"].to_numpy()
+    assert np.median(np.abs(means - pl.read_csv("worth.csv").sort("caption")["mean"].to_numpy())) < 0.05
+    assert capsys.readouterr().out.startswith("median error 0.0")
