@@ -48,6 +48,11 @@ class EpsilonGreedy(RandomisedRule):
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
     initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
 
+    @property
+    def shifts(self) -> bool:
+        """Return that it compares means alone; before every arm has been pulled, that is not so."""
+        return self.initial > 0
+
     @staticmethod
     def probability(
         parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any

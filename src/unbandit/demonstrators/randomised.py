@@ -54,6 +54,11 @@ class RandomisedRule(Demonstrator):
     one_draw: ClassVar[bool] = True
     """Whether `choose` reads one uniform number, not one an arm."""
 
+    @property
+    def shifts(self) -> bool:
+        """Return whether the same number added to all rewards would change no probability."""
+        return False
+
     initial: int = Field(0, ge=0, description="pulls of each arm, in turn, before the rule decides")
     batch: int = Field(1, ge=1, description="rounds from one look at the record to the next")
 

@@ -45,6 +45,11 @@ class Softmax(RandomisedRule):
     annealing: float = Field(0.0, ge=0, description="power p of a temperature that falls: temperature / t^p")
     initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
 
+    @property
+    def shifts(self) -> bool:
+        """Return that it compares means alone; before every arm has been pulled, that is not so."""
+        return self.initial > 0
+
     @staticmethod
     def probability(
         parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.extending import register_jitable
 
-__all__ = ["cache_directory", "compiled", "digest_of", "inlined"]
+__all__ = ["cache_directory", "called", "compiled", "digest_of", "inlined"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -65,6 +65,14 @@ def inlined(function: Function) -> Function:
     The function itself stays plain Python.
     """
     return register_jitable(forceinline=True, error_model="numpy")(function)
+
+
+def called(function: Function) -> Function:
+    """Let compiled loops call `function`, leaving it to the compiler whether its lines stand there.
+
+    For longer functions: what is inlined everywhere takes long to compile.
+    """
+    return register_jitable(error_model="numpy")(function)
 
 
 def _home() -> Path:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from unbandit.kernels.belief import Belief, of_mean, success
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import learn, probability
-from unbandit.kernels.particles import Cloud, Record, draw_shift, keep, settle, two_uniforms
+from unbandit.kernels.particles import Cloud, Record, keep, settle, shift_level, two_uniforms
 from unbandit.kernels.scalar import normal_quantile
 from unbandit.kernels.scattering import scatter
 
 __all__ = ["filter_choice"]
+
 
 @compiled
 def filter_choice(
@@ -84,20 +85,21 @@ def filter_choice(
             return step + 1
         if drawn_anew:
             memories[:] = memories[ancestors]
-            cloud.past[:] = cloud.past[ancestors]
             line[:] = line[ancestors]
             if batch > 1:
                 seen[:] = seen[ancestors]
             if not belief.bernoulli:
                 scatter(cloud, pulls, memories, step, table)
                 if shifts:
-                    _shift(belief, cloud, pulls, memories, step, table)
+                    for particle in range(number):
+                        shift_level(belief, cloud, pulls, memories[particle, :, 0], particle, step, table)
         while mark < cloud.marks.size and cloud.marks[mark] == step:
             cloud.sums[:] = memories[:, :, 0]
             keep(cloud, mark, line)
             mark += 1
     if shifts and not belief.bernoulli:
-        _shift(belief, cloud, pulls, memories, record.arm.size, table)
+        for particle in range(number):
+            shift_level(belief, cloud, pulls, memories[particle, :, 0], particle, record.arm.size, table)
     cloud.sums[:] = memories[:, :, 0]
     return 0
 
@@ -126,16 +128,3 @@ def _spread(
         part = (at + uniform) / candidates.size
         candidates[at], chances[at] = mean + deviation * normal_quantile(part, table), 1.0 / candidates.size
     return candidates.size
-
-
-@inlined
-def _shift(
-    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], memories: NDArray[np.float64], step: int,
-    table: NDArray[np.float64],
-) -> None:  # fmt: skip
-    """Draw the level of each particle's rewards anew, of which a rule that compares means alone says nothing."""
-    for particle in range(memories.shape[0]):
-        shift = draw_shift(belief, cloud, pulls, memories[particle, :, 0], particle, step, table)
-        for arm in range(pulls.size):
-            cloud.past[particle, arm] += cloud.before[arm] * shift
-            memories[particle, arm, 0] += pulls[arm] * shift

@@ -1,7 +1,7 @@
 """Filter the hidden rewards behind an elimination rule's actions, from test to test.
 
 At a test the arms that stay have sample means within twice the width of each other, and those that go lie below the
-largest by as much. Arms are drawn one after the other, those that stay first, each within what the ones before it leave.
+largest by as much. Arms are drawn one after the other, those that stay first, each within what those before it leave.
 
 An arm that goes later must have come down by then: its rewards are drawn towards the mean that its last test asks for,
 below the leading one, and the factor that this brings is taken back at the next test.
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.belief import Belief, of_mean
-from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.compiling import called, compiled, inlined
 from unbandit.kernels.guiding import guide, missed
-from unbandit.kernels.particles import Cloud, draw_shift, keep, settle
+from unbandit.kernels.particles import Cloud, keep, settle, shift_level
 from unbandit.kernels.scalar import philox, uniform_from_word
 from unbandit.kernels.truncated import truncated
 
@@ -44,8 +44,11 @@ class Tests(NamedTuple):
         At the end of which epoch each test was made, and the width then.
     fate
         Of each arm at each test (tests x arms): `OUT` before it, `STAYS`, `GOES`, or `OPEN` where the record ends.
-    last, last_width
-        For each arm the epoch at whose end it went, and the width then; 0 for an arm that did not.
+    last
+        For each arm the epoch at whose end it went; 0 for an arm that did not.
+    drop, play
+        How far below the leading arm it was by then, about, and the variance of that: it was not yet so at the test
+        before.
     known, known_sum
         How many rewards of each arm are known between a test and the one before it, and their sum.
     """
@@ -54,7 +57,8 @@ class Tests(NamedTuple):
     width: NDArray[np.float64]
     fate: NDArray[np.int8]
     last: NDArray[np.int64]
-    last_width: NDArray[np.float64]
+    drop: NDArray[np.float64]
+    play: NDArray[np.float64]
     known: NDArray[np.int64]
     known_sum: NDArray[np.float64]
 
@@ -92,7 +96,6 @@ def filter_elimination(
             return test + 1
         if drawn_anew:
             cloud.sums[:] = cloud.sums[ancestors]
-            cloud.past[:] = cloud.past[ancestors]
             line[:] = line[ancestors]
             guides[:] = guides[ancestors]
             for particle in range(number):
@@ -102,10 +105,7 @@ def filter_elimination(
             mark += 1
     if shifts and pulls.max() > 0:
         for particle in range(number):
-            shift = draw_shift(belief, cloud, pulls, cloud.sums[particle], particle, tests.epoch.size, table)
-            for arm in range(arms):
-                cloud.past[particle, arm] += cloud.before[arm] * shift
-                cloud.sums[particle, arm] += pulls[arm] * shift
+            shift_level(belief, cloud, pulls, cloud.sums[particle], particle, tests.epoch.size, table)
     return 0
 
 
@@ -131,7 +131,7 @@ def _permute(tests: Tests, cloud: Cloud, alike: NDArray[np.bool_], test: int, pa
                 skip -= 1
 
 
-@inlined
+@called
 def _staying_first(last: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the arms in the order in which they are drawn: those that never go, then the others, the latest first."""
     keys = np.where(last == 0, -np.int64(2**62), -last)
@@ -142,12 +142,12 @@ def _staying_first(last: NDArray[np.int64]) -> NDArray[np.int64]:
 def _goal(
     tests: Tests, belief: Belief, cloud: Cloud, particle: int, arm: int, leader: int, epoch: int
 ) -> tuple[float, float]:  # fmt: skip
-    """Return where an arm's sample mean must be when it goes, as far as the leading arm tells, and the variance of it."""
+    """Return where an arm's sample mean must be when it goes, as far as the leading arm tells, and its variance."""
     total = cloud.past[particle, leader] + cloud.sums[particle, leader]
     mean, variance = of_mean(belief, leader, cloud.before[leader] + epoch, total)
     left, end = tests.last[arm] - epoch, 1.0 / tests.last[arm]
-    goal = end * (cloud.sums[particle, leader] + left * mean) - 2.0 * tests.last_width[arm]
-    return goal, CAUTION * end * end * (left * left * variance + left * belief.sigma * belief.sigma)
+    goal = end * (cloud.sums[particle, leader] + left * mean) - tests.drop[arm]
+    return goal, CAUTION * end * end * (left * left * variance + left * belief.sigma * belief.sigma) + tests.play[arm]
 
 
 @inlined
@@ -157,9 +157,9 @@ def _led(tests: Tests, belief: Belief, cloud: Cloud, test: int, particle: int) -
     if belief.bernoulli:
         return 0.0
     for arm in range(tests.last.size):
-        if tests.fate[test, arm] == STAYS and tests.last[arm] == 0:
-            if leader < 0 or cloud.sums[particle, arm] > cloud.sums[particle, leader]:
-                leader = arm
+        stays = tests.fate[test, arm] == STAYS and tests.last[arm] == 0
+        if stays and (leader < 0 or cloud.sums[particle, arm] > cloud.sums[particle, leader]):
+            leader = arm
     if leader < 0:
         return 0.0
     for arm in range(tests.last.size):

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.belief import Belief, of_mean
-from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.compiling import called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
 from unbandit.kernels.guiding import guide, missed
-from unbandit.kernels.particles import Cloud, Record, draw_shift, keep, settle, two_uniforms
+from unbandit.kernels.particles import Cloud, Record, keep, settle, shift_level, two_uniforms
 from unbandit.kernels.truncated import truncated
 
 __all__ = ["FAR", "filter_index"]
@@ -125,7 +125,6 @@ def filter_index(
             return step + 1
         if drawn_anew:
             cloud.sums[:] = cloud.sums[ancestors]
-            cloud.past[:] = cloud.past[ancestors]
             index[:] = index[ancestors]
             floor[:], floor_arm[:], line[:] = floor[ancestors], floor_arm[ancestors], line[ancestors]
             guides[:] = guides[ancestors]
@@ -139,19 +138,16 @@ def filter_index(
     return 0
 
 
-@inlined
+@called
 def _draw_levels(
     belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64],
     step: int, table: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Shift all rewards of each particle, and with them every index, by one number."""
     for particle in range(cloud.sums.shape[0]):
-        shift = draw_shift(belief, cloud, pulls, cloud.sums[particle], particle, step, table)
+        shift = shift_level(belief, cloud, pulls, cloud.sums[particle], particle, step, table)
         floor[particle] += shift
-        for arm in range(pulls.size):
-            cloud.past[particle, arm] += cloud.before[arm] * shift
-            cloud.sums[particle, arm] += pulls[arm] * shift
-            index[particle, arm] += shift
+        index[particle] += shift
 
 
 @inlined
@@ -160,7 +156,7 @@ def before_step(cloud: Cloud, pulls: NDArray[np.int64], arm: int) -> float:
     return cloud.before[arm] + pulls[arm]
 
 
-@inlined
+@called
 def _neighbours(following: NDArray[np.int64], arm: int, mine: int) -> tuple[int, int]:
     """Return the arm pulled next before this one will be, and the next after it; `NONE` where there is none.
 
@@ -178,7 +174,7 @@ def _neighbours(following: NDArray[np.int64], arm: int, mine: int) -> tuple[int,
     return upper, lower
 
 
-@inlined
+@called
 def _absorb(record: Record, cloud: Cloud, step: int) -> int:
     """Let the rule see the step's known rewards, which the observer has taken in beforehand; return how many."""
     absorbed, arm = 0, record.arm[step]
@@ -281,12 +277,14 @@ def _discrete(
         )  # fmt: skip
         if fits and chance > 0.0:
             mass += chance
-            drawn = outcome if uniform * mass < chance else drawn
-            uniform = uniform * mass / chance if uniform * mass < chance else (uniform * mass - chance) / (mass - chance)
+            if uniform * mass < chance:
+                drawn, uniform = outcome, uniform * mass / chance
+            else:
+                uniform = (uniform * mass - chance) / (mass - chance)
     return drawn, math.log(mass) if mass > 0.0 else -math.inf
 
 
-@inlined
+@called
 def _weigh_ties(
     parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], arm: int, step: int
 ) -> None:  # fmt: skip

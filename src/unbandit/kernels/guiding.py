@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from unbandit.kernels.belief import Belief, of_mean
-from unbandit.kernels.compiling import inlined
+from unbandit.kernels.compiling import called, inlined
 
 __all__ = ["Guide", "guide", "missed"]
 
@@ -32,7 +32,7 @@ class Guide(NamedTuple):
     uncertain: float
 
 
-@inlined
+@called
 def guide(
     belief: Belief, arm: int, known: float, total: float, base: float, hidden: int, after: int, left: int, goal: float,
     slack: float,

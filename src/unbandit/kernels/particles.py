@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.belief import Belief
-from unbandit.kernels.compiling import inlined
+from unbandit.kernels.compiling import called, inlined
 from unbandit.kernels.scalar import normal_from_word, philox, uniform_from_word
 
-__all__ = ["SCATTERING", "Cloud", "Record", "draw_shift", "keep", "settle", "two_uniforms"]
+__all__ = ["SCATTERING", "Cloud", "Record", "keep", "settle", "shift_level", "two_uniforms"]
 
 PARTICLES, RESAMPLING, SHIFTS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
 SCATTERING = np.uint64(7)
@@ -72,6 +72,8 @@ class Cloud(NamedTuple):
         Steps after which the sums are kept, ascending.
     kept, lines
         The sums at the marks, and of each particle there which one of the mark before it comes from.
+    shift, shifts
+        By how much each particle's rewards were shifted so far, now and at the marks.
     key, name
         Of the random numbers: the seed's key, and the cloud's number.
     """
@@ -85,6 +87,8 @@ class Cloud(NamedTuple):
     marks: NDArray[np.int64]
     kept: NDArray[np.float64]
     lines: NDArray[np.int64]
+    shift: NDArray[np.float64]
+    shifts: NDArray[np.float64]
     key: tuple[np.uint64, np.uint64]
     name: np.uint64
 
@@ -96,7 +100,7 @@ def two_uniforms(cloud: Cloud, step: int, particle: int) -> tuple[float, float]:
     return uniform_from_word(first), uniform_from_word(second)
 
 
-@inlined
+@called
 def settle(cloud: Cloud, step: int, ancestors: NDArray[np.int64]) -> tuple[bool, bool]:
     """Write the step's evidence down and, if few particles carry the weight, draw their heirs into `ancestors`.
 
@@ -130,28 +134,30 @@ def settle(cloud: Cloud, step: int, ancestors: NDArray[np.int64]) -> tuple[bool,
         ancestors[heir] = ancestors[heir - 1]
         heir += 1
     weights[:] = 0.0
+    cloud.shift[:] = cloud.shift[ancestors]
+    cloud.past[:] = cloud.past[ancestors]
     return True, True
 
 
-@inlined
+@called
 def keep(cloud: Cloud, mark: int, line: NDArray[np.int64]) -> None:
     """Keep the sums at a mark, and where each particle there comes from."""
     for particle in range(line.size):
         for arm in range(cloud.sums.shape[1]):
             cloud.kept[mark, particle, arm] = cloud.sums[particle, arm]
-        cloud.lines[mark, particle] = line[particle]
+        cloud.lines[mark, particle], cloud.shifts[mark, particle] = line[particle], cloud.shift[particle]
         line[particle] = particle
 
 
 @inlined
-def draw_shift(
+def shift_level(
     belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], sums: NDArray[np.float64], particle: int, step: int,
     table: NDArray[np.float64],
 ) -> float:  # fmt: skip
-    """Draw by how much to shift all of a particle's rewards, given all else, where the rule does not see such a shift.
+    """Shift all of a particle's rewards by a number drawn given all else, where the rule does not see it; return it.
 
-    A sample mean of `n` rewards has the prior's mean and variance, plus `sigma^2 / n`; what the rewards of an arm differ
-    by among themselves is not touched. So the shift is normal.
+    A sample mean of `n` rewards has the prior's mean and variance, plus `sigma^2 / n`; what the rewards of an arm
+    differ by among themselves is not touched. So the shift is normal.
     """
     precision, pressure = 0.0, 0.0
     for arm in range(pulls.size):
@@ -161,4 +167,9 @@ def draw_shift(
             precision += own
             pressure += own * (belief.first[arm] - (cloud.past[particle, arm] + sums[arm]) / behind)
     word, _ = philox(np.uint64(step), np.uint64(particle), cloud.name, SHIFTS, cloud.key[0], cloud.key[1])
-    return pressure / precision + normal_from_word(word, table) / math.sqrt(precision)
+    drawn = pressure / precision + normal_from_word(word, table) / math.sqrt(precision)
+    cloud.shift[particle] += drawn
+    for arm in range(pulls.size):
+        cloud.past[particle, arm] += cloud.before[arm] * drawn
+        sums[arm] += pulls[arm] * drawn
+    return drawn

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import inlined
+from unbandit.kernels.compiling import called
 from unbandit.kernels.particles import SCATTERING, Cloud
 from unbandit.kernels.scalar import normal_from_word, philox
 
@@ -26,7 +26,7 @@ MANY = 64
 """From this many moving numbers on, their correlations are left out."""
 
 
-@inlined
+@called
 def scatter(
     cloud: Cloud, pulls: NDArray[np.int64], memories: NDArray[np.float64], step: int, table: NDArray[np.float64]
 ) -> None:
@@ -69,7 +69,7 @@ def scatter(
                     memories[particle, arm, column] = moved
 
 
-@inlined
+@called
 def _factor(values: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the lower triangle whose square is the covariance of some values; what does not vary gets zeros."""
     number, size = values.shape

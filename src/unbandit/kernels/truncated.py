@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import inlined
+from unbandit.kernels.compiling import called, inlined
 from unbandit.kernels.scalar import normal_quantile
 
 __all__ = ["truncated"]
@@ -25,7 +25,7 @@ def _below(x: float) -> float:
     return 0.5 * math.erfc(-x * ROOT_HALF)
 
 
-@inlined
+@called
 def _far(low: float, high: float, uniform: float) -> tuple[float, float]:
     """Draw between `low` and `high`, both below -FAR: there minus x^2 / 2 falls nearly as an exponential does."""
     near, steepness = high * high, -high
@@ -38,7 +38,7 @@ def _far(low: float, high: float, uniform: float) -> tuple[float, float]:
     )
 
 
-@inlined
+@called
 def truncated(low: float, high: float, uniform: float, table: NDArray[np.float64]) -> tuple[float, float]:
     """Return a standard normal between `low` and `high`, and the logarithm of the interval's probability.
 

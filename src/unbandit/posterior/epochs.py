@@ -43,16 +43,19 @@ def tests_of(
     if early.size:
         arm = int(early[np.argmin(passed[early])])
         raise InferenceError(
-            f'round {passed[arm]}: arm "{labels[arm]}" was dropped after {pulls[arm]} pulls, where {rule} makes no test. '
-            "Check the rule and its parameters."
+            f'round {passed[arm]}: arm "{labels[arm]}" was dropped after {pulls[arm]} pulls, where {rule} makes no '
+            "test. Check the rule and its parameters."
         )
     here = pulls[None, :] - epochs[:, None]
     fate = np.where(here < 0, OUT, np.where(here > 0, STAYS, np.where(gone, GOES, OPEN))).astype(np.int8)
     widths = rule.width(np.maximum(epochs, 1).astype(np.float64), horizon)
     last = np.where(gone, pulls, 0)
-    last_width = np.where(gone, rule.width(np.maximum(pulls, 1).astype(np.float64), horizon), 0.0)
+    at_last = np.searchsorted(epochs, last)
+    below = 2 * np.append(widths, 0.0)[at_last]
+    above = np.where(at_last > 0, 2 * np.append(widths, 0.0)[at_last - 1], 2 * below)
+    drop, play = (below + above) / 2, (above - below) ** 2 / 6
     known, known_sum = _known(actions, rewards, epochs, arms)
-    return Tests(epochs, np.asarray(widths), fate, last, last_width, known, known_sum)
+    return Tests(epochs, np.asarray(widths), fate, last, drop, play, known, known_sum)
 
 
 def _known(

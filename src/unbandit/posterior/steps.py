@@ -31,8 +31,8 @@ def steps_of(
     if not np.array_equal(expected, actions):
         at = int(np.flatnonzero(expected != actions)[0])
         raise InferenceError(
-            f"round {at + 1}: a rule that decides every {batch} rounds from round {opening + 1} on would have stayed with "
-            f'arm "{labels[expected[at]]}"; the record has "{labels[actions[at]]}". Check batch and initial.'
+            f"round {at + 1}: a rule that decides every {batch} rounds from round {opening + 1} on would have stayed "
+            f'with arm "{labels[expected[at]]}"; the record has "{labels[actions[at]]}". Check batch and initial.'
         )
     following, binding = np.full(starts.size, FAR), np.ones(starts.size, np.bool_)
     for arm in range(arms):

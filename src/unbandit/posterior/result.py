@@ -1,0 +1,139 @@
+"""The posterior of every mean: draws, and what they answer."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.errors import ParameterError
+from unbandit.posterior.prior import Prior
+from unbandit.result import Notice
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.figure import Figure
+
+__all__ = ["Posterior"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Hold draws from the posterior of every arm's mean, given which arms were pulled.
+
+    Attributes
+    ----------
+    rule, prior, sigma, horizon
+        What was assumed; sigma is None for rewards of 0 and 1.
+    arms, pulls
+        The arms' names, and how often each was pulled.
+    means
+        Draws of every mean: (clouds, draws, arms). Each cloud of particles is independent of the others, so a reader
+        of Markov chains may take them for chains.
+    log_evidence, log_evidence_error
+        Natural logarithm of the record's probability under the rule and the prior, and its Monte-Carlo standard error.
+    evidences
+        The same by each cloud.
+    effective_size, particles
+        The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
+    surprise
+        The logarithm of each round's probability given those before it. Where an index rule is looked ahead, it stands
+        in the round whose reward had to be so.
+    path_rounds, path
+        At some rounds the hidden sample mean of each arm: (rounds, arms, 3), the ends of a 95% band and the median
+        between them; NaN before an arm's first pull.
+    warnings
+        What may be wrong, in words.
+    """
+
+    rule: str
+    prior: Prior
+    sigma: float | None
+    horizon: int
+    arms: tuple[str, ...]
+    pulls: NDArray[np.int64]
+    means: NDArray[np.float64]
+    log_evidence: float
+    log_evidence_error: float
+    evidences: NDArray[np.float64]
+    effective_size: float
+    particles: int
+    surprise: NDArray[np.float64]
+    path_rounds: NDArray[np.int64]
+    path: NDArray[np.float64]
+    warnings: tuple[Notice, ...] = ()
+
+    def __repr__(self) -> str:
+        best = int(self.probability_best.argmax())
+        return (
+            f"<Posterior: {len(self.arms)} arms, {self.rule}, best {self.arms[best]} with probability "
+            f"{self.probability_best[best]:.3g}, log evidence {self.log_evidence:.1f} +- {self.log_evidence_error:.1f}>"
+        )
+
+    @property
+    def draws(self) -> NDArray[np.float64]:
+        """Return all draws of the means, (draws, arms)."""
+        return self.means.reshape(-1, len(self.arms))
+
+    @cached_property
+    def gaps(self) -> NDArray[np.float64]:
+        """Return draws of every gap to the best arm of the draw: (clouds, draws, arms)."""
+        return np.asarray(self.means.max(axis=-1, keepdims=True) - self.means)
+
+    @cached_property
+    def probability_best(self) -> NDArray[np.float64]:
+        """Return for each arm the probability that it is the best."""
+        winners = np.bincount(self.draws.argmax(axis=1), minlength=len(self.arms))
+        return np.asarray(winners / winners.sum())
+
+    def beats(self, arm: object, other: object, by: float = 0.0) -> float:
+        """Return the probability that an arm is better than another, by at least so much."""
+        first, second = (self._position(label) for label in (arm, other))
+        if not math.isfinite(by):
+            raise ParameterError(f"by: expected a finite number; got {by}.")
+        return float((self.draws[:, first] - self.draws[:, second] >= by).mean())
+
+    def interval(self, level: float = 0.95, *, gaps: bool = False) -> NDArray[np.float64]:
+        """Return the central interval of every mean, or gap: (2, arms)."""
+        if not 0 < level < 1:
+            raise ParameterError(f"level: expected a number between 0 and 1; got {level}.")
+        values = self.gaps.reshape(-1, len(self.arms)) if gaps else self.draws
+        return np.asarray(np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0))
+
+    def frame(self, level: float = 0.95) -> polars.DataFrame:
+        """Return a table, one row an arm, best first."""
+        import polars as pl
+
+        mean_low, mean_high = self.interval(level)
+        gap_low, gap_high = self.interval(level, gaps=True)
+        table = pl.DataFrame(
+            {
+                "arm": self.arms, "pulls": self.pulls, "probability_best": self.probability_best,
+                "mean": self.draws.mean(axis=0), "mean_low": mean_low, "mean_high": mean_high,
+                "gap": self.gaps.reshape(-1, len(self.arms)).mean(axis=0), "gap_low": gap_low, "gap_high": gap_high,
+            }
+        )  # fmt: skip
+        return table.sort("gap", maintain_order=True)
+
+    def to_netcdf(self, path: str | os.PathLike[str]) -> None:
+        """Write the draws as a netCDF file that ArviZ reads; needs the extra `posterior`."""
+        from unbandit.posterior.netcdf import write_netcdf
+
+        write_netcdf(self, path)
+
+    def plot(self) -> Figure:
+        """Draw the hidden sample mean of every arm, round by round, with its 95% band."""
+        from unbandit.plots import hidden_paths
+
+        return hidden_paths(self.path_rounds, self.path, self.arms, self.rule)
+
+    def _position(self, label: object) -> int:
+        if str(label) not in self.arms:
+            listed = ", ".join(self.arms[:12]) + (", ..." if len(self.arms) > 12 else "")
+            raise ParameterError(f'arm: expected one of {listed}; got "{label}".')
+        return self.arms.index(str(label))
