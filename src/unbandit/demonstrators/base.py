@@ -10,9 +10,9 @@ from __future__ import annotations
 import difflib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -80,6 +80,24 @@ class Demonstrator(BaseModel, ABC):
         others = {key: value for key, value in values.items() if key not in numbers and value != usual[key]}
         written = ",".join(f"{key}={value}" for key, value in (numbers | others).items())
         return f"{self.name}:{written}" if written else self.name
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return values worth considering for parameters that nobody knows; by default none but the usual ones.
+
+        `sigma` is the standard deviation of a reward, None for rewards of 0 and 1; values may be in units of it.
+        """
+        return {}
+
+    @classmethod
+    def guesses(cls, sigma: float | None, log: ActionLog) -> list[tuple[Self, float]]:
+        """Return rules that may have made a log, each with its probability beforehand.
+
+        By default every combination of the `grid`, all equally likely, whatever the log is.
+        """
+        grid = cls.grid(sigma)
+        combined = [cls(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
+        return [(rule, 1 / len(combined)) for rule in combined]
 
     def for_arms(self, arms: int) -> Self:
         """Return the rule as it plays this many arms: itself, unless its formula needs their number."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -52,6 +52,11 @@ class EpsilonGreedy(RandomisedRule):
     def shifts(self) -> bool:
         """Return that it compares means alone; before every arm has been pulled, that is not so."""
         return self.initial > 0
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return constant probabilities."""
+        return {"epsilon": (0.02, 0.05, 0.1, 0.2, 0.4)}
 
     @staticmethod
     def probability(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +53,11 @@ class EXP3(RandomisedRule):
     def bernoulli_only(self) -> bool:
         """Return that it takes rewards of 0 and 1 alone."""
         return True
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return shares of the uniform rule."""
+        return {"mixing": (0.05, 0.1, 0.2, 0.5)}
 
     @staticmethod
     def probability(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.elimination import EliminationRule
+from unbandit.log import ActionLog
 
 __all__ = ["ExploreThenCommit"]
 
@@ -33,6 +34,15 @@ class ExploreThenCommit(EliminationRule):
 
     explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits itself")
     batch: Literal[1] = Field(1, description="always 1: there is one test only")
+
+    @classmethod
+    def guesses(cls, sigma: float | None, log: ActionLog) -> list[tuple[Self, float]]:
+        """Return the length that the log shows, as likely beforehand as any other that would fit into it.
+
+        Lengths that do not fit count as one: the log may end before its rule commits itself.
+        """
+        shown, longest = max(int(log.pulls[0].min()), 1), int(log.lengths[0]) // len(log.arms)
+        return [(cls(explore=explore), 1 / (longest + 1)) for explore in (shown, longest + 1)]
 
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return 0: all but the best arm go."""

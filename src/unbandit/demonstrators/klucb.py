@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -60,6 +60,13 @@ class KLUCB(IndexRule):
         if self.noise == "bernoulli" and self.sigma is not None:
             raise ValueError("expected no sigma with Bernoulli rewards; leave it out, or say noise=gaussian.")
         return self
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return levels of both kinds, with and without the term ln ln t."""
+        normal: Mapping[str, Sequence[Any]] = {"noise": ["gaussian"], "sigma": [sigma]}
+        noise = {"noise": ["bernoulli"]} if sigma is None else normal
+        return {**noise, "level": ("horizon", "round"), "double_log": (0.0, 3.0)}
 
     @property
     def uses_round(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,6 +49,11 @@ class LearningSoftmax(RandomisedRule):
     rate: float = Field(0.1, gt=0, le=1, description="learning rate, in (0, 1]")
     temperature: float = Field(0.2, gt=0, description="difference of values by which an arm is e times as likely")
     start: float = Field(0.0, description="value of an arm before its first pull")
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return learning rates, slow and quick, and temperatures in units of the noise."""
+        return {"rate": (0.1, 0.3), "temperature": [(sigma or 0.5) * part for part in (0.2, 0.5, 1.0)]}
 
     @staticmethod
     def probability(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +35,11 @@ class LilUCB(AdditiveIndexRule):
 
     reward_range: float = Field(1.0, gt=0, description="range of the rewards, R")
     delta: float = Field(0.05, gt=0, le=1, description="error probability of the confidence bound")
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return ranges in units of the noise, and error probabilities."""
+        return {"reward_range": [(sigma or 0.5) * factor for factor in (1.0, 2.0, 4.0)], "delta": (0.05, 0.1)}
 
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `R sqrt(2 ln(4 n^2 / delta) / n)`."""

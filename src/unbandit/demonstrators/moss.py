@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,6 +32,11 @@ class MOSS(AdditiveIndexRule):
 
     scale: float = Field(1.0, gt=0, description="factor of the width")
     arms: int | None = Field(None, ge=2, description="number of arms, K; by default those of the instance or the log")
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return factors in units of the noise."""
+        return {"scale": [(sigma or 0.5) * factor for factor in (1.0, 2.0, 4.0)]}
 
     def for_arms(self, arms: int) -> Self:
         """Return the rule with the number of arms filled in, unless it was given."""

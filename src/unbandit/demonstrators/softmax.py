@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,6 +49,11 @@ class Softmax(RandomisedRule):
     def shifts(self) -> bool:
         """Return that it compares means alone; before every arm has been pulled, that is not so."""
         return self.initial > 0
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return temperatures, from a small part of the noise to twice as much."""
+        return {"temperature": [(sigma or 0.5) * part for part in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)]}
 
     @staticmethod
     def probability(

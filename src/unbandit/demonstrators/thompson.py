@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -72,6 +72,13 @@ class Thompson(RandomisedRule):
                 f"Leave it out, or give noise={'gaussian' if bernoulli else 'bernoulli'}."
             )
         return {**given, **{key: usual for key, usual in own.items() if given.get(key) is None}}
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return priors, and for normal rewards a noise that is right, too small or too large."""
+        if sigma is None:
+            return {"noise": ["bernoulli"], "successes": (0.5, 1.0), "failures": (0.5, 1.0)}
+        return {"sigma": (sigma / 2, sigma, 2 * sigma), "deviation": (1.0, 10.0)}
 
     @property
     def bernoulli_only(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -43,6 +43,11 @@ class UCB1(IndexRule):
     def shifts(self) -> bool:
         """Return that gaps need no known mean."""
         return True
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return factors in units of the noise's variance; 8 times that is the usual 2 for rewards from 0 to 1."""
+        return {"exploration": [(sigma or 0.5) ** 2 * factor for factor in (1.0, 2.0, 4.0, 8.0, 16.0)]}
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:

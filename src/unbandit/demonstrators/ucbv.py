@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -45,6 +45,11 @@ class UCBV(IndexRule):
     def bernoulli_only(self) -> bool:
         """Return that only for rewards of 0 and 1 the mean tells the variance."""
         return True
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return factors with and without the term for the rewards' range."""
+        return {"exploration": (0.5, 1.2), "correction": (0.0, 1.0)}
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:

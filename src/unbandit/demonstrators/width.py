@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -52,6 +53,11 @@ class RegretWidth(BaseModel):
     def variance_adjusted(cls, alpha: float = 0.25, *, sigma: float) -> Self:
         """Return the rule as the paper runs it on battery and gene data: `scale = 5 sigma`."""
         return cls(alpha=alpha, sigma=sigma)
+
+    @classmethod
+    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+        """Return exponents, the logarithm among them, with both of the paper's scales."""
+        return {"alpha": (0.0, 0.15, 0.25), "scale": (math.sqrt(2), 5 * (sigma or 0.5))}
 
     @property
     def factor(self) -> float:
