@@ -52,7 +52,8 @@ if TYPE_CHECKING:
         ResumeError,
         UnbanditError,
     )
-    from unbandit.estimators import estimate, sensitivity
+    from unbandit.estimators import estimate, posterior, sensitivity
+    from unbandit.inference import BetaPrior, NormalPrior, Posterior, parse_prior
     from unbandit.instance import Bernoulli, Gaussian, Instance
     from unbandit.log import ActionLog
     from unbandit.planning import Leak, Plan, leak, plan
@@ -98,7 +99,8 @@ _HOMES = {
     ],
     "planning": ["Leak", "Plan", "leak", "plan"],
     "result": ["Estimate"],
-    "estimators": ["estimate", "sensitivity"],
+    "estimators": ["estimate", "posterior", "sensitivity"],
+    "inference": ["BetaPrior", "NormalPrior", "Posterior", "parse_prior"],
     "instance": ["Bernoulli", "Gaussian", "Instance"],
     "log": ["ActionLog"],
     "study": ["Study"],
@@ -118,6 +120,7 @@ __all__ = [
     "AdditiveIndexRule",
     "AssumptionWarning",
     "Bernoulli",
+    "BetaPrior",
     "Demonstrator",
     "DescriptionError",
     "EliminationRule",
@@ -133,11 +136,13 @@ __all__ = [
     "LilUCB",
     "LogError",
     "MissingExtra",
+    "NormalPrior",
     "NotIdentifiable",
     "OutputError",
     "ParameterError",
     "PhasedElimination",
     "Plan",
+    "Posterior",
     "RandomisedRule",
     "ResumeError",
     "Softmax",
@@ -151,8 +156,10 @@ __all__ = [
     "estimate",
     "leak",
     "normal_quantile",
+    "parse_prior",
     "parse_rule",
     "plan",
+    "posterior",
     "rules",
     "sensitivity",
     "theory",

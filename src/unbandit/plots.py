@@ -86,7 +86,7 @@ def hidden_paths(
 ) -> Figure:  # fmt: skip
     """Draw the hidden sample mean of each arm over the rounds: the median, and a 95% band around it.
 
-    `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than ten arms, ten are drawn, from best to worst.
+    `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than ten arms ten are drawn, best to worst.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.demonstrators.base import whole
 from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.intervals import Anchor, Noise
 from unbandit.log import ActionLog
@@ -28,7 +29,10 @@ __all__ = [
     "usable_method",
 ]
 
-Method = Literal["switching", "counts", "naive", "bootstrap"]
+Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
+
+DRAWING = ("bootstrap", "posterior")
+"""The methods that draw random numbers."""
 
 FEWEST = 100
 """Fewer resamples would leave the ends of a 95% interval to two or three of them."""
@@ -46,7 +50,8 @@ def as_log(log: ActionLog | Any) -> ActionLog:
 def usable_method(method: Method | None, log: ActionLog, rule: Demonstrator) -> Method:
     """Return the method, or the best one that the record and the rule allow."""
     if method is None:
-        return "switching" if log.ordered else "counts"
+        by_chance = isinstance(rule, RandomisedRule) and log.ordered
+        return "posterior" if by_chance else "switching" if log.ordered else "counts"
     if method not in get_args(Method):
         raise ParameterError(
             f'method: expected {", ".join(get_args(Method)[:-1])} or {get_args(Method)[-1]}; got "{method}".'
@@ -91,22 +96,24 @@ def check_numbers(
 
 def check_choices(
     method: Method, scale: str, reference: object, constant: float | None, resamples: int | None, seed: int | None,
-    pool: bool,
+    pool: bool, prior: object, particles: int | None,
 ) -> None:  # fmt: skip
     """Refuse an option that would not be used."""
     if reference is not None and scale != "unknown":
         raise ParameterError("reference: expected only where scale is unknown, for ratios; leave it out.")
     if constant is not None and method != "naive":
         raise ParameterError("constant: expected only with method naive; leave it out.")
-    for name, value in (("resamples", resamples), ("seed", seed)):
-        if value is not None and method != "bootstrap":
-            raise ParameterError(f"{name}: expected only with method bootstrap; leave it out.")
+    used = {"resamples": ("bootstrap",), "seed": DRAWING, "prior": DRAWING, "particles": DRAWING}
+    given = {"resamples": resamples, "seed": seed, "prior": prior, "particles": particles}
+    for name, methods in used.items():
+        if given[name] is not None and method not in methods:
+            raise ParameterError(f"{name}: expected only with method {' or '.join(methods)}; leave it out.")
+    if particles is not None:
+        whole("particles", particles)
     if resamples is not None and not (isinstance(resamples, int) and resamples >= FEWEST):
         raise ParameterError(f"resamples: expected a whole number, {FEWEST} or more; got {resamples!r}.")
-    if method == "bootstrap" and scale == "unknown":
-        raise ParameterError(
-            "scale: the bootstrap simulates the rule, so it needs the width's scale; use another method."
-        )
+    if method in DRAWING and scale == "unknown":
+        raise ParameterError(f"scale: method {method} plays the rule, so it needs the width's scale; use another.")
     if method == "bootstrap" and pool:
         raise ParameterError(
             "pool: the bootstrap reads every demonstration by itself; leave it out, or pool by another method."
@@ -115,7 +122,7 @@ def check_choices(
 
 def reward_noise(rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str) -> tuple[Noise, list[Notice]]:
     """Settle the rewards' noise, and warn where it had to be assumed."""
-    if bernoulli:
+    if bernoulli or (sigma is None and rule.bernoulli_only):
         return Noise(None), []
     own = sigma if sigma is not None else getattr(rule, "sigma", None)
     if own is not None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators.arguments import (
@@ -27,6 +27,8 @@ from unbandit.estimators.arguments import (
 from unbandit.estimators.asking import Asked
 from unbandit.estimators.bootstrap import bootstrapped
 from unbandit.estimators.closed import apart, together
+from unbandit.estimators.posterior import bootstrapped_posterior, inferred, settled_prior
+from unbandit.inference import Prior
 from unbandit.log import ActionLog
 from unbandit.result import Columns, Estimate, Notice
 
@@ -50,6 +52,8 @@ def estimate(
     pool: bool = False,
     resamples: int | None = None,
     seed: int | None = None,
+    prior: Prior | str | None = None,
+    particles: int | None = None,
 ) -> Estimate:
     """Estimate what every arm was worth from which arm was pulled.
 
@@ -60,7 +64,8 @@ def estimate(
     rule
         The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``.
     method
-        `switching` (Procedures 1 and 2; the default where the order of rounds is known), `counts` (final pull counts
+        `switching` (Procedures 1 and 2 and what follows their idea; the default where the order of rounds is known and
+        the rule decides without chance), `posterior` (the default for randomised rules), `counts` (final pull counts
         alone), `naive`, or `bootstrap`: the points of the first that applies, with intervals from simulations at them.
     best_mean
         The best arm's mean, if it is known: gaps then become means.
@@ -84,7 +89,10 @@ def estimate(
     pool
         Take all demonstrations as of one instance, and combine them into one answer; by default they stay apart.
     resamples, seed
-        Of the bootstrap: how many simulations (1,000 by default), and the seed of the first (0).
+        Of the bootstrap: how many simulations (1,000 by default; 100 where each takes a posterior). The seed is also
+        that of the posterior (0).
+    prior, particles
+        Of the posterior: see `unbandit.posterior`.
 
     Returns
     -------
@@ -107,7 +115,7 @@ def estimate(
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant)
-    check_choices(chosen, scale, reference, constant, resamples, seed, pool)
+    check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
     noise, found = reward_noise(fitted, sigma, bernoulli, scale)
     notes = [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:
@@ -127,10 +135,14 @@ def estimate(
         scale=scale,
         reference=None if reference is None else position("reference", reference, record.arms),
     )
-    drawn = None
-    if chosen == "bootstrap":
-        drawn = 0 if seed is None else seed
-        answer = bootstrapped(asked, 1000 if resamples is None else resamples, drawn)
+    drawn = (0 if seed is None else seed) if chosen in ("bootstrap", "posterior") else None
+    by_chance, believed = isinstance(fitted, RandomisedRule), settled_prior(prior, noise.sigma, asked.anchor)
+    if chosen == "posterior":
+        answer = inferred(asked, believed, particles, drawn or 0, pool)
+    elif chosen == "bootstrap" and by_chance:
+        answer = bootstrapped_posterior(asked, believed, particles, resamples or 100, drawn or 0)
+    elif chosen == "bootstrap":
+        answer = bootstrapped(asked, resamples or 1000, drawn or 0)
     else:
         answer = together(asked) if pool else apart(asked)
     if len(answer.lost) == len(answer.demonstrations):

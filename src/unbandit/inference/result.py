@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
-from unbandit.posterior.prior import Prior
+from unbandit.inference.prior import Prior
 from unbandit.result import Notice
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Posterior:
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> None:
         """Write the draws as a netCDF file that ArviZ reads; needs the extra `posterior`."""
-        from unbandit.posterior.netcdf import write_netcdf
+        from unbandit.inference.netcdf import write_netcdf
 
         write_netcdf(self, path)
 

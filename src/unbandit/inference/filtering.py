@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.inference.epochs import tests_of
+from unbandit.inference.prior import Prior, belief_of
+from unbandit.inference.steps import steps_of
 from unbandit.kernels.belief import Belief
 from unbandit.kernels.filter_choice import filter_choice
 from unbandit.kernels.filter_elimination import OUT, Tests, filter_elimination
@@ -21,9 +24,6 @@ from unbandit.kernels.filter_index import filter_index
 from unbandit.kernels.particles import Cloud, Record
 from unbandit.kernels.scalar import QUANTILE_TABLE
 from unbandit.log import ActionLog
-from unbandit.posterior.epochs import tests_of
-from unbandit.posterior.prior import Prior, belief_of
-from unbandit.posterior.steps import steps_of
 from unbandit.tape import Tape
 
 __all__ = ["Evidence", "Filtered", "evidence_of", "filtered", "log_mean"]

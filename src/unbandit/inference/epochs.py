@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import EliminationRule
 from unbandit.errors import InferenceError
+from unbandit.inference.steps import check_opening
 from unbandit.kernels.epochs import read_epochs
 from unbandit.kernels.filter_elimination import GOES, OPEN, OUT, STAYS, Tests
-from unbandit.posterior.steps import check_opening
 
 __all__ = ["tests_of"]
 

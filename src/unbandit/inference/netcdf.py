@@ -12,7 +12,7 @@ from unbandit.errors import MissingExtra
 from unbandit.files import written_whole
 
 if TYPE_CHECKING:
-    from unbandit.posterior.result import Posterior
+    from unbandit.inference.result import Posterior
 
 __all__ = ["write_netcdf"]
 
@@ -41,5 +41,5 @@ def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         "observed_data": xarray.Dataset({"pulls": (("arm",), posterior.pulls)}, {"arm": coordinates["arm"]}),
     }
     with written_whole(path) as temporary:
-        for mode, (name, group) in zip(("w", "a", "a"), groups.items(), strict=True):
-            group.to_netcdf(temporary, mode=mode, group=name, engine="h5netcdf")
+        for name, group in groups.items():
+            group.to_netcdf(temporary, mode="w" if name == "posterior" else "a", group=name, engine="h5netcdf")

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, LogError, NotIdentifiable
+from unbandit.inference.filtering import Filtered, Passage, filtered, log_mean, surprises
+from unbandit.inference.prior import Prior, belief_of
+from unbandit.inference.result import Posterior
 from unbandit.kernels.belief import Belief
 from unbandit.log import ActionLog
-from unbandit.posterior.filtering import Filtered, Passage, filtered, log_mean, surprises
-from unbandit.posterior.prior import Prior, belief_of
-from unbandit.posterior.result import Posterior
 from unbandit.result import Notice
 
 __all__ = ["infer"]
@@ -125,8 +125,8 @@ def _warnings(found: Filtered, smallest: float, means: NDArray[np.float64]) -> l
         notices.append(
             Notice(
                 "thin-cloud",
-                f"In round {where} a cloud came to hang by about {max(smallest, 1):.0f} of its particles: the record is "
-                "surprising there, or it takes more particles.",
+                f"In round {where} a cloud came to hang by about {max(smallest, 1):.0f} of its particles: the record "
+                "is surprising there, or it takes more particles.",
                 round=where,
             )
         )

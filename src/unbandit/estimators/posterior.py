@@ -1,0 +1,211 @@
+"""The posterior as an estimator: of a record that no equation inverts, and a second opinion on one that is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators.base import whole
+from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_mean, reward_noise
+from unbandit.estimators.asking import Answer, Asked
+from unbandit.estimators.intervals import Anchor
+from unbandit.inference import Posterior, Prior, infer, parse_prior, usual_prior
+from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.log import ActionLog
+from unbandit.result import BEST, ESTIMATED, UNSEEN, Notice
+
+__all__ = ["bootstrapped_posterior", "inferred", "posterior"]
+
+REPLICATES = {"clouds": 1, "draws": 500}
+"""Of a posterior that is one of many in a bootstrap."""
+
+
+def posterior(
+    log: ActionLog | str | os.PathLike[str] | Any,
+    rule: Demonstrator | str,
+    *,
+    prior: Prior | str | None = None,
+    sigma: float | None = None,
+    bernoulli: bool = False,
+    best_mean: float | None = None,
+    anchor: Mapping[Any, float] | None = None,
+    horizon: int | None = None,
+    pool: bool = False,
+    particles: int | None = None,
+    clouds: int = 4,
+    draws: int = 1_000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Posterior:
+    """Draw from the posterior of every arm's mean, given which arm was pulled and such rewards as are known.
+
+    Sequential Monte Carlo over the hidden sums of rewards; the means are integrated out.
+
+    Parameters
+    ----------
+    log, rule, sigma, bernoulli, best_mean, anchor, horizon
+        As for `estimate`. A known best mean is taken as that of the most-pulled arm, and no other arm is better.
+    prior
+        On every mean: a `NormalPrior` or, for rewards of 0 and 1, a `BetaPrior`, or its text. By default normal around
+        0 (or the mean that is known) with a deviation of twice sigma, but at least 1; or Beta(1, 1).
+    pool
+        Take all demonstrations as of one instance; a log of several is refused without it.
+    particles, clouds, draws
+        Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
+    threads
+        By default one a core; the result does not depend on it.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> rule = ub.Thompson(sigma=0.5)
+    >>> log = rule.demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), horizon=300, seed=1)
+    >>> found = ub.posterior(log, rule, sigma=0.5, particles=200, seed=1)
+    >>> found.means.shape, float(found.beats("0", "2")) > 0.9
+    ((4, 1000, 3), True)
+    """
+    record = as_log(log)
+    assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None)
+    if len(record) > 1 and not pool:
+        raise ParameterError(
+            f"pool: the log has {len(record)} demonstrations. Say pool if they are of one instance, or take one with "
+            "select."
+        )
+    if len(record) == 1 and pool:
+        raise ParameterError("pool: expected two demonstrations or more to pool; got 1.")
+    noise, found = reward_noise(assumed, sigma, bernoulli, "known")
+    known = known_mean(best_mean, anchor, record.arms)
+    answer = infer(
+        record, assumed, settled_prior(prior, noise.sigma, known), noise.sigma, horizons(horizon, record),
+        anchor=_placed(known, record.pulls.sum(axis=0)), is_best=best_mean is not None,
+        particles=None if particles is None else whole("particles", particles), clouds=whole("clouds", clouds),
+        draws=whole("draws", draws), seed=seed, threads=threads,
+    )  # fmt: skip
+    return replace(answer, warnings=(*found, *answer.warnings))
+
+
+def settled_prior(prior: Prior | str | None, sigma: float | None, known: Anchor | None) -> Prior:
+    """Return the prior: the one given, read where it is a text, or the usual one."""
+    if prior is None:
+        return usual_prior(sigma, None if known is None else known.value)
+    return parse_prior(prior) if isinstance(prior, str) else prior
+
+
+def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float] | None:
+    """Return which arm's mean is known: of the best one, the most-pulled arm's."""
+    if known is None:
+        return None
+    return (int(pulls.argmax()) if known.arm is None else known.arm), known.value
+
+
+def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
+    """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
+    names = (", ".join(asked.log.demonstrations),) if pool else asked.log.demonstrations
+    pulls = asked.log.pulls.sum(axis=0, keepdims=True) if pool else asked.log.pulls
+    answer = Answer(names, pulls)
+    for which, name in enumerate(names):
+        record = asked.log if pool else asked.log.select(which)
+        rounds = asked.horizons if pool else [asked.horizons[which]]
+        found = _infer(asked, record, rounds, prior, particles, seed)
+        here = name if len(names) > 1 else None
+        answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
+        _refuse_values(asked, found)
+        row, verdict, best = _row(found, asked.level)
+        answer.put(which, row, verdict, best)
+        answer.notes += [replace(notice, demonstration=here) for notice in _notes(asked, found)]
+    answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
+    if getattr(asked.rule, "shifts", True) and asked.noise.sigma is not None and asked.anchor is None:
+        said = (
+            "The actions do not tell the level of all means, only their differences: it is the prior's. Read the gaps."
+        )
+        answer.notes.append(Notice("level-from-prior", said))
+    return answer
+
+
+def bootstrapped_posterior(
+    asked: Asked, prior: Prior, particles: int | None, resamples: int, seed: int
+) -> Answer:  # fmt: skip
+    """Give the posterior's expectations intervals by simulation: at them, again and again, as far as they stray."""
+    answer = inferred(asked, prior, particles, seed, pool=False)
+    tail = (1 - asked.level) / 2
+    for which in range(len(asked.log)):
+        means = answer.numbers["mean"][which]
+        noise = Bernoulli() if asked.noise.sigma is None else Gaussian(asked.noise.sigma)
+        instance = Instance(np.clip(means, 0, 1) if asked.noise.sigma is None else means, noise, asked.log.arms)
+        horizon, length = asked.horizons[which], int(asked.log.lengths[which])
+        logs = asked.rule.demonstrate(instance, horizon, runs=resamples, seed=seed)
+        drawn = []
+        for run in range(resamples):
+            again = ActionLog.from_codes(np.ascontiguousarray(logs.demonstration(run)[:length]), asked.log.arms)
+            found = _infer(asked, again, [horizon], prior, particles or 250, seed + run, **REPLICATES)
+            drawn.append([found.draws.mean(axis=0), found.gaps.reshape(-1, means.size).mean(axis=0)])
+        strayed = np.array(drawn) - np.array([means, instance.gaps])
+        for name, centre, off in (("mean", means, strayed[:, 0]), ("gap", answer.numbers["gap"][which], strayed[:, 1])):
+            low, high = centre - np.quantile(off, [1 - tail, tail], axis=0)
+            known = ~np.isnan(answer.numbers[f"{name}_low"][which])
+            answer.numbers[f"{name}_low"][which, known] = low[known]
+            answer.numbers[f"{name}_high"][which, known] = high[known]
+    said = f"Intervals are read off {resamples:,} simulations at the posterior's expectations, from seed {seed}."
+    answer.notes.append(Notice("bootstrap", said))
+    return answer
+
+
+def _infer(
+    asked: Asked, record: ActionLog, rounds: list[int], prior: Prior, particles: int | None, seed: int, **options: Any
+) -> Posterior:
+    anchor = _placed(asked.anchor, record.pulls.sum(axis=0))
+    is_best = asked.anchor is not None and asked.anchor.arm is None
+    return infer(
+        record, asked.rule, prior, asked.noise.sigma, rounds, anchor=anchor, is_best=is_best, particles=particles,
+        seed=seed, **options,
+    )  # fmt: skip
+
+
+def _refuse_values(asked: Asked, found: Posterior) -> None:
+    """Say what a rule reveals that judges once which arm is best, and nothing else."""
+    if asked.rule.reveals != "best":
+        return
+    at = int(found.probability_best.argmax())
+    raise NotIdentifiable(
+        f"{asked.rule.name}: its record shows which arm it judged best and nothing of what any arm was worth. It settled "
+        f'on "{found.arms[at]}", which under the prior {found.prior} is the best with probability '
+        f"{found.probability_best[at]:.2f}."
+    )
+
+
+def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], tuple[str, ...]]:
+    """Return numbers, verdicts and the arms that may be best."""
+    chance, seen = found.probability_best, found.pulls > 0
+    mean_low, mean_high = found.interval(level)
+    gap_low, gap_high = found.interval(level, gaps=True)
+    row = {"mean": found.draws.mean(axis=0), "mean_low": mean_low, "mean_high": mean_high}
+    row |= {"gap": found.gaps.reshape(-1, chance.size).mean(axis=0), "gap_low": gap_low, "gap_high": gap_high}
+    verdict = np.where(seen, ESTIMATED, UNSEEN).astype(np.int8)
+    candidates = (chance >= 1 - level) & seen
+    first = int(np.where(seen, chance, -1.0).argmax())
+    if chance[first] >= level:
+        candidates = np.arange(chance.size) == first
+        verdict[first], row["gap"][first] = BEST, 0.0
+        row["gap_low"][first] = row["gap_high"][first] = np.nan
+    for values in row.values():
+        values[~seen] = np.nan
+    return row, verdict, tuple(found.arms[at] for at in np.flatnonzero(candidates))
+
+
+def _notes(asked: Asked, found: Posterior) -> list[Notice]:
+    """Tell how sure the best arm is, and how probable the record was."""
+    at = int(found.probability_best.argmax())
+    best = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'
+    evidence = (
+        f"The logarithm of the record's probability under {asked.rule} is {found.log_evidence:.1f} "
+        f"(Monte-Carlo error {found.log_evidence_error:.1f})."
+    )
+    return [Notice("probability-best", best, arm=found.arms[at]), Notice("evidence", evidence)]
