@@ -175,8 +175,8 @@ def _refuse_values(asked: Asked, found: Posterior) -> None:
         return
     at = int(found.probability_best.argmax())
     raise NotIdentifiable(
-        f"{asked.rule.name}: its record shows which arm it judged best and nothing of what any arm was worth. It settled "
-        f'on "{found.arms[at]}", which under the prior {found.prior} is the best with probability '
+        f"{asked.rule.name}: its record shows which arm it judged best and nothing of what any arm was worth. It "
+        f'settled on "{found.arms[at]}", which under the prior {found.prior} is the best with probability '
         f"{found.probability_best[at]:.2f}."
     )
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import InferenceError
-from unbandit.kernels.filter_index import FAR
-from unbandit.kernels.particles import Record
+from unbandit.kernels.particles import FAR, Record
 
 __all__ = ["steps_of"]
 

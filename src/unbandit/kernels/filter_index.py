@@ -26,15 +26,16 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.belief import Belief, of_mean
 from unbandit.kernels.compiling import called, compiled, inlined
+from unbandit.kernels.fitting import Memo, draw_ones, room
 from unbandit.kernels.formula import index_value, mean_value
 from unbandit.kernels.guiding import guide, missed
-from unbandit.kernels.particles import Cloud, Record, keep, settle, shift_level, two_uniforms
+from unbandit.kernels.particles import FAR, NONE, Cloud, Record, keep, settle, shift_level, two_uniforms
 from unbandit.kernels.truncated import truncated
 
-__all__ = ["FAR", "filter_index"]
+__all__ = ["filter_index"]
 
-FAR = np.int64(2**62)
-NONE = np.int64(-1)
+FEW = 32
+"""Of more arms than this, the last rewards are not drawn anew."""
 
 
 @compiled
@@ -48,6 +49,9 @@ def filter_index(
     index, ancestors, line = np.full((number, arms), np.nan), np.empty(number, np.int64), np.arange(number)
     floor, floor_arm = np.full(number, -math.inf), np.full(number, np.int64(arms))
     guides = np.zeros(number)
+    sweeping = not belief.bernoulli and arms <= FEW
+    caps, last = np.full((number, arms), math.inf), np.zeros((number, arms))
+    memo = Memo(*room(arms, record.rewards.size + 2 if belief.bernoulli and uses_round else 0))
     mark = 0
     for step in range(record.arm.size):
         arm, count = record.arm[step], record.count[step]
@@ -56,6 +60,8 @@ def filter_index(
         if random_ties and step >= record.opening:
             _weigh_ties(parameters, record, cloud, pulls, arm, step)
         absorbed = _absorb(record, cloud, step)
+        if sweeping and step >= record.opening:
+            _lower_caps(parameters, record, cloud, pulls, caps, step)
         for particle in range(number):
             weight, guides[particle] = -guides[particle], 0.0
             sum_low, sum_high = -math.inf, math.inf
@@ -75,10 +81,9 @@ def filter_index(
             hidden, known = count - absorbed, before_step(cloud, pulls, arm) + absorbed
             total = cloud.past[particle, arm] + cloud.sums[particle, arm]
             first, _ = two_uniforms(cloud, step, particle)
-            if hidden == 0:
-                gained = 0.0
-                if record.binding[step] and not belief.bernoulli and not sum_low <= 0.0 <= sum_high:
-                    weight = -math.inf
+            if hidden == 0 and not belief.bernoulli:
+                gained, off = 0.0, max(sum_low, -sum_high)
+                weight += _price(off / belief.sigma) if off > 0.0 else 0.0
             elif not belief.bernoulli and record.ahead[step] > 0:
                 rival = record.rival[step]
                 value = index[particle, rival]
@@ -90,25 +95,27 @@ def filter_index(
                 way = guide(belief, arm, known, total, base, hidden, after, left, goal, 0.0)
                 drawn, mass = truncated((sum_low - way.centre) / way.deviation, math.inf, first, table)
                 gained = way.centre + way.deviation * drawn
-                room = math.log((max(gained - sum_low, 0.0) + belief.sigma) / after)
-                guides[particle] = room + missed(way, gained, goal)
-                weight += mass + way.weight + room
+                headway = math.log((max(gained - sum_low, 0.0) + belief.sigma) / after)
+                guides[particle] = headway + missed(way, gained, goal)
+                weight += mass + way.weight + headway
             elif not belief.bernoulli:
                 mean, variance = of_mean(belief, arm, known, total)
                 deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
                 low, high = (sum_low - hidden * mean) / deviation, (sum_high - hidden * mean) / deviation
-                drawn, mass = truncated(low, high, first, table)
+                if low < high:
+                    drawn, mass = truncated(low, high, first, table)
+                else:  # what two arms' turns ask for cannot be: a mean between, at a price
+                    drawn, mass = 0.5 * (low + high), _price(low - high)
                 gained = hidden * mean + deviation * drawn
                 weight += mass
             else:
-                gained = 0.0
-            if belief.bernoulli:
-                gained, mass = _discrete(
-                    parameters, record, belief, cloud, pulls, following, index, floor, floor_arm,
+                gained, mass = draw_ones(
+                    parameters, record, belief, cloud, pulls, following, index, floor, floor_arm, memo,
                     uses_round, random_ties, particle, step, upper, lower, hidden, known, first,
                 )  # fmt: skip
                 weight += mass
             cloud.sums[particle, arm] += gained
+            last[particle, arm], caps[particle, arm] = gained, math.inf
             if record.binding[step] and not uses_round:
                 value = index_value(parameters, cloud.sums[particle, arm] * (1.0 / after), after, 1)
                 index[particle, arm] = value
@@ -127,27 +134,72 @@ def filter_index(
             cloud.sums[:] = cloud.sums[ancestors]
             index[:] = index[ancestors]
             floor[:], floor_arm[:], line[:] = floor[ancestors], floor_arm[ancestors], line[ancestors]
-            guides[:] = guides[ancestors]
+            guides[:], caps[:], last[:] = guides[ancestors], caps[ancestors], last[ancestors]
             if shifts and record.ahead[step] == 0:
-                _draw_levels(belief, cloud, pulls, index, floor, step, table)
+                _draw_levels(belief, cloud, pulls, index, floor, caps, last, step, table)
         while mark < cloud.marks.size and cloud.marks[mark] == step:
             keep(cloud, mark, line)
             mark += 1
+    if sweeping:
+        _draw_last(record, belief, cloud, pulls, caps, last, table)
     if shifts:
-        _draw_levels(belief, cloud, pulls, index, floor, record.arm.size, table)
+        _draw_levels(belief, cloud, pulls, index, floor, caps, last, record.arm.size, table)
     return 0
 
 
 @called
 def _draw_levels(
     belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64],
-    step: int, table: NDArray[np.float64],
+    caps: NDArray[np.float64], last: NDArray[np.float64], step: int, table: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Shift all rewards of each particle, and with them every index, by one number."""
     for particle in range(cloud.sums.shape[0]):
         shift = shift_level(belief, cloud, pulls, cloud.sums[particle], particle, step, table)
         floor[particle] += shift
         index[particle] += shift
+        caps[particle] += shift
+        last[particle] += shift
+
+
+@called
+def _lower_caps(
+    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64], step: int
+) -> None:
+    """Note what this decision says of the idle arms: their means are at most what would have won it."""
+    arm, now = record.arm[step], record.round[step]
+    for particle in range(cloud.sums.shape[0]):
+        value = index_value(parameters, _mean(cloud, pulls, particle, arm), pulls[arm], now)
+        for other in range(pulls.size):
+            if other != arm:
+                bound = mean_value(parameters, value, pulls[other], now)
+                caps[particle, other] = min(caps[particle, other], bound)
+
+
+@called
+def _draw_last(
+    record: Record, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64],
+    last: NDArray[np.float64], table: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Draw the last reward of each arm anew, given all else: after it the arm never won, and that is all there is.
+
+    For an arm given up early this is most of what is hidden of it, and the cloud holds few values of it by now.
+    """
+    for arm in range(pulls.size):
+        steps = np.flatnonzero(record.arm == arm)
+        if steps.size == 0 or not math.isnan(record.rewards[record.round[steps[-1]] - 1]):
+            continue
+        hidden = record.count[steps[-1]]
+        if hidden != 1:
+            continue
+        known = cloud.before[arm] + pulls[arm] - hidden
+        for particle in range(cloud.sums.shape[0]):
+            base = cloud.sums[particle, arm] - last[particle, arm]
+            mean, variance = of_mean(belief, arm, known, cloud.past[particle, arm] + base)
+            deviation = math.sqrt(variance + belief.sigma * belief.sigma)
+            high = (caps[particle, arm] * pulls[arm] - base - mean) / deviation
+            _, uniform = two_uniforms(cloud, steps[-1], particle)
+            drawn, _ = truncated(-math.inf, high, uniform, table)
+            cloud.sums[particle, arm] = base + mean + deviation * drawn
 
 
 @inlined
@@ -189,6 +241,16 @@ def _absorb(record: Record, cloud: Cloud, step: int) -> int:
 
 
 @inlined
+def _price(off: float) -> float:
+    """Return the logarithm of the weight of a particle that misses its interval by so many deviations.
+
+    Where the index grows with the round, what one particle holds of two idle arms may leave a third no room. To drop
+    such particles would empty the cloud; they are kept where there is none without the fault.
+    """
+    return -10.0 - 20.0 * off
+
+
+@inlined
 def _mean(cloud: Cloud, pulls: NDArray[np.int64], particle: int, arm: int) -> float:
     return cloud.sums[particle, arm] * (1.0 / pulls[arm])
 
@@ -212,76 +274,6 @@ def _all_bounds(
         else:
             low = max(low, bound)
     return low, high
-
-
-@inlined
-def _goes_first(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
-    """Tell whether an index wins over another, equal ones going to the lower arm or to any."""
-    return mine > its or (mine == its and (random_ties or arm < other))
-
-
-@inlined
-def _fits(
-    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
-    index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64], uses_round: bool,
-    random_ties: bool, particle: int, step: int, upper: int, lower: int, mean: float,
-) -> bool:  # fmt: skip
-    """Tell whether a mean agrees with every later comparison until the arm is pulled again."""
-    arm, mine = record.arm[step], record.following[step]
-    after = pulls[arm] + record.count[step]
-    if uses_round:
-        for other in range(pulls.size):
-            if other == arm or following[other] == NONE or (following[other] == FAR and mine == FAR):
-                continue
-            at = min(mine, following[other])
-            value = index_value(parameters, mean, after, at)
-            its = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], at)
-            first = _goes_first(value, arm, its, other, random_ties)
-            second = _goes_first(its, other, value, arm, random_ties)
-            if not (second if following[other] < mine else first):
-                return False
-        return True
-    value = index_value(parameters, mean, after, 1)
-    if upper != NONE and not _goes_first(index[particle, upper], upper, value, arm, random_ties):
-        return False
-    if lower != NONE:
-        return _goes_first(value, arm, index[particle, lower], lower, random_ties)
-    if mine != FAR and floor[particle] > -math.inf:
-        return _goes_first(value, arm, floor[particle], floor_arm[particle], random_ties)
-    return True
-
-
-@inlined
-def _discrete(
-    parameters: Any, record: Record, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64],
-    following: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64],
-    uses_round: bool, random_ties: bool, particle: int, step: int, upper: int, lower: int, hidden: int, known: float,
-    uniform: float,
-) -> tuple[float, float]:  # fmt: skip
-    """Draw how many of a step's rewards were 1, among the numbers that fit; return it, and their log probability."""
-    arm = record.arm[step]
-    after = pulls[arm] + record.count[step]
-    total = cloud.past[particle, arm] + cloud.sums[particle, arm]
-    ones, zeros = belief.first[arm] + total, belief.second[arm] + known - total
-    mass, drawn, chance = 0.0, 0, 1.0
-    for at in range(hidden):
-        chance *= (zeros + at) / (ones + zeros + at)
-    for outcome in range(hidden + 1):  # the beta-binomial probabilities, one from the other
-        if outcome > 0:
-            last = outcome - 1
-            chance *= (hidden - last) / outcome * (ones + last) / (zeros + hidden - last - 1.0)
-        mean = (cloud.sums[particle, arm] + outcome) * (1.0 / after)
-        fits = not record.binding[step] or _fits(
-            parameters, record, cloud, pulls, following, index, floor, floor_arm, uses_round, random_ties,
-            particle, step, upper, lower, mean,
-        )  # fmt: skip
-        if fits and chance > 0.0:
-            mass += chance
-            if uniform * mass < chance:
-                drawn, uniform = outcome, uniform * mass / chance
-            else:
-                uniform = (uniform * mass - chance) / (mass - chance)
-    return drawn, math.log(mass) if mass > 0.0 else -math.inf
 
 
 @called

@@ -12,11 +12,14 @@ from unbandit.kernels.belief import Belief
 from unbandit.kernels.compiling import called, inlined
 from unbandit.kernels.scalar import normal_from_word, philox, uniform_from_word
 
-__all__ = ["SCATTERING", "Cloud", "Record", "keep", "settle", "shift_level", "two_uniforms"]
+__all__ = ["FAR", "NONE", "SCATTERING", "Cloud", "Record", "keep", "settle", "shift_level", "two_uniforms"]
 
 PARTICLES, RESAMPLING, SHIFTS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
 SCATTERING = np.uint64(7)
 ZERO = np.uint64(0)
+
+FAR, NONE = np.int64(2**62), np.int64(-1)
+"""A round that never comes, and what stands where there is no arm or no round."""
 
 
 class Record(NamedTuple):
