@@ -118,7 +118,7 @@ def _ends(
 
     Each simulation's error is counted in its own deviations where they are known: an arm with fewer pulls strays more.
     """
-    known = ~np.isnan(strayed).all(axis=0)
+    known = ~np.isnan(strayed).all(axis=0) & ~np.isnan(points)
     found = np.full((2, points.size), np.nan)
     if known.any():
         unit, units = (np.where(np.isnan(each) | (each == 0), 1.0, each) for each in (spread, spreads))

@@ -98,7 +98,7 @@ def test_another_estimator_can_be_put_in():
         ({"resamples": 10, "method": "bootstrap"}, "resamples: expected a whole number, 100 or more; got 10"),
         ({"resamples": 500}, "resamples: expected only with method bootstrap"),
         ({"seed": 1}, "seed: expected only with method bootstrap"),
-        ({"method": "bootstrap", "scale": "unknown"}, "scale: the bootstrap simulates the rule"),
+        ({"method": "bootstrap", "scale": "unknown"}, "scale: method bootstrap plays the rule"),
         ({"method": "bootstrap", "pool": True}, "pool: the bootstrap reads every demonstration by itself"),
     ],
 )
