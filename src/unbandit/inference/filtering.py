@@ -49,8 +49,9 @@ class Passage:
     ----------
     pulls
         How many rewards of each arm are behind the sums.
-    rounds
-        Of each step.
+    rounds, judged
+        Of each step, and the round whose action its weights judge: the next one, where a randomised rule is looked
+        ahead.
     length
         Of the demonstration.
     counts
@@ -60,6 +61,7 @@ class Passage:
     cloud: Cloud
     pulls: NDArray[np.int64]
     rounds: NDArray[np.int64]
+    judged: NDArray[np.int64]
     length: int
     counts: NDArray[np.int64]
 
@@ -187,7 +189,9 @@ def surprises(found: Filtered) -> NDArray[np.float64]:
     for passages in found.passages:
         values = [np.zeros(passage.length) for passage in passages]
         for row, passage in zip(values, passages, strict=True):
-            np.add.at(row, passage.rounds - 1, passage.cloud.increments)
+            np.add.at(row, passage.judged - 1, passage.cloud.increments)
+            if passage.judged.size and passage.judged[0] == 2:  # there the first two rounds are judged together
+                row[:2] = row[1] / 2
         rows.append(np.concatenate(values))
     return np.asarray(np.mean(rows, axis=0))
 
@@ -253,14 +257,15 @@ def _pass(
         name = np.uint64(cloud * len(readings) + which)
         state = _cloud(reading, number, arms, past, before, Tape(seed).key, name, marks)
         pulls, died, rounds = _filter(rule, reading, belief, state, horizon, log.rewards is not None)
+        judged = _judged(rule, reading, rounds)
         if died:
-            where = int(rounds[died - 1]) if rounds.size else died
+            where = int(judged[died - 1]) if rounds.size else died
             raise InferenceError(
                 f"round {where}: none of {number} particles explains the record so far under {rule}. Another rule or "
                 "other parameters made it, or it takes more particles."
             )
         counts = _counts(reading, state.marks, arms)
-        passages.append(Passage(state, pulls, rounds, int(log.lengths[which]), counts))
+        passages.append(Passage(state, pulls, rounds, judged, int(log.lengths[which]), counts))
         order = _heirs(state.weights, seed, int(name))
         past = (state.past + state.sums)[order]
         before = state.before + pulls
@@ -330,6 +335,14 @@ def _filter(
         QUANTILE_TABLE,
     )  # fmt: skip
     return pulls, died, reading.round
+
+
+def _judged(rule: Demonstrator, reading: Record | Tests, rounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the round whose action each step's weights judge."""
+    if not isinstance(reading, Record) or not isinstance(rule, RandomisedRule) or rule.batch > 1:
+        return rounds
+    ahead = (rounds >= reading.opening) & (rounds < rounds.size)
+    return np.where(ahead, rounds + 1, rounds)
 
 
 def _heirs(weights: NDArray[np.float64], seed: int, name: int) -> NDArray[np.int64]:

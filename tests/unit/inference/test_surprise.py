@@ -1,0 +1,29 @@
+"""The rounds that surprise are those whose action was improbable."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.inference import NormalPrior
+from unbandit.inference.filtering import evidence_of
+
+
+def test_an_explored_arm_surprises_in_its_own_round():
+    actions = np.array([0, 1] + [0] * 98)
+    actions[60] = 1
+    log = ub.ActionLog.from_actions(actions)
+    found = evidence_of(log, 0, ub.EpsilonGreedy(epsilon=0.1), NormalPrior(), 0.5, 100, 200)
+    assert found.surprise is not None
+    assert found.surprise.argmin() == 60
+    assert found.surprise[60] == pytest.approx(math.log(0.05), abs=1e-6)
+    assert found.surprise.sum() == pytest.approx(found.log_evidence, abs=0.5)
+
+
+def test_the_uniform_rule_is_surprised_by_every_round_alike():
+    log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0, 0.5]), 20, seed=1)
+    found = evidence_of(log, 0, ub.Uniform(), NormalPrior(), 0.5, 20, 20)
+    assert found.surprise == pytest.approx(np.full(20, -math.log(3)))
