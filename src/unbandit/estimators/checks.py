@@ -10,6 +10,7 @@ from unbandit.result import ESTIMATED, Notice
 
 __all__ = [
     "broken_order",
+    "coarse",
     "eliminated_among_many",
     "few_pulls",
     "near_best",
@@ -161,6 +162,18 @@ def not_reconsidered(
             arm=arms[at],
         )
     ]
+
+
+def coarse(result: Comparison) -> list[Notice]:
+    """Tell that a rule decided so rarely that gaps lie between two comparisons, some way apart."""
+    with np.errstate(invalid="ignore"):
+        between = (result.verdict == ESTIMATED) & (result.gap > result.below)
+    if not between.any():
+        return []
+    said = (
+        "The rule decides in batches or tests rarely: a gap lies between two of its decisions, the point halfway, and"
+    )
+    return [Notice("coarse", f"{said} the interval, which takes in both, is rather too long.")]
 
 
 def several_active(best: NDArray[np.bool_], arms: tuple[str, ...]) -> list[Notice]:

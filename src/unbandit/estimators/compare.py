@@ -43,7 +43,7 @@ def compare(
         at_the_end = counts.index_counts(pulls, set_up).below
         result.warnings += checks.not_reconsidered(result, at_the_end, log.last[which], sigma, log.arms)
     result.warnings += checks.near_best(result, sigma, log.arms)
-    result.notes += checks.few_pulls(result, log.arms)
+    result.notes += checks.few_pulls(result, log.arms) + checks.coarse(result)
     return _most_pulled(log, which, result)
 
 
@@ -71,6 +71,7 @@ def _eliminated(
             result.warnings += checks.broken_order(broken, log.arms[int(actions[broken - 1])])
     else:
         result = counts.elimination_counts(pulls, width, rule.tests)
+    result.notes += checks.coarse(result)
     result.warnings += checks.several_active(result.best, log.arms)
     result.warnings += checks.eliminated_among_many(result, pulls, passed, sigma, log.arms)
     return result
