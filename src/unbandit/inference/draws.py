@@ -18,9 +18,6 @@ from unbandit.result import Notice
 
 __all__ = ["infer"]
 
-THIN = 5.0
-"""Below this effective sample size a cloud hung by a few particles for a while."""
-
 BAND = (0.025, 0.5, 0.975)
 
 FEWEST = 20
@@ -68,7 +65,7 @@ def infer(
         rule=str(rule), prior=prior, sigma=sigma, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=found.evidences,
         effective_size=min(smallest, float(number)), particles=number, surprise=surprises(found), path_rounds=rounds,
-        path=path, warnings=tuple(_warnings(found, smallest, means)),
+        path=path, warnings=tuple(_warnings(means)),
     )  # fmt: skip
 
 
@@ -115,21 +112,9 @@ def _path(found: Filtered) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     return first.rounds[first.cloud.marks], np.asarray(band)
 
 
-def _warnings(found: Filtered, smallest: float, means: NDArray[np.float64]) -> list[Notice]:
+def _warnings(means: NDArray[np.float64]) -> list[Notice]:
     """Tell where the computation may have gone thin."""
     notices = []
-    if smallest < THIN:
-        every = [passage for passages in found.passages for passage in passages if passage.rounds.size]
-        thinnest = min(every, key=lambda passage: float(passage.cloud.size.min()))
-        where = int(thinnest.rounds[thinnest.cloud.size.argmin()])
-        notices.append(
-            Notice(
-                "thin-cloud",
-                f"In round {where} a cloud came to hang by about {max(smallest, 1):.0f} of its particles: the record "
-                "is surprising there, or it takes more particles.",
-                round=where,
-            )
-        )
     inside, centres = means.std(axis=1).mean(axis=0), means.mean(axis=1)
     if means.shape[0] > 1 and (centres.std(axis=0, ddof=1) > 0.5 * np.maximum(inside, 1e-300)).any():
         notices.append(

@@ -79,7 +79,8 @@ def _fits(
             if other == arm or following[other] == NONE or (following[other] == FAR and mine == FAR):
                 continue
             at = min(mine, following[other])
-            value = _remembered(parameters, memo.mine, memo.mine_at, other, total, after, at, step)
+            own = arm if at == mine else other  # compared at its own next turn, it has one index for all others
+            value = _remembered(parameters, memo.mine, memo.mine_at, own, total, after, at, step)
             held = cloud.sums[particle, other]
             its = _remembered(parameters, memo.its, memo.its_at, other, held, pulls[other], at, step)
             first = _goes_first(value, arm, its, other, random_ties)

@@ -1,0 +1,100 @@
+"""The posterior by counting: every sequence of rewards of 0 and 1 that a short record may hide, one after the other.
+
+What the particle filters are held against. The rules are asked in plain Python, round by round.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from unbandit.demonstrators import EliminationRule, IndexRule
+from unbandit.kernels.formula import learn, probability
+
+
+def chance_of_actions(rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int) -> float:
+    """Return how likely a rule is to pull these arms, if they give these rewards."""
+    if isinstance(rule, EliminationRule):
+        return float(_eliminates(rule, actions, rewards, arms, horizon))
+    pulls, memory = np.zeros(arms, np.int64), np.zeros((arms, getattr(rule, "columns", 1)))
+    parameters = rule.parameters(horizon)
+    chance, opening = 1.0, rule.initial * arms
+    if isinstance(rule, IndexRule) and rule.ties == "random":  # then each turn of the opening has an order of its own
+        chance /= math.factorial(arms) ** rule.initial
+    for at, (arm, reward) in enumerate(zip(actions, rewards, strict=True)):
+        if at >= opening:
+            if (at - opening) % rule.batch == 0:
+                seen, seen_memory, now = pulls.copy(), memory.copy(), at + 1
+                held = None
+            if isinstance(rule, IndexRule):
+                means = [seen_memory[k, 0] * (1 / seen[k]) for k in range(arms)]
+                index = [rule.index(means[k], int(seen[k]), now, horizon) for k in range(arms)]
+                tied = [k for k in range(arms) if index[k] == max(index)]
+                if held is not None:
+                    chance *= arm == held
+                else:
+                    chance *= (arm in tied) / len(tied) if rule.ties == "random" else arm == tied[0]
+                held = arm
+            else:
+                chance *= probability(parameters, seen, seen_memory, now, arm)
+        if not isinstance(rule, IndexRule):
+            learn(parameters, pulls, memory, at + 1, arm, float(reward))
+        memory[arm, 0] += reward
+        pulls[arm] += 1
+        if chance == 0:
+            return 0.0
+    return float(chance)
+
+
+def _eliminates(rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int) -> bool:
+    """Tell whether an elimination rule pulls these arms, if they give these rewards."""
+    active, totals, at, epoch = list(range(arms)), [0.0] * arms, 0, 0
+    while at < len(actions):
+        epoch += 1
+        for arm in active:
+            if at == len(actions):
+                return True
+            if actions[at] != arm:
+                return False
+            totals[arm] += rewards[at]
+            at += 1
+        if len(active) > 1 and rule.tests(np.array([epoch]))[0]:
+            width = float(rule.width(np.array([float(epoch)]), horizon)[0])
+            means = {arm: totals[arm] * (1 / epoch) for arm in active}
+            leader = max(active, key=lambda arm: means[arm])
+            active = [arm for arm in active if means[arm] > means[leader] - 2 * width or arm == leader]
+    return True
+
+
+def exact_posterior(
+    rule: Any, records: list[list[int]], arms: int, prior: tuple[float, float], horizon: int,
+    known: dict[int, int] | None = None,
+) -> tuple[float, list[float]]:  # fmt: skip
+    """Return the logarithm of the records' probability given the known rewards, and every mean's expectation.
+
+    `known` has rewards by their place in all records, put one after the other.
+    """
+    actions = [arm for record in records for arm in record]
+    first, second = prior
+    total, given, expected = 0.0, 0.0, np.zeros(arms)
+    for rewards in itertools.product((0, 1), repeat=len(actions)):
+        if any(rewards[at] != value for at, value in (known or {}).items()):
+            continue
+        ones, pulls = np.zeros(arms), np.zeros(arms)
+        weight = 1.0
+        for arm, reward in zip(actions, rewards, strict=True):
+            chance = (first + ones[arm]) / (first + second + pulls[arm])
+            weight *= chance if reward else 1 - chance
+            ones[arm] += reward
+            pulls[arm] += 1
+        given += weight
+        start = 0
+        for record in records:
+            weight *= chance_of_actions(rule, record, list(rewards[start : start + len(record)]), arms, horizon)
+            start += len(record)
+        total += weight
+        expected += weight * (first + ones) / (first + second + pulls)
+    return math.log(total / given) if total else -math.inf, (expected / total).tolist() if total else []
