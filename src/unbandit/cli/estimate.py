@@ -27,7 +27,9 @@ Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 
 def estimate(
     log: str = typer.Argument(..., metavar="LOG", help="The log, or - for standard input.", show_default=False),
     rule: str = typer.Option(..., "--rule", help="Who made it: name:key=value,... (see: unbandit demonstrators)"),
-    method: str = typer.Option(None, "--method", help="switching, counts, naive or bootstrap; by default what fits."),
+    method: str = typer.Option(
+        None, "--method", help="switching, posterior, counts, naive or bootstrap; by default what fits."
+    ),
     best_mean: float = typer.Option(None, "--best-mean", help="The best arm's mean, if known: gives means, not gaps."),
     anchor: str = typer.Option(None, "--anchor", metavar="ARM=VALUE", help="Instead: any one arm's known mean."),
     scale: str = typer.Option("known", "--scale", help="unknown: the width's factor is not known; gives ratios."),
@@ -40,6 +42,8 @@ def estimate(
     arms: str = typer.Option(None, "--arms", metavar="A,B,C", help="All arms there were, also those never pulled."),
     columns: str = typer.Option(None, "--columns", metavar="arm=...,round=...", help="Names of columns."),
     pool: bool = typer.Option(False, "--pool", help="All demonstrations are of one instance: combine them."),
+    prior: str = typer.Option(None, "--prior", help="Of the posterior: normal:mean=0,deviation=1 or beta:..."),
+    particles: int = typer.Option(None, "--particles", help="Of the posterior: particles of each cloud."),
     resamples: int = typer.Option(None, "--resamples", help="Simulations of the bootstrap; 1,000 by default."),
     sensitivity: bool = typer.Option(False, "--sensitivity", help="Show it again with alpha and scale 20% off."),
     seed: int = typer.Option(None, "--seed", help="For methods that draw random numbers; kept in the JSON."),
@@ -49,9 +53,10 @@ def estimate(
     """Read the log, estimate, print or write."""
     from unbandit import estimators
     from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.options import arm_list, assignments
+    from unbandit.cli.options import anchor_from, arm_list, assignments
     from unbandit.cli.tables import console, print_estimate, print_notices
-    from unbandit.demonstrators import parse_rule
+    from unbandit.demonstrators import RandomisedRule, parse_rule
+    from unbandit.estimators.arguments import DRAWING
     from unbandit.log import ActionLog
     from unbandit.log.writing import check_name
 
@@ -59,7 +64,7 @@ def estimate(
     options: dict[str, Any] = {
         "method": method,
         "best_mean": best_mean,
-        "anchor": _anchor(anchor),
+        "anchor": anchor_from(anchor),
         "scale": scale,
         "reference": reference,
         "horizon": horizon,
@@ -69,8 +74,10 @@ def estimate(
         "constant": constant,
         "pool": pool,
         "resamples": resamples,
+        "prior": prior,
+        "particles": particles,
     }
-    if method == "bootstrap":
+    if method in DRAWING or (method is None and isinstance(assumed, RandomisedRule)):
         options["seed"] = seed
     if output is not None and not output.lower().endswith(".json"):
         try:
@@ -99,21 +106,7 @@ def estimate(
         typer.echo(f"{output}: {len(answer):,} rows", err=True)
     for name, other in others.items():
         print_estimate(other, f"with {name} instead")
-    print_notices(answer)
-
-
-def _anchor(text: str | None) -> dict[str, float] | None:
-    """Read `ARM=VALUE`; the arm's name may have an equals sign of its own."""
-    if text is None:
-        return None
-    arm, _, value = text.rpartition("=")
-    try:
-        number = float(value)
-    except ValueError:
-        arm = ""
-    if not arm.strip():
-        raise ParameterError(f'--anchor: expected ARM=VALUE, as in B=0.4; got "{text}".')
-    return {arm.strip(): number}
+    print_notices(answer.warnings, answer.notes)
 
 
 def _json(answer: Estimate, others: dict[str, Estimate]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unbandit.errors import ParameterError
 
-__all__ = ["arm_list", "assignments", "numbers"]
+__all__ = ["anchor_from", "arm_list", "assignments", "numbers"]
 
 
 def arm_list(text: str | None) -> list[str] | None:
@@ -56,3 +56,17 @@ def numbers(option: str, text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ParameterError(f'{option}: expected numbers between commas, as in 1,0.5; got "{text}".') from None
+
+
+def anchor_from(text: str | None) -> dict[str, float] | None:
+    """Read `ARM=VALUE`; the arm's name may have an equals sign of its own."""
+    if text is None:
+        return None
+    arm, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        arm = ""
+    if not arm.strip():
+        raise ParameterError(f'--anchor: expected ARM=VALUE, as in B=0.4; got "{text}".')
+    return {arm.strip(): number}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Console
@@ -83,10 +83,10 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
         out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
 
 
-def print_notices(estimate: Estimate) -> None:
+def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice]) -> None:
     """Say warnings and notes on the error stream, so that a piped table stays a table; each kind once."""
     out = console(error=True)
-    for kind, notices in (("warning", estimate.warnings), ("note", estimate.notes)):
+    for kind, notices in (("warning", warnings), ("note", notes)):
         groups: dict[str, list[Notice]] = {}
         for notice in notices:
             groups.setdefault(notice.code, []).append(notice)

@@ -27,7 +27,7 @@ from unbandit.estimators.arguments import (
 from unbandit.estimators.asking import Asked
 from unbandit.estimators.bootstrap import bootstrapped
 from unbandit.estimators.closed import apart, together
-from unbandit.estimators.posterior import bootstrapped_posterior, inferred, settled_prior
+from unbandit.estimators.inferring import bootstrapped_posterior, inferred, settled_prior
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
 from unbandit.result import Columns, Estimate, Notice
