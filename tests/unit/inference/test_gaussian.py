@@ -1,0 +1,92 @@
+"""Normal rewards: the filters agree with simulating from the prior and keeping the runs that made the same choices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unbandit.demonstrators import EliminationRule, IndexRule, parse_rule
+from unbandit.inference import NormalPrior, infer
+from unbandit.log import ActionLog
+
+SIGMA, PRIOR, RUNS, ROUNDS = 0.5, NormalPrior(0.2, 0.7), 400_000, 7
+RULES = [
+    "ucb:alpha=0.25,scale=0.3", "ucb1:exploration=0.3", "lilucb:reward_range=0.4", "klucb:noise=gaussian,level=round",
+    "sae:scale=0.15", "phased:scale=0.15", "explore-then-commit:explore=2", "epsilon-greedy:epsilon=0.2",
+    "softmax:temperature=0.4", "learning-softmax:rate=0.5,temperature=0.4",
+]  # fmt: skip
+
+
+def played(rule, arms, generator):
+    """Play many runs at once on means drawn from the prior; return the means and the actions."""
+    means = PRIOR.draw(generator, (RUNS, arms))
+    sums, pulls, values = np.zeros((RUNS, arms)), np.zeros((RUNS, arms)), np.zeros((RUNS, arms))
+    active, place, actions = np.ones((RUNS, arms), bool), np.zeros(RUNS, int), np.empty((RUNS, ROUNDS), int)
+    everyone = np.arange(RUNS)
+    for at in range(ROUNDS):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sample = sums / pulls
+        if isinstance(rule, EliminationRule):
+            while not active[everyone, place].all():
+                place = np.where(active[everyone, place], place, (place + 1) % arms)
+            arm = place.copy()
+        elif at < rule.initial * arms:
+            arm = np.full(RUNS, at % arms)
+        elif isinstance(rule, IndexRule):
+            index = np.array([_index(rule, sample[:, k], pulls[:, k], at + 1) for k in range(arms)]).T
+            arm = index.argmax(axis=1)
+        else:
+            arm = (_chances(rule, sample, values).cumsum(axis=1) < generator.random((RUNS, 1))).sum(axis=1)
+        rewards = means[everyone, arm] + SIGMA * generator.standard_normal(RUNS)
+        values[everyone, arm] += getattr(rule, "rate", 0.0) * (rewards - values[everyone, arm])
+        sums[everyone, arm] += rewards
+        pulls[everyone, arm] += 1
+        actions[:, at] = arm
+        if isinstance(rule, EliminationRule):
+            _test(rule, sums, pulls, active, place, arms)
+            place = (place + 1) % arms
+    return means, actions
+
+
+def _index(rule, mean, pulls, round):
+    width = np.array([rule.index(0.0, int(n), round, ROUNDS) for n in range(1, ROUNDS + 1)])
+    return mean + width[pulls.astype(int) - 1]
+
+
+def _chances(rule, sample, values):
+    if rule.name == "epsilon-greedy":
+        greedy = np.eye(sample.shape[1])[sample.argmax(axis=1)]
+        return (1 - rule.epsilon) * greedy + rule.epsilon / sample.shape[1]
+    by = (values if rule.name == "learning-softmax" else sample) / rule.temperature
+    shares = np.exp(by - by.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _test(rule, sums, pulls, active, place, arms):
+    """Drop arms at the end of an epoch: where the arm just pulled was the last one active."""
+    later = np.array([(active & (np.arange(arms) > at)).any(axis=1) for at in range(arms)])
+    epoch = np.where(active, pulls, 0).max(axis=1).astype(int)
+    ended = ~later[place, np.arange(len(place))] & (active.sum(axis=1) > 1) & rule.tests(np.maximum(epoch, 1))
+    width = rule.width(np.maximum(epoch, 1).astype(float), ROUNDS)
+    mean = np.where(active, sums / np.maximum(pulls, 1), -np.inf)
+    largest = mean.max(axis=1, keepdims=True)
+    stays = (mean > largest - 2 * width[:, None]) | (mean == largest)
+    active[ended] &= stays[ended]
+
+
+@pytest.mark.parametrize("text", RULES)
+@pytest.mark.parametrize("arms", [2, 3])
+def test_draws_are_those_of_runs_that_made_the_same_choices(text, arms):
+    rule = parse_rule(text).for_arms(arms)
+    means, actions = played(rule, arms, np.random.default_rng(5))
+    kinds, counts = np.unique(actions, axis=0, return_counts=True)
+    for record in kinds[np.argsort(-counts)[:4]]:
+        same = (actions == record).all(axis=1)
+        log = ActionLog.from_actions([record.tolist()], arms=list(range(arms)))
+        found = infer(log, rule, PRIOR, SIGMA, [ROUNDS], particles=4_000, seed=2)
+        assert (
+            abs(found.log_evidence - np.log(same.mean())) < 0.05 + 4 * found.log_evidence_error + 4 / same.sum() ** 0.5
+        )
+        tolerance = 0.03 + 4 * means[same].std(axis=0) / np.sqrt(same.sum())
+        assert (abs(found.draws.mean(axis=0) - means[same].mean(axis=0)) < tolerance).all()
+        assert np.allclose(found.draws.std(axis=0), means[same].std(axis=0), atol=0.05)
