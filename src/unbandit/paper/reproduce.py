@@ -32,7 +32,7 @@ from unbandit.paper.registry import chosen
 from unbandit.plots import save
 from unbandit.study.folder import Folder
 from unbandit.study.grid import Study, checked_runs, checked_seed
-from unbandit.study.progress import Progress, Silent
+from unbandit.study.progress import Progress, Shared, Silent
 from unbandit.study.running import StudyResult
 
 __all__ = ["Made", "Reproduction", "reproduce"]
@@ -226,28 +226,12 @@ def _work(
             for name, study in studies.items():
                 home = _home(target, picture, name)
                 if home not in finished:
-                    finished[home] = study.run(home, threads=threads, progress=_Rounds(bar))
+                    finished[home] = study.run(home, threads=threads, progress=Shared(bar))
             results = Results(whole_work.size, {name: finished[_home(target, picture, name)] for name in studies})
             whole_work.made.append(_made(picture, results, target))
             told(whole_work.made[-1])
     finally:
         bar.end()
-
-
-class _Rounds:
-    """Pass on the rounds of one study to the bar of all of them."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-
-    def begin(self, rounds: int, done: int) -> None:
-        pass
-
-    def advance(self, rounds: int) -> None:
-        self._bar.advance(rounds)
-
-    def end(self) -> None:
-        pass
 
 
 def _made(picture: Picture, results: Results, folder: Path) -> Made:

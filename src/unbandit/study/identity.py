@@ -58,10 +58,10 @@ def identity(study: Study) -> dict[str, Any]:
 
 
 @cache
-def code(*more: str) -> str:
+def code(*deciding: str) -> str:
     """Return a digest of the sources that decide a study's numbers: parts of edited code must not be mixed.
 
-    A study of another kind names the files and folders that decide beside those.
+    A study of another kind names the files, and folders of files, that decide its own.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def code(*more: str) -> str:
     12
     """
     home = Path(__file__).parents[1]
-    places = [home / name for name in (*DECIDING, *more)]
+    places = [home / name for name in deciding or DECIDING]
     files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
     sources = [file for file in files if file.suffix in {".py", ".npy"}]
     return digest_of(*sources, text="\n".join(file.relative_to(home).as_posix() for file in sources))

@@ -10,7 +10,7 @@ from rich.progress import Progress as RichProgress
 from rich.progress import Task as RichTask
 from rich.text import Text
 
-__all__ = ["Bar", "Progress", "Silent", "progress_on"]
+__all__ = ["Bar", "Progress", "Shared", "Silent", "progress_on"]
 
 
 class Progress(Protocol):
@@ -67,6 +67,23 @@ class Bar:
     def end(self) -> None:
         """Take the bar away."""
         self._drawn.stop()
+
+
+class Shared:
+    """Pass on the rounds of one study to the bar of several; whoever has the bar begins and ends it."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+
+    def begin(self, rounds: int, done: int) -> None:
+        """Do nothing: the bar stands."""
+
+    def advance(self, rounds: int) -> None:
+        """Move the bar on."""
+        self._bar.advance(rounds)
+
+    def end(self) -> None:
+        """Do nothing: the bar goes on."""
 
 
 class Speed(ProgressColumn):

@@ -1,0 +1,206 @@
+"""Figures from the rows of trials, each with its Monte-Carlo error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unbandit.calibration.identified import CANNOT_TELL, RIGHT, WRONG
+from unbandit.calibration.posteriors import RANKS
+from unbandit.calibration.settings import Setting
+from unbandit.study.folds import FOLDS
+from unbandit.study.jackknife import Measured, Share, measured, share
+
+__all__ = ["Calibrated", "Named", "calibrated", "holm", "least_error", "named", "rank_test", "ratio"]
+
+BINS = 20
+"""Into which ranks are counted."""
+
+FEWEST = 5
+"""So many ranks a bin must be expected to hold, for the test to be worth anything."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Hold what was found of the posterior in one cell.
+
+    Attributes
+    ----------
+    setting
+        Which cell.
+    runs, failed, warned
+        How many runs there were, how many gave no posterior, and how many came with a warning.
+    coverage, gap_coverage
+        Share of the intervals that hold the true mean, and the true gap, averaged over arms.
+    lowest
+        The same of that arm, by its place, whose intervals of the mean hold least often.
+    uniform
+        How likely ranks at least as uneven would be if the posterior were right; NaN for too few runs.
+    against_oracle
+        Root of the mean squared error of the gaps, divided by that of an observer who sees the rewards.
+    against_naive
+        Mean squared error of the gaps, divided by that of the naive estimator.
+    """
+
+    setting: Setting
+    runs: int
+    failed: int
+    warned: int
+    coverage: Measured
+    gap_coverage: Measured
+    lowest: Share
+    uniform: float
+    against_oracle: Measured
+    against_naive: Measured
+
+
+def calibrated(setting: Setting, rows: pl.DataFrame) -> Calibrated:
+    """Return what the rows of one cell come to; runs without a posterior are counted, and have no other figures."""
+    rows = rows.sort("run", "arm")
+    answered = rows.filter(pl.col("failure").is_null())
+    failed = (rows.height - answered.height) // setting.arms
+
+    def table(values: pl.Expr) -> NDArray[np.float64]:
+        """Lay out a column with one row a run, and one column an arm."""
+        column = answered.select(values.cast(pl.Float64)).to_series()
+        return column.to_numpy().reshape(-1, setting.arms)
+
+    held = table(pl.col("mean").is_between("mean_low", "mean_high"))
+    gap_held = table(pl.col("gap").is_between("gap_low", "gap_high"))
+    errors = [(pl.col(name) - pl.col("gap")) ** 2 for name in ("gap_estimate", "oracle_gap", "naive_gap")]
+    ranks, own, seen, plain = map(table, (pl.col("rank"), *errors))
+    pulled = ~np.isnan(plain)
+    places = np.arange(len(ranks)) % setting.arms  # one arm a run, for those of one run err together
+    return Calibrated(
+        setting,
+        runs=rows.height // setting.arms,
+        failed=failed,
+        warned=answered.filter(pl.col("warnings").is_not_null())["run"].n_unique(),
+        coverage=_average(held),
+        gap_coverage=_average(gap_held),
+        lowest=_lowest(held),
+        uniform=rank_test(ranks[np.arange(len(ranks)), places]),
+        against_oracle=ratio(own, seen, root=True),
+        against_naive=ratio(np.where(pulled, own, 0.0), np.where(pulled, plain, 0.0)),
+    )
+
+
+def _average(held: NDArray[np.float64]) -> Measured:
+    """Return a share averaged over arms; its error is that of a mean over runs, whatever arms have in common."""
+    if not held.size:
+        return Measured(np.nan, np.nan, 0)
+    by_run = held.mean(axis=1)
+    error = float(by_run.std(ddof=1) / np.sqrt(by_run.size)) if by_run.size > 1 else 0.0
+    return Measured(float(by_run.mean()), max(error, least_error(held.sum(), held.size)), by_run.size)
+
+
+def least_error(held: float, among: float) -> float:
+    """Return the error that a share has at least: that of independent cases, two more of which held and two did not.
+
+    So a share of 1 is not taken as known.
+
+    Examples
+    --------
+    >>> round(least_error(20, 20), 3), round(least_error(1_900, 2_000), 4)
+    (0.056, 0.0049)
+    """
+    added = (held + 2) / (among + 4)
+    return float(np.sqrt(added * (1 - added) / (among + 4)))
+
+
+def _lowest(held: NDArray[np.float64]) -> Share:
+    """Return the share of the arm that has the smallest."""
+    if not held.size:
+        return Share(np.nan, np.nan, 0, 0, 0)
+    return share(float(held.sum(axis=0).min()), len(held))
+
+
+def rank_test(ranks: NDArray[np.float64]) -> float:
+    """Return how likely independent ranks at least as uneven are, if all are equally likely: chi-square in 20 bins.
+
+    Examples
+    --------
+    >>> rank_test(np.arange(200) % 100), rank_test(np.full(200, 50)) < 1e-9
+    (1.0, True)
+    """
+    from scipy.special import chdtrc
+
+    expected = ranks.size / BINS
+    if expected < FEWEST:
+        return float("nan")
+    counts = np.bincount((ranks * BINS // (RANKS + 1)).astype(int), minlength=BINS)
+    return float(chdtrc(BINS - 1, ((counts - expected) ** 2 / expected).sum()))
+
+
+def holm(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return p-values adjusted for their number, by Holm's step-down method; those that are NaN do not count.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03, np.nan])).round(3).tolist()
+    [0.03, 0.06, 0.06, nan]
+    """
+    known = np.flatnonzero(~np.isnan(chances))
+    order = known[np.argsort(chances[known])]
+    adjusted = np.full(chances.shape, np.nan)
+    steps = chances[order] * np.arange(order.size, 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool = False) -> Measured:
+    """Return the ratio of two sums, or its root, with its error by leaving out a fold of runs at a time.
+
+    Both are given with one row a run.
+
+    Examples
+    --------
+    >>> ratio(np.full((40, 2), 4.0), np.ones((40, 2)), root=True)
+    Measured(value=2.0, error=0.0, folds=20)
+    """
+    if not below.sum() > 0:
+        return Measured(np.nan, np.nan, 0)
+    folds = min(FOLDS, len(below))
+    of_fold = np.arange(len(below)) % folds
+    sums = np.array([np.bincount(of_fold, values.sum(axis=1), folds) for values in (above, below)])
+    whole = sums.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above_left, below_left = np.concatenate([whole, whole - sums], axis=1)
+        quotients = above_left / below_left
+    return measured(np.sqrt(quotients) if root else quotients)
+
+
+@dataclass(frozen=True)
+class Named:
+    """Hold how often the rule that made a record was found.
+
+    Attributes
+    ----------
+    setting
+        Whose records they are.
+    right, wrong, cannot_tell
+        Shares of them.
+    taken_for
+        What the wrong ones were taken for, and how often.
+    """
+
+    setting: Setting
+    right: Share
+    wrong: Share
+    cannot_tell: Share
+    taken_for: dict[str, int]
+
+
+def named(setting: Setting, rows: pl.DataFrame) -> Named:
+    """Return what the records of one rule were taken for."""
+    right, wrong, neither = (
+        share(rows.filter(outcome=outcome).height, rows.height) for outcome in (RIGHT, WRONG, CANNOT_TELL)
+    )
+    mistaken = rows.filter(outcome=WRONG).select(
+        pl.when(pl.col("verdict") == "identified").then("leading").otherwise(pl.lit("none of them")).alias("for")
+    )
+    counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
+    return Named(setting, right, wrong, neither, dict(counted.iter_rows()))

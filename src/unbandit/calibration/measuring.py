@@ -1,0 +1,249 @@
+"""One way in: `calibrate(folder)`. Every measure, in a folder that can be left and taken up again.
+
+::
+
+    FOLDER/posterior/RULE/        trials of the posterior
+    FOLDER/closed-forms/RULE/     studies of the closed forms
+    FOLDER/identify/RULE/         trials of `identify`
+    FOLDER/figures.csv            every figure, with its error and whether it reaches its goal
+    FOLDER/calibration.md         the same for people
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from unbandit.calibration.closed_forms import closed_form_studies, has_closed_form
+from unbandit.calibration.coverage import Covered, covered
+from unbandit.calibration.goals import Goal
+from unbandit.calibration.identified import IdentifyTrials
+from unbandit.calibration.measures import Calibrated, Named, calibrated, named
+from unbandit.calibration.posteriors import PosteriorTrials
+from unbandit.calibration.reaching import closed_form_goals, identify_goals, posterior_goals, timing_goals
+from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NAMED, named_settings, posterior_settings
+from unbandit.calibration.timing import Timed, asked_timings, timed
+from unbandit.calibration.trials import Trials
+from unbandit.demonstrators import parse_rule
+from unbandit.demonstrators.base import whole
+from unbandit.errors import AssumptionWarning, OutputError, ParameterError
+from unbandit.files import written_whole
+from unbandit.log.writing import write_table
+from unbandit.study import Study
+from unbandit.study.folder import Folder
+from unbandit.study.grid import checked_runs, checked_seed
+from unbandit.study.progress import Progress, Shared, Silent
+from unbandit.study.running import Result, StudyResult, run
+from unbandit.study.work import Work
+
+__all__ = ["KINDS", "Calibration", "calibrate"]
+
+KINDS = ("closed-forms", "posterior", "identify")
+"""What is measured, in the order in which it is done."""
+
+
+@dataclass
+class Calibration:
+    """Hold what was measured.
+
+    Attributes
+    ----------
+    folder
+        Where everything is.
+    asked
+        The command that measures the same again.
+    seed, particles, clouds
+        Of everything that was drawn, and of the posteriors.
+    posteriors, closed_forms, identified, timings
+        What was found; empty for what was not asked for.
+    """
+
+    folder: Path
+    asked: str
+    seed: int
+    particles: int
+    clouds: int
+    posteriors: list[Calibrated] = field(default_factory=list)
+    closed_forms: list[Covered] = field(default_factory=list)
+    identified: list[Named] = field(default_factory=list)
+    timings: list[Timed] = field(default_factory=list)
+
+    @property
+    def page(self) -> Path:
+        """Return where all of it can be read."""
+        return self.folder / "calibration.md"
+
+    @property
+    def goals(self) -> list[Goal]:
+        """Return what is to be reached, with what was measured."""
+        goals = posterior_goals(self.posteriors) if self.posteriors else []
+        goals += closed_form_goals(self.closed_forms) if self.closed_forms else []
+        return [*goals, *identify_goals(self.identified), *timing_goals(self.timings)]
+
+    @property
+    def figures(self) -> pl.DataFrame:
+        """Return every figure as a row."""
+        rows = [
+            (goal.key, figure.row, figure.column, figure.measured.value, figure.measured.error, figure.verdict)
+            for goal in self.goals
+            for figure in goal.figures
+        ]
+        names = ("goal", "whose", "cell", "value", "error", "verdict")
+        kinds = (pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.String)
+        table = pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+        return table.with_columns(pl.col("value", "error").fill_nan(None).round_sig_figs(6))
+
+
+def calibrate(
+    folder: str | os.PathLike[str] = "calibration",
+    *,
+    kinds: Sequence[str] = (),
+    rules: Sequence[str] = (),
+    runs: int | None = None,
+    seed: int = 1,
+    particles: int = 250,
+    clouds: int = 2,
+    threads: int | None = None,
+    timing: bool = False,
+    progress: Callable[[str], Progress] = lambda label: Silent(),
+    ready: Callable[[], None] = lambda: None,
+) -> Calibration:
+    """Measure how far the answers can be trusted, and write it down.
+
+    Parameters
+    ----------
+    folder
+        Where everything goes; made if it is not there. What was measured there before is not measured again.
+    kinds
+        Which measures: any of `closed-forms`, `posterior`, `identify`; none for all.
+    rules
+        Names of rules; none for all.
+    runs
+        Of every cell, instead of its own number: for a first look.
+    seed
+        The same seed gives the same figures, on any number of threads.
+    particles, clouds
+        Of every posterior.
+    threads
+        By default one a core.
+    timing
+        Measure time and memory too.
+    progress
+        Is asked for a bar for each kind, by its label.
+    ready
+        Is called once everything has been checked, before any work.
+
+    Raises
+    ------
+    ParameterError, OutputError, ResumeError
+        Before anything is simulated or written: an unknown name, a wrong number, a folder that cannot be used or holds
+        another calibration.
+    """
+    chosen, of = _chosen("kind", kinds, KINDS), _chosen("rule", rules, _names())
+    count = None if runs is None else checked_runs(runs)
+    seed, particles, clouds = checked_seed(seed), whole("particles", particles), whole("clouds", clouds)
+    if threads is not None:
+        whole("threads", threads)
+    asked = _asked(kinds, rules, {"runs": count, "seed": seed, "particles": particles, "clouds": clouds}, timing)
+    done = Calibration(Path(folder), asked, seed, particles, clouds)
+    work = {kind: dict(_work(kind, of, count, seed, particles, clouds)) for kind in chosen}
+    places = {kind: {name: Folder(done.folder / name, each) for name, each in work[kind].items()} for kind in chosen}
+    before = {kind: sum(_done(place) for place in places[kind].values()) for kind in chosen}
+    ready()
+    with warnings.catch_warnings():  # `identify` warns of each record for itself; here its outcome is counted
+        warnings.simplefilter("ignore", AssumptionWarning)
+        for kind in chosen:
+            bar = progress(kind.replace("-", " ").capitalize())
+            bar.begin(sum(each.rounds for each in work[kind].values()), before[kind])
+            try:
+                for place in places[kind].values():
+                    _measure(done, place, threads, Shared(bar))
+            finally:
+                bar.end()
+    if timing:
+        done.timings = [timed(each) for each in asked_timings() if parse_rule(each.text).name in of]
+    _write(done)
+    return done
+
+
+def _work(
+    kind: str, rules: Sequence[str], runs: int | None, seed: int, particles: int, clouds: int
+) -> Iterator[tuple[str, Work]]:
+    """Give the works of a kind, by the names of their folders: one for each rule, or two."""
+    texts = NAMED if kind == "identify" else (*GAUSSIAN, *BERNOULLI)
+    for text in texts:
+        if parse_rule(text).name not in rules:
+            continue
+        home = f"{kind}/{re.sub('[:=,]', '-', text)}"
+        if kind == "posterior":
+            yield home, PosteriorTrials(posterior_settings(text, runs), seed, particles, clouds)
+        elif kind == "identify":
+            yield home, IdentifyTrials(named_settings(text, runs), seed, tuple(map(parse_rule, NAMED)))
+        elif has_closed_form(text):
+            for name, study in closed_form_studies(text, runs, seed).items():
+                yield f"{home}/{name}", study
+
+
+def _done(place: Folder) -> int:
+    """Return how many rounds are done; refuse a folder that does not fit, and write nothing."""
+    tasks = place.study.tasks
+    return sum(tasks[number].rounds for number in place.look())
+
+
+def _measure(done: Calibration, place: Folder, threads: int | None, bar: Progress) -> None:
+    """Do one work, and take in what it found."""
+    study = place.study
+    run(study, place.path, threads=threads, progress=bar)
+    if isinstance(study, Study):
+        done.closed_forms += covered(StudyResult(study, place.path))
+    elif isinstance(study, Trials):
+        rows = Result(study, place.path).scan().collect()
+        for setting in study.settings:
+            own = rows.filter(rule=str(setting.rule), arms=setting.arms, horizon=setting.horizon)
+            if isinstance(study, IdentifyTrials):
+                done.identified.append(named(setting, own))
+            else:
+                done.posteriors.append(calibrated(setting, own))
+
+
+def _write(done: Calibration) -> None:
+    from unbandit.calibration.page import page
+
+    try:
+        done.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{done.folder}: could not be used: {error.strerror}. Take another folder.") from error
+    figures = done.figures
+    write_table(lambda: figures, done.folder / "figures.csv")
+    with written_whole(done.page) as temporary:
+        temporary.write_text(page(done), encoding="utf-8")
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(parse_rule(text).name for text in (*GAUSSIAN, *BERNOULLI, *NAMED)))
+
+
+def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return those that are named, in the order known; all where none is."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), known, 1)
+            meant = f' Did you mean "{near[0]}"?' if near else ""
+            raise ParameterError(f'{what}: expected one of {", ".join(known)}; got "{name}".{meant}')
+    return tuple(name for name in known if not given or name in given)
+
+
+def _asked(kinds: Sequence[str], rules: Sequence[str], numbers: dict[str, int | None], timing: bool) -> str:
+    """Write what gives the same figures in a shell."""
+    usual = {"seed": 1, "particles": 250, "clouds": 2, "runs": None}
+    words = ["unbandit", "calibrate", *kinds, *(word for rule in rules for word in ("--rule", rule))]
+    words += [word for key, value in numbers.items() if value != usual[key] for word in (f"--{key}", str(value))]
+    return shlex.join([*words, *(["--timing"] * timing)])

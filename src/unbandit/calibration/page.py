@@ -1,0 +1,100 @@
+"""The figures as a page of text: the table of goals, then every figure behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from unbandit._version import __version__
+from unbandit.calibration.goals import MISSED, NEARLY, REACHED, UNKNOWN, Goal, Verdict
+from unbandit.calibration.reasons import REASONS
+
+if TYPE_CHECKING:
+    from unbandit.calibration.measuring import Calibration
+
+__all__ = ["page"]
+
+MARKS: dict[Verdict | None, str] = {REACHED: " ✓", NEARLY: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
+
+
+def page(done: Calibration) -> str:
+    """Return the page, in Markdown."""
+    return "\n".join(_lines(done)) + "\n"
+
+
+def _lines(done: Calibration) -> Iterator[str]:
+    goals = done.goals
+    yield "# How far the answers can be trusted"
+    yield ""
+    yield f"Written by `{done.asked}` of unbandit {__version__}, seed {done.seed}; every posterior here has"
+    yield f"{done.clouds} clouds of {done.particles:,} particles. Records are simulated, so the truth behind them is"
+    yield "known; the methods see only which arm was pulled. No run is left out, whatever it found."
+    yield ""
+    yield "To measure all of it again: `make calibrate`. It may be stopped at any moment and goes on where it stopped;"
+    yield "the same seed gives the same figures on any number of cores, but for time and memory. To look at one rule:"
+    yield "`unbandit calibrate posterior --rule ucb --runs 50 -o look`."
+    yield ""
+    yield "Figures are given with one Monte-Carlo error. ✓: the goal is reached. ~: it is missed by less than two"
+    yield "Monte-Carlo errors, so more runs would tell. ✗: it is not reached. No mark: no goal speaks of it."
+    yield ""
+    yield from _table(
+        ("measure", "to reach", "measured", "figures"),
+        [(goal.measure, goal.reach, goal.span, goal.counted) for goal in goals],
+    )
+    for goal in goals:
+        yield ""
+        yield f"## {goal.key[0].upper()}{goal.key[1:]}"
+        yield ""
+        yield f"{goal.measure[0].upper()}{goal.measure[1:]}. To reach: {goal.reach}."
+        if goal.note:
+            yield goal.note
+        yield ""
+        yield from _figures(goal)
+        reasons = list(_reasons(goal))
+        if reasons:
+            yield ""
+            yield from reasons
+    yield from _failures(done)
+
+
+def _figures(goal: Goal) -> Iterator[str]:
+    """Lay out a goal's figures: a row for whose they are, a column for each cell."""
+    columns = list(dict.fromkeys(figure.column for figure in goal.figures))
+    shown = {(figure.row, figure.column): f"{figure.text}{MARKS[figure.verdict]}" for figure in goal.figures}
+    rows = dict.fromkeys(figure.row for figure in goal.figures)
+    return _table(
+        (goal.rows, *columns), [(f"`{row}`", *(shown.get((row, column), "") for column in columns)) for row in rows]
+    )
+
+
+def _reasons(goal: Goal) -> Iterator[str]:
+    """Say why a goal is not reached, where that is known."""
+    missing = dict.fromkeys(
+        figure.row.partition(":")[0].partition(",")[0] for figure in goal.figures if figure.verdict == MISSED
+    )
+    for name in missing:
+        if (goal.key, name) in REASONS:
+            yield f"- `{name}`: {REASONS[goal.key, name]}"
+
+
+def _failures(done: Calibration) -> Iterator[str]:
+    """List where runs ended without a posterior, or with a warning."""
+    thin = [each for each in done.posteriors if each.failed or each.warned]
+    if not thin:
+        return
+    yield ""
+    yield "## Where the tool warns or gives up"
+    yield ""
+    yield "A posterior that cannot be trusted comes with a warning (`thin-cloud`, `clouds-differ`), or not at all."
+    yield ""
+    rows = [
+        (f"`{each.setting.rule.name}`", f"K={each.setting.arms}, T={each.setting.horizon:,}", f"{each.runs:,}",
+         f"{each.warned:,}", f"{each.failed:,}")
+        for each in thin
+    ]  # fmt: skip
+    yield from _table(("rule", "cell", "runs", "with a warning", "without a posterior"), rows)
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for cells in (headings, ["---"] * len(headings), *rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
