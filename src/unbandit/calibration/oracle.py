@@ -17,7 +17,7 @@ __all__ = ["Believed", "expected_largest", "oracle"]
 REACH = 9.0
 """So many deviations on either side of a mean hold all of its distribution."""
 
-POINTS = 241
+POINTS = 481
 """Points of the quadrature for each arm."""
 
 

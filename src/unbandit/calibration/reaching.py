@@ -59,7 +59,7 @@ def posterior_goals(found: Sequence[Calibrated]) -> list[Goal]:
             f"uniform: p > {RANKS_LEVEL}, adjusted by Holm's method for all cells at once",
             "rule",
             [
-                _at(each.setting, computed(chance), f"p = {chance:.2g}", judge(computed(chance), RANKS_LEVEL))
+                _at(each.setting, computed(chance), _chance(chance), judge(computed(chance), RANKS_LEVEL))
                 for each, chance in zip(found, adjusted.tolist(), strict=True)
             ],
             "Chi-square in 20 bins, of one arm a run, for those of one run err together.",
@@ -250,6 +250,10 @@ def _coins(setting: Setting) -> str:
 
 def _coverage(each: Calibrated) -> str:
     return percent(each.coverage) + (f" ({each.failed:,} of {each.runs:,} failed)" if each.failed else "")
+
+
+def _chance(chance: float) -> str:
+    return f"p = {chance:.2g}" if math.isfinite(chance) else "-"
 
 
 def _covers(each: Calibrated) -> Verdict:

@@ -1,0 +1,32 @@
+"""`unbandit calibrate`: the table of what is to be reached, and the page behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import shell
+
+refused, unbandit = shell.refused, shell.unbandit
+
+
+def test_the_table_is_printed_and_the_page_written(unbandit):
+    done = unbandit("calibrate", "closed-forms", "--rule", "ucb", "--runs", 4, "-o", "look")
+    assert done.code == 0
+    assert "closed forms, means evenly from 1 to 0" in done.out
+    assert "92% to 98%" in done.out
+    assert done.out.endswith("Every figure: look/figures.csv\nThe page: look/calibration.md\n")
+    text = Path("look/calibration.md").read_text(encoding="utf-8")
+    assert "Written by `unbandit calibrate closed-forms --rule ucb --runs 4` of unbandit" in text
+    assert "| `ucb:alpha=0.25,scale=1.414, sigma 0.5` |" in text
+    before = Path("look/figures.csv").read_bytes()
+    again = unbandit("calibrate", "closed-forms", "--rule", "ucb", "--runs", 4, "-o", "look", "--threads", 1)
+    assert (again.out, Path("look/figures.csv").read_bytes()) == (done.out, before)
+
+
+def test_what_is_wrong_ends_with_its_code(unbandit, refused):
+    assert 'Did you mean "posterior"?' in refused(2, "calibrate", "posteriors")
+    assert "rule: expected one of ucb, " in refused(2, "calibrate", "--rule", "lottery")
+    assert "runs: expected a whole number from 2" in refused(2, "calibrate", "--runs", 1)
+    unbandit("calibrate", "closed-forms", "--rule", "sae", "--runs", 2, "-o", "look")
+    said = refused(3, "calibrate", "closed-forms", "--rule", "sae", "--runs", 3, "-o", "look")
+    assert "it has another study (runs: the folder has 2, asked for 3)" in said

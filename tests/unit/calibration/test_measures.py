@@ -1,0 +1,173 @@
+"""Figures from rows made up so that the answer is known, and from rows of a small study."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unbandit import UCB, Instance
+from unbandit.calibration.coverage import covered
+from unbandit.calibration.identified import CANNOT_TELL, RIGHT, WRONG
+from unbandit.calibration.measures import calibrated, holm, named, rank_test, ratio
+from unbandit.calibration.settings import Setting
+from unbandit.study import Study
+
+ARMS = 3
+SETTING = Setting(UCB(), ARMS, 500, 400)
+
+
+def made_up(runs: int = 400, seed: int = 1, **columns: object) -> pl.DataFrame:
+    """Rows of a posterior that is exactly right: the truth is one more draw from what it believes."""
+    generator = np.random.default_rng(seed)
+    size = runs * ARMS
+    believed = generator.normal(size=size)
+    truth = believed + generator.normal(size=size)
+    gap = np.abs(generator.normal(size=size))
+    table = pl.DataFrame(
+        {
+            "run": np.repeat(np.arange(runs), ARMS),
+            "arm": np.tile(np.arange(ARMS), runs),
+            "mean": truth,
+            "gap": gap,
+            "mean_low": believed - 1.959964,
+            "mean_high": believed + 1.959964,
+            "gap_low": gap - 0.1,
+            "gap_high": gap + 0.1,
+            "gap_estimate": gap + 0.3,
+            "oracle_gap": gap - 0.2,
+            "naive_gap": gap + 0.6,
+            "rank": generator.integers(0, 100, size),
+            "warnings": pl.Series([None] * size, dtype=pl.String),
+            "failure": pl.Series([None] * size, dtype=pl.String),
+        }
+    )
+    return table.with_columns(**columns)
+
+
+def test_a_right_posterior_is_found_right():
+    found = calibrated(SETTING, made_up())
+    assert (found.runs, found.failed, found.warned) == (400, 0, 0)
+    assert found.coverage.value == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / 1_200))
+    # arms are independent here, so the error is that of 1,200 cases, known to a few per cent
+    assert found.coverage.error == pytest.approx(np.sqrt(0.95 * 0.05 / 1_200), rel=0.2)
+    assert found.gap_coverage.value == 1.0
+    assert 0 < found.gap_coverage.error < 0.005  # a share of 1 is not known for certain
+    assert found.against_oracle.value == pytest.approx(1.5)
+    assert found.against_naive.value == pytest.approx(0.25)
+    assert found.uniform > 0.001
+    assert found.lowest.runs == 400
+
+
+def test_the_order_of_rows_does_not_matter():
+    rows = made_up()
+    assert calibrated(SETTING, rows.sample(fraction=1.0, shuffle=True, seed=3)) == calibrated(SETTING, rows)
+
+
+def test_arms_that_err_together_have_a_larger_error():
+    together = made_up().with_columns(pl.col("mean", "mean_low", "mean_high").first().over("run"))
+    assert calibrated(SETTING, together).coverage.error == pytest.approx(np.sqrt(0.95 * 0.05 / 400), rel=0.2)
+
+
+def test_the_lowest_arm_is_found():
+    rows = made_up(mean=pl.when(pl.col("arm") == 1, pl.col("run") < 100).then(99.0).otherwise("mean"))
+    found = calibrated(SETTING, rows)
+    assert found.lowest.value == pytest.approx(0.75 * 0.95, abs=0.04)
+    assert found.lowest.error == pytest.approx(np.sqrt(0.71 * 0.29 / 400), rel=0.05)
+
+
+def test_runs_that_failed_are_counted_and_have_no_figures():
+    gone = pl.col("run") % 4 == 0
+    numbers = ("mean_low", "mean_high", "gap_low", "gap_high", "gap_estimate", "rank")
+    rows = made_up().with_columns(
+        pl.when(gone).then(pl.lit("round 3: it died.")).alias("failure"),
+        *(pl.when(~gone).then(name).alias(name) for name in numbers),
+        pl.when(pl.col("run") == 1).then(pl.lit("thin-cloud")).alias("warnings"),
+    )
+    found = calibrated(SETTING, rows)
+    assert (found.runs, found.failed, found.warned) == (400, 100, 1)
+    kept = calibrated(SETTING, rows.filter(~gone))
+    assert found.coverage == kept.coverage
+    assert found.against_oracle == kept.against_oracle
+    nothing = calibrated(SETTING, rows.with_columns(failure=pl.lit("no")))
+    assert nothing.failed == 400
+    assert np.isnan([nothing.coverage.value, nothing.lowest.value, nothing.against_oracle.value, nothing.uniform]).all()
+
+
+def test_arms_never_pulled_are_not_held_against_the_naive_estimator():
+    rows = made_up(
+        naive_gap=pl.when(pl.col("arm") == 2).then(None).otherwise("naive_gap"),
+        gap_estimate=pl.when(pl.col("arm") == 2).then(pl.col("gap") + 50).otherwise("gap_estimate"),
+    )
+    assert calibrated(SETTING, rows).against_naive.value == pytest.approx(0.25)
+    assert calibrated(SETTING, rows).against_oracle.value > 100
+
+
+def test_ranks_that_pile_up_are_seen():
+    generator = np.random.default_rng(2)
+    chances = [rank_test(generator.integers(0, 100, 400).astype(float)) for _ in range(200)]
+    # of uniform ranks as many are below 0.1 as should be, within four standard errors
+    assert abs(np.mean(np.array(chances) < 0.1) - 0.1) < 4 * np.sqrt(0.09 / 200)
+    assert rank_test(generator.binomial(99, 0.5, 400).astype(float)) < 1e-9
+    assert rank_test(np.where(generator.random(400) < 0.2, 0, generator.integers(0, 100, 400)).astype(float)) < 1e-6
+    assert np.isnan(rank_test(np.arange(99.0)))  # too few for 20 bins
+
+
+def test_one_arm_of_each_run_is_ranked():
+    rows = made_up(rank=pl.when(pl.col("arm") == pl.col("run") % ARMS).then(pl.col("run") % 100).otherwise(0))
+    assert calibrated(SETTING, rows).uniform == pytest.approx(1.0)
+
+
+def test_p_values_are_adjusted_for_their_number():
+    assert holm(np.array([0.5, 0.001, 0.02, 0.03])).round(4).tolist() == [0.5, 0.004, 0.06, 0.06]
+    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
+    assert holm(np.array([])).tolist() == []
+
+
+def test_a_ratio_has_the_error_of_its_runs():
+    generator = np.random.default_rng(3)
+    above, below = generator.exponential(2.0, (4_000, 1)), generator.exponential(1.0, (4_000, 1))
+    found = ratio(above, below)
+    assert found.value == pytest.approx(above.sum() / below.sum())
+    # the delta method: both have a coefficient of variation of 1; the jackknife's error is known to a sixth of itself
+    assert found.error == pytest.approx(found.value * np.sqrt(2 / 4_000), rel=0.5)
+    assert np.isnan(ratio(above, np.zeros((4_000, 1))).value)
+
+
+def test_what_records_were_taken_for():
+    rows = pl.DataFrame(
+        {
+            "outcome": [RIGHT] * 90 + [WRONG] * 4 + [CANNOT_TELL] * 6,
+            "verdict": ["identified"] * 93 + ["none fits"] + ["cannot tell"] * 6,
+            "leading": ["ucb"] * 90 + ["sae", "sae", "thompson"] + ["ucb"] * 7,
+        }
+    )
+    found = named(SETTING, rows)
+    assert (found.right.value, found.wrong.value, found.cannot_tell.value) == (0.9, 0.04, 0.06)
+    assert found.taken_for == {"sae": 2, "none of them": 1, "thompson": 1}
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory):
+    instance = Instance([1.0, 0.97, 0.5, 0.2], 0.5, name="uneven")
+    return Study(instance, ["sae:scale=0.4", "ucb"], [200, 700], 60, 2).run(tmp_path_factory.mktemp("study"))
+
+
+def test_coverage_is_of_all_runs_verdict_by_verdict(studied):
+    rows, cells = studied.scan().collect(), list(covered(studied))
+    assert len(cells) == 4
+    assert {cell.bounds > 0 for cell in cells} == {True, False}
+    for cell in cells:
+        own = rows.filter(rule=cell.rule, horizon=cell.horizon)
+        both = (("estimated", cell.estimated, cell.intervals), ("bounded", cell.bounded, cell.bounds))
+        for verdict, found, count in both:
+            given = own.filter(pl.col("verdict") == verdict)
+            low, high = given["low"].fill_null(-np.inf), given["high"].fill_null(np.inf)
+            assert count == given.height
+            if count:
+                assert found.value == pytest.approx(((low <= given["gap"]) & (given["gap"] <= high)).mean())
+                assert found.error > 0
+            else:
+                assert np.isnan(found.value)
+        assert cell.found == pytest.approx(own["found"].mean())
+        assert cell.runs == 60

@@ -1,0 +1,106 @@
+"""The whole of it at a very small size: everything in one folder, left and taken up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from unbandit import OutputError, ParameterError, ResumeError
+from unbandit.calibration import calibrate, closed_forms, settings, timing
+from unbandit.calibration.timing import Asked, asked_timings, timed
+
+SMALL = {"runs": 3, "particles": 20, "rules": ["ucb", "uniform"]}
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch):
+    """Play short records: the same cells, a twentieth of the rounds."""
+    cells = tuple((arms, horizon // 20, runs) for arms, horizon, runs in settings.CELLS)
+    monkeypatch.setattr(settings, "CELLS", cells)
+    monkeypatch.setattr(closed_forms, "CELLS", cells)
+    monkeypatch.setattr(settings, "NAMED_CELL", (2, 40, 100))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_everything_is_measured_and_written(tmp_path):
+    done = calibrate(tmp_path / "new", **SMALL, threads=1)
+    assert [goal.key for goal in done.goals] == [
+        "coverage", "lowest arm", "ranks", "gap coverage", "oracle", "naive", "closed forms, estimated",
+        "closed forms, bounded", "identify, right", "identify, wrong",
+    ]  # fmt: skip
+    assert [(each.setting.rule.name, each.setting.arms, each.runs) for each in done.posteriors] == [
+        ("ucb", arms, 3) for arms in (2, 2, 4, 10, 10)
+    ]
+    assert len(done.closed_forms) == 2 * 5  # two noises
+    assert [each.setting.rule.name for each in done.identified] == ["ucb", "uniform"]
+    assert done.asked == "unbandit calibrate --rule ucb --rule uniform --runs 3 --particles 20"
+    assert done.page.read_text().startswith("# How far the answers can be trusted\n")
+    table = pl.read_csv(tmp_path / "new" / "figures.csv")
+    assert set(table["goal"]) == {goal.key for goal in done.goals}
+    before = contents(tmp_path / "new")
+    assert {name.split("/")[0] for name in before} == {
+        "posterior", "closed-forms", "identify", "figures.csv", "calibration.md"
+    }  # fmt: skip
+
+    victims = [name for name in before if name.endswith("00001.parquet") or name.startswith("identify/uniform/parts")]
+    assert len(victims) > 3
+    for name in victims:
+        (tmp_path / "new" / name).unlink()
+    again = calibrate(tmp_path / "new", **SMALL, threads=2)
+    assert contents(tmp_path / "new") == before
+    assert again.figures.equals(done.figures)
+
+
+def test_one_measure_of_one_rule(tmp_path):
+    done = calibrate(tmp_path, kinds=["closed-forms"], rules=["sae"], runs=2, seed=7)
+    assert (done.posteriors, done.identified, len(done.closed_forms)) == ([], [], 10)
+    assert done.asked == "unbandit calibrate closed-forms --rule sae --runs 2 --seed 7"
+    assert [path.name for path in (tmp_path / "closed-forms").iterdir()] == ["sae-alpha-0.25"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"kinds": ["posteriors"]}, 'kind: expected one of closed-forms, posterior, identify; got "posteriors". Did'),
+        ({"rules": ["thomson"]}, 'got "thomson". Did you mean "thompson"?'),
+        ({"runs": 1}, "runs: expected a whole number from 2"),
+        ({"particles": 0}, "particles: expected a whole number from 1"),
+        ({"clouds": 0}, "clouds: expected a whole number from 1"),
+        ({"threads": 0}, "threads: expected a whole number from 1"),
+        ({"seed": -1}, "seed: expected a whole number from 0"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_refused_before_anything_is_written(tmp_path, wrong, said):
+    with pytest.raises(ParameterError) as refused:
+        calibrate(tmp_path / "new", **(SMALL | wrong))
+    assert said in str(refused.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_another_calibration_in_the_folder_is_refused(tmp_path):
+    calibrate(tmp_path, kinds=["closed-forms"], rules=["sae"], runs=2)
+    before = contents(tmp_path)
+    with pytest.raises(ResumeError, match="runs: the folder has 2, asked for 3"):
+        calibrate(tmp_path, rules=["sae"], runs=3)
+    assert contents(tmp_path) == before
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"expected a folder; got a file|Not a directory"):
+        calibrate(tmp_path / "file", kinds=["closed-forms"], rules=["sae"], runs=2)
+
+
+def test_a_posterior_is_timed_in_a_process_of_its_own(monkeypatch):
+    found = timed(Asked("ucb:alpha=0.25", 3, 50, seconds=2.0))
+    assert 0 < found.seconds < 30
+    assert found.memory > 1e7 or found.memory != found.memory
+    monkeypatch.setattr(timing, "USUAL", (2, 30))
+    asked = {(each.text, each.arms, each.seconds) for each in asked_timings()}
+    assert ("ucb:alpha=0.25", 2, 2.0) in asked
+    assert ("thompson:noise=bernoulli", 2, 5.0) in asked
+    assert ("ucb:alpha=0.25", 224, 60.0) in asked
+    assert not any(text.startswith("sae") for text, _, _ in asked)

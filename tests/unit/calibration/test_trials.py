@@ -1,0 +1,177 @@
+"""Trials: what is played depends on the setting, the seed and the run alone, and so do the bytes of the rows."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unbandit import KLUCB, SAE, UCB, InferenceError, ParameterError, ResumeError, Tape
+from unbandit.calibration import posteriors
+from unbandit.calibration.posteriors import RANKS, PosteriorTrials
+from unbandit.calibration.settings import BERNOULLI, BETA, CELLS, GAUSSIAN, Setting, posterior_settings
+from unbandit.calibration.trials import play
+from unbandit.demonstrators import parse_rule
+from unbandit.study.running import Result, perform, run
+
+SETTINGS = (
+    Setting(UCB(), arms=3, horizon=120, runs=5),
+    Setting(SAE(scale=0.2), arms=4, horizon=12_000, runs=3),
+    Setting(KLUCB(), arms=2, horizon=60, runs=2, prior=BETA, sigma=None),
+)
+WORK = PosteriorTrials(SETTINGS, particles=20, draws=60)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> Path:
+    return run(WORK, tmp_path_factory.mktemp("trials"), threads=1)
+
+
+@pytest.fixture(scope="module")
+def rows(done) -> pl.DataFrame:
+    return Result(WORK, done).scan().collect()
+
+
+def test_a_trial_holds_the_truth_behind_its_record():
+    setting = SETTINGS[0]
+    trial = play(setting, seed=1, run=3)
+    actions, tape = trial.log.demonstration(0), Tape(setting.seed(1))
+    pulls, sums = np.zeros(3, int), np.zeros(3)
+    for arm in actions.tolist():
+        pulls[arm] += 1
+        sums[arm] += tape.reward(trial.instance, 3, arm, pulls[arm])
+    assert trial.log.pulls[0].tolist() == pulls.tolist()
+    np.testing.assert_allclose(trial.sums, sums)
+    assert trial.seed not in (1, setting.seed(1))
+
+
+def test_a_trial_depends_on_setting_seed_and_run_alone():
+    few, many = (Setting(UCB(), 3, 120, runs) for runs in (5, 50))
+    one, again, other = play(few, 1, 4), play(many, 1, 4), play(few, 1, 3)
+    assert np.array_equal(one.instance.means, again.instance.means)
+    assert np.array_equal(one.log.actions, again.log.actions)
+    assert one.seed == again.seed != other.seed
+    assert not np.array_equal(one.instance.means, other.instance.means)
+    assert not np.array_equal(one.instance.means, play(few, 2, 4).instance.means)
+
+
+def test_means_come_from_the_prior():
+    means = np.concatenate([play(SETTINGS[0], 1, run).instance.means for run in range(200)])
+    assert abs(means.mean()) < 4 / np.sqrt(600)
+    assert abs(means.std() - 1) < 4 / np.sqrt(1_200)
+    coins = np.concatenate([play(SETTINGS[2], 1, run).instance.means for run in range(200)])
+    assert abs(coins.mean() - 0.5) < 4 * np.sqrt(1 / 12 / 400)
+
+
+def test_rows_hold_every_run_and_arm(rows):
+    assert rows.height == 5 * 3 + 3 * 4 + 2 * 2
+    assert rows.n_unique(["rule", "arms", "horizon", "run", "arm"]) == rows.height
+    pulled = rows.group_by("rule", "arms", "horizon", "run").agg(pl.col("pulls").sum())
+    assert (pulled["pulls"] == pulled["horizon"]).all()
+    assert rows["failure"].null_count() == rows.height
+    assert rows.drop("failure", "warnings").null_count().sum_horizontal().item() == 0
+    assert rows["rank"].is_between(0, RANKS).all()
+    assert (rows["mean_low"] <= rows["mean_estimate"]).all()
+    assert (rows["gap_low"] >= 0).all()
+    chance = rows.group_by("rule", "run").agg(pl.col("probability_best").sum())
+    assert chance["probability_best"].round(9).unique().to_list() == [1.0]
+    assert (rows.group_by("rule", "run").agg(pl.col("gap").min())["gap"] == 0).all()
+
+
+def test_rows_are_those_of_the_posterior_itself(rows):
+    trial = play(SETTINGS[0], 1, 2)
+    found = posteriors.infer(
+        trial.log, UCB(), trial.setting.prior, 0.5, [120], particles=20, clouds=2, draws=60, seed=trial.seed
+    )
+    own = rows.filter(rule=str(UCB()), run=2)
+    np.testing.assert_array_equal(own["mean_estimate"], found.draws.mean(axis=0))
+    np.testing.assert_array_equal(np.array([own["gap_low"], own["gap_high"]]), found.interval(0.95, gaps=True))
+    assert set(own["log_evidence"]) == {found.log_evidence}
+    assert own["naive_gap"].min() == 0  # the most-pulled arm
+    least = own.sort("pulls").row(0, named=True)
+    assert least["naive_gap"] == pytest.approx(np.sqrt(2) * 0.5 * np.sqrt(np.log(120) / least["pulls"]))
+
+
+def test_threads_do_not_change_a_byte(done, tmp_path):
+    run(WORK, tmp_path, threads=2)
+    assert contents(tmp_path) == contents(done)
+
+
+def test_stopped_it_goes_on_to_the_same_bytes(done, tmp_path, monkeypatch):
+    class Stopped:
+        calls = 0
+
+        def __call__(self, *given, **options):
+            self.calls += 1
+            if self.calls > 6:
+                raise KeyboardInterrupt
+            return real(*given, **options)
+
+    real = posteriors.infer
+    monkeypatch.setattr(posteriors, "infer", Stopped())
+    with pytest.raises(KeyboardInterrupt):
+        run(WORK, tmp_path, threads=1)
+    monkeypatch.undo()
+    kept = len(list((tmp_path / "parts").glob("*.parquet")))
+    assert 0 < kept < len(WORK.tasks)
+    run(WORK, tmp_path, threads=1)
+    assert contents(tmp_path) == contents(done)
+
+
+def test_a_run_without_a_posterior_is_recorded(tmp_path, monkeypatch):
+    def failing(log, *given, **options):
+        if log.pulls[0, 0] % 2:
+            raise InferenceError("round 7: none of 20 particles explains the record.")
+        return real(log, *given, **options)
+
+    real = posteriors.infer
+    monkeypatch.setattr(posteriors, "infer", failing)
+    rows = Result(WORK, run(WORK, tmp_path, threads=1)).scan().collect()
+    failed = rows.filter(pl.col("failure").is_not_null())
+    assert 0 < failed.height < rows.height
+    assert set(failed["failure"]) == {"round 7: none of 20 particles explains the record."}
+    assert failed["mean_low"].null_count() == failed["rank"].null_count() == failed.height
+    assert failed.select("mean", "gap", "pulls", "oracle_gap").null_count().sum_horizontal().item() == 0
+    assert rows.height == 31
+
+
+def test_a_task_can_be_done_anywhere(done, tmp_path):
+    (tmp_path / "parts").mkdir()
+    again = pickle.loads(pickle.dumps(WORK))
+    assert again == WORK
+    assert perform(again, 1, tmp_path).rounds == WORK.tasks[1].rounds
+    assert (tmp_path / "parts" / "00001.parquet").read_bytes() == (done / "parts" / "00001.parquet").read_bytes()
+
+
+def test_another_calibration_is_refused(done):
+    for other, said in (
+        (PosteriorTrials(SETTINGS, 1, 30, draws=60), "particles: the folder has 20, asked for 30"),
+        (PosteriorTrials(SETTINGS[:1], 1, 20, draws=60), "asked for no other"),
+        (PosteriorTrials(SETTINGS, 2, 20, draws=60), "seed: the folder has 1, asked for 2"),
+    ):
+        with pytest.raises(ResumeError, match=said):
+            run(other, done)
+    with pytest.raises(ParameterError, match="seed"):
+        PosteriorTrials(SETTINGS, seed=-1)
+
+
+def test_every_cell_of_every_rule_is_there():
+    assert {(arms, horizon): runs for arms, horizon, runs in CELLS} == {
+        (2, 500): 200, (2, 5_000): 200, (4, 2_000): 500, (10, 500): 200, (10, 5_000): 200,
+    }  # fmt: skip
+    names = {parse_rule(text).name for text in (*GAUSSIAN, *BERNOULLI)}
+    assert names == {
+        "ucb", "ucb1", "klucb", "lilucb", "moss", "ucbv", "sae", "phased", "thompson", "epsilon-greedy", "softmax",
+        "learning-softmax", "exp3",
+    }  # fmt: skip
+    for text in (*GAUSSIAN, *BERNOULLI):
+        for setting in posterior_settings(text, runs=2):
+            assert not (setting.rule.bernoulli_only and setting.sigma is not None)
+            assert setting.runs == 2
