@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce documents test lint types contract tests bench lock clean
+.PHONY: env demo reproduce calibrate calibration-page documents test lint types contract tests bench lock clean
 
 env: .venv/installed
 
@@ -19,8 +19,16 @@ demo: env
 reproduce: env
 	$(BIN)/unbandit reproduce
 
+# How far the answers can be trusted, beside what is to be reached; may be stopped, and goes on where it was.
+calibrate: env
+	$(BIN)/unbandit calibrate --timing
+
+# The same as a page: docs/calibration.md
+calibration-page: calibrate
+	cp calibration/calibration.md docs/calibration.md
+
 # The pictures and the list of claims that the documents show, at full size: several hundred times the rounds of `reproduce`.
-documents: env
+documents: env calibration-page
 	$(BIN)/unbandit reproduce --full -o reproduction-full
 	cp reproduction-full/ucb.png reproduction-full/battery-landscape.png docs/
 	cp reproduction-full/claims.md docs/claims.md
@@ -56,4 +64,4 @@ lock: env
 	  --output-file requirements/lock.txt pyproject.toml
 
 clean:
-	rm -rf .venv .venv-bench demo reproduction reproduction-full build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench demo calibration reproduction reproduction-full build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
