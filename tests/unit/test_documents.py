@@ -89,7 +89,8 @@ def test_the_commands_of_the_guide_to_planning_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/studies.md", "docs/planning.md"]
+    "name",
+    ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))],
 )
 def test_what_is_linked_is_there(name):
     text = (ROOT / name).read_text(encoding="utf-8")
