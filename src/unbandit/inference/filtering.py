@@ -37,6 +37,9 @@ FEWEST, MOST = 250, 4_000
 TRIES = 16
 """Candidates for each reward, where a rule's decisions jump with its sample means."""
 
+STRAINED = 0.005
+"""In this share of steps, or one, a cloud may hold no exact explanation, where indices grow with the round."""
+
 MARKS, KEPT = 100, 4_000_000
 """At how many rounds the sums are kept, and how many numbers a cloud keeps at most."""
 
@@ -258,8 +261,10 @@ def _pass(
         state = _cloud(reading, number, arms, past, before, Tape(seed).key, name, marks)
         pulls, died, rounds = _filter(rule, reading, belief, state, horizon, log.rewards is not None)
         judged = _judged(rule, reading, rounds)
-        if died:
-            where = int(judged[died - 1]) if rounds.size else died
+        strained = np.flatnonzero(state.paid == number)
+        growing = isinstance(rule, IndexRule) and rule.uses_round
+        if died or strained.size > (max(1, STRAINED * rounds.size) if growing else 0):
+            where = int(judged[died - 1 if died else strained[0]]) if rounds.size else died
             raise InferenceError(
                 f"round {where}: none of {number} particles explains the record so far under {rule}. Another rule or "
                 "other parameters made it, or it takes more particles."
@@ -293,7 +298,8 @@ def _cloud(
     at = np.unique(np.linspace(0, steps - 1, kept).astype(np.int64)) if kept else np.zeros(0, np.int64)
     return Cloud(
         sums=np.zeros((number, arms)), past=past.copy(), before=before.copy(), weights=np.zeros(number),
-        increments=np.zeros(steps), size=np.full(steps, float(number)), marks=at,
+        increments=np.zeros(steps), size=np.full(steps, float(number)), paid=np.zeros(steps, np.int64),
+        marks=at,
         kept=np.zeros((at.size, number, arms)), lines=np.zeros((at.size, number), np.int64), shift=np.zeros(number),
         shifts=np.zeros((at.size, number)), key=key, name=name,
     )  # fmt: skip

@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.belief import Belief, of_mean
 from unbandit.kernels.compiling import called, compiled, inlined
-from unbandit.kernels.fitting import Memo, draw_ones, room
+from unbandit.kernels.fitting import Memo, draw_ones, remembered, room
 from unbandit.kernels.formula import index_value, mean_value
 from unbandit.kernels.guiding import guide, missed
-from unbandit.kernels.particles import FAR, NONE, Cloud, Record, keep, settle, shift_level, two_uniforms
+from unbandit.kernels.particles import FAR, NONE, REDRAWS, Cloud, Record, keep, settle, shift_level, two_uniforms
+from unbandit.kernels.scalar import philox, uniform_from_word
 from unbandit.kernels.truncated import truncated
 
 __all__ = ["filter_index"]
@@ -51,7 +52,8 @@ def filter_index(
     guides = np.zeros(number)
     sweeping = not belief.bernoulli and arms <= FEW
     caps, last = np.full((number, arms), math.inf), np.zeros((number, arms))
-    memo = Memo(*room(arms, record.rewards.size + 2 if belief.bernoulli and uses_round else 0))
+    single = np.zeros(arms, np.bool_)  # whether an arm's last step hid one reward
+    memo = Memo(*room(arms, record.rewards.size + 2 if belief.bernoulli else 0))
     mark = 0
     for step in range(record.arm.size):
         arm, count = record.arm[step], record.count[step]
@@ -67,7 +69,8 @@ def filter_index(
             sum_low, sum_high = -math.inf, math.inf
             if record.binding[step] and not belief.bernoulli:
                 if uses_round:
-                    mean_low, mean_high = _all_bounds(parameters, record, cloud, pulls, following, particle, step)
+                    mine = record.following[step]
+                    mean_low, mean_high = _all_bounds(parameters, cloud, pulls, following, particle, arm, mine, after)
                 else:
                     mean_low, mean_high = -math.inf, math.inf
                     if upper != NONE:
@@ -83,7 +86,9 @@ def filter_index(
             first, _ = two_uniforms(cloud, step, particle)
             if hidden == 0 and not belief.bernoulli:
                 gained, off = 0.0, max(sum_low, -sum_high)
-                weight += _price(off / belief.sigma) if off > 0.0 else 0.0
+                if off > 0.0:
+                    weight += _price(off / belief.sigma)
+                    cloud.paid[step] += 1
             elif not belief.bernoulli and record.ahead[step] > 0:
                 rival = record.rival[step]
                 value = index[particle, rival]
@@ -106,6 +111,7 @@ def filter_index(
                     drawn, mass = truncated(low, high, first, table)
                 else:  # what two arms' turns ask for cannot be: a mean between, at a price
                     drawn, mass = 0.5 * (low + high), _price(low - high)
+                    cloud.paid[step] += 1
                 gained = hidden * mean + deviation * drawn
                 weight += mass
             else:
@@ -113,11 +119,18 @@ def filter_index(
                     parameters, record, belief, cloud, pulls, following, index, floor, floor_arm, memo,
                     uses_round, random_ties, particle, step, upper, lower, hidden, known, first,
                 )  # fmt: skip
+                if mass == -math.inf:
+                    mass = _price(0.0)
+                    cloud.paid[step] += 1
                 weight += mass
             cloud.sums[particle, arm] += gained
             last[particle, arm], caps[particle, arm] = gained, math.inf
             if record.binding[step] and not uses_round:
-                value = index_value(parameters, cloud.sums[particle, arm] * (1.0 / after), after, 1)
+                if belief.bernoulli:
+                    held = cloud.sums[particle, arm]
+                    value = remembered(parameters, memo.mine, memo.mine_at, arm, held, after, 1, step)
+                else:
+                    value = index_value(parameters, cloud.sums[particle, arm] * (1.0 / after), after, 1)
                 index[particle, arm] = value
                 if record.following[step] == FAR and (
                     value > floor[particle] or (value == floor[particle] and arm < floor_arm[particle])
@@ -125,6 +138,7 @@ def filter_index(
                     floor[particle], floor_arm[particle] = value, arm
             cloud.weights[particle] += weight
         pulls[arm] = after
+        single[arm] = count - absorbed == 1
         if record.binding[step]:
             following[arm] = record.following[step]
         alive, drawn_anew = settle(cloud, step, ancestors)
@@ -135,13 +149,17 @@ def filter_index(
             index[:] = index[ancestors]
             floor[:], floor_arm[:], line[:] = floor[ancestors], floor_arm[ancestors], line[ancestors]
             guides[:], caps[:], last[:] = guides[ancestors], caps[ancestors], last[ancestors]
+            if sweeping and record.ahead[step] == 0:
+                _refresh(parameters, belief, cloud, pulls, following, caps, last, single, step, table)
+                if not uses_round:
+                    _reindex(parameters, cloud, pulls, following, index, floor, floor_arm)
             if shifts and record.ahead[step] == 0:
                 _draw_levels(belief, cloud, pulls, index, floor, caps, last, step, table)
         while mark < cloud.marks.size and cloud.marks[mark] == step:
             keep(cloud, mark, line)
             mark += 1
     if sweeping:
-        _draw_last(record, belief, cloud, pulls, caps, last, table)
+        _draw_last(belief, cloud, pulls, caps, last, single, record.arm.size, table)
     if shifts:
         _draw_levels(belief, cloud, pulls, index, floor, caps, last, record.arm.size, table)
     return 0
@@ -175,31 +193,73 @@ def _lower_caps(
                 caps[particle, other] = min(caps[particle, other], bound)
 
 
+@inlined
+def _redraw(
+    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], last: NDArray[np.float64], particle: int, arm: int,
+    low: float, high: float, step: int, table: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Draw an arm's last reward anew, given all else, its mean being between two bounds."""
+    base = cloud.sums[particle, arm] - last[particle, arm]
+    known = cloud.before[arm] + pulls[arm] - 1.0
+    mean, variance = of_mean(belief, arm, known, cloud.past[particle, arm] + base)
+    deviation = math.sqrt(variance + belief.sigma * belief.sigma)
+    place = np.uint64(particle * pulls.size + arm)
+    word, _ = philox(np.uint64(step), place, cloud.name, REDRAWS, cloud.key[0], cloud.key[1])
+    bottom, top = (low * pulls[arm] - base - mean) / deviation, (high * pulls[arm] - base - mean) / deviation
+    if bottom < top:
+        drawn, _ = truncated(bottom, top, uniform_from_word(word), table)
+        last[particle, arm] = mean + deviation * drawn
+        cloud.sums[particle, arm] = base + last[particle, arm]
+
+
 @called
 def _draw_last(
-    record: Record, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64],
-    last: NDArray[np.float64], table: NDArray[np.float64],
+    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64], last: NDArray[np.float64],
+    single: NDArray[np.bool_], step: int, table: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Draw the last reward of each arm anew, given all else: after it the arm never won, and that is all there is.
+    """At the end, draw the last reward of each arm anew: after it the arm never won, and that is all there is.
 
     For an arm given up early this is most of what is hidden of it, and the cloud holds few values of it by now.
     """
     for arm in range(pulls.size):
-        steps = np.flatnonzero(record.arm == arm)
-        if steps.size == 0 or not math.isnan(record.rewards[record.round[steps[-1]] - 1]):
-            continue
-        hidden = record.count[steps[-1]]
-        if hidden != 1:
-            continue
-        known = cloud.before[arm] + pulls[arm] - hidden
-        for particle in range(cloud.sums.shape[0]):
-            base = cloud.sums[particle, arm] - last[particle, arm]
-            mean, variance = of_mean(belief, arm, known, cloud.past[particle, arm] + base)
-            deviation = math.sqrt(variance + belief.sigma * belief.sigma)
-            high = (caps[particle, arm] * pulls[arm] - base - mean) / deviation
-            _, uniform = two_uniforms(cloud, steps[-1], particle)
-            drawn, _ = truncated(-math.inf, high, uniform, table)
-            cloud.sums[particle, arm] = base + mean + deviation * drawn
+        for particle in range(cloud.sums.shape[0] if single[arm] else 0):
+            high = caps[particle, arm]
+            _redraw(belief, cloud, pulls, last, particle, arm, -math.inf, high, step, table)
+
+
+@called
+def _refresh(
+    parameters: Any, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
+    caps: NDArray[np.float64], last: NDArray[np.float64], single: NDArray[np.bool_], step: int,
+    table: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """On the way, draw the last rewards of all arms anew within what was and will be compared, one after the other."""
+    for particle in range(cloud.sums.shape[0]):
+        for arm in range(pulls.size):
+            if single[arm] and following[arm] != NONE:
+                low, high = _all_bounds(
+                    parameters, cloud, pulls, following, particle, arm, following[arm], pulls[arm]
+                )  # fmt: skip
+                _redraw(
+                    belief, cloud, pulls, last, particle, arm, low, min(high, caps[particle, arm]), step, table
+                )  # fmt: skip
+
+
+@called
+def _reindex(
+    parameters: Any, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64], index: NDArray[np.float64],
+    floor: NDArray[np.float64], floor_arm: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Compute every index anew, and the largest of the arms that are never pulled again."""
+    for particle in range(cloud.sums.shape[0]):
+        floor[particle], floor_arm[particle] = -math.inf, pulls.size
+        for arm in range(pulls.size):
+            if following[arm] == NONE:
+                continue
+            value = index_value(parameters, _mean(cloud, pulls, particle, arm), pulls[arm], 1)
+            index[particle, arm] = value
+            if following[arm] == FAR and value > floor[particle]:
+                floor[particle], floor_arm[particle] = value, arm
 
 
 @inlined
@@ -245,7 +305,7 @@ def _price(off: float) -> float:
     """Return the logarithm of the weight of a particle that misses its interval by so many deviations.
 
     Where the index grows with the round, what one particle holds of two idle arms may leave a third no room. To drop
-    such particles would empty the cloud; they are kept where there is none without the fault.
+    such particles would empty the cloud; they are kept where there is none without the fault, and counted.
     """
     return -10.0 - 20.0 * off
 
@@ -257,12 +317,11 @@ def _mean(cloud: Cloud, pulls: NDArray[np.int64], particle: int, arm: int) -> fl
 
 @inlined
 def _all_bounds(
-    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
-    particle: int, step: int,
+    parameters: Any, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64], particle: int, arm: int,
+    mine: int, after: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Compare an arm with every other at the round where one of the two is pulled next; return its mean's bounds."""
-    arm, mine = record.arm[step], record.following[step]
-    after, low, high = pulls[arm] + record.count[step], -math.inf, math.inf
+    low, high = -math.inf, math.inf
     for other in range(pulls.size):
         if other == arm or following[other] == NONE or (following[other] == FAR and mine == FAR):
             continue

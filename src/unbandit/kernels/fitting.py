@@ -13,7 +13,7 @@ from unbandit.kernels.compiling import called, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.particles import FAR, NONE, Cloud, Record
 
-__all__ = ["Memo", "draw_ones", "room"]
+__all__ = ["Memo", "draw_ones", "remembered", "room"]
 
 MEMO = 4_000_000
 """How many indices are remembered within a step at most."""
@@ -45,7 +45,7 @@ def room(arms: int, sums: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 @inlined
-def _remembered(
+def remembered(
     parameters: Any, values: NDArray[np.float64], filled: NDArray[np.int64], other: int, total: float, pulls: int,
     at: int, step: int,
 ) -> float:  # fmt: skip
@@ -80,15 +80,15 @@ def _fits(
                 continue
             at = min(mine, following[other])
             own = arm if at == mine else other  # compared at its own next turn, it has one index for all others
-            value = _remembered(parameters, memo.mine, memo.mine_at, own, total, after, at, step)
+            value = remembered(parameters, memo.mine, memo.mine_at, own, total, after, at, step)
             held = cloud.sums[particle, other]
-            its = _remembered(parameters, memo.its, memo.its_at, other, held, pulls[other], at, step)
+            its = remembered(parameters, memo.its, memo.its_at, other, held, pulls[other], at, step)
             first = _goes_first(value, arm, its, other, random_ties)
             second = _goes_first(its, other, value, arm, random_ties)
             if not (second if following[other] < mine else first):
                 return False
         return True
-    value = index_value(parameters, total * (1.0 / after), after, 1)
+    value = remembered(parameters, memo.mine, memo.mine_at, arm, total, after, 1, step)
     if upper != NONE and not _goes_first(index[particle, upper], upper, value, arm, random_ties):
         return False
     if lower != NONE:
@@ -126,4 +126,6 @@ def draw_ones(
                 drawn, uniform = outcome, uniform * mass / chance
             else:
                 uniform = (uniform * mass - chance) / (mass - chance)
-    return drawn, math.log(mass) if mass > 0.0 else -math.inf
+    if mass > 0.0:
+        return drawn, math.log(mass)
+    return hidden if uniform * (ones + zeros) < ones else 0, -math.inf

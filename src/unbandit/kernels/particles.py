@@ -12,10 +12,10 @@ from unbandit.kernels.belief import Belief
 from unbandit.kernels.compiling import called, inlined
 from unbandit.kernels.scalar import normal_from_word, philox, uniform_from_word
 
-__all__ = ["FAR", "NONE", "SCATTERING", "Cloud", "Record", "keep", "settle", "shift_level", "two_uniforms"]
+__all__ = ["FAR", "NONE", "REDRAWS", "SCATTERING", "Cloud", "Record", "keep", "settle", "shift_level", "two_uniforms"]
 
 PARTICLES, RESAMPLING, SHIFTS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
-SCATTERING = np.uint64(7)
+SCATTERING, REDRAWS = np.uint64(7), np.uint64(10)
 ZERO = np.uint64(0)
 
 FAR, NONE = np.int64(2**62), np.int64(-1)
@@ -69,8 +69,8 @@ class Cloud(NamedTuple):
         Logarithms; their mean is 1 in natural numbers.
     increments
         By how much each step changed the logarithm of the evidence.
-    size
-        The effective sample size after each step, before resampling.
+    size, paid
+        The effective sample size after each step, before resampling, and how many particles could not explain it.
     marks
         Steps after which the sums are kept, ascending.
     kept, lines
@@ -87,6 +87,7 @@ class Cloud(NamedTuple):
     weights: NDArray[np.float64]
     increments: NDArray[np.float64]
     size: NDArray[np.float64]
+    paid: NDArray[np.int64]
     marks: NDArray[np.int64]
     kept: NDArray[np.float64]
     lines: NDArray[np.int64]
