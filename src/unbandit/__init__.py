@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         UnbanditError,
     )
     from unbandit.estimators import estimate, posterior, sensitivity
+    from unbandit.identification import Identification, identify
     from unbandit.inference import BetaPrior, NormalPrior, Posterior, parse_prior
     from unbandit.instance import Bernoulli, Gaussian, Instance
     from unbandit.log import ActionLog
@@ -97,6 +98,7 @@ _HOMES = {
         "ResumeError",
         "UnbanditError",
     ],
+    "identification": ["Identification", "identify"],
     "planning": ["Leak", "Plan", "leak", "plan"],
     "result": ["Estimate"],
     "estimators": ["estimate", "posterior", "sensitivity"],
@@ -128,6 +130,7 @@ __all__ = [
     "Estimate",
     "ExploreThenCommit",
     "Gaussian",
+    "Identification",
     "IndexRule",
     "InferenceError",
     "Instance",
@@ -154,6 +157,7 @@ __all__ = [
     "__version__",
     "datasets",
     "estimate",
+    "identify",
     "leak",
     "normal_quantile",
     "parse_prior",

@@ -13,7 +13,18 @@ import unbandit as package
 
 refused, script, unbandit = shell.refused, shell.script, shell.unbandit
 
-COMMANDS = ["demo", "estimate", "simulate", "study", "plan", "leak", "reproduce", "demonstrators", "datasets"]
+COMMANDS = [
+    "demo",
+    "estimate",
+    "identify",
+    "simulate",
+    "study",
+    "plan",
+    "leak",
+    "reproduce",
+    "demonstrators",
+    "datasets",
+]
 
 
 def test_help_names_every_command(unbandit):

@@ -8,7 +8,20 @@ import sys
 import typer
 
 from unbandit._version import __version__
-from unbandit.cli import datasets, demo, demonstrators, estimate, leak, plan, reproduce, simulate, study
+from unbandit.cli import (
+    calibrate,
+    datasets,
+    demo,
+    demonstrators,
+    estimate,
+    identify,
+    leak,
+    plan,
+    posterior,
+    reproduce,
+    simulate,
+    study,
+)
 from unbandit.errors import (
     DescriptionError,
     InferenceError,
@@ -43,11 +56,14 @@ app = typer.Typer(
 )
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("estimate", help=estimate.HELP)(estimate.estimate)
+app.command("posterior", help=posterior.HELP)(posterior.posterior)
+app.command("identify", help=identify.HELP)(identify.identify)
 app.command("simulate", help=simulate.HELP)(simulate.simulate)
 app.command("study", help=study.HELP)(study.study)
 app.command("plan", help=plan.HELP)(plan.plan)
 app.command("leak", help=leak.HELP)(leak.leak)
 app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
+app.command("calibrate", help=calibrate.HELP)(calibrate.calibrate)
 app.command("demonstrators", help=demonstrators.HELP)(demonstrators.demonstrators)
 app.command("datasets", help=datasets.HELP)(datasets.datasets)
 

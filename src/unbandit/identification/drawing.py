@@ -1,0 +1,75 @@
+"""The picture of an identification: how far each candidate is behind, and whether the leading one fits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from unbandit.plots import INK, PALETTE, STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from unbandit.identification.checking import Check
+    from unbandit.identification.identified import Identification
+
+__all__ = ["draw_identification"]
+
+LONGEST = 34
+"""Letters of a candidate's name that are shown."""
+
+
+def draw_identification(answer: Identification) -> Figure:
+    """Draw the candidates' evidence beside the check of the leading one."""
+    rows = max(len(answer.candidates), len(answer.check.statistics))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(10.2, max(2.6, 0.28 * rows + 1.3)), dpi=150, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr, call-arg]
+        left, right = figure.subplots(1, 2)
+        _draw_evidence(left, answer)
+        _draw_check(right, answer.check)
+    return figure
+
+
+def _draw_evidence(axes: Axes, answer: Identification) -> None:
+    """Draw how many nats each candidate is behind, with the ends that its Monte-Carlo error leaves."""
+    best = answer.leading.weighed.value
+    for place, candidate in enumerate(answer.candidates):
+        weighed = candidate.weighed
+        if not candidate.possible:
+            axes.text(0.02, place, "cannot be", va="center", color=INK, transform=axes.get_yaxis_transform())
+            continue
+        told = candidate.name in answer.left
+        colour = PALETTE["estimated" if told else "bounded"]
+        axes.hlines(place, max(best - weighed.high, 0.0), best - weighed.low, color=colour, linewidth=1.6)
+        axes.plot(best - weighed.value, place, "o", color=colour, markersize=4.5)
+    axes.set_yticks(range(len(answer.candidates)), [_short(each.name) for each in answer.candidates])
+    axes.set_ylim(len(answer.candidates) - 0.5, -0.5)
+    axes.set_xscale("symlog", linthresh=10)
+    axes.set_xlim(left=-0.5)
+    axes.axvline(math.log(20), color=INK, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+    axes.set_xlabel("behind the leading candidate, log evidence (dashed: 20 times less likely)")
+
+
+def _draw_check(axes: Axes, check: Check) -> None:
+    """Draw each number of the record against the middle 95% of the simulated ones, all on one scale."""
+    for place, row in enumerate(check.statistics):
+        half = max((row.high - row.low) / 2, 1e-12)
+        low, high, at = ((value - row.median) / half for value in (row.low, row.high, row.observed))
+        outside = row.observed < row.low or row.observed > row.high
+        axes.hlines(place, low, high, color=PALETTE["bounded"], linewidth=5, alpha=0.5)
+        axes.plot(np.clip(at, -4, 4), place, "D" if outside else "o", color=INK, markersize=4.5)
+    axes.set_yticks(range(len(check.statistics)), [row.name for row in check.statistics])
+    axes.set_ylim(len(check.statistics) - 0.5, -0.5)
+    axes.set_xlim(-4.3, 4.3)
+    fits = "reproduces" if check.fits else "does not reproduce"
+    axes.set_title(f"{_short(check.candidate)} {fits} the record (p = {check.probability:.2g})")
+    axes.set_xlabel("record (point) against 95% of simulations (bar), in half their length")
+
+
+def _short(name: str) -> str:
+    return (name if len(name) <= LONGEST else name[: LONGEST - 1] + "…").replace("$", r"\$")

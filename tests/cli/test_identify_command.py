@@ -1,0 +1,91 @@
+"""`unbandit identify`."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+import shell
+
+import unbandit as ub
+
+refused, unbandit = shell.refused, shell.unbandit
+
+ASKED = ["identify", "log.csv", "--candidates", "ucb:alpha=0.25,sae:alpha=0|0.25,uniform", "--sigma", "0.5", "--quick"]
+
+
+@pytest.fixture
+def log(tmp_path):
+    made = ub.SAE(alpha=0.25).demonstrate(ub.Instance([1.0, 0.4, 0.0], 0.5, arms="ABC"), 300, seed=1)
+    made.write(tmp_path / "log.csv")
+    return made
+
+
+def test_the_answer_for_people(unbandit, log):
+    done = unbandit(*ASKED)
+    assert done.code == 0
+    said = done.out.splitlines()
+    assert said[0].startswith("It was sae:alpha=0|0.25, with probability more than 0.999")
+    for part in (
+        "log evidence",
+        "behind",
+        "probability",
+        "95% of them",
+        "longest run",
+        "Rounds that surprise it most:",
+    ):
+        assert part in done.out
+    assert "sae:alpha=0|0.25: alpha 0.25 " in done.out
+    assert "sae:alpha=0|0.25 reproduces the record: p = " in done.out
+
+
+def test_json_is_that_of_python(unbandit, log):
+    said = json.loads(unbandit(*ASKED, "--json").out)
+    candidates = "ucb:alpha=0.25,sae:alpha=0|0.25,uniform"
+    assert said == ub.identify(log, candidates, sigma=0.5, particles=150).to_dict()
+
+
+def test_pictures_tables_and_json_can_be_written(unbandit, log, tmp_path):
+    for name in ("a.png", "a.csv", "a.json"):
+        assert f"{name}: written" in unbandit(*ASKED, "-o", name).err
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert pl.read_csv(tmp_path / "a.csv")["candidate"].to_list()[:2] == ["sae:alpha=0|0.25"] * 2
+    assert json.loads((tmp_path / "a.json").read_text())["schema"] == "unbandit.identify/1"
+
+
+def test_cannot_tell_is_an_answer(unbandit):
+    done = unbandit("identify", "-", "--candidates", "ucb,sae", "--sigma", "1", stdin=b"arm\nA\nB\nC\n")
+    assert done.code == 0
+    assert done.out.startswith("It cannot be told from this log among ")
+    assert done.out.count("cannot be told apart") == 2
+
+
+def test_a_candidate_that_cannot_be_is_shown_with_its_round(unbandit):
+    rows = "\n".join(["arm", *"ABCABCABAABC"]).encode()
+    done = unbandit("identify", "-", "--candidates", "sae:alpha=0,uniform", stdin=rows)
+    assert done.code == 0
+    assert "cannot be: round 11: arm" in done.out
+    assert "warning: The rewards' standard deviation was not given" in done.err
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "said"),
+    [
+        (2, ["--candidates", "ucbb"], 'Did you mean "ucb"'),
+        (2, ["--candidates", "exp3", "--sigma", "1"], "expected rewards of 0 and 1"),
+        (2, ["--sigma", "1", "--bernoulli"], "leave sigma or bernoulli out"),
+        (2, ["--quick", "--particles", "9"], "--quick: expected it or --particles"),
+        (2, ["--prior", "cauchy"], "prior: expected normal or beta"),
+        (2, ["-o", "answer.xlsx"], "(or .png, .svg, .json)"),
+        (3, ["--sigma", "1", "--horizon", "9", "--candidates", "uniform"], "log.csv: the log has 300 rounds"),
+        (4, ["--sigma", "1", "--candidates", "explore-then-commit:explore=2"], "None of 1 candidates can have made"),
+    ],
+)
+def test_what_is_refused(refused, log, code, arguments, said):
+    assert said in refused(code, "identify", "log.csv", *arguments)
+
+
+def test_counts_alone_end_with_4(refused, tmp_path):
+    (tmp_path / "counts.csv").write_text("arm,pulls\nA,7\nB,3\n")
+    assert "without their order" in refused(4, "identify", "counts.csv", "--sigma", "1")

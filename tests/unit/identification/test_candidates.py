@@ -1,0 +1,79 @@
+"""Who is considered: by name with a grid, with parameters as given, or with a grid of one's own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+import unbandit as ub
+from unbandit.demonstrators.base import known_rules
+from unbandit.identification.candidates import candidates_for
+
+LOG = ub.ActionLog.from_actions([0, 1, 2, 0, 1, 2, 2, 2, 2, 2])
+
+
+def considered(asked, sigma=0.5):
+    return candidates_for(asked, sigma, LOG)[0]
+
+
+def test_a_bare_name_stands_for_its_grid_and_a_rule_for_itself():
+    ucb, sae, fixed = considered("ucb, sae:alpha=0.25,scale=2, moss:scale=1")
+    assert (ucb.name, len(ucb.guesses)) == ("ucb", 6)
+    assert {weight for _, weight in ucb.guesses} == {1 / 6}
+    assert (sae.name, sae.guesses) == ("sae:alpha=0.25,scale=2", ((ub.SAE(alpha=0.25, scale=2), 1.0),))
+    assert fixed.guesses == ((ub.MOSS(scale=1), 1.0),)
+
+
+def test_rules_classes_and_texts_can_be_mixed():
+    names = [each.name for each in considered([ub.UCB(alpha=0), ub.Softmax, "uniform"])]
+    assert names == [str(ub.UCB(alpha=0)), "softmax", "uniform"]
+
+
+def test_bars_and_mappings_give_grids_of_ones_own():
+    (barred,) = considered("softmax:temperature=0.1|0.2,initial=2")
+    assert barred.guesses == tuple((ub.Softmax(temperature=each, initial=2), 0.5) for each in (0.1, 0.2))
+    (mapped,) = considered({"mine": ["ucb:alpha=0", ub.UCB(alpha=0.5)]})
+    assert (mapped.name, [rule.alpha for rule, _ in mapped.guesses]) == ("mine", [0, 0.5])
+
+
+def test_by_default_every_rule_that_takes_such_rewards():
+    normal, binary = ({each.name: each for each in considered(None, sigma)} for sigma in (0.5, None))
+    assert set(binary) == set(ub.rules())
+    assert set(binary) - set(normal) == {"exp3", "ucbv"}
+    assert {"uniform", "explore-then-commit"} <= set(normal)
+    assert {rule.noise for rule, _ in normal["thompson"].guesses} == {"gaussian"}
+    assert {rule.noise for rule, _ in binary["klucb"].guesses} == {"bernoulli"}
+
+
+def test_a_rule_without_usual_parameters_is_left_out_with_a_note():
+    class Choosy(ub.Uniform):
+        """Take any arm."""
+
+        name: ClassVar[str] = "choosy"
+        needed: float
+
+    try:
+        found, notes = candidates_for(None, 0.5, LOG)
+    finally:
+        del known_rules["choosy"]
+    assert "choosy" not in {each.name for each in found}
+    assert [notice.code for notice in notes] == ["candidate-left-out"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("ucbb", 'Did you mean "ucb"'),
+        ("ucb:alpa=1", 'Did you mean "alpha"'),
+        ("ucb,ucb", '"ucb" twice'),
+        ("", "expected one rule or more"),
+        ([3], "expected rules, their classes or their texts"),
+        ({"mine": []}, "mine: expected a list of rules"),
+        ("exp3", "expected rewards of 0 and 1"),
+        ([ub.Thompson(noise="bernoulli")], "expected rewards of 0 and 1"),
+    ],
+)
+def test_what_cannot_be_a_candidate(asked, said):
+    with pytest.raises(ub.ParameterError, match=said):
+        considered(asked)

@@ -1,0 +1,179 @@
+"""Which rule made a log: clear cases, cases that cannot be told, and cases of none."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+
+RULES = ["ucb:alpha=0.25", "sae:alpha=0.25", "uniform"]
+INSTANCE = ub.Instance([1.0, 0.4, 0.0], 0.5, arms="ABC")
+
+
+@pytest.mark.parametrize("made_by", RULES)
+def test_clear_cases(made_by):
+    log = ub.parse_rule(made_by).demonstrate(INSTANCE, 500, seed=1)
+    found = ub.identify(log, RULES, sigma=0.5, particles=150)
+    assert (found.verdict, found.winner) == ("identified", made_by)
+    assert found.assured > 0.99
+    assert found.check.fits
+    assert found.check.candidate == made_by
+    assert sum(each.probability for each in found.candidates) == pytest.approx(1)
+
+
+def test_an_opening_alone_cannot_tell():
+    found = ub.identify(ub.ActionLog.from_actions("ABC"), "ucb:alpha=0.25,sae:alpha=0.25", sigma=0.5)
+    assert (found.verdict, found.winner) == ("cannot tell", None)
+    assert set(found.left) == {"ucb:alpha=0.25", "sae:alpha=0.25"}
+    assert found.leading.probability == pytest.approx(0.5)
+    assert "cannot be told" in found.answer()
+
+
+def test_rules_that_are_one_and_the_same_cannot_be_told_apart():
+    log = ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5).demonstrate(INSTANCE, 200, seed=2)
+    same = [ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5), ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5 * (1 + 1e-9))]
+    found = ub.identify(log, same, sigma=0.5, particles=150)
+    assert found.verdict == "cannot tell"
+
+
+def test_a_candidate_that_cannot_be_says_where_and_why():
+    log = ub.ActionLog.from_actions("ABCABCABAABC")
+    found = ub.identify(log, "sae,uniform", sigma=0.5)
+    assert found.winner == "uniform"
+    assert not found["sae"].possible
+    assert found["sae"].weighed.round == 11
+    assert "after its turn had passed" in found["sae"].reason
+    with pytest.raises(ub.NotIdentifiable, match="cannot have made the log: round 11"):
+        found.posterior("sae")
+
+
+def test_nobody_left():
+    with pytest.raises(ub.NotIdentifiable, match="None of 2 candidates can have made this record"):
+        ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "sae,phased", sigma=0.5)
+
+
+def test_a_record_that_the_winner_does_not_reproduce():
+    log = ub.ActionLog.from_actions(["A"] * 106 + ["B"] * 100 + ["C"] * 94)
+    with pytest.warns(ub.AssumptionWarning, match="does not reproduce the record"):
+        found = ub.identify(log, "uniform,sae", sigma=0.5)
+    assert (found.verdict, found.winner, found.leading.name) == ("none fits", None, "uniform")
+    assert "none of the candidates made this" in found.answer()
+    tails = {row.name: row.tail for row in found.check.statistics}
+    assert tails["switches"] < 0.01 < tails["pulls, rank 1"]
+
+
+def test_unknown_parameters_are_averaged_and_carried_into_the_intervals():
+    log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 400, seed=3)
+    found = ub.identify(log, {"ucb": [ub.UCB(alpha=0.2), ub.UCB(alpha=0.25)], "uniform": ["uniform"]}, sigma=0.5,
+                        particles=150)  # fmt: skip
+    (first, second), weighed = found["ucb"].guesses, found["ucb"].weighed
+    assert first.share + second.share == pytest.approx(1)
+    assert weighed.value == pytest.approx(np.logaddexp(first.weighed.value, second.weighed.value) - math.log(2))
+    mixed = found.posterior(draws=200)
+    assert mixed.rule == "ucb"
+    assert mixed.means.shape == (4, 200, 3)
+    apart = [ub.posterior(log, guess.rule, sigma=0.5, particles=150, draws=200) for guess in (first, second)]
+    low, high = sorted(posterior.gaps[..., 2].mean() for posterior in apart)
+    assert low - 0.02 < mixed.gaps[..., 2].mean() < high + 0.02
+
+
+def test_several_demonstrations_are_of_one_rule():
+    log = ub.Uniform().demonstrate(INSTANCE, 60, runs=3, seed=1)
+    found = ub.identify(log, "uniform,ucb", sigma=0.5)
+    assert found.winner == "uniform"
+    assert found["uniform"].weighed.value == pytest.approx(-180 * math.log(3))
+    assert {row.demonstration for row in found.surprises} <= {"1", "2", "3"}
+    with pytest.raises(ub.ParameterError, match="from 0 to 2"):
+        found.posterior("uniform", demonstration=3)
+
+
+def test_surprising_rounds_are_named():
+    actions = list("ABC" + "A" * 97)
+    actions[50] = "C"
+    found = ub.identify(ub.ActionLog.from_actions(actions), "epsilon-greedy:epsilon=0.03", sigma=0.5, particles=100)
+    first = found.surprises[0]
+    assert (first.round, first.arm) == (51, "C")
+    assert first.log_probability == pytest.approx(math.log(0.01), abs=0.2)
+
+
+def test_the_answer_as_json_has_its_schema():
+    log = ub.ActionLog.from_actions("ABCABCABAABC")
+    found = ub.identify(log, "sae,uniform", sigma=0.5, seed=3)
+    said = json.loads(found.to_json())
+    assert list(said) == [
+        "schema", "verdict", "winner", "leading", "assured", "left", "horizon", "demonstrations", "sigma", "prior",
+        "seed", "candidates", "check", "surprises", "warnings", "notes",
+    ]  # fmt: skip
+    assert (said["schema"], said["seed"], said["horizon"]) == ("unbandit.identify/1", 3, 12)
+    uniform, sae = said["candidates"]
+    assert set(uniform) == {
+        "name", "log_evidence", "error", "low", "high", "behind", "probability", "reason", "round", "guesses",
+    }  # fmt: skip
+    assert (sae["log_evidence"], sae["error"], sae["probability"], sae["round"]) == (None, None, 0.0, 11)
+    assert len(sae["guesses"]) == 6
+    assert {"candidate", "statistics", "probability", "simulations", "fits"} == set(said["check"])
+
+
+def test_as_a_table_and_in_words():
+    found = ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "sae,uniform", sigma=0.5)
+    assert found.frame["candidate"].to_list() == ["uniform"] + ["sae"] * 6
+    assert repr(found).startswith("<Identification: 2 candidates, identified, it was uniform")
+    with pytest.raises(KeyError, match="expected a candidate among uniform, sae"):
+        found["ucb"]
+
+
+def test_rewards_of_0_and_1():
+    instance = ub.Instance([0.8, 0.3], ub.Bernoulli())
+    log = ub.SAE(alpha=0, scale=0.5).demonstrate(instance, 200, seed=1)
+    found = ub.identify(log, ["sae:alpha=0,scale=0.5", "uniform"], bernoulli=True, particles=150)
+    assert found.winner == "sae:alpha=0,scale=0.5"
+    assert found.question.sigma is None
+
+
+def test_a_beginning_of_a_longer_run():
+    log = ub.SAE(alpha=0.25).demonstrate(INSTANCE, 2_000, seed=1)
+    beginning = ub.ActionLog.from_codes(log.demonstration(0)[:400].copy(), log.arms)
+    found = ub.identify(beginning, ["sae:alpha=0.25", "uniform"], sigma=0.5, horizon=2_000)
+    assert found.winner == "sae:alpha=0.25"
+    assert found.check.fits
+
+
+def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads():
+    log = ub.UCB().demonstrate(INSTANCE, 100, seed=1)
+    first, second = (
+        ub.identify(log, "ucb:alpha=0.25,uniform", sigma=0.5, particles=150, threads=threads).to_json()
+        for threads in (1, 2)
+    )
+    assert first == second
+
+
+def test_an_unknown_noise_is_assumed_with_a_warning():
+    with pytest.warns(ub.AssumptionWarning, match="sigma = 1 is assumed"):
+        found = ub.identify(ub.ActionLog.from_actions("ABAB"), "uniform")
+    assert [notice.code for notice in found.warnings] == ["sigma-assumed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"sigma": -1}, ub.ParameterError, "sigma: expected a positive number"),
+        ({"sigma": 1, "bernoulli": True}, ub.ParameterError, "leave sigma or bernoulli out"),
+        ({"sigma": 1, "particles": 0}, ub.ParameterError, "particles: expected a whole number"),
+        ({"sigma": 1, "seed": -1}, ub.ParameterError, "seed: expected a whole number"),
+        ({"sigma": 1, "horizon": 3}, ub.LogError, "more than the horizon 3"),
+        ({"sigma": 1, "prior": "normal:deviation=0"}, ub.ParameterError, "deviation: expected a positive number"),
+        ({"sigma": 1, "prior": "beta"}, ub.ParameterError, "expected a normal prior"),
+    ],
+)
+def test_what_is_asked_wrongly(options, error, said):
+    with pytest.raises(error, match=said):
+        ub.identify(ub.ActionLog.from_actions("ABAB"), "uniform", **options)
+
+
+def test_counts_alone_cannot_tell():
+    with pytest.raises(ub.NotIdentifiable, match="without their order"):
+        ub.identify(ub.ActionLog.from_counts({"A": 70, "B": 30}), sigma=1)

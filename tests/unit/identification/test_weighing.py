@@ -1,0 +1,169 @@
+"""The race and the decision, on evidence that is made up."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.errors import NotIdentifiable
+from unbandit.identification import weighing
+from unbandit.identification.candidates import Candidate
+from unbandit.identification.deciding import decide
+from unbandit.identification.shortfall import _by_spacing, falling_short
+from unbandit.identification.weighing import Question, Weighed, averaged, race, weighed
+from unbandit.inference import NormalPrior
+from unbandit.inference.filtering import Evidence, log_mean
+
+RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
+
+
+@pytest.fixture
+def question():
+    log = ub.ActionLog.from_actions([[0, 1, 0, 0], [0, 1, 1, 1]])
+    return Question(log, (4, 4), NormalPrior(), 0.5, 900, 0, 1)
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Return where a rule's evidence can be put: per cloud, by rule and particles; and what was asked for."""
+    values, asked = {}, []
+
+    def evidence_of(log, which, rule, prior, sigma, horizon, particles, clouds, seed, threads):
+        asked.append((rule.alpha, particles))
+        found = values[rule.alpha]
+        if isinstance(found, str):
+            return Evidence(-math.inf, 0.0, round=2, reason=found)
+        if isinstance(found, Exception):
+            raise found
+        clouds = np.array(found(particles) if callable(found) else found, float)
+        value, error = log_mean(clouds)
+        return Evidence(value, error, tuple(clouds.tolist()), np.zeros(4))
+
+    monkeypatch.setattr(weighing, "evidence_of", evidence_of)
+    return values, asked
+
+
+def one(rule, *others):
+    rules = (rule, *others)
+    return Candidate(str(rule), tuple((each, 1 / len(rules)) for each in rules))
+
+
+def test_demonstrations_multiply(question, made_up):
+    made_up[0][0.0] = [-5.0, -5.0, -5.0, -5.0]
+    found = weighed(question, RULES[0], 100)
+    assert (found.value, found.error, found.low, found.high) == pytest.approx((-10.0, 0.0, -10.0, -10.0), abs=1e-6)
+    assert len(found.surprise) == 2
+
+
+def test_what_is_impossible_says_where_and_why(question, made_up):
+    made_up[0][0.0] = "round 2: not so."
+    found = weighed(question, RULES[0], 100)
+    assert (found.value, found.reason, found.round, found.demonstration) == (-math.inf, "round 2: not so.", 2, 0)
+    made_up[0][0.0] = NotIdentifiable("no such kind.")
+    assert weighed(question, RULES[0], 100).reason == "no such kind."
+
+
+def test_clouds_that_fell_short_raise_the_high_end_more_than_they_lower_the_low_one(question, made_up):
+    made_up[0][0.0] = [-60.0, -50.0, -75.0, -51.0]
+    found = weighed(question, RULES[0], 100)
+    assert found.low == pytest.approx(found.value - weighing.MARKOV)
+    assert found.high == pytest.approx(found.value + falling_short([-100.0], [20.0]))
+    made_up[0][0.0] = [-6000.0, -50.0, -7500.0, -51.0]
+    assert weighed(question, RULES[0], 100).high == 0.0
+
+
+def test_where_more_particles_gain_nothing_there_is_nothing_to_gain(question, made_up):
+    made_up[0][0.0] = [-3000.0, -2000.0, -4500.0, -200.0]
+    first = weighed(question, RULES[0], 100)
+    assert first.high == 0.0
+    made_up[0][0.0] = [-1500.0, -2500.0, -4500.0, -199.0]
+    second = weighed(question, RULES[0], 300, first)
+    assert second.high == pytest.approx(second.value + 2 * 2.0)
+
+
+def test_clouds_that_fall_far_short_in_every_heat_end_by_being_told():
+    bests, spacings = [-13_386.0, -8_988.0, -5_113.0], [12_918.0, 3_221.0, 3_084.0]
+    ends = [bests[at] + falling_short(bests[: at + 1], spacings[: at + 1]) for at in range(3)]
+    assert ends[0] > 0
+    assert ends[2] < -1_000
+
+
+def test_exponential_shortfalls_are_within_the_bound_in_19_of_20_cases():
+    generator = np.random.default_rng(1)
+    for scale, heats in ((1.0, 1), (50.0, 1), (50.0, 3)):
+        drawn = np.sort(generator.exponential(scale, (1_000, heats, 4)), axis=2)
+        short = [
+            falling_short(-each[:, 0], each[:, 2] - each[:, 0]) if heats == 1 else _by_spacing(-each[:, 0],
+            each[:, 2] - each[:, 0]) for each in drawn
+        ]  # fmt: skip
+        assert np.mean(np.array(short) >= drawn[:, -1, 0]) == pytest.approx(0.95, abs=0.02)
+
+
+def test_more_particles_go_to_those_that_may_still_win(question, made_up):
+    values, asked = made_up
+    values[0.0] = [-20.0, -22.0, -21.0, -25.0]
+    values[0.1] = [-22.0, -23.0, -21.0, -25.0]
+    values[0.2] = [-90.0, -90.0, -90.0, -90.1]
+    values[0.3] = "round 2: not so."
+    race(question, [one(rule) for rule in RULES])
+    assert question.heats == [100, 300, 900]
+    tried = {alpha: sorted({number for each, number in asked if each == alpha}) for alpha in values}
+    assert tried == {0.0: [100, 300, 900], 0.1: [100, 300, 900], 0.2: [100], 0.3: [100]}
+
+
+def test_a_race_that_is_decided_ends(question, made_up):
+    values, asked = made_up
+    values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-90.0] * 4}
+    race(question, [one(rule) for rule in RULES[:2]])
+    assert {number for _, number in asked} == {100}
+
+
+def test_the_winners_own_guesses_are_told_apart_as_well_as_can_be(question, made_up):
+    values, asked = made_up
+    values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-21.0, -22.0, -21.0, -25.0], 0.2: [-300.0] * 4}
+    race(question, [one(*RULES[:2]), one(RULES[2])])
+    assert {alpha for alpha, number in asked if number == 900} == {0.0, 0.1}
+
+
+def test_one_that_falls_short_at_first_is_given_more(question, made_up):
+    values, _ = made_up
+    values[0.0] = lambda particles: np.array([-60.0, -80.0, -85.0, -100.0]) if particles < 300 else np.full(4, -10.0)
+    values[0.1] = [-30.0] * 4
+    (late,), (steady,) = race(question, [one(rule) for rule in RULES[:2]])
+    assert late.value > steady.value
+
+
+def test_guesses_are_averaged_not_maximised():
+    sharp, flat = Weighed(-10.0, 0.0, -10.0, -10.0), Weighed(-math.inf, 0.0, -math.inf, -math.inf)
+    assert averaged(one(*RULES), [sharp, flat, flat, flat]).value == pytest.approx(-10.0 - math.log(4))
+    assert averaged(one(*RULES[:2]), [sharp, sharp]).value == pytest.approx(-10.0)
+
+
+def test_errors_of_guesses_count_by_their_weight():
+    weights = [Weighed(-10.0, 0.3, -10.6, -9.4), Weighed(-30.0, 9.0, -33.0, -12.0)]
+    found = averaged(one(*RULES[:2]), weights)
+    assert found.error == pytest.approx(0.3, abs=1e-3)
+    assert found.high == pytest.approx(np.logaddexp(-9.4, -12.0) - math.log(2))
+
+
+def test_why_no_guess_is_possible_is_told_of_the_one_that_came_furthest():
+    early, late = (Weighed(-math.inf, 0.0, -math.inf, -math.inf, reason=f"round {at}", round=at) for at in (3, 17))
+    assert averaged(one(*RULES[:2]), [early, late]).reason == "round 17"
+
+
+def test_a_difference_within_the_error_is_not_decided():
+    first, close = Weighed(-10.0, 0.5, -11.0, -9.0), Weighed(-15.0, 1.5, -18.0, -12.0)
+    assert not decide([first, close]).clear
+    assert decide([first, close]).contenders == (0, 1)
+    assert decide([first, Weighed(-16.0, 0.5, -17.0, -15.0)]).clear
+    assert not decide([first, first]).clear
+    assert decide([first]).assured == 1.0
+
+
+def test_probabilities_are_those_of_the_estimates():
+    found = decide([Weighed(-3.0, 0, -3, -3), Weighed(-1.0, 0, -1, -1), Weighed(-math.inf, 0, -math.inf, -math.inf)])
+    assert found.order == (1, 0, 2)
+    assert found.probabilities == pytest.approx([math.exp(-2) / (1 + math.exp(-2)), 1 / (1 + math.exp(-2)), 0.0])
