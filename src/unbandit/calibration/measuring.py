@@ -108,6 +108,7 @@ def calibrate(
     kinds: Sequence[str] = (),
     rules: Sequence[str] = (),
     runs: int | None = None,
+    side_runs: int | None = None,
     seed: int = 1,
     particles: int = 250,
     clouds: int = 2,
@@ -128,6 +129,8 @@ def calibrate(
         Names of rules; none for all.
     runs
         Of every cell, instead of its own number: for a first look.
+    side_runs
+        Of the posteriors in all cells but the main one, instead of their own number: for a shorter measurement.
     seed
         The same seed gives the same figures, on any number of threads.
     particles, clouds
@@ -152,9 +155,11 @@ def calibrate(
     seed, particles, clouds = checked_seed(seed), whole("particles", particles), whole("clouds", clouds)
     if threads is not None:
         whole("threads", threads)
-    asked = _asked(kinds, rules, {"runs": count, "seed": seed, "particles": particles, "clouds": clouds}, timing)
+    side = None if side_runs is None else checked_runs(side_runs)
+    numbers = {"runs": count, "side-runs": side, "seed": seed, "particles": particles, "clouds": clouds}
+    asked = _asked(kinds, rules, numbers, timing)
     done = Calibration(Path(folder), asked, seed, particles, clouds)
-    work = {kind: dict(_work(kind, of, count, seed, particles, clouds)) for kind in chosen}
+    work = {kind: dict(_work(kind, of, count, side, seed, particles, clouds)) for kind in chosen}
     places = {kind: {name: Folder(done.folder / name, each) for name, each in work[kind].items()} for kind in chosen}
     before = {kind: sum(_done(place) for place in places[kind].values()) for kind in chosen}
     ready()
@@ -175,7 +180,7 @@ def calibrate(
 
 
 def _work(
-    kind: str, rules: Sequence[str], runs: int | None, seed: int, particles: int, clouds: int
+    kind: str, rules: Sequence[str], runs: int | None, side: int | None, seed: int, particles: int, clouds: int
 ) -> Iterator[tuple[str, Work]]:
     """Give the works of a kind, by the names of their folders: one for each rule, or two."""
     texts = NAMED if kind == "identify" else (*GAUSSIAN, *BERNOULLI)
@@ -184,7 +189,7 @@ def _work(
             continue
         home = f"{kind}/{re.sub('[:=,]', '-', text)}"
         if kind == "posterior":
-            yield home, PosteriorTrials(posterior_settings(text, runs), seed, particles, clouds)
+            yield home, PosteriorTrials(posterior_settings(text, runs, side), seed, particles, clouds)
         elif kind == "identify":
             yield home, IdentifyTrials(named_settings(text, runs), seed, tuple(map(parse_rule, NAMED)))
         elif has_closed_form(text):
@@ -243,7 +248,7 @@ def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str,
 
 def _asked(kinds: Sequence[str], rules: Sequence[str], numbers: dict[str, int | None], timing: bool) -> str:
     """Write what gives the same figures in a shell."""
-    usual = {"seed": 1, "particles": 250, "clouds": 2, "runs": None}
+    usual = {"seed": 1, "particles": 250, "clouds": 2, "runs": None, "side-runs": None}
     words = ["unbandit", "calibrate", *kinds, *(word for rule in rules for word in ("--rule", rule))]
     words += [word for key, value in numbers.items() if value != usual[key] for word in (f"--{key}", str(value))]
     return shlex.join([*words, *(["--timing"] * timing)])

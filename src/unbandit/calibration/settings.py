@@ -51,6 +51,12 @@ BERNOULLI = ("klucb", "klucb:level=round", "ucbv", "thompson:noise=bernoulli", "
 CELLS = ((2, 500, 200), (2, 5_000, 200), (4, 2_000, 500), (10, 500, 200), (10, 5_000, 200))
 """Arms, horizon and runs of each cell."""
 
+MAIN = 4
+"""Arms of the main cell."""
+
+SLOW = {"klucb": 2, "klucb:level=round": 4, "ucbv": 4, "thompson:noise=bernoulli": 5}
+"""Rules whose posterior takes several times as long as others': into how many parts their runs are cut."""
+
 NAMED = (
     "ucb:alpha=0.25",
     "sae:alpha=0.25",
@@ -121,8 +127,10 @@ class Setting:
         return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "big")
 
 
-def posterior_settings(text: str, runs: int | None = None) -> tuple[Setting, ...]:
+def posterior_settings(text: str, runs: int | None = None, side: int | None = None) -> tuple[Setting, ...]:
     """Return the grid of one rule's posterior: every cell; with `runs`, so many instead of each cell's own.
+
+    With `side`, so many in all cells but the main one. Slow rules have a part of the runs.
 
     Examples
     --------
@@ -130,9 +138,15 @@ def posterior_settings(text: str, runs: int | None = None) -> tuple[Setting, ...
     [(2, 500, 200), (2, 5000, 200), (4, 2000, 500)]
     """
     prior, sigma = (BETA, None) if text in BERNOULLI else (NORMAL, SIGMA)
+    part = SLOW.get(text, 1)
+
+    def number(arms: int, usual: int) -> int:
+        if runs is not None:
+            return runs
+        return max(2, (usual if side is None or arms == MAIN else side) // part)
+
     return tuple(
-        Setting(parse_rule(text), arms, horizon, usual if runs is None else runs, prior, sigma)
-        for arms, horizon, usual in CELLS
+        Setting(parse_rule(text), arms, horizon, number(arms, usual), prior, sigma) for arms, horizon, usual in CELLS
     )
 
 

@@ -28,6 +28,7 @@ def calibrate(
         list[str] | None, typer.Option("--rule", metavar="NAME", help="Only this; may be repeated.")
     ] = None,
     runs: int = typer.Option(None, "--runs", help="Of every cell, 2 or more, instead of its own number."),
+    side_runs: int = typer.Option(None, "--side-runs", help="Of posteriors in all cells but the main one."),
     seed: int = typer.Option(1, "--seed", help="The same seed gives the same figures."),
     particles: int = typer.Option(250, "--particles", help="Of each cloud of a posterior."),
     clouds: int = typer.Option(2, "--clouds", help="Of each posterior."),
@@ -47,6 +48,7 @@ def calibrate(
             kinds=measures or (),
             rules=rule or (),
             runs=runs,
+            side_runs=side_runs,
             seed=seed,
             particles=particles,
             clouds=clouds,
