@@ -19,6 +19,10 @@ FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
 """Half the 95% points of the chi-square distribution with 2, 4, 6, ... degrees of freedom."""
 
 
+FAR = 1e7
+"""As good as infinite, as a logarithm."""
+
+
 def falling_short(bests: Sequence[float], spacings: Sequence[float]) -> float:
     """Return by how much the last heat's best cloud falls short at most, in 19 of 20 cases.
 
@@ -54,7 +58,7 @@ def _by_spacing(bests: Sequence[float], spacings: Sequence[float]) -> float:
         return total
 
     low, high = 0.0, 1.0
-    while surprise(bests[-1] + high) < threshold:
+    while surprise(bests[-1] + high) < threshold and high < FAR:
         high *= 2
     for _ in range(40):
         middle = (low + high) / 2

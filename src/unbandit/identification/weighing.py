@@ -21,7 +21,8 @@ from unbandit.errors import NotIdentifiable
 from unbandit.identification.candidates import Candidate
 from unbandit.identification.shortfall import falling_short
 from unbandit.inference import Prior
-from unbandit.inference.filtering import Evidence, evidence_of, particles_for
+from unbandit.inference.evidence import Evidence, evidence_of
+from unbandit.inference.filtering import particles_for
 from unbandit.log import ActionLog
 
 __all__ = ["Question", "Weighed", "averaged", "race", "weighed"]
@@ -35,6 +36,9 @@ ERRORS = 2.0
 
 MARKOV = math.log(20.0)
 """An estimate is larger than the truth by this much, as a logarithm, in one of 20 cases at most."""
+
+AGREE = 2.0
+"""Clouds that differ by less than this, as a logarithm, do not fall short: their scatter tells the error."""
 
 STEP = 3
 """Each heat of the race has so many times the particles of the one before."""
@@ -99,6 +103,8 @@ class Weighed:
         Of each of the clouds that told so; 0 where none were needed.
     reason, round, demonstration
         Why and where the rule cannot have made the log.
+    emptied
+        Whether this is so only because no particle explains it; more of them might.
     """
 
     value: float
@@ -112,11 +118,14 @@ class Weighed:
     reason: str | None = None
     round: int | None = None
     demonstration: int | None = None
+    emptied: bool = False
 
 
-def impossible(reason: str, round: int | None = None, demonstration: int | None = None) -> Weighed:
+def impossible(
+    reason: str, round: int | None = None, demonstration: int | None = None, emptied: bool = False
+) -> Weighed:
     """Return what a rule weighs that cannot have made the log."""
-    return Weighed(-math.inf, 0.0, -math.inf, -math.inf, (), (), (), 0, reason, round, demonstration)
+    return Weighed(-math.inf, 0.0, -math.inf, -math.inf, (), (), (), 0, reason, round, demonstration, emptied)
 
 
 def weighed(question: Question, rule: Demonstrator, particles: int, before: Weighed | None = None) -> Weighed:
@@ -133,15 +142,15 @@ def weighed(question: Question, rule: Demonstrator, particles: int, before: Weig
         except NotIdentifiable as refusal:
             return impossible(str(refusal))
         if evidence.reason is not None:
-            return impossible(evidence.reason, evidence.round, which)
+            return impossible(evidence.reason, evidence.round, which, evidence.emptied)
         found.append(evidence)
     value = sum(evidence.log_evidence for evidence in found)
     natural = math.hypot(*(_natural(evidence) for evidence in found))
     clouds = np.sum([evidence.per_cloud for evidence in found], axis=0)
-    best, _, third, *_ = np.sort(clouds)[::-1].tolist()
+    best, _, third, worst = np.sort(clouds)[::-1].tolist()
     bests = (*(before.bests if before is not None else ()), best)
     spacings = (*(before.spacings if before is not None else ()), best - third)
-    error = max(natural, falling_short(bests, spacings) / ERRORS)
+    error = natural if best - worst < AGREE else max(natural, falling_short(bests, spacings) / ERRORS)
     return Weighed(
         value=value,
         error=error,
@@ -216,14 +225,16 @@ def _still_running(candidates: Sequence[Candidate], found: dict[Place, Weighed])
         each = found[place]
         return each.high + (each.high - each.value) + SLACK + beforehand(place)
 
+    emptied = [place for place, each in found.items() if each.emptied]
     best = max(each.low + beforehand(place) for place, each in found.items())
+    if best == -math.inf:
+        return emptied
     within = [place for place, each in found.items() if each.value > -math.inf and reach(place) >= best]
-    decided = len({at for at, _ in within}) == 1
-    if decided:
-        leading = max(found[place].value + beforehand(place) for place in within)
-        within = [place for place in within if found[place].high + beforehand(place) >= leading - MARKOV]
-        return [place for place in within if len(within) > 1 and found[place].error > KNOWN]
-    return [place for place in within if found[place].high - found[place].low > 2 * ERRORS * KNOWN]
+    if len({at for at, _ in within}) > 1:
+        return emptied + [place for place in within if found[place].high - found[place].low > 2 * ERRORS * KNOWN]
+    leading = max(found[place].value + beforehand(place) for place in within)
+    within = [place for place in within if found[place].high + beforehand(place) >= leading - MARKOV]
+    return emptied + [place for place in within if len(within) > 1 and found[place].error > KNOWN]
 
 
 def _log_sum(values: NDArray[np.float64], beforehand: NDArray[np.float64]) -> float:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.epochs import tests_of
-from unbandit.inference.prior import Prior, belief_of
 from unbandit.inference.steps import steps_of
 from unbandit.kernels.belief import Belief
 from unbandit.kernels.filter_choice import filter_choice
@@ -26,7 +25,7 @@ from unbandit.kernels.scalar import QUANTILE_TABLE
 from unbandit.log import ActionLog
 from unbandit.tape import Tape
 
-__all__ = ["Evidence", "Filtered", "evidence_of", "filtered", "log_mean"]
+__all__ = ["EmptiedError", "Filtered", "filtered", "log_mean", "particles_for", "surprises"]
 
 WORK = 1_500_000
 """About how many particles times steps a cloud has, where their number is not given."""
@@ -42,6 +41,10 @@ STRAINED = 0.005
 
 MARKS, KEPT = 100, 4_000_000
 """At how many rounds the sums are kept, and how many numbers a cloud keeps at most."""
+
+
+class EmptiedError(InferenceError):
+    """Say that no particle of a cloud explains the record: the rule cannot have made it, or it takes more of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,38 +93,14 @@ class Filtered:
     Attributes
     ----------
     passages
-        For each cloud its way through each demonstration.
+        For each cloud its way through each demonstration; those that were emptied are left out.
     evidences
-        The logarithm of the record's probability, by each cloud.
+        The logarithm of the record's probability, by each cloud; minus infinity by one that was emptied.
     """
 
     belief: Belief
     passages: tuple[tuple[Passage, ...], ...]
     evidences: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Hold how probable a record is under a rule.
-
-    Attributes
-    ----------
-    log_evidence, error
-        Natural logarithm and its Monte-Carlo standard error; minus infinity for a record that the rule cannot make.
-    per_cloud
-        What each cloud found.
-    surprise
-        The logarithm of each round's probability given those before it.
-    round, reason
-        Where and why the rule cannot have made the record.
-    """
-
-    log_evidence: float
-    error: float
-    per_cloud: tuple[float, ...] = ()
-    surprise: NDArray[np.float64] | None = None
-    round: int | None = None
-    reason: str | None = None
 
 
 def particles_for(steps: int) -> int:
@@ -137,21 +116,25 @@ def particles_for(steps: int) -> int:
 
 def filtered(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], particles: int | None, clouds: int,
-    seed: int, threads: int | None, marks: bool = True,
+    seed: int, threads: int | None, marks: bool = True, tolerant: bool = False,
 ) -> Filtered:  # fmt: skip
     """Send clouds through all demonstrations of a log, one after the other, as of one instance.
 
     Raises
     ------
     InferenceError
-        If the rule cannot have made the record, or if every particle of a cloud died.
+        If the rule cannot have made the record, or if every particle of a cloud died; where that is tolerated, of all
+        clouds.
     """
     rule = rule.for_arms(len(log.arms))
     readings = [_reading(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(max(_steps(reading) for reading in readings))
 
-    def one(cloud: int) -> tuple[Passage, ...]:
-        return _pass(log, rule, belief, horizons, readings, number, cloud, seed, marks)
+    def one(cloud: int) -> tuple[Passage, ...] | EmptiedError:
+        try:
+            return _pass(log, rule, belief, horizons, readings, number, cloud, seed, marks)
+        except EmptiedError as error:
+            return error
 
     workers = min(clouds, os.cpu_count() or 1 if threads is None else threads)
     if workers == 1:
@@ -159,31 +142,13 @@ def filtered(
     else:
         with ThreadPoolExecutor(workers) as pool:
             found = tuple(pool.map(one, range(clouds)))
+    whole = tuple(passages for passages in found if not isinstance(passages, EmptiedError))
+    emptied = [error for error in found if isinstance(error, EmptiedError)]
+    if emptied and not (tolerant and whole):
+        raise emptied[0]
     opening = sum(_opening(log, which, rule) for which in range(len(log)))
-    evidences = np.array([sum(p.cloud.increments.sum() for p in passages) + opening for passages in found])
-    return Filtered(belief, found, evidences)
-
-
-def evidence_of(
-    log: ActionLog, which: int, rule: Demonstrator, prior: Prior, sigma: float | None, horizon: int,
-    particles: int | None = None, clouds: int = 4, seed: int = 0, threads: int | None = None,
-) -> Evidence:  # fmt: skip
-    """Return how probable demonstration `which` is under a rule; one that it cannot make is no error here.
-
-    Sigma None stands for rewards of 0 and 1.
-    """
-    single = log.select(which)
-    try:
-        found = filtered(
-            single, rule, belief_of(prior, len(log.arms), sigma, None), [horizon], particles, clouds, seed, threads,
-            marks=False,
-        )  # fmt: skip
-    except InferenceError as error:
-        text = str(error)
-        place = text.partition(":")[0].removeprefix("round ")
-        return Evidence(-math.inf, 0.0, round=int(place) if place.isdigit() else None, reason=text)
-    value, error_of = log_mean(found.evidences)
-    return Evidence(value, error_of, tuple(found.evidences.tolist()), surprises(found))
+    evidences = [sum(p.cloud.increments.sum() for p in passages) + opening for passages in whole]
+    return Filtered(belief, whole, np.array(evidences + [-math.inf] * len(emptied)))
 
 
 def surprises(found: Filtered) -> NDArray[np.float64]:
@@ -216,7 +181,9 @@ def log_mean(values: NDArray[np.float64]) -> tuple[float, float]:
     if values.size == 1:
         return value, math.nan
     natural = shares.std(ddof=1) / shares.mean() / math.sqrt(values.size)
-    return value, float(max(natural, values.std(ddof=1) / math.sqrt(values.size)))
+    finite = values[np.isfinite(values)]
+    scatter = finite.std(ddof=1) / math.sqrt(finite.size) if finite.size > 1 else 0.0
+    return value, float(max(natural, scatter))
 
 
 def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Record | Tests:
@@ -265,7 +232,7 @@ def _pass(
         growing = isinstance(rule, IndexRule) and rule.uses_round
         if died or strained.size > (max(1, STRAINED * rounds.size) if growing else 0):
             where = int(judged[died - 1 if died else strained[0]]) if rounds.size else died
-            raise InferenceError(
+            raise EmptiedError(
                 f"round {where}: none of {number} particles explains the record so far under {rule}. Another rule or "
                 "other parameters made it, or it takes more particles."
             )
