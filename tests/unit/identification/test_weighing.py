@@ -15,7 +15,8 @@ from unbandit.identification.deciding import decide
 from unbandit.identification.shortfall import _by_spacing, falling_short
 from unbandit.identification.weighing import Question, Weighed, averaged, race, weighed
 from unbandit.inference import NormalPrior
-from unbandit.inference.filtering import Evidence, log_mean
+from unbandit.inference.evidence import Evidence
+from unbandit.inference.filtering import log_mean
 
 RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
 
