@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from unbandit.plots import INK, PALETTE, STYLE
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from unbandit.identification.identified import Identification
 
 __all__ = ["draw_identification"]
+
+FURTHEST = 3.0
+"""How far out a number of the record is drawn, in half the length of the bar."""
 
 LONGEST = 34
 """Letters of a candidate's name that are shown."""
@@ -41,7 +45,7 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
     for place, candidate in enumerate(answer.candidates):
         weighed = candidate.weighed
         if not candidate.possible:
-            axes.text(0.02, place, "cannot be", va="center", color=INK, transform=axes.get_yaxis_transform())
+            axes.text(0.14, place, "cannot be", va="center", color=INK, transform=axes.get_yaxis_transform())
             continue
         told = candidate.name in answer.left
         colour = PALETTE["estimated" if told else "bounded"]
@@ -50,25 +54,28 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
     axes.set_yticks(range(len(answer.candidates)), [_short(each.name) for each in answer.candidates])
     axes.set_ylim(len(answer.candidates) - 0.5, -0.5)
     axes.set_xscale("symlog", linthresh=10)
-    axes.set_xlim(left=-0.5)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlim(-0.5, axes.get_xlim()[1] * 1.5)
     axes.axvline(math.log(20), color=INK, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-    axes.set_xlabel("behind the leading candidate, log evidence (dashed: 20 times less likely)")
+    axes.set_xlabel("log evidence behind the leading candidate\n(dashed: 20 times less likely)")
 
 
 def _draw_check(axes: Axes, check: Check) -> None:
     """Draw each number of the record against the middle 95% of the simulated ones, all on one scale."""
     for place, row in enumerate(check.statistics):
-        half = max((row.high - row.low) / 2, 1e-12)
-        low, high, at = ((value - row.median) / half for value in (row.low, row.high, row.observed))
-        outside = row.observed < row.low or row.observed > row.high
-        axes.hlines(place, low, high, color=PALETTE["bounded"], linewidth=5, alpha=0.5)
-        axes.plot(np.clip(at, -4, 4), place, "D" if outside else "o", color=INK, markersize=4.5)
+        half, middle = max((row.high - row.low) / 2, 0.5), (row.high + row.low) / 2
+        at = float(np.clip((row.observed - middle) / half, -FURTHEST, FURTHEST))
+        axes.hlines(place, (row.low - middle) / half, (row.high - middle) / half, color=PALETTE["bounded"],
+                    linewidth=5, alpha=0.5)  # fmt: skip
+        axes.plot((row.median - middle) / half, place, "|", color=PALETTE["bounded"], markersize=9, markeredgewidth=1.6)
+        axes.plot(at, place, "D" if abs(at) > 1 else "o", color=INK, markersize=4.5)
     axes.set_yticks(range(len(check.statistics)), [row.name for row in check.statistics])
     axes.set_ylim(len(check.statistics) - 0.5, -0.5)
-    axes.set_xlim(-4.3, 4.3)
+    axes.set_xlim(-FURTHEST * 1.1, FURTHEST * 1.1)
+    axes.set_xticks([-1, 1], ["2.5%", "97.5%"])
     fits = "reproduces" if check.fits else "does not reproduce"
     axes.set_title(f"{_short(check.candidate)} {fits} the record (p = {check.probability:.2g})")
-    axes.set_xlabel("record (point) against 95% of simulations (bar), in half their length")
+    axes.set_xlabel("the record (point) among simulations (bar)")
 
 
 def _short(name: str) -> str:
