@@ -22,6 +22,7 @@ COMMANDS = [
     "plan",
     "leak",
     "reproduce",
+    "calibrate",
     "demonstrators",
     "datasets",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from unbandit._version import __version__
 from unbandit.calibration.goals import MISSED, NEARLY, REACHED, UNKNOWN, Goal, Verdict
 from unbandit.calibration.reasons import REASONS
+from unbandit.calibration.settings import short
 
 if TYPE_CHECKING:
     from unbandit.calibration.measuring import Calibration
@@ -54,6 +55,7 @@ def _lines(done: Calibration) -> Iterator[str]:
         if reasons:
             yield ""
             yield from reasons
+    yield from _runs(done)
     yield from _failures(done)
 
 
@@ -77,6 +79,22 @@ def _reasons(goal: Goal) -> Iterator[str]:
             yield f"- `{name}`: {REASONS[goal.key, name]}"
 
 
+def _runs(done: Calibration) -> Iterator[str]:
+    """List how many runs stand behind the figures of the posterior."""
+    if not done.posteriors:
+        return
+    cells = [(f"K={each.setting.arms}, T={each.setting.horizon:,}", each) for each in done.posteriors]
+    columns = list(dict.fromkeys(cell for cell, _ in cells))
+    counted: dict[str, dict[str, str]] = {}
+    for cell, each in cells:
+        counted.setdefault(short(each.setting.rule), {})[cell] = f"{each.runs:,}"
+    yield ""
+    yield "## Runs behind the figures of the posterior"
+    yield ""
+    rows = [(f"`{rule}`", *(found.get(column, "") for column in columns)) for rule, found in counted.items()]
+    yield from _table(("rule", *columns), rows)
+
+
 def _failures(done: Calibration) -> Iterator[str]:
     """List where runs ended without a posterior, or with a warning."""
     thin = [each for each in done.posteriors if each.failed or each.warned]
@@ -88,7 +106,7 @@ def _failures(done: Calibration) -> Iterator[str]:
     yield "A posterior that cannot be trusted comes with a warning (`thin-cloud`, `clouds-differ`), or not at all."
     yield ""
     rows = [
-        (f"`{each.setting.rule.name}`", f"K={each.setting.arms}, T={each.setting.horizon:,}", f"{each.runs:,}",
+        (f"`{short(each.setting.rule)}`", f"K={each.setting.arms}, T={each.setting.horizon:,}", f"{each.runs:,}",
          f"{each.warned:,}", f"{each.failed:,}")
         for each in thin
     ]  # fmt: skip

@@ -112,6 +112,7 @@ def test_the_page_holds_every_figure(monkeypatch):
     assert "| `sae:alpha=0.25,scale=1.414` | 80.0 ± 0.5% ✗ |" in text
     assert "- `sae`: its tests are rare." in text
     assert "80.0 ± 0.5% to 95.0 ± 0.5% | 1 reached, 1 not reached |" in text
+    assert "| `sae:alpha=0.25,scale=1.414` | 500 |" in text
     table = done.figures
     assert table.height == sum(len(goal.figures) for goal in done.goals)
     assert table.filter(goal="coverage")["value"].to_list() == [0.95, 0.8]

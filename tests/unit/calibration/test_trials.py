@@ -175,3 +175,6 @@ def test_every_cell_of_every_rule_is_there():
         for setting in posterior_settings(text, runs=2):
             assert not (setting.rule.bernoulli_only and setting.sigma is not None)
             assert setting.runs == 2
+    assert [setting.runs for setting in posterior_settings("ucb1")] == [200, 200, 500, 200, 200]
+    assert [setting.runs for setting in posterior_settings("ucb1", side=50)] == [50, 50, 500, 50, 50]
+    assert [setting.runs for setting in posterior_settings("klucb", side=50)] == [25, 25, 250, 25, 25]
