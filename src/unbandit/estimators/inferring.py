@@ -76,8 +76,8 @@ def posterior(
     check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None)
     if len(record) > 1 and not pool:
         raise ParameterError(
-            f"pool: the log has {len(record)} demonstrations. Say pool if they are of one instance, or take one with "
-            "select."
+            f"pool: the log has {len(record)} demonstrations. Say pool if they are of one instance, or take them one "
+            "by one."
         )
     if len(record) == 1 and pool:
         raise ParameterError("pool: expected two demonstrations or more to pool; got 1.")
@@ -89,7 +89,18 @@ def posterior(
         particles=None if particles is None else whole("particles", particles), clouds=whole("clouds", clouds),
         draws=whole("draws", draws), seed=seed, threads=threads,
     )  # fmt: skip
-    return replace(answer, warnings=(*found, *answer.warnings))
+    return replace(answer, warnings=(*found, *answer.warnings, *_from_the_prior(assumed, noise.sigma, known)))
+
+
+def _from_the_prior(rule: Demonstrator, sigma: float | None, known: Anchor | None) -> list[Notice]:
+    """Tell what in the answer the record says nothing of."""
+    if rule.reveals == "best":
+        said = "The record tells which arm the rule judged best, no values: means and gaps are little but the prior's."
+        return [Notice("values-from-prior", said)]
+    if getattr(rule, "shifts", True) and sigma is not None and known is None:
+        said = "The actions tell how the means differ, not their common level: that is the prior's. Read the gaps."
+        return [Notice("level-from-prior", said)]
+    return []
 
 
 def settled_prior(prior: Prior | str | None, sigma: float | None, known: Anchor | None) -> Prior:
@@ -122,11 +133,7 @@ def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool:
         answer.put(which, row, verdict, best)
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(asked, found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
-    if getattr(asked.rule, "shifts", True) and asked.noise.sigma is not None and asked.anchor is None:
-        said = (
-            "The actions do not tell the level of all means, only their differences: it is the prior's. Read the gaps."
-        )
-        answer.notes.append(Notice("level-from-prior", said))
+    answer.notes += _from_the_prior(asked.rule, asked.noise.sigma, asked.anchor)
     return answer
 
 

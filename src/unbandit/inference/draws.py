@@ -42,7 +42,7 @@ def infer(
     """
     if not log.ordered:
         raise NotIdentifiable("The record holds pull counts without their order, and the posterior needs the order.")
-    if rule.reveals == "nothing":
+    if rule.reveals == "nothing" and log.rewards is None:
         raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the record says nothing of them.")
     if (short := int(log.lengths.min())) < len(log.arms):
         raise NotIdentifiable(

@@ -1,0 +1,77 @@
+"""`unbandit posterior`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+import shell
+
+import unbandit as ub
+
+unbandit = shell.unbandit
+
+RULE = "softmax:temperature=0.3"
+
+
+@pytest.fixture
+def asked(unbandit, tmp_path):
+    """Return a function that asks for the posterior of a log in the folder."""
+    instance = ub.Instance([1.0, 0.5, 0.0], 0.5, arms="ABC")
+    ub.Softmax(temperature=0.3).demonstrate(instance, 200, seed=4).write(tmp_path / "log.csv")
+
+    def ask(*options, rule=RULE):
+        return unbandit("posterior", "log.csv", "--rule", rule, "--sigma", "0.5", "--particles", "200", *options)
+
+    return ask
+
+
+def test_a_table_with_probabilities(asked):
+    done = asked("--pair", "A,C", "--by", "0.2")
+    assert done.code == 0
+    assert "P(best)" in done.out
+    assert 'P("A" beats "C" by 0.2 or more) = ' in done.out
+    assert "log evidence" in done.out
+    assert "not their common level" in done.err
+
+
+def test_json_has_every_arm(asked):
+    answer = json.loads(asked("--json", "--seed", "3").out)
+    assert answer["schema"] == "unbandit.posterior/1"
+    assert answer["seed"] == 3
+    assert sorted(row["arm"] for row in answer["arms"]) == ["A", "B", "C"]
+    assert sum(row["probability_best"] for row in answer["arms"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "answer.json", "path.png", "path.svg", "draws.nc"])
+def test_what_the_name_asks_for_is_written(asked, name, tmp_path):
+    done = asked("-o", name)
+    assert done.code == 0
+    assert (tmp_path / name).stat().st_size > 0
+    if name == "table.parquet":
+        assert pl.read_parquet(tmp_path / name).height == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "text"),
+    [
+        (["--pair", "A"], 2, '--pair: expected two arms, as in A,B; got "A".'),
+        (["--pair", "A,Z"], 2, 'arm: expected one of A, B, C; got "Z".'),
+        (["--prior", "normal:deviation=0"], 2, "prior: deviation: expected a positive number"),
+        (["--bernoulli"], 2, "Bernoulli rewards have no sigma"),
+        (["-o", "answer.xyz"], 2, "--output"),
+        (["-o", "nowhere/draws.nc"], 3, "its folder is not there"),
+        (["--horizon", "50"], 3, "log.csv: the log has 200 rounds, more than the horizon 50"),
+    ],
+)
+def test_what_is_refused(asked, options, code, text):
+    done = asked(*options)
+    assert done.code == code
+    assert text in done.err
+
+
+def test_a_record_that_the_rule_cannot_make(asked):
+    done = asked(rule="phased")
+    assert done.code == 4
+    assert "round " in done.err
