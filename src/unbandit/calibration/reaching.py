@@ -73,8 +73,8 @@ def posterior_goals(found: Sequence[Calibrated]) -> list[Goal]:
                 _at(each.setting, each.gap_coverage, percent(each.gap_coverage), judge(each.gap_coverage, 0.93))
                 for each in found
             ],
-            "More than 95% is no fault: the best arm's gap is exactly 0, and an interval that begins there holds it for "
-            "certain. Where actions do not tell the level of all means, the intervals of the means are mostly the "
+            "More than 95% is no fault: the best arm's gap is exactly 0, and one that begins there is certain to "
+            "hold it. Where actions do not tell the level of all means, the intervals of the means are mostly the "
             "prior's, and it is these that tell whether the differences are right.",
         ),
         Goal(
