@@ -46,6 +46,17 @@ def test_json_is_that_of_python(unbandit, log):
     assert said == ub.identify(log, candidates, sigma=0.5, particles=150).to_dict()
 
 
+def test_values_follow_where_they_are_asked_for(unbandit, log):
+    done = unbandit(*ASKED, "--values")
+    assert "What the arms were worth under sae:alpha=0|0.25, 95% intervals" in done.out
+    assert "P(best)" in done.out
+    said = json.loads(unbandit(*ASKED, "--values", "--json").out)
+    assert {row["arm"] for row in said["values"]} == set("ABC")
+    nothing = unbandit("identify", "-", "--candidates", "uniform", "--sigma", "1", "--values", stdin=b"arm\nA\nB\nB\n")
+    assert nothing.code == 0
+    assert "note: uniform: its choices do not depend on rewards" in nothing.err
+
+
 def test_pictures_tables_and_json_can_be_written(unbandit, log, tmp_path):
     for name in ("a.png", "a.csv", "a.json"):
         assert f"{name}: written" in unbandit(*ASKED, "-o", name).err
@@ -76,6 +87,7 @@ def test_a_candidate_that_cannot_be_is_shown_with_its_round(unbandit):
         (2, ["--candidates", "exp3", "--sigma", "1"], "expected rewards of 0 and 1"),
         (2, ["--sigma", "1", "--bernoulli"], "leave sigma or bernoulli out"),
         (2, ["--quick", "--particles", "9"], "--quick: expected it or --particles"),
+        (2, ["--sigma", "1", "--values", "--level", "2"], "--level: expected a number between 0 and 1"),
         (2, ["--prior", "cauchy"], "prior: expected normal or beta"),
         (2, ["-o", "answer.xlsx"], "(or .png, .svg, .json)"),
         (3, ["--sigma", "1", "--horizon", "9", "--candidates", "uniform"], "log.csv: the log has 300 rounds"),

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from typing import TYPE_CHECKING
 
 import typer
 
-from unbandit.errors import AssumptionWarning, LogError, ParameterError
+from unbandit.errors import AssumptionWarning, LogError, NotIdentifiable, ParameterError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from unbandit.identification import Identification
     from unbandit.identification.identified import Contender
+    from unbandit.inference import Posterior
 
 __all__ = ["HELP", "identify"]
 
 HELP = """Which rule made this log? Candidates weighed by how probable they make it, and the leading one checked.
 
 LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as it is; of a
-bare name unknown parameters are averaged over a grid, which is shown; ucb:alpha=0|0.25 gives a grid of one's own.
+bare name unknown parameters are averaged over a grid, which is shown; ucb:alpha=0|0.25 gives a grid of one's own. With
+--values the arms' means and gaps follow, by the leading candidate, with intervals that hold what is not known of it.
 "Cannot tell" is an answer too: the difference is then within the Monte-Carlo error, or the log is too short.
 
 Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
@@ -43,6 +46,8 @@ def identify(
     horizon: int = typer.Option(None, "--horizon", help="The demonstrator's horizon, if the log is a beginning of it."),
     particles: int = typer.Option(None, "--particles", help="Of each cloud in the last heat; by default what fits."),
     quick: bool = typer.Option(False, "--quick", help="Take few particles, for a first look."),
+    values: bool = typer.Option(False, "--values", help="Also what each arm was worth, by the leading candidate."),
+    level: float = typer.Option(0.95, "--level", help="Level of the intervals of --values."),
     arms: str = typer.Option(None, "--arms", metavar="A,B,C", help="All arms there were, also those never pulled."),
     columns: str = typer.Option(None, "--columns", metavar="arm=...,round=...", help="Names of columns."),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same answer."),
@@ -55,11 +60,14 @@ def identify(
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.options import arm_list, assignments
     from unbandit.cli.outputs import check_output, write_answer
+    from unbandit.cli.posterior import posterior_table
     from unbandit.cli.tables import console
     from unbandit.log import ActionLog
 
     if quick and particles is not None:
         raise ParameterError("--quick: expected it or --particles, not both.")
+    if not 0 < level < 1:
+        raise ParameterError(f"--level: expected a number between 0 and 1; got {level}.")
     check_output(output)
     say_if_first()
     with console(error=True).status("Reading") as status, warnings.catch_warnings():
@@ -72,17 +80,37 @@ def identify(
             )  # fmt: skip
         except LogError as error:
             raise LogError(error.message, path="standard input" if log == "-" else log) from error
+        worth, missing = _worth(answer) if values else (None, "")
     if output is not None:
         write_answer(answer, output)
     if as_json:
-        typer.echo(answer.to_json())
+        said = answer.to_dict() | (
+            {} if not values else {"values": None if worth is None else worth.frame(level).to_dicts()}
+        )
+        typer.echo(json.dumps(said, indent=2, allow_nan=False))
         return
     _print(answer)
+    if worth is not None:
+        out = console()
+        out.print(f"\nWhat the arms were worth under {worth.rule}, {level * 100:g}% intervals", style="bold")
+        out.print(posterior_table(worth, level))
     for kind, notices in (("warning", answer.warnings), ("note", answer.notes)):
         for notice in notices:
             typer.echo(f"{kind}: {notice.message}", err=True)
+    if missing:
+        typer.echo(f"note: {missing}", err=True)
     if output is not None:
         typer.echo(f"{output}: written", err=True)
+
+
+def _worth(answer: Identification) -> tuple[Posterior | None, str]:
+    """Return the means under the leading candidate, averaged over what its parameters may be, or why there are none."""
+    if len(answer.question.log) > 1:
+        return None, "--values: the log has several demonstrations; in Python, posterior(demonstration=...) takes one."
+    try:
+        return answer.posterior(), ""
+    except NotIdentifiable as error:
+        return None, str(error)
 
 
 def _print(answer: Identification) -> None:

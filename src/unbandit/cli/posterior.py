@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from unbandit.inference import Posterior
 
-__all__ = ["HELP", "posterior"]
+__all__ = ["HELP", "posterior", "posterior_table"]
 
 HELP = """Draw from the posterior of every arm's mean, given the actions (and such rewards as the log holds).
 
@@ -83,7 +83,7 @@ def posterior(
         return
     out = console()
     out.print(f"{found.rule}, prior {found.prior}, {level * 100:g}% intervals", style="bold")
-    out.print(_table(found, level))
+    out.print(posterior_table(found, level))
     for first, second, chance in beaten:
         out.print(f'P("{first}" beats "{second}"' + (f" by {by:g} or more" if by else "") + f") = {chance:.3f}")
     out.print(
@@ -102,7 +102,7 @@ def _pair(text: str) -> tuple[str, str]:
     return first, second
 
 
-def _table(found: Posterior, level: float) -> Table:
+def posterior_table(found: Posterior, level: float) -> Table:
     """Lay out the arms, best first."""
     from rich import box
     from rich.table import Table
