@@ -29,7 +29,7 @@ from unbandit.calibration.identified import IdentifyTrials
 from unbandit.calibration.measures import Calibrated, Named, calibrated, named
 from unbandit.calibration.posteriors import PosteriorTrials
 from unbandit.calibration.reaching import closed_form_goals, identify_goals, posterior_goals, timing_goals
-from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NAMED, named_settings, posterior_settings
+from unbandit.calibration.settings import BERNOULLI, CLOUDS, GAUSSIAN, NAMED, named_settings, posterior_settings
 from unbandit.calibration.timing import Timed, asked_timings, timed
 from unbandit.calibration.trials import Trials
 from unbandit.demonstrators import parse_rule
@@ -108,7 +108,9 @@ def calibrate(
     kinds: Sequence[str] = (),
     rules: Sequence[str] = (),
     runs: int | None = None,
+    main_runs: int | None = None,
     side_runs: int | None = None,
+    records: int | None = None,
     seed: int = 1,
     particles: int = 250,
     clouds: int = 2,
@@ -129,8 +131,9 @@ def calibrate(
         Names of rules; none for all.
     runs
         Of every cell, instead of its own number: for a first look.
-    side_runs
-        Of the posteriors in all cells but the main one, instead of their own number: for a shorter measurement.
+    main_runs, side_runs, records
+        For a shorter measurement: runs of the posteriors in the main cell and in each of the others, and records of
+        each rule that is to be identified, instead of their own numbers.
     seed
         The same seed gives the same figures, on any number of threads.
     particles, clouds
@@ -155,11 +158,12 @@ def calibrate(
     seed, particles, clouds = checked_seed(seed), whole("particles", particles), whole("clouds", clouds)
     if threads is not None:
         whole("threads", threads)
-    side = None if side_runs is None else checked_runs(side_runs)
-    numbers = {"runs": count, "side-runs": side, "seed": seed, "particles": particles, "clouds": clouds}
+    fewer = {"main-runs": main_runs, "side-runs": side_runs, "records": records}
+    fewer = {name: None if given is None else checked_runs(given) for name, given in fewer.items()}
+    numbers = {"runs": count, **fewer, "seed": seed, "particles": particles, "clouds": clouds}
     asked = _asked(kinds, rules, numbers, timing)
     done = Calibration(Path(folder), asked, seed, particles, clouds)
-    work = {kind: dict(_work(kind, of, count, side, seed, particles, clouds)) for kind in chosen}
+    work = {kind: dict(_work(kind, of, count, fewer, seed, particles, clouds)) for kind in chosen}
     places = {kind: {name: Folder(done.folder / name, each) for name, each in work[kind].items()} for kind in chosen}
     before = {kind: sum(_done(place) for place in places[kind].values()) for kind in chosen}
     ready()
@@ -180,7 +184,13 @@ def calibrate(
 
 
 def _work(
-    kind: str, rules: Sequence[str], runs: int | None, side: int | None, seed: int, particles: int, clouds: int
+    kind: str,
+    rules: Sequence[str],
+    runs: int | None,
+    fewer: dict[str, int | None],
+    seed: int,
+    particles: int,
+    clouds: int,
 ) -> Iterator[tuple[str, Work]]:
     """Give the works of a kind, by the names of their folders: one for each rule, or two."""
     texts = NAMED if kind == "identify" else (*GAUSSIAN, *BERNOULLI)
@@ -189,9 +199,13 @@ def _work(
             continue
         home = f"{kind}/{re.sub('[:=,]', '-', text)}"
         if kind == "posterior":
-            yield home, PosteriorTrials(posterior_settings(text, runs, side), seed, particles, clouds)
+            settings = posterior_settings(text, runs, fewer["main-runs"], fewer["side-runs"])
+            yield home, PosteriorTrials(settings, seed, particles * CLOUDS.get(text, 1), clouds)
         elif kind == "identify":
-            yield home, IdentifyTrials(named_settings(text, runs), seed, tuple(map(parse_rule, NAMED)))
+            yield (
+                home,
+                IdentifyTrials(named_settings(text, runs or fewer["records"]), seed, tuple(map(parse_rule, NAMED))),
+            )
         elif has_closed_form(text):
             for name, study in closed_form_studies(text, runs, seed).items():
                 yield f"{home}/{name}", study
@@ -248,7 +262,15 @@ def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str,
 
 def _asked(kinds: Sequence[str], rules: Sequence[str], numbers: dict[str, int | None], timing: bool) -> str:
     """Write what gives the same figures in a shell."""
-    usual = {"seed": 1, "particles": 250, "clouds": 2, "runs": None, "side-runs": None}
+    usual = {
+        "seed": 1,
+        "particles": 250,
+        "clouds": 2,
+        "runs": None,
+        "main-runs": None,
+        "side-runs": None,
+        "records": None,
+    }
     words = ["unbandit", "calibrate", *kinds, *(word for rule in rules for word in ("--rule", rule))]
     words += [word for key, value in numbers.items() if value != usual[key] for word in (f"--{key}", str(value))]
     return shlex.join([*words, *(["--timing"] * timing)])

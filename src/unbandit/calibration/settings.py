@@ -57,6 +57,15 @@ MAIN = 4
 SLOW = {"klucb": 2, "klucb:level=round": 4, "ucbv": 4, "thompson:noise=bernoulli": 5}
 """Rules whose posterior takes several times as long as others': into how many parts their runs are cut."""
 
+CLOUDS = {
+    "sae:alpha=0.25": 3,
+    "phased:alpha=0.25": 10,
+    f"thompson:deviation=1,sigma={SIGMA}": 4,
+    "softmax:temperature=0.1": 3,
+    "learning-softmax": 5,
+}
+"""Rules whose clouds need more particles than an index rule's, and take less time: how many times as many."""
+
 NAMED = (
     "ucb:alpha=0.25",
     "sae:alpha=0.25",
@@ -127,10 +136,12 @@ class Setting:
         return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "big")
 
 
-def posterior_settings(text: str, runs: int | None = None, side: int | None = None) -> tuple[Setting, ...]:
+def posterior_settings(
+    text: str, runs: int | None = None, main: int | None = None, side: int | None = None
+) -> tuple[Setting, ...]:  # fmt: skip
     """Return the grid of one rule's posterior: every cell; with `runs`, so many instead of each cell's own.
 
-    With `side`, so many in all cells but the main one. Slow rules have a part of the runs.
+    With `main`, so many in the main cell, and with `side` in all others. Slow rules have a part of the runs.
 
     Examples
     --------
@@ -143,7 +154,8 @@ def posterior_settings(text: str, runs: int | None = None, side: int | None = No
     def number(arms: int, usual: int) -> int:
         if runs is not None:
             return runs
-        return max(2, (usual if side is None or arms == MAIN else side) // part)
+        asked = main if arms == MAIN else side
+        return max(2, (usual if asked is None else asked) // part)
 
     return tuple(
         Setting(parse_rule(text), arms, horizon, number(arms, usual), prior, sigma) for arms, horizon, usual in CELLS
