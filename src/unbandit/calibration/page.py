@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from unbandit._version import __version__
 from unbandit.calibration.goals import MISSED, NEARLY, REACHED, UNKNOWN, Goal, Verdict
 from unbandit.calibration.reasons import REASONS
-from unbandit.calibration.settings import short
+from unbandit.calibration.settings import CLOUDS, short
 
 if TYPE_CHECKING:
     from unbandit.calibration.measuring import Calibration
@@ -27,9 +27,12 @@ def _lines(done: Calibration) -> Iterator[str]:
     goals = done.goals
     yield "# How far the answers can be trusted"
     yield ""
-    yield f"Written by `{done.asked}` of unbandit {__version__}, seed {done.seed}; every posterior here has"
-    yield f"{done.clouds} clouds of {done.particles:,} particles. Records are simulated, so the truth behind them is"
-    yield "known; the methods see only which arm was pulled. No run is left out, whatever it found."
+    more = ", ".join(f"{times} times as many for `{short(text)}`" for text, times in CLOUDS.items())
+    yield f"Written by `{done.asked}` of unbandit {__version__}, seed {done.seed}. Posteriors have"
+    yield f"{done.clouds} cloud(s) of {done.particles:,} particles ({more}),"
+    yield "fewer than users get by default: this is thousands of posteriors."
+    yield "Records are simulated, so the truth behind them is known; the methods see only which arm was pulled. No run"
+    yield "is left out, whatever it found."
     yield ""
     yield "To measure all of it again: `make calibrate`. It may be stopped at any moment and goes on where it stopped;"
     yield "the same seed gives the same figures on any number of cores, but for time and memory. To look at one rule:"
@@ -103,7 +106,7 @@ def _failures(done: Calibration) -> Iterator[str]:
     yield ""
     yield "## Where the tool warns or gives up"
     yield ""
-    yield "A posterior that cannot be trusted comes with a warning (`thin-cloud`, `clouds-differ`), or not at all."
+    yield "A posterior that cannot be trusted comes with a warning (`clouds-differ`), or not at all."
     yield ""
     rows = [
         (f"`{short(each.setting.rule)}`", f"K={each.setting.arms}, T={each.setting.horizon:,}", f"{each.runs:,}",
