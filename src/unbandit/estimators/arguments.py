@@ -122,7 +122,11 @@ def check_choices(
 
 def reward_noise(rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str) -> tuple[Noise, list[Notice]]:
     """Settle the rewards' noise, and warn where it had to be assumed."""
-    if bernoulli or (sigma is None and rule.bernoulli_only):
+    if sigma is not None and rule.bernoulli_only:
+        raise ParameterError(
+            f"sigma: {rule.name} as given takes rewards of 0 and 1, which have no sigma; leave it out."
+        )
+    if bernoulli or rule.bernoulli_only:
         return Noise(None), []
     own = sigma if sigma is not None else getattr(rule, "sigma", None)
     if own is not None:

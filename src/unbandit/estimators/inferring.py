@@ -16,7 +16,7 @@ from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_mean, reward_noise
 from unbandit.estimators.asking import Answer, Asked
 from unbandit.estimators.intervals import Anchor
-from unbandit.inference import Posterior, Prior, infer, parse_prior, usual_prior
+from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer, parse_prior, usual_prior
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log import ActionLog
 from unbandit.result import BEST, ESTIMATED, UNSEEN, Notice
@@ -79,8 +79,7 @@ def posterior(
             f"pool: the log has {len(record)} demonstrations. Say pool if they are of one instance, or take them one "
             "by one."
         )
-    if len(record) == 1 and pool:
-        raise ParameterError("pool: expected two demonstrations or more to pool; got 1.")
+    check_pool(record, pool)
     noise, found = reward_noise(assumed, sigma, bernoulli, "known")
     known = known_mean(best_mean, anchor, record.arms)
     answer = infer(
@@ -89,15 +88,18 @@ def posterior(
         particles=None if particles is None else whole("particles", particles), clouds=whole("clouds", clouds),
         draws=whole("draws", draws), seed=seed, threads=threads,
     )  # fmt: skip
-    return replace(answer, warnings=(*found, *answer.warnings, *_from_the_prior(assumed, noise.sigma, known)))
+    return replace(answer, warnings=(*found, *answer.warnings, *_from_the_prior(record, assumed, noise.sigma, known)))
 
 
-def _from_the_prior(rule: Demonstrator, sigma: float | None, known: Anchor | None) -> list[Notice]:
+def _from_the_prior(
+    record: ActionLog, rule: Demonstrator, sigma: float | None, known: Anchor | None
+) -> list[Notice]:  # fmt: skip
     """Tell what in the answer the record says nothing of."""
     if rule.reveals == "best":
         said = "The record tells which arm the rule judged best, no values: means and gaps are little but the prior's."
         return [Notice("values-from-prior", said)]
-    if getattr(rule, "shifts", True) and sigma is not None and known is None:
+    free = sigma is not None and known is None and record.rewards is None
+    if getattr(rule, "shifts", True) and free:
         said = "The actions tell how the means differ, not their common level: that is the prior's. Read the gaps."
         return [Notice("level-from-prior", said)]
     return []
@@ -107,7 +109,15 @@ def settled_prior(prior: Prior | str | None, sigma: float | None, known: Anchor 
     """Return the prior: the one given, read where it is a text, or the usual one."""
     if prior is None:
         return usual_prior(sigma, None if known is None else known.value)
+    if not isinstance(prior, str | NormalPrior | BetaPrior):
+        raise ParameterError(f"prior: expected a NormalPrior, a BetaPrior or a text; got {prior!r}.")
     return parse_prior(prior) if isinstance(prior, str) else prior
+
+
+def check_pool(record: ActionLog, pool: bool) -> None:
+    """Refuse to pool what is one."""
+    if len(record) == 1 and pool:
+        raise ParameterError("pool: expected two demonstrations or more to pool; got 1.")
 
 
 def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float] | None:
@@ -119,6 +129,7 @@ def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float]
 
 def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
     """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
+    check_pool(asked.log, pool)
     names = (", ".join(asked.log.demonstrations),) if pool else asked.log.demonstrations
     pulls = asked.log.pulls.sum(axis=0, keepdims=True) if pool else asked.log.pulls
     answer = Answer(names, pulls)
@@ -133,7 +144,7 @@ def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool:
         answer.put(which, row, verdict, best)
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(asked, found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
-    answer.notes += _from_the_prior(asked.rule, asked.noise.sigma, asked.anchor)
+    answer.notes += _from_the_prior(asked.log, asked.rule, asked.noise.sigma, asked.anchor)
     return answer
 
 
@@ -144,6 +155,12 @@ def bootstrapped_posterior(
     answer = inferred(asked, prior, particles, seed, pool=False)
     tail = (1 - asked.level) / 2
     for which in range(len(asked.log)):
+        if np.isnan(answer.numbers["mean"][which]).any():
+            raise NotIdentifiable(
+                "An arm was never pulled, so there is no estimate of it to simulate at. Use posterior."
+            )
+        if asked.log.rewards is not None:
+            raise NotIdentifiable("Some rewards are known, and simulated records would have none. Use posterior.")
         means = answer.numbers["mean"][which]
         noise = Bernoulli() if asked.noise.sigma is None else Gaussian(asked.noise.sigma)
         instance = Instance(np.clip(means, 0, 1) if asked.noise.sigma is None else means, noise, asked.log.arms)

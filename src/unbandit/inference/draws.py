@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, LogError, NotIdentifiable
 from unbandit.inference.filtering import Filtered, Passage, filtered, log_mean, surprises
-from unbandit.inference.prior import Prior, belief_of
+from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
 from unbandit.kernels.belief import Belief
 from unbandit.log import ActionLog
@@ -65,7 +65,7 @@ def infer(
         rule=str(rule), prior=prior, sigma=sigma, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=found.evidences,
         effective_size=min(smallest, float(number)), particles=number, surprise=surprises(found), path_rounds=rounds,
-        path=path, warnings=tuple(_warnings(means)),
+        path=path, warnings=tuple(_strained(found) + _few_known(log, rule) + _warnings(means)),
     )  # fmt: skip
 
 
@@ -78,7 +78,9 @@ def _draw(passages: Sequence[Passage], belief: Belief, draws: int, seed: int, cl
     totals = (last.cloud.past + last.cloud.sums)[generator.permutation(chosen)]
     behind = last.cloud.before + last.pulls
     if belief.bernoulli:
-        return np.asarray(generator.beta(belief.first + totals, belief.second + behind - totals))
+        drawn = generator.beta(belief.first + totals, belief.second + behind - totals)
+        known = belief.first + belief.second >= CERTAIN
+        return np.where(known, np.round(belief.first / (belief.first + belief.second), 12), drawn)
     noise = belief.sigma**2
     scale = 1 / (noise + behind * belief.second)
     centre = (belief.first * noise + belief.second * totals) * scale
@@ -101,15 +103,44 @@ def _with_best(
 
 
 def _path(found: Filtered) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return at some rounds the band of every hidden sample mean, in the first demonstration."""
+    """Return at some rounds the band of every hidden sample mean, in the first demonstration, given it alone."""
     paths = [passages[0].path() for passages in found.passages]
-    weights = np.concatenate([np.exp(p[0].cloud.weights - p[0].cloud.weights.max()) for p in found.passages])
+    shares = [np.exp(p[0].cloud.weights - p[0].cloud.weights.max()) for p in found.passages]
+    weights = np.concatenate([share / share.sum() for share in shares])
     first = found.passages[0][0]
     generator = np.random.default_rng(0)
     chosen = generator.choice(weights.size, min(weights.size, 1_000), p=weights / weights.sum())
     values = np.concatenate(paths, axis=1)[:, chosen]
     band = np.moveaxis(np.quantile(values, BAND, axis=1), 0, -1) if values.size else np.zeros((0, values.shape[2], 3))
     return first.rounds[first.cloud.marks], np.asarray(band)
+
+
+def _strained(found: Filtered) -> list[Notice]:
+    """Name the first round whose choice no particle of a cloud explains exactly."""
+    rounds = sorted({at for passages in found.passages for passage in passages for at in passage.strained})
+    if not rounds:
+        return []
+    more = f" (and in {len(rounds) - 1} more)" if len(rounds) > 1 else ""
+    return [
+        Notice(
+            "strained",
+            f"In round {rounds[0]}{more} no particle explains the choice exactly: the rule may not have made this "
+            "record, or it takes more particles.",
+            round=rounds[0],
+        )
+    ]
+
+
+def _few_known(log: ActionLog, rule: Demonstrator) -> list[Notice]:
+    """Warn where the level of all means is known from some rewards alone, which clouds take up badly."""
+    if log.rewards is None or not getattr(rule, "shifts", True):
+        return []
+    known = int(np.count_nonzero(~np.isnan(log.rewards)))
+    said = (
+        f"The common level of the means rests on {known} known reward(s), and the cloud may hold too few values of it: "
+        "trust the gaps more than the means, and compare two seeds."
+    )
+    return [Notice("level-from-rewards", said)]
 
 
 def _warnings(means: NDArray[np.float64]) -> list[Notice]:

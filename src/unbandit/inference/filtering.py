@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
+from unbandit.demonstrators.base import whole
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.epochs import tests_of
 from unbandit.inference.steps import steps_of
@@ -62,6 +63,8 @@ class Passage:
         Of the demonstration.
     counts
         The pulls of each arm at each of the cloud's marks.
+    strained
+        Rounds whose choice no particle explains exactly.
     """
 
     cloud: Cloud
@@ -70,6 +73,7 @@ class Passage:
     judged: NDArray[np.int64]
     length: int
     counts: NDArray[np.int64]
+    strained: tuple[int, ...] = ()
 
     def path(self) -> NDArray[np.float64]:
         """Return the sample means that each particle had at the marks, traced back: (marks, particles, arms).
@@ -136,19 +140,19 @@ def filtered(
         except EmptiedError as error:
             return error
 
-    workers = min(clouds, os.cpu_count() or 1 if threads is None else threads)
+    workers = min(clouds, os.cpu_count() or 1 if threads is None else whole("threads", threads))
     if workers == 1:
         found = tuple(one(cloud) for cloud in range(clouds))
     else:
         with ThreadPoolExecutor(workers) as pool:
             found = tuple(pool.map(one, range(clouds)))
-    whole = tuple(passages for passages in found if not isinstance(passages, EmptiedError))
+    passed = tuple(passages for passages in found if not isinstance(passages, EmptiedError))
     emptied = [error for error in found if isinstance(error, EmptiedError)]
-    if emptied and not (tolerant and whole):
+    if emptied and not (tolerant and passed):
         raise emptied[0]
     opening = sum(_opening(log, which, rule) for which in range(len(log)))
-    evidences = [sum(p.cloud.increments.sum() for p in passages) + opening for passages in whole]
-    return Filtered(belief, whole, np.array(evidences + [-math.inf] * len(emptied)))
+    evidences = [sum(p.cloud.increments.sum() for p in passages) + opening for passages in passed]
+    return Filtered(belief, passed, np.array(evidences + [-math.inf] * len(emptied)))
 
 
 def surprises(found: Filtered) -> NDArray[np.float64]:
@@ -237,7 +241,8 @@ def _pass(
                 "other parameters made it, or it takes more particles."
             )
         counts = _counts(reading, state.marks, arms)
-        passages.append(Passage(state, pulls, rounds, judged, int(log.lengths[which]), counts))
+        hard = tuple(int(judged[at]) for at in strained)
+        passages.append(Passage(state, pulls, rounds, judged, int(log.lengths[which]), counts, hard))
         order = _heirs(state.weights, seed, int(name))
         past = (state.past + state.sums)[order]
         before = state.before + pulls
@@ -304,8 +309,8 @@ def _filter(
     memories = np.zeros((cloud.sums.shape[0], arms, rule.columns))
     tries = 2 if belief.bernoulli else 1 if rule.smooth else TRIES
     died = filter_choice(
-        rule.parameters(horizon), reading, belief, cloud, memories, rule.batch, tries, rule.shifts and level,
-        QUANTILE_TABLE,
+        rule.parameters(horizon), reading, belief, cloud, memories, rule.batch, tries, rule.smooth,
+        rule.shifts and level, QUANTILE_TABLE,
     )  # fmt: skip
     return pulls, died, reading.round
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from unbandit.errors import ParameterError
 from unbandit.kernels.belief import Belief
 
-__all__ = ["BetaPrior", "NormalPrior", "Prior", "belief_of", "parse_prior", "usual_prior"]
+__all__ = ["CERTAIN", "BetaPrior", "NormalPrior", "Prior", "belief_of", "parse_prior", "usual_prior"]
 
-CERTAIN = 1e15
+CERTAIN = 1e14
 """Stands for a Beta prior without width: so many rewards as good as seen."""
 
 
@@ -122,7 +122,7 @@ def belief_of(prior: Prior, arms: int, sigma: float | None, anchor: tuple[int, f
         return Belief(False, first, second, float(sigma or 0.0))
     first, second = np.full(arms, prior.successes), np.full(arms, prior.failures)
     if anchor is not None:
-        first[anchor[0]], second[anchor[0]] = CERTAIN * anchor[1], CERTAIN * (1 - anchor[1])
+        first[anchor[0]], second[anchor[0]] = 1 + CERTAIN * anchor[1], 1 + CERTAIN * (1 - anchor[1])
     return Belief(True, first, second, 1.0)
 
 

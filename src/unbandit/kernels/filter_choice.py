@@ -26,11 +26,12 @@ __all__ = ["filter_choice"]
 @compiled
 def filter_choice(
     parameters: Any, record: Record, belief: Belief, cloud: Cloud, memories: NDArray[np.float64], batch: int,
-    tries: int, shifts: bool, table: NDArray[np.float64],
+    tries: int, smooth: bool, shifts: bool, table: NDArray[np.float64],
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration, round by round; return 0, or the first round that no particle survives.
 
-    `memories` has (particles, arms, columns): what the rule remembers, first of all the sums of rewards.
+    `memories` has (particles, arms, columns): what the rule remembers, first of all the sums of rewards. Heirs are
+    scattered only where probabilities are `smooth`: elsewhere a moved particle might contradict what it was chosen for.
     """
     number, arms, columns = memories.shape
     pulls, seen_pulls = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
@@ -88,11 +89,11 @@ def filter_choice(
             line[:] = line[ancestors]
             if batch > 1:
                 seen[:] = seen[ancestors]
-            if not belief.bernoulli:
+            if not belief.bernoulli and smooth:
                 scatter(cloud, pulls, memories, step, table)
-                if shifts:
-                    for particle in range(number):
-                        shift_level(belief, cloud, pulls, memories[particle, :, 0], particle, step, table)
+            if not belief.bernoulli and shifts:
+                for particle in range(number):
+                    shift_level(belief, cloud, pulls, memories[particle, :, 0], particle, step, table)
         while mark < cloud.marks.size and cloud.marks[mark] == step:
             cloud.sums[:] = memories[:, :, 0]
             keep(cloud, mark, line)
