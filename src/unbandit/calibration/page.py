@@ -30,8 +30,8 @@ def _lines(done: Calibration) -> Iterator[str]:
     more = ", ".join(f"{times} times as many for `{short(text)}`" for text, times in CLOUDS.items())
     yield f"Written by `{done.asked}` of unbandit {__version__}, seed {done.seed}. Posteriors have"
     yield f"{done.clouds} cloud(s) of {done.particles:,} particles ({more}),"
-    yield "where users get four clouds of 250 to 4,000 by default: here are thousands of posteriors. Rules whose posterior"
-    yield "takes long have a part of the runs; the table at the end has the number of each."
+    yield "where users get four clouds of 250 to 4,000 by default: here are thousands of posteriors. Rules whose"
+    yield "posterior takes long have a part of the runs; the table at the end has the number of each."
     yield "Records are simulated, so the truth behind them is known; the methods see only which arm was pulled. No run"
     yield "is left out, whatever it found."
     yield ""
