@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unbandit.errors import AssumptionWarning, LogError, NotIdentifiable, ParameterError
+from unbandit.errors import AssumptionWarning, InferenceError, LogError, NotIdentifiable, ParameterError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -109,7 +109,7 @@ def _worth(answer: Identification) -> tuple[Posterior | None, str]:
         return None, "--values: the log has several demonstrations; in Python, posterior(demonstration=...) takes one."
     try:
         return answer.posterior(), ""
-    except NotIdentifiable as error:
+    except (NotIdentifiable, InferenceError) as error:
         return None, str(error)
 
 

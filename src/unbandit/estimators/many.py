@@ -44,7 +44,7 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
         )
     raise NotIdentifiable(
         f"{rule.name}: the rule draws its arms at random, so no round shows two arms of equal value as method "
-        f"{method} needs. Use method posterior."
+        f"{method} needs. The posterior reads a record of it: method posterior, or the command posterior."
     )
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ArmLeak", "Leak", "leak"]
 
-SCHEMA = 1
+SCHEMA = "unbandit.leak/1"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ Criterion = Literal["interval", "error"]
 CRITERIA: dict[str, str] = {"interval": "half the interval's length", "error": "the root-mean-square error"}
 """When a gap counts as known to within d, and what is then at most d."""
 
-SCHEMA = 1
+SCHEMA = "unbandit.plan/1"
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def test_table_json_and_picture():
     found = ub.leak("two-armed", "ucb", 500, runs=30)
     read = json.loads(found.to_json())
     assert read["arms"] == found.frame.to_dicts()
-    assert (read["schema"], read["horizon"], read["runs"], read["reveals"]) == (1, 500, 30, "values")
+    assert (read["schema"], read["horizon"], read["runs"], read["reveals"]) == ("unbandit.leak/1", 500, 30, "values")
     assert found.to_json() == ub.leak("two-armed", "ucb", 500, runs=30, threads=1).to_json()
     assert [text.get_text() for text in found.plot().axes[0].get_yticklabels()] == ["0", "1"]
     assert ub.leak("two-armed", "uniform", 50, runs=10).plot().axes

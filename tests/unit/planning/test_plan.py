@@ -90,7 +90,12 @@ def test_table_and_json_hold_the_same(two):
     assert two.frame["criterion"].to_list() == ["interval", "error"]
     read = json.loads(two.to_json())
     assert read["arms"] == two.frame.to_dicts()
-    assert (read["schema"], read["rule"], read["within"], read["best"]) == (1, str(ub.UCB(alpha=0.25)), 0.2, "0")
+    assert (read["schema"], read["rule"], read["within"], read["best"]) == (
+        "unbandit.plan/1",
+        str(ub.UCB(alpha=0.25)),
+        0.2,
+        "0",
+    )
     assert len(read["curves"]["arms"]["1"]["interval"]) == len(read["curves"]["horizon"])
     assert "0.2" in repr(two)
     with pytest.raises(KeyError, match="expected an arm but the best"):
