@@ -70,7 +70,7 @@ def read_by(method: Method, log: ActionLog) -> Method:
 
 def check_numbers(
     best_mean: float | None, anchor: Mapping[Any, float] | None, level: float, sigma: float | None, bernoulli: bool,
-    scale: str, constant: float | None,
+    scale: str, constant: float | None, rule: Demonstrator,
 ) -> None:  # fmt: skip
     """Refuse numbers out of range, and choices that exclude each other."""
     if not 0 < level < 1:
@@ -90,7 +90,7 @@ def check_numbers(
     for name, value in (("best_mean", best_mean), *((f"anchor {arm}", v) for arm, v in (anchor or {}).items())):
         if value is not None and not np.isfinite(value):
             raise ParameterError(f"{name}: expected a finite number; got {value}.")
-        if value is not None and bernoulli and not 0 <= value <= 1:
+        if value is not None and (bernoulli or rule.bernoulli_only) and not 0 <= value <= 1:
             raise ParameterError(f"{name}: expected a probability for Bernoulli rewards; got {value}.")
 
 
@@ -128,7 +128,8 @@ def reward_noise(rule: Demonstrator, sigma: float | None, bernoulli: bool, scale
         )
     if bernoulli or rule.bernoulli_only:
         return Noise(None), []
-    own = sigma if sigma is not None else getattr(rule, "sigma", None)
+    given = getattr(rule, "sigma", None) if "sigma" in rule.model_fields_set else None
+    own = sigma if sigma is not None else given  # a rule's usual sigma is nobody's word for the rewards' noise
     if own is not None:
         return Noise(float(own)), []
     if scale == "unknown":

@@ -73,7 +73,7 @@ def posterior(
     """
     record = as_log(log)
     assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
-    check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None)
+    check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None, assumed)
     if len(record) > 1 and not pool:
         raise ParameterError(
             f"pool: the log has {len(record)} demonstrations. Say pool if they are of one instance, or take them one "

@@ -114,7 +114,7 @@ def estimate(
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted)
-    check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant)
+    check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
     noise, found = reward_noise(fitted, sigma, bernoulli, scale)
     notes = [Notice("reading", notice) for notice in record.notices]
