@@ -70,9 +70,10 @@ def read_by(method: Method, log: ActionLog) -> Method:
 
 def check_numbers(
     best_mean: float | None, anchor: Mapping[Any, float] | None, level: float, sigma: float | None, bernoulli: bool,
-    scale: str, constant: float | None, rule: Demonstrator,
+    scale: str, constant: float | None, rule: Demonstrator | None = None,
 ) -> None:  # fmt: skip
     """Refuse numbers out of range, and choices that exclude each other."""
+    coins = bernoulli or (rule is not None and rule.bernoulli_only)
     if not 0 < level < 1:
         raise ParameterError(f"level: expected a number between 0 and 1; got {level}.")
     if sigma is not None and not (np.isfinite(sigma) and sigma > 0):
@@ -90,7 +91,7 @@ def check_numbers(
     for name, value in (("best_mean", best_mean), *((f"anchor {arm}", v) for arm, v in (anchor or {}).items())):
         if value is not None and not np.isfinite(value):
             raise ParameterError(f"{name}: expected a finite number; got {value}.")
-        if value is not None and (bernoulli or rule.bernoulli_only) and not 0 <= value <= 1:
+        if value is not None and coins and not 0 <= value <= 1:
             raise ParameterError(f"{name}: expected a probability for Bernoulli rewards; got {value}.")
 
 
