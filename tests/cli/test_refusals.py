@@ -24,7 +24,7 @@ def lines(*rows):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--rule", "ucbb"], 'rule: expected one of sae, ucb; got "ucbb". Did you mean "ucb"?'),
+        (["--rule", "ucbb"], 'got "ucbb". Did you mean "ucb"?'),
         (["--rule", "ucb:alpha=1"], "alpha"),
         (["--rule", "ucb:alpha=-0.1"], "alpha"),
         (["--rule", "ucb:alpha=x"], "alpha"),

@@ -21,7 +21,7 @@ from unbandit.instance import Bernoulli, Gaussian, Instance
 
 __all__ = ["FITS", "Check", "Statistic", "check", "numbers_of"]
 
-FITS = 0.01
+FITS = 0.005
 """Below this probability the record is taken as one that the candidate does not make."""
 
 SIMULATIONS, FEWEST = 400, 100

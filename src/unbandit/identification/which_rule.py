@@ -135,7 +135,7 @@ def _answer(
     checked = check(question, leading.name, rules, [guess.weighed for guess in leading.guesses], shares)
     if not checked.fits:
         said = (
-            f"Even {leading.name}, the most probable candidate, does not reproduce the record: fewer than {FITS:.0%} "
+            f"Even {leading.name}, the most probable candidate, does not reproduce the record: fewer than {FITS:.1%} "
             "of its own are so far out. Another rule, other parameters, another sigma or another prior made it."
         )
         found.append(Notice("does-not-reproduce", said))
