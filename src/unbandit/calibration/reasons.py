@@ -5,9 +5,9 @@ from __future__ import annotations
 __all__ = ["REASONS"]
 
 LEVEL = (
-    "what all means have in common is hardly in the record, and a cloud of this size loses its spread over thousands of "
-    "rounds; gaps suffer less. With several clouds the tool warns (`clouds-differ`). It takes more particles, or an exact "
-    "move for the level, which this rule does not have."
+    "what all means have in common is hardly in the record, and a cloud of this size loses its spread over thousands "
+    "of rounds; gaps suffer less. With several clouds the tool warns (`clouds-differ`). It takes more particles, or an "
+    "exact move for the level, which this rule does not have."
 )
 FEW = (
     "the cloud is too small for so many arms whose sums the record tells so little of; with several clouds the tool "
@@ -17,6 +17,8 @@ GIVEN_UP = (
     "the rule gives arms up after one to three pulls, and from then on the record holds less than the rewards did. The "
     "intervals hold, so what is there is read."
 )
+
+WEAK = ("thompson", "learning-softmax", "exp3")
 
 REASONS: dict[tuple[str, str], str] = {
     **{
