@@ -152,7 +152,8 @@ def weighed(question: Question, rule: Demonstrator, particles: int, before: Weig
     best, _, third, worst = np.sort(clouds)[::-1].tolist()
     bests = (*(before.bests if before is not None else ()), best)
     spacings = (*(before.spacings if before is not None else ()), best - third)
-    error = natural if best - worst < AGREE else max(natural, falling_short(bests, spacings) / ERRORS)
+    short = falling_short(bests, spacings, float(question.log.lengths.sum()))
+    error = natural if best - worst < AGREE else max(natural, short / ERRORS)
     return Weighed(
         value=value,
         error=error,
@@ -179,7 +180,8 @@ def averaged(candidate: Candidate, weights: Sequence[Weighed]) -> Weighed:
     )
     if value == -math.inf:
         first = max(weights, key=lambda each: (each.demonstration or 0, each.round or 0))  # the one that came furthest
-        return impossible(first.reason or "", first.round, first.demonstration)
+        emptied = any(each.emptied for each in weights)
+        return impossible(first.reason or "", first.round, first.demonstration, emptied)
     values, errors = np.array([each.value for each in weights]), np.array([each.error for each in weights])
     shares = beforehand * np.exp(values - value)
     heaviest = weights[int(shares.argmax())]

@@ -149,7 +149,7 @@ def _answer(
         surprises=tuple(_surprises(question.log, leading.weighed)),
         question=question,
         warnings=tuple(found),
-        notes=(*notes, *_thin(leading, weights)),
+        notes=(*notes, *_thin(leading, weights), *_emptied(contenders)),
     )
 
 
@@ -180,6 +180,14 @@ def _thin(leading: Contender, weights: Sequence[Weighed]) -> list[Notice]:
     if not any(each.high - each.value > 1 for each in (leading.weighed, *behind)) or not behind:
         return []
     return [Notice("more-particles", "The Monte-Carlo error decides here: more particles may tell the rules apart.")]
+
+
+def _emptied(contenders: Sequence[Contender]) -> list[Notice]:
+    """Note candidates that are out only because no particle explained the record."""
+    out = [each for each in contenders if each.weighed.emptied]
+    names = ", ".join(each.name for each in out)
+    said = f"No particle explained the record under {names}; with more particles one might, if the rule made it."
+    return [Notice("emptied", said, round=out[0].weighed.round)] if out else []
 
 
 def _known(log: ActionLog) -> Any:

@@ -12,7 +12,7 @@ from unbandit.errors import NotIdentifiable
 from unbandit.identification import weighing
 from unbandit.identification.candidates import Candidate
 from unbandit.identification.deciding import decide
-from unbandit.identification.shortfall import _by_spacing, falling_short
+from unbandit.identification.shortfall import PER_ROUND, SEEN, _by_spacing, falling_short
 from unbandit.identification.weighing import Question, Weighed, averaged, race, weighed
 from unbandit.inference import NormalPrior
 from unbandit.inference.evidence import Evidence
@@ -68,18 +68,19 @@ def test_what_is_impossible_says_where_and_why(question, made_up):
 
 
 def test_clouds_that_fell_short_raise_the_high_end_more_than_they_lower_the_low_one(question, made_up):
-    made_up[0][0.0] = [-60.0, -50.0, -75.0, -51.0]
+    made_up[0][0.0] = [-53.0, -50.0, -57.0, -51.0]
     found = weighed(question, RULES[0], 100)
     assert found.low == pytest.approx(found.value - weighing.MARKOV)
-    assert found.high == pytest.approx(found.value + falling_short([-100.0], [20.0]))
+    assert found.high == pytest.approx(found.value + falling_short([-100.0], [6.0]))
     made_up[0][0.0] = [-6000.0, -50.0, -7500.0, -51.0]
-    assert weighed(question, RULES[0], 100).high == 0.0
+    capped = weighed(question, RULES[0], 100)
+    assert capped.high == pytest.approx(capped.value + SEEN + PER_ROUND * 8)
 
 
 def test_where_more_particles_gain_nothing_there_is_nothing_to_gain(question, made_up):
     made_up[0][0.0] = [-3000.0, -2000.0, -4500.0, -200.0]
     first = weighed(question, RULES[0], 100)
-    assert first.high == 0.0
+    assert first.high == pytest.approx(first.value + SEEN + PER_ROUND * 8)
     made_up[0][0.0] = [-1500.0, -2500.0, -4500.0, -199.0]
     second = weighed(question, RULES[0], 300, first)
     assert second.high == pytest.approx(second.value + 2 * 2.0)
@@ -115,6 +116,24 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
     assert tried == {0.0: [100, 300, 900], 0.1: [100, 300, 900], 0.2: [100], 0.3: [100]}
 
 
+def test_clouds_that_are_emptied_are_given_more_particles(question, monkeypatch):
+    asked = []
+
+    def evidence_of(log, which, rule, prior, sigma, horizon, particles, *_):
+        asked.append((rule.alpha, particles))
+        if rule.alpha == 0.0 and particles < 900:
+            return Evidence(-math.inf, 0.0, round=3, reason="round 3: none of them.", emptied=True)
+        value = -5.0 if rule.alpha == 0.0 else -50.0
+        return Evidence(value, 0.0, (value,) * 3 + (-math.inf,), np.zeros(4))
+
+    monkeypatch.setattr(weighing, "evidence_of", evidence_of)
+    (late,), (steady,) = race(question, [one(rule) for rule in RULES[:2]])
+    assert {number for alpha, number in asked if alpha == 0.0} == {100, 300, 900}
+    assert late.value == -10.0
+    assert late.high <= 0.0
+    assert steady.value == -100.0
+
+
 def test_a_race_that_is_decided_ends(question, made_up):
     values, asked = made_up
     values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-90.0] * 4}
@@ -131,8 +150,8 @@ def test_the_winners_own_guesses_are_told_apart_as_well_as_can_be(question, made
 
 def test_one_that_falls_short_at_first_is_given_more(question, made_up):
     values, _ = made_up
-    values[0.0] = lambda particles: np.array([-60.0, -80.0, -85.0, -100.0]) if particles < 300 else np.full(4, -10.0)
-    values[0.1] = [-30.0] * 4
+    values[0.0] = lambda particles: np.array([-40.0, -60.0, -65.0, -80.0]) if particles < 300 else np.full(4, -10.0)
+    values[0.1] = [-25.0] * 4
     (late,), (steady,) = race(question, [one(rule) for rule in RULES[:2]])
     assert late.value > steady.value
 
