@@ -107,7 +107,7 @@ def test_the_page_holds_every_figure(monkeypatch):
     done = calibration(posteriors=[cell(), cell(SAE(), coverage=0.8)], closed_forms=[closed(0.95, 0.99, 900, 900)])
     text = page(done)
     assert "Written by `unbandit calibrate` of unbandit" in text
-    assert "2 clouds of 250 particles" in text
+    assert "2 cloud(s) of 250 particles" in text
     assert "| `ucb:alpha=0.25,scale=1.414` | 95.0 ± 0.5% ✓ |" in text
     assert "| `sae:alpha=0.25,scale=1.414` | 80.0 ± 0.5% ✗ |" in text
     assert "- `sae`: its tests are rare." in text
