@@ -137,9 +137,8 @@ def weighed(question: Question, rule: Demonstrator, particles: int, before: Weig
     found: list[Evidence] = []
     for which, horizon in enumerate(question.horizons):
         try:
-            seed = (question.seed + 1_000_003 * particles + which) % 2**63  # heats and demonstrations are independent
             evidence = evidence_of(
-                question.log, which, rule, question.prior, question.sigma, horizon, particles, CLOUDS, seed, 1
+                question.log, which, rule, question.prior, question.sigma, horizon, particles, CLOUDS, question.seed, 1
             )
         except NotIdentifiable as refusal:
             return impossible(str(refusal))
