@@ -1,0 +1,1 @@
+"""A web page on this computer: bring a log, look at it, take the answer home."""
