@@ -17,7 +17,7 @@ from unbandit.log.assembly import Parts, assemble
 from unbandit.log.coding import Codes
 from unbandit.log.frames import FrameTable, series_of
 from unbandit.log.labels import given_arms, label_of
-from unbandit.log.reading import open_table
+from unbandit.log.reading import open_bytes, open_table
 from unbandit.log.rewards import Rewards, check_rewards
 from unbandit.log.sequences import from_sequences, numbered
 from unbandit.log.writing import write_table
@@ -102,6 +102,24 @@ class ActionLog:
         [[1, 2, 0]]
         """
         return cls._of(assemble(open_table(path), columns, arms))
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        name: str = "the log",
+        columns: Mapping[str, str] | None = None,
+        arms: Sequence[object] | None = None,
+    ) -> ActionLog:
+        """Take what a file holds, in any format that `read` knows; `name` is only what messages call it.
+
+        Examples
+        --------
+        >>> ActionLog.from_bytes(b"arm\\nA\\nB\\n")
+        <ActionLog: 1 demonstration, 2 arms, 2 rounds>
+        """
+        return cls._of(assemble(open_bytes(data, name), columns, arms))
 
     @classmethod
     def from_frame(

@@ -19,7 +19,7 @@ from unbandit.errors import LogError
 from unbandit.log.table import Table
 from unbandit.log.text import TextTable
 
-__all__ = ["ParquetTable", "open_table"]
+__all__ = ["ParquetTable", "open_bytes", "open_table"]
 
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 
@@ -36,7 +36,7 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     ['arm', 'reward']
     """
     if os.fspath(path) == "-":
-        return _from_bytes(sys.stdin.buffer.read(), "standard input")
+        return open_bytes(sys.stdin.buffer.read(), "standard input")
     name = os.fspath(path)
     try:
         with Path(path).open("rb") as file:
@@ -46,7 +46,7 @@ def open_table(path: str | os.PathLike[str]) -> Table:
             data = file.read()
     except OSError as error:
         raise _unreadable(name, error) from error
-    return _from_bytes(data, name)
+    return open_bytes(data, name)
 
 
 class ParquetTable(Table):
@@ -83,7 +83,14 @@ class ParquetTable(Table):
         return self.refuse(f"expected a whole Parquet file; it could not be read ({reason}). Write or copy it again.")
 
 
-def _from_bytes(data: bytes, name: str) -> Table:
+def open_bytes(data: bytes, name: str) -> Table:
+    """Open what a file holds; `name` is only what messages call it.
+
+    Examples
+    --------
+    >>> open_bytes(b"arm\\nA\\nB\\n", "log.csv").names
+    ['arm']
+    """
     if data.startswith(_GZIP):
         try:
             data = gzip.decompress(data)
