@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from unbandit.instance import Bernoulli, Gaussian, Instance
     from unbandit.log import ActionLog
     from unbandit.planning import Leak, Plan, leak, plan
+    from unbandit.reporting import Report, report
     from unbandit.result import Estimate
     from unbandit.study import Study
     from unbandit.tape import Tape, normal_quantile
@@ -100,6 +101,7 @@ _HOMES = {
     ],
     "identification": ["Identification", "identify"],
     "planning": ["Leak", "Plan", "leak", "plan"],
+    "reporting": ["Report", "report"],
     "result": ["Estimate"],
     "estimators": ["estimate", "posterior", "sensitivity"],
     "inference": ["BetaPrior", "NormalPrior", "Posterior", "parse_prior"],
@@ -147,6 +149,7 @@ __all__ = [
     "Plan",
     "Posterior",
     "RandomisedRule",
+    "Report",
     "ResumeError",
     "Softmax",
     "Study",
@@ -164,6 +167,7 @@ __all__ = [
     "parse_rule",
     "plan",
     "posterior",
+    "report",
     "rules",
     "sensitivity",
     "theory",
