@@ -1,0 +1,179 @@
+"""The pages, as HTML text: everything that comes from a visitor is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from unbandit import datasets
+from unbandit._version import __version__
+from unbandit.web import options, simulations
+from unbandit.web.fields import ON, Field, shown
+from unbandit.web.model import Example, Limits, Look, Outcome, Problem, Progress
+from unbandit.web.rule_forms import UNKNOWN, rule_css, rule_groups
+
+__all__ = ["answer", "failure", "home", "icon", "look", "script", "simulate", "stylesheet", "waiting"]
+
+COLUMNS_LISTED = 200
+"""With more columns than this, a role's column is typed and not chosen."""
+
+
+def home(examples: Sequence[Example], limits: Limits) -> str:
+    """Return the first page: bring a log, or try an example."""
+    return _page("home.html", "log", examples=examples, limits=limits)
+
+
+def look(look: Look, form: Mapping[str, str], errors: Mapping[str, str], limits: Limits) -> str:
+    """Return what was understood of a log, and the form that asks for the rest."""
+    columns = _column_fields(look)
+    several = any(role == "demonstration" for role, _ in look.roles)
+    known = options.KNOWN + ((options.POOL,) if several else ())
+    more = options.MORE if several else (options.POOL, *options.MORE)
+    groups = rule_groups()
+    shown_here = {field.name for field in columns} | {"carried", "carried_name", "example", "file"}
+    return _page(
+        "look.html", "log", look=look, form=form, errors=_known(errors, _labels((*columns, *known, *more), groups)),
+        labels=_labels((*columns, *known, *more), groups), limits=limits, columns=columns, known=known, more=more,
+        groups=groups, chosen=form.get("rule", UNKNOWN), played={column: role for role, column in look.roles},
+        kept={name: value for name, value in form.items() if name not in shown_here} if look.problem else {},
+        columns_opened=_opened(columns, form, errors), more_opened=_opened(more, form, errors),
+    )  # fmt: skip
+
+
+def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
+    """Return the second tab: choose arms, rule and length."""
+    filled = form if form else simulations.FIRST
+    named = tuple((name, f"{name}: {about}") for name, about in datasets.names().items())
+    dataset = (replace(simulations.DATASET[0], choices=named), *simulations.DATASET[1:])
+    groups = rule_groups()
+    fields = (*dataset, *simulations.OWN, *simulations.RUN)
+    return _page(
+        "simulate.html", "simulate", form=filled, errors=_known(errors, _labels(fields, groups)),
+        labels=_labels(fields, groups), dataset=dataset, own=simulations.OWN, run=simulations.RUN, groups=groups,
+        chosen=filled.get("rule", ""), source=filled.get("source", "dataset"), noise=filled.get("noise", "gaussian"),
+    )  # fmt: skip
+
+
+def waiting(id: str, progress: Progress) -> str:
+    """Return the page of work that is not done yet."""
+    return _page("waiting.html", None, id=id, progress=progress, said=_said(progress), time=_time(progress.seconds))
+
+
+def answer(id: str, outcome: Outcome) -> str:
+    """Return the page of work that is done."""
+    return _page("answer.html", None, id=id, outcome=outcome, main=Markup(outcome.main))
+
+
+def failure(problem: Problem, id: str | None = None) -> str:
+    """Return the page that says why something cannot be done."""
+    return _page("failure.html", None, problem=problem, id=id)
+
+
+def stylesheet() -> str:
+    """Return the page's own CSS, with the lines that show the chosen rule's fields alone."""
+    return _static("site.css") + "\n" + rule_css()
+
+
+def script() -> str:
+    """Return the page's script; every page works without it."""
+    return _static("page.js")
+
+
+def icon() -> str:
+    """Return the page's icon."""
+    return _static("icon.svg")
+
+
+def _page(template: str, tab: str | None, **given: Any) -> str:
+    return _environment().get_template(template).render(tab=tab, version=__version__, **given)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["size"] = _size
+    environment.globals |= {"shown": shown, "ticked": _ticked, "opened": _opened}
+    return environment
+
+
+def _template(name: str) -> str:
+    return resources.files("unbandit.web").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def _static(name: str) -> str:
+    return resources.files("unbandit.web").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _column_fields(look: Look) -> tuple[Field, ...]:
+    """Return a field for the column of every role, and one for the arms."""
+    roles = dict(look.roles)
+    fields = []
+    for role, (label, about) in options.COLUMNS.items():
+        found = roles.get(role)
+        first = ("", f"found: {found}" if found is not None else "none found")
+        if look.columns_left_out or len(look.columns) > COLUMNS_LISTED:
+            said = f"{about} Found: {found}." if found is not None else about
+            fields.append(Field(f"column.{role}", label, said))
+            continue
+        none = () if role == "arm" else ((options.NO_COLUMN, "no column"),)
+        choices = (first, *none, *((column, column) for column in look.columns))
+        fields.append(Field(f"column.{role}", label, about, kind="choice", choices=choices))
+    every = "Only if some arms were never pulled and so are not in the log: all names, with commas between them."
+    return (*fields, Field("arms", "All arms", every))
+
+
+def _opened(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
+    """Tell whether something that is usually folded away must be seen."""
+    return any(field.name in errors or shown(field, form).strip() not in ("", field.usual) for field in fields)
+
+
+def _ticked(field: Field, form: Mapping[str, str]) -> bool:
+    return shown(field, form).strip().lower() in ON
+
+
+def _labels(fields: Sequence[Field], groups: Sequence[Any]) -> dict[str, dict[str, str]]:
+    """Return how every field is called and where it stands, for the list of what is wrong."""
+    found = {field.name: {"label": field.label, "target": field.id} for field in fields}
+    found["rule"] = {"label": "Rule", "target": "field-rule"}
+    for rule in (rule for group in groups for rule in group.rules):
+        found[rule.name] = {"label": f"Parameters of {rule.name}", "target": f"fields-{rule.id}"}
+        for field in (*rule.fields, *rule.rarely):
+            found[field.name] = {"label": f"{field.label} of {rule.name}", "target": field.id}
+    return found
+
+
+def _known(errors: Mapping[str, str], labels: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Give a place to errors whose field is not on the page."""
+    for name in errors:
+        labels.setdefault(name, {"label": name, "target": "main"})
+    return dict(errors)
+
+
+def _said(progress: Progress) -> str:
+    if progress.state == "waiting":
+        others = "one other piece of work" if progress.ahead == 1 else f"{progress.ahead:,} other pieces of work"
+        return f"Waiting for {others}" if progress.ahead else "Waiting to begin"
+    return progress.stage or "Working"
+
+
+def _time(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+def _size(count: int) -> str:
+    """Write a number of bytes for people."""
+    for unit, amount in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
+        if count >= amount:
+            return f"{count / amount:.3g} {unit}"
+    return f"{count} bytes"
