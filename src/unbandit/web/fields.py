@@ -25,9 +25,9 @@ LONGEST = 60
 class FieldErrors(Exception):
     """Say at which fields something is wrong: one sentence each, by the field's name."""
 
-    def __init__(self, fields: Mapping[str, str]) -> None:
-        self.fields = dict(fields)
-        super().__init__("; ".join(f"{name}: {sentence}" for name, sentence in self.fields.items()))
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        self.errors = dict(errors)
+        super().__init__("; ".join(f"{name}: {sentence}" for name, sentence in self.errors.items()))
 
 
 @dataclass(frozen=True)

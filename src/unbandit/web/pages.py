@@ -16,7 +16,7 @@ from unbandit._version import __version__
 from unbandit.web import options, simulations
 from unbandit.web.fields import ON, Field, shown
 from unbandit.web.model import Example, Limits, Look, Outcome, Problem, Progress
-from unbandit.web.rule_forms import UNKNOWN, rule_css, rule_groups
+from unbandit.web.rule_forms import UNKNOWN, RuleGroup, rule_css, rule_groups
 
 __all__ = ["answer", "failure", "home", "icon", "look", "script", "simulate", "stylesheet", "waiting"]
 
@@ -38,8 +38,8 @@ def look(look: Look, form: Mapping[str, str], errors: Mapping[str, str], limits:
     groups = rule_groups()
     shown_here = {field.name for field in columns} | {"carried", "carried_name", "example", "file"}
     return _page(
-        "look.html", "log", look=look, form=form, errors=_known(errors, _labels((*columns, *known, *more), groups)),
-        labels=_labels((*columns, *known, *more), groups), limits=limits, columns=columns, known=known, more=more,
+        "look.html", "log", look=look, form=form, errors=errors,
+        labels=_labels((*columns, *known, *more), groups, errors), limits=limits, columns=columns, known=known, more=more,
         groups=groups, chosen=form.get("rule", UNKNOWN), played={column: role for role, column in look.roles},
         kept={name: value for name, value in form.items() if name not in shown_here} if look.problem else {},
         columns_opened=_opened(columns, form, errors), more_opened=_opened(more, form, errors),
@@ -54,8 +54,8 @@ def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     groups = rule_groups()
     fields = (*dataset, *simulations.OWN, *simulations.RUN)
     return _page(
-        "simulate.html", "simulate", form=filled, errors=_known(errors, _labels(fields, groups)),
-        labels=_labels(fields, groups), dataset=dataset, own=simulations.OWN, run=simulations.RUN, groups=groups,
+        "simulate.html", "simulate", form=filled, errors=errors,
+        labels=_labels(fields, groups, errors), dataset=dataset, own=simulations.OWN, run=simulations.RUN, groups=groups,
         chosen=filled.get("rule", ""), source=filled.get("source", "dataset"), noise=filled.get("noise", "gaussian"),
     )  # fmt: skip
 
@@ -141,22 +141,18 @@ def _ticked(field: Field, form: Mapping[str, str]) -> bool:
     return shown(field, form).strip().lower() in ON
 
 
-def _labels(fields: Sequence[Field], groups: Sequence[Any]) -> dict[str, dict[str, str]]:
+def _labels(
+    fields: Sequence[Field], groups: Sequence[RuleGroup], errors: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
     """Return how every field is called and where it stands, for the list of what is wrong."""
-    found = {field.name: {"label": field.label, "target": field.id} for field in fields}
+    found = {name: {"label": name, "target": "main"} for name in errors}
+    found |= {field.name: {"label": field.label, "target": field.id} for field in fields}
     found["rule"] = {"label": "Rule", "target": "field-rule"}
     for rule in (rule for group in groups for rule in group.rules):
         found[rule.name] = {"label": f"Parameters of {rule.name}", "target": f"fields-{rule.id}"}
         for field in (*rule.fields, *rule.rarely):
             found[field.name] = {"label": f"{field.label} of {rule.name}", "target": field.id}
     return found
-
-
-def _known(errors: Mapping[str, str], labels: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Give a place to errors whose field is not on the page."""
-    for name in errors:
-        labels.setdefault(name, {"label": name, "target": "main"})
-    return dict(errors)
 
 
 def _said(progress: Progress) -> str:

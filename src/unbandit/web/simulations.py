@@ -163,7 +163,7 @@ def _rule(form: Mapping[str, str], errors: dict[str, str]) -> str:
     try:
         rule = read_rule(form)
     except FieldErrors as error:
-        errors |= error.fields
+        errors |= error.errors
         return ""
     if rule is None:
         errors["rule"] = "Expected a rule to play; choose one."
