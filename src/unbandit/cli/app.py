@@ -19,6 +19,7 @@ from unbandit.cli import (
     plan,
     posterior,
     reproduce,
+    serve,
     simulate,
     study,
 )
@@ -58,6 +59,7 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("estimate", help=estimate.HELP)(estimate.estimate)
 app.command("posterior", help=posterior.HELP)(posterior.posterior)
 app.command("identify", help=identify.HELP)(identify.identify)
+app.command("serve", help=serve.HELP)(serve.serve)
 app.command("simulate", help=simulate.HELP)(simulate.simulate)
 app.command("study", help=study.HELP)(study.study)
 app.command("plan", help=plan.HELP)(plan.plan)

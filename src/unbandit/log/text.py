@@ -90,16 +90,18 @@ class TextTable(Table):
 
     def _sniff(self) -> str:
         """Choose the separator that cuts the header into most names."""
-        widths = {}
+        widths, reason = {}, ""
         for separator in SEPARATORS:
             self._separator = separator
             try:
                 widths[separator] = len(next(self._records())[1])
-            except csv.Error as error:
-                raise self.refuse(
-                    f"expected a header of column names; it could not be read ({error}). Save the table as CSV."
-                ) from error
-        return max(SEPARATORS, key=lambda separator: widths[separator])
+            except csv.Error as error:  # a header of very many names is one endless name to the wrong separator
+                reason = str(error)
+        if not widths:
+            raise self.refuse(
+                f"expected a header of column names; it could not be read ({reason}). Save the table as CSV."
+            )
+        return max(widths, key=lambda separator: widths[separator])
 
     def _plainly_even(self, rows: int) -> bool:
         """Tell whether the separators add up: no row can then be short, for one that is long is refused elsewhere."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Download", "Example", "Limits", "Look", "Outcome", "Problem", "Progress"]
+__all__ = ["Download", "Example", "Limits", "Look", "Outcome", "Problem", "Progress", "State"]
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 

@@ -1,0 +1,121 @@
+"""Logs that come with the page: made anew each time, from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from unbandit import datasets
+from unbandit.demonstrators import parse_rule
+from unbandit.errors import ParameterError
+from unbandit.instance import Bernoulli, Instance
+from unbandit.log import ActionLog
+from unbandit.web.model import Example
+
+__all__ = ["EXAMPLES", "example_log", "example_truth"]
+
+
+@dataclass(frozen=True)
+class _Story:
+    """Hold how an example is made."""
+
+    title: str
+    about: str
+    instance: str
+    rule: str
+    horizon: int
+    seed: int
+    form: tuple[tuple[str, str], ...]
+    counts: bool = False
+
+
+def _website() -> Instance:
+    means = [0.12, 0.09, 0.07, 0.04]
+    return Instance(means, noise=Bernoulli(), arms=["headline A", "headline B", "headline C", "headline D"])
+
+
+def _treatments() -> Instance:
+    return Instance([0.9, 0.7, 0.4, 0.2], 0.5, arms=["new dose", "old dose", "half dose", "placebo"])
+
+
+_INSTANCES = {
+    "battery": lambda: datasets.load("battery-high", arms=20),
+    "website": _website,
+    "treatments": _treatments,
+}
+
+_BATTERY_FORM = (("ucb.scale", ""), ("best_mean", "1"))
+
+_STORIES = {
+    "battery": _Story(
+        "Battery charging",
+        "A UCB experiment tried 20 charging protocols 5,000 times, looking for the longest battery life.",
+        "battery", "ucb:alpha=0.25,sigma={sigma}", 5_000, 7, _BATTERY_FORM,
+    ),
+    "trial": _Story(
+        "An adaptive trial",
+        "Four treatments in turn for 2,000 patients; the worst was dropped as soon as it was clear (successive "
+        "elimination).",
+        "treatments", "sae:alpha=0.15,scale=1.2", 2_000, 3, (("best_mean", "0.9"), ("sigma", "0.5")),
+    ),
+    "website": _Story(
+        "Headlines on a website",
+        "Thompson sampling chose one of four headlines for each of 1,000 visitors. Takes a few seconds.",
+        "website", "thompson:noise=bernoulli", 1_000, 5, (("bernoulli", "on"),),
+    ),
+    "counts": _Story(
+        "Only the final counts",
+        "The battery experiment again, but all that is left is how often each protocol was tried.",
+        "battery", "ucb:alpha=0.25,sigma={sigma}", 5_000, 7, _BATTERY_FORM, counts=True,
+    ),
+}  # fmt: skip
+
+
+@cache
+def _instance(name: str) -> Instance:
+    return _INSTANCES[name]()
+
+
+def _rule(story: _Story) -> str:
+    return story.rule.replace("{sigma}", f"{_instance(story.instance).sigma}")
+
+
+def _fields(story: _Story) -> tuple[tuple[str, str], ...]:
+    """Return the form as it is filled in for an example: its rule's own parameters, and what is known beside."""
+    name, _, parameters = _rule(story).partition(":")
+    pairs = [tuple(part.split("=", 1)) for part in parameters.split(",") if part]
+    return (("rule", name), *((f"{name}.{key}", value) for key, value in pairs), *story.form)
+
+
+def _examples() -> tuple[Example, ...]:
+    return tuple(Example(name, story.title, story.about, _fields(story)) for name, story in _STORIES.items())
+
+
+EXAMPLES = _examples()
+
+
+def _story(name: str) -> _Story:
+    if name not in _STORIES:
+        raise ParameterError(f'example: expected one of {", ".join(_STORIES)}; got "{name}".')
+    return _STORIES[name]
+
+
+def example_log(name: str) -> ActionLog:
+    """Play an example.
+
+    Examples
+    --------
+    >>> example_log("trial")
+    <ActionLog: 1 demonstration, 4 arms, 2000 rounds>
+    """
+    story = _story(name)
+    log = parse_rule(_rule(story)).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)
+    if story.counts:
+        return ActionLog.from_counts(dict(zip(log.arms, log.pulls[0].tolist(), strict=True)))
+    return log
+
+
+def example_truth(name: str) -> dict[str, float]:
+    """Return what was hidden from an example's log."""
+    instance = _instance(_story(name).instance)
+    return dict(zip(instance.arms, instance.means.tolist(), strict=True))

@@ -1,0 +1,132 @@
+"""Start the page: choose the port, open the browser, say where it is."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import secrets
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from unbandit.errors import MissingExtra, ParameterError
+from unbandit.web.model import Limits
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["serve"]
+
+_TAKEN = (errno.EADDRINUSE, errno.EACCES)
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8350,
+    *,
+    open_browser: bool = True,
+    limits: Limits | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve the page until it is stopped with Ctrl-C.
+
+    Parameters
+    ----------
+    host
+        The address to listen on; any but this computer's own asks every visitor for a token.
+    port
+        0 for one that is free.
+    open_browser
+        Open the page in the browser.
+    limits
+        How much one visitor may ask for.
+    say
+        Is told what to tell the one who started it.
+    """
+    try:
+        import uvicorn
+
+        from unbandit.web.app import create_app
+        from unbandit.web.safety import Doors
+    except ImportError as error:
+        if (error.name or "").split(".")[0] in ("uvicorn", "starlette", "python_multipart", "multipart"):
+            raise MissingExtra("the web page", "web") from error
+        raise
+    listening = _listen(host, port)
+    number = listening.getsockname()[1]
+    token = None if _own(host) else secrets.token_urlsafe(16)
+    address = f"http://{_written(host)}:{number}/" + (f"?token={token}" if token else "")
+    if token is not None:
+        say(
+            f"warning: {host} lets other computers in. Each needs the key in the address below; whoever has it can use "
+            "this computer's time, and what is sent is not encrypted. Leave --host out to keep the page to yourself."
+        )
+    doors = Doors(token=token) if token is None else Doors(hosts=None, token=token)
+    config = uvicorn.Config(
+        create_app(limits, doors), log_level="warning", access_log=False, server_header=False,
+        timeout_keep_alive=10, timeout_graceful_shutdown=3, ws="none",
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    threading.Thread(target=_announce, args=(server, address, open_browser, say), daemon=True).start()
+    with listening:
+        server.run(sockets=[listening])
+
+
+def _announce(server: uvicorn.Server, address: str, open_browser: bool, say: Callable[[str], None]) -> None:
+    """Say where the page is as soon as it can be opened."""
+    while not server.started:
+        if server.should_exit:
+            return
+        time.sleep(0.02)
+    say(f"unbandit is at {address}")
+    say("It runs on this computer. Stop it with Ctrl-C.")
+    if open_browser:
+        webbrowser.open(address)
+
+
+def _own(host: str) -> bool:
+    """Tell whether an address is reached from this computer alone.
+
+    Examples
+    --------
+    >>> _own("127.0.0.1"), _own("localhost"), _own("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _written(host: str) -> str:
+    """Write a host as addresses have it; one that means all of this computer's is written as this computer's name."""
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the port, or say why it cannot be had."""
+    if not 0 <= port <= 65_535:
+        raise ParameterError(f"--port: expected a number from 0 to 65535; got {port}.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        if isinstance(error, socket.gaierror) or error.errno not in _TAKEN:
+            raise ParameterError(
+                f'--host: expected an address of this computer, as 127.0.0.1; "{host}" could not be used '
+                f"({error.strerror or error})."
+            ) from None
+        raise ParameterError(
+            f"--port: {port} is taken by another program, perhaps by a page of unbandit that still runs. Stop that "
+            f"one, or choose another with --port {port + 1 if port < 65_535 else port - 1}, or --port 0 for any free one."
+        ) from None
+    listening.listen(128)
+    return listening

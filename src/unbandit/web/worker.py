@@ -1,0 +1,74 @@
+"""The other end of a pipe: a process that does one piece of work after the other, and may be killed at any moment."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from unbandit.web.model import Limits
+
+__all__ = ["serve_work"]
+
+Say = Callable[[str, float | None], None]
+
+
+def serve_work(pipe: Connection, limits: Limits) -> None:
+    """Take `(task, arguments)` from the pipe; send ("stage", words, share), then ("done", what) or ("failed", problem).
+
+    It ends with its parent, however that ends. What nobody expected to go wrong goes to the error stream, never to the
+    page.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _stay_modest(limits)
+    warnings.simplefilter("ignore")  # answers carry their warnings in words
+    from unbandit.web.tasks import TASKS, warm_up
+    from unbandit.web.wording import problem_of
+
+    warm_up()
+    pipe.send(("ready",))
+    while True:
+        try:
+            name, arguments = pipe.recv()
+        except (EOFError, OSError, KeyboardInterrupt):
+            return
+
+        def say(stage: str, share: float | None) -> None:
+            pipe.send(("stage", stage, share))
+
+        answer: tuple[str, Any]
+        try:
+            answer = ("done", TASKS[name](*arguments, limits, say))
+        except KeyboardInterrupt:
+            return
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == 500:
+                traceback.print_exc(file=sys.stderr)
+            answer = ("failed", problem)
+        pipe.send(answer)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(0)
+
+
+def _stay_modest(limits: Limits) -> None:
+    """Give way to the page itself, and take no more memory than allowed, where the system lets one say so."""
+    try:
+        import resource
+    except ImportError:
+        return
+    os.nice(5)
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    allowed = limits.memory if most == resource.RLIM_INFINITY else min(limits.memory, most)
+    resource.setrlimit(resource.RLIMIT_AS, (allowed, most))

@@ -1,0 +1,101 @@
+"""What is understood of a file before anything is asked of it, whatever the file is."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import polars as pl
+import pytest
+
+from unbandit.web.examples import EXAMPLES, example_log, example_truth
+from unbandit.web.looking import COLUMNS, Brought, look, read
+from unbandit.web.model import Limits
+
+LIMITS = Limits(unpacked=5_000_000, rows=100_000)
+
+
+def looked(data: bytes, name: str = "log.csv", columns=None, arms=None):
+    return look(Brought(name, data=data), columns, arms, LIMITS)
+
+
+def test_a_log_is_understood():
+    seen = looked(b"subject,trial,choice,age\n" + b"".join(b"x,%d,%d,30\n" % (row, row % 3) for row in range(1, 100)))
+    assert seen.problem is None
+    assert dict(seen.roles) == {"demonstration": "subject", "round": "trial", "arm": "choice"}
+    assert seen.columns == ("subject", "trial", "choice", "age")
+    assert seen.rows[0] == ("x", "1", "1", "30")
+    assert seen.rows_more
+    assert seen.summary == "99 rounds, 3 arms"
+    assert seen.arms[0][1] == 33
+
+
+def test_what_was_looked_at_can_be_read_again_from_what_the_page_carries():
+    data = b"arm\nA\nB\nA\n"
+    seen = looked(data)
+    log, sent = read(Brought("log.csv", carried=seen.carried), None, None, LIMITS)
+    assert sent == data
+    assert log.pulls.tolist() == [[2, 1]]
+
+
+def test_another_column_can_be_chosen():
+    data = b"picked,place\nA,x\nB,y\n"
+    assert "arm" in looked(data).problem
+    assert looked(data).rows == (("A", "x"), ("B", "y"))
+    assert looked(data, columns={"arm": "picked"}).summary == "2 rounds, 2 arms"
+
+
+def test_a_problem_speaks_of_the_page_not_of_the_shell():
+    assert "--" not in looked(b"picked\nA\nB\n").problem
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "empty file"),
+        (b"arm\n", "header only"),
+        ("arm\nÄ\nB\n".encode("latin-1"), "UTF-8"),
+        ("arm\nA\n".encode("utf-16"), "text"),
+        (b"PAR1 and no more", "Parquet"),
+        (gzip.compress(b"arm\nA\nB\n")[:-3], "gzip"),
+        (gzip.compress(bytes(50_000_000)), "once it is unpacked"),
+        (b"arm\n" + b"A\n" * 100_002, "at most 100,000 rows"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), "binary"),
+        (b"a,b\n1,2,3\n", ""),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused_in_words(data, words):
+    seen = looked(data)
+    assert seen.problem
+    assert words in seen.problem
+
+
+def test_a_parquet_file_of_a_billion_equal_rows_is_not_laid_out():
+    held = io.BytesIO()
+    pl.DataFrame({"arm": ["A"]}).select(pl.col("arm").repeat_by(200_000).list.explode()).write_parquet(held)
+    assert len(held.getvalue()) < 10_000
+    assert "it has 200,000" in looked(held.getvalue(), "log.parquet").problem
+
+
+def test_a_hundred_thousand_columns_are_cut():
+    names = ",".join(f"column{number}" for number in range(100_000))
+    seen = looked(f"arm,{names}\nA{',1' * 100_000}\nB{',1' * 100_000}\n".encode())
+    assert len(seen.columns) == COLUMNS
+    assert seen.columns_left_out == 100_001 - COLUMNS
+    assert len(seen.rows[0]) <= 20
+    assert seen.summary == "2 rounds, 2 arms"
+
+
+def test_an_endless_name_is_cut():
+    seen = looked(b"arm\n" + b"x" * 100_000 + b"\nB\n")
+    assert len(seen.rows[0][0]) <= 40
+    assert all(len(name) <= 40 for name, _ in seen.arms)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)
+def test_every_example_is_understood_and_has_its_truth(example):
+    seen = look(Brought(example.title, example=example.name), None, None, LIMITS)
+    assert seen.problem is None
+    assert seen.rows
+    assert set(example_log(example.name).arms) == set(example_truth(example.name))
+    assert dict(example.form)["rule"]
