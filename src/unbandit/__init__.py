@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from unbandit._version import __version__
 
 if TYPE_CHECKING:
-    from unbandit import datasets, theory
+    from unbandit import datasets, plots, theory
     from unbandit.demonstrators import (
         EXP3,
         KLUCB,
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
         UnbanditError,
     )
     from unbandit.estimators import estimate, posterior, sensitivity
+    from unbandit.estimators.hesitation import Hesitation, hesitation, switching_rounds
+    from unbandit.estimators.settling import Settling, settling
     from unbandit.identification import Identification, identify
     from unbandit.inference import BetaPrior, NormalPrior, Posterior, parse_prior
     from unbandit.instance import Bernoulli, Gaussian, Instance
@@ -104,13 +106,15 @@ _HOMES = {
     "reporting": ["Report", "report"],
     "result": ["Estimate"],
     "estimators": ["estimate", "posterior", "sensitivity"],
+    "estimators.hesitation": ["Hesitation", "hesitation", "switching_rounds"],
+    "estimators.settling": ["Settling", "settling"],
     "inference": ["BetaPrior", "NormalPrior", "Posterior", "parse_prior"],
     "instance": ["Bernoulli", "Gaussian", "Instance"],
     "log": ["ActionLog"],
     "study": ["Study"],
     "tape": ["Tape", "normal_quantile"],
 }
-_ROOMS = ("datasets", "theory")
+_ROOMS = ("datasets", "plots", "theory")
 
 __all__ = [
     "EXP3",
@@ -132,6 +136,7 @@ __all__ = [
     "Estimate",
     "ExploreThenCommit",
     "Gaussian",
+    "Hesitation",
     "Identification",
     "IndexRule",
     "InferenceError",
@@ -151,6 +156,7 @@ __all__ = [
     "RandomisedRule",
     "Report",
     "ResumeError",
+    "Settling",
     "Softmax",
     "Study",
     "Tape",
@@ -160,16 +166,20 @@ __all__ = [
     "__version__",
     "datasets",
     "estimate",
+    "hesitation",
     "identify",
     "leak",
     "normal_quantile",
     "parse_prior",
     "parse_rule",
     "plan",
+    "plots",
     "posterior",
     "report",
     "rules",
     "sensitivity",
+    "settling",
+    "switching_rounds",
     "theory",
 ]
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.errors import ParameterError
+
 if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
+
+    from unbandit.inference import Posterior
 
 __all__ = [
     "BEST",
@@ -100,6 +104,8 @@ class Estimate:
         Of the intervals; sigma is None where it differs from arm to arm (Bernoulli rewards).
     warnings, notes
         What may be wrong, and what is worth knowing.
+    posteriors
+        The posteriors that the numbers were read off, one a demonstration; none where the method needed none.
 
     Examples
     --------
@@ -124,6 +130,7 @@ class Estimate:
     notes: tuple[Notice, ...] = ()
     seed: int | None = None
     best_by_demonstration: tuple[tuple[str, ...], ...] = field(default=())
+    posteriors: tuple[Posterior, ...] = field(default=(), repr=False)
 
     @property
     def best(self) -> tuple[str, ...]:
@@ -229,11 +236,33 @@ class Estimate:
         """Return the answer as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
-    def plot(self) -> Figure:
-        """Draw every arm's interval, best first."""
-        from unbandit.plots import arms_with_intervals
+    def plot(
+        self,
+        kind: Literal["arms", "errors"] = "arms",
+        *,
+        truth: Mapping[str, float] | None = None,
+        unit: float = 1.0,
+        label: str | None = None,
+        demonstration: object = None,
+    ) -> Figure:
+        """Draw every arm's interval, best first; or every arm's error, where the truth is known.
 
-        return arms_with_intervals(self)
+        Parameters
+        ----------
+        kind
+            `arms` (`plots.arms_with_intervals`) or `errors` (`plots.errors`), which needs the truth.
+        truth, unit, label, demonstration
+            As those functions take them.
+        """
+        from unbandit import plots
+
+        if kind == "errors":
+            if truth is None:
+                raise ParameterError("truth: expected the true value of each arm to draw errors; give truth.")
+            return plots.errors(self, truth, unit=unit, label=label, demonstration=demonstration)
+        if kind != "arms":
+            raise ParameterError(f'kind: expected arms or errors; got "{kind}".')
+        return plots.arms_with_intervals(self, truth=truth, unit=unit, label=label, demonstration=demonstration)
 
     def __str__(self) -> str:
         lines = [f"{self.rule} | {self.method} | {self.level:.0%} intervals"]

@@ -13,6 +13,7 @@ from unbandit.estimators.arguments import Method
 from unbandit.estimators.compare import compare
 from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.intervals import Anchor, Noise, quantile
+from unbandit.inference import Posterior
 from unbandit.log import ActionLog
 from unbandit.result import NUMBERS, UNSEEN, Notice
 
@@ -73,6 +74,7 @@ class Answer:
     warnings: list[Notice] = field(default_factory=list)
     notes: list[Notice] = field(default_factory=list)
     lost: list[Notice] = field(default_factory=list)
+    posteriors: list[Posterior] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.numbers = {name: np.full(self.pulls.shape, np.nan) for name in NUMBERS}

@@ -142,6 +142,7 @@ def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool:
         _refuse_values(asked, found)
         row, verdict, best = _row(found, asked.level)
         answer.put(which, row, verdict, best)
+        answer.posteriors.append(found)
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(asked, found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
     answer.notes += _from_the_prior(asked.log, asked.rule, asked.noise.sigma, asked.anchor)

@@ -164,6 +164,7 @@ def estimate(
         notes=tuple(notes + answer.notes),
         seed=drawn,
         best_by_demonstration=tuple(answer.best),
+        posteriors=tuple(answer.posteriors),
     )
 
 

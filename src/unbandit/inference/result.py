@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,11 +127,29 @@ class Posterior:
 
         write_netcdf(self, path)
 
-    def plot(self) -> Figure:
-        """Draw the hidden sample mean of every arm, round by round, with its 95% band."""
-        from unbandit.plots import hidden_paths
+    def plot(
+        self,
+        kind: Literal["paths", "densities"] = "paths",
+        *,
+        gaps: bool = True,
+        truth: Mapping[str, float] | None = None,
+    ) -> Figure:
+        """Draw the hidden sample means round by round, or the posterior density of every arm.
 
-        return hidden_paths(self.path_rounds, self.path, self.arms, self.rule)
+        Parameters
+        ----------
+        kind
+            `paths`: the hidden sample mean of every arm with its 95% band; or `densities` (`plots.densities`).
+        gaps, truth
+            Of the densities: whether of gaps or of means, and the true ones where they are known.
+        """
+        from unbandit import plots
+
+        if kind == "densities":
+            return plots.densities(self, gaps=gaps, truth=truth)
+        if kind != "paths":
+            raise ParameterError(f'kind: expected paths or densities; got "{kind}".')
+        return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule)
 
     def _position(self, label: object) -> int:
         if str(label) not in self.arms:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,9 @@ from unbandit.log.reading import open_bytes, open_table
 from unbandit.log.rewards import Rewards, check_rewards
 from unbandit.log.sequences import from_sequences, numbered
 from unbandit.log.writing import write_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["ActionLog"]
 
@@ -336,6 +339,32 @@ class ActionLog:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, as the name says; whole, or not at all."""
         write_table(self.to_frame, path)
+
+    def plot(
+        self,
+        kind: Literal["timeline", "pulls"] = "timeline",
+        *,
+        demonstration: object = None,
+        switching: Mapping[str, int] | None = None,
+    ) -> Figure:
+        """Draw which arm was pulled when, or how pulls added up.
+
+        Parameters
+        ----------
+        kind
+            `timeline` (`plots.timeline`) or `pulls` (`plots.cumulative_pulls`).
+        demonstration
+            The name of the one to draw; by default the first.
+        switching
+            The switching rounds to mark among the pulls: `unbandit.switching_rounds(log, rule)`.
+        """
+        from unbandit import plots
+
+        if kind == "pulls":
+            return plots.cumulative_pulls(self, demonstration=demonstration, switching=switching)
+        if kind != "timeline":
+            raise ParameterError(f'kind: expected timeline or pulls; got "{kind}".')
+        return plots.timeline(self, demonstration=demonstration)
 
     def _span(self, which: int) -> tuple[int, int]:
         if not 0 <= which < len(self):

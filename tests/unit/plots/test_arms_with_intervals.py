@@ -64,7 +64,7 @@ def test_few_arms_and_many(arms):
     assert saved(figure).startswith(PNG)
     (axes,) = figure.axes
     assert axes.get_xlabel() == "score"
-    assert len(axes.get_yticklabels()) == min(arms, 60)
+    assert len(axes.get_yticklabels()) == min(arms, 40)
     assert "truth (hidden)" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 

@@ -1,0 +1,300 @@
+"""The moment of hesitation: when two arms were worth the same to the rule, and what it weighed against what.
+
+At an arm's switching round the rule's two decision values were equal, up to one reward. That is what Procedures 1 and 2
+read off; here it is laid open, round by round, to be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, parse_rule
+from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
+from unbandit.estimators.arguments import as_log, position
+from unbandit.estimators.main import estimate as estimated
+from unbandit.estimators.many import check_comparable
+from unbandit.log import ActionLog
+from unbandit.plots.naming import place_of
+from unbandit.result import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Hesitation", "hesitation", "switching_rounds"]
+
+BACK = 8
+"""So many of the arm's pulls before its switching round are shown."""
+
+POINTS = 400
+"""At most so many rounds are kept."""
+
+Numbers = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hesitation:
+    """Hold both decision values around an arm's switching round.
+
+    The sample means that decided are hidden. The values are those at the estimate: the arm's mean lies the estimated
+    gap below the best arm's.
+
+    Attributes
+    ----------
+    rule, kind
+        An `index` rule compares two indices, an `elimination` rule the arm's upper with the best arm's lower bound.
+    arm, best
+        Between which arms the rule hesitated.
+    round
+        The switching round (`tau_i`): the arm's last pull before the rule turned to the best arm for good.
+    gap, best_mean
+        What was put in for the hidden means; None where no mean is known, and values are counted from the best arm's.
+    rounds, own, other
+        After how many rounds, and the decision values of the arm and of the best arm then.
+    own_pulls, other_pulls
+        The counts behind them.
+    demonstration, horizon
+        Which one it is, and its `T`.
+    """
+
+    rule: str
+    kind: Literal["index", "elimination"]
+    arm: str
+    best: str
+    round: int
+    gap: float
+    best_mean: float | None
+    rounds: Counts
+    own: Numbers
+    other: Numbers
+    own_pulls: Counts
+    other_pulls: Counts
+    demonstration: str
+    horizon: int
+
+    def __repr__(self) -> str:
+        return f'<Hesitation: "{self.arm}" or "{self.best}" at round {self.round:,}, {self.rule}>'
+
+    def plot(self) -> Figure:
+        """Draw both decision values around the switching round."""
+        from unbandit import plots
+
+        return plots.hesitation(self)
+
+
+def switching_rounds(
+    log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | str, *, demonstration: object = None
+) -> dict[str, int]:
+    """Return each arm's switching round: its last pull before the rule turned away from it.
+
+    For an index rule that is the last pull followed by one of the best arm, for an elimination rule the last pull of
+    an arm that was visibly eliminated. Arms that have none are left out: the best arm, those pulled in the opening
+    alone, those never pulled, and those still active.
+
+    Parameters
+    ----------
+    log, rule
+        As for `estimate`; a rule that draws its arms at random has no such rounds, and is refused.
+    demonstration
+        The name of the one to take from a log of several; by default the first.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> ub.switching_rounds(ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118), "ucb")
+    {'B': 82}
+    """
+    record = as_log(log)
+    fitted = _fitted(rule, record)
+    which = place_of(record.demonstrations, demonstration)
+    rounds = _rounds(record, which, fitted)
+    return {record.arms[arm]: int(rounds[arm]) for arm in np.flatnonzero(rounds)}
+
+
+def hesitation(
+    log: ActionLog | str | os.PathLike[str] | Any,
+    rule: Demonstrator | str,
+    arm: object = None,
+    *,
+    estimate: Estimate | None = None,
+    demonstration: object = None,
+    **options: Any,
+) -> Hesitation:
+    """Return both decision values around the round at which the rule turned away from an arm.
+
+    Parameters
+    ----------
+    log, rule
+        As for `estimate`; a rule that draws its arms at random never weighs two values, and is refused.
+    arm
+        By default the best arm's closest rival: the most-pulled arm that has a switching round and an estimate.
+    estimate
+        The answer whose gaps are put in for the hidden means; by default it is made here.
+    demonstration
+        The name of the one to take from a log of several; by default the first.
+    options
+        Of `estimate`, if it is made here.
+
+    Raises
+    ------
+    NotIdentifiable
+        If the record shows no such round for the arm, or for any.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> moment = ub.hesitation(log, "ucb:alpha=0.25", sigma=1.0)
+    >>> moment
+    <Hesitation: "B" or "A" at round 82, ucb:alpha=0.25,scale=1.4142135623730951>
+    >>> here = moment.rounds.tolist().index(82)
+    >>> bool(np.isclose(moment.own[here], moment.other[here]))
+    True
+    """
+    record = as_log(log)
+    fitted = _fitted(rule, record)
+    which = place_of(record.demonstrations, demonstration)
+    rounds = _rounds(record, which, fitted)
+    answer = _answer(record, rule, estimate, options)
+    at = _row_of(answer, record, which)
+    gaps, best = answer.columns.gap[at], _best(answer, at, record, which)
+    chosen = _chosen(arm, record, which, best, rounds, gaps)
+    offset = gaps[best] if np.isfinite(gaps[best]) else 0.0
+    gap, mean = float(gaps[chosen] - offset), float(answer.columns.mean[at, best])
+    known = mean if np.isfinite(mean) else 0.0
+    horizon, codes = answer.horizons[min(which, len(answer.horizons) - 1)], record.demonstration(which)
+    tau = int(rounds[chosen])
+    if isinstance(fitted, EliminationRule):
+        kind: Literal["index", "elimination"] = "elimination"
+        shown, own_pulls, other_pulls = _epochs(codes, chosen, best, tau)
+        width = partial(fitted.width, horizon=horizon)
+        own = known - gap + width(own_pulls.astype(np.float64))
+        other = known - width(other_pulls.astype(np.float64))
+    else:
+        kind = "index"
+        assert isinstance(fitted, IndexRule)
+        shown, own_pulls, other_pulls = _decisions(codes, chosen, best, tau)
+        own = _indices(fitted, horizon, known - gap, own_pulls, shown)
+        other = _indices(fitted, horizon, known, other_pulls, shown)
+    return Hesitation(
+        rule=answer.rule, kind=kind, arm=record.arms[chosen], best=record.arms[best], round=tau, gap=gap,
+        best_mean=mean if np.isfinite(mean) else None, rounds=shown, own=own, other=other, own_pulls=own_pulls,
+        other_pulls=other_pulls, demonstration=record.demonstrations[which], horizon=horizon,
+    )  # fmt: skip
+
+
+def _fitted(rule: Demonstrator | str, record: ActionLog) -> Demonstrator:
+    """Return the rule for so many arms; refuse one that never weighs two values, and a record without order."""
+    assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    check_comparable(assumed, "switching")
+    if not record.ordered:
+        raise ParameterError("switching rounds: expected a log with rounds; this one holds counts, without order.")
+    return assumed
+
+
+def _rounds(record: ActionLog, which: int, rule: Demonstrator) -> Counts:
+    """Return the switching round of every arm, 0 where there is none."""
+    codes, pulls, last = record.demonstration(which), record.pulls[which], record.last[which]
+    if isinstance(rule, EliminationRule):
+        from unbandit.kernels.epochs import read_epochs
+        from unbandit.kernels.switching import first_pulls
+
+        seen, first = np.flatnonzero(pulls), first_pulls(codes, pulls)
+        passed, _ = read_epochs(codes, seen[np.argsort(first[seen], kind="stable")], pulls.size)
+        return np.where((pulls > 0) & (passed > 0), last, 0)
+    from unbandit.kernels import switching
+
+    assert isinstance(rule, IndexRule)
+    rounds, own, of_best = switching.switching_rounds(codes, pulls, last, int(pulls.argmax()))
+    return np.where((own > rule.initial) & (of_best > 0), rounds, 0)
+
+
+def _answer(record: ActionLog, rule: Demonstrator | str, given: Estimate | None, options: dict[str, Any]) -> Estimate:
+    """Return the answer that was given, or make one."""
+    if given is not None:
+        if options:
+            raise ParameterError(f"{next(iter(options))}: expected only where no estimate is given; leave it out.")
+        if given.arms != record.arms:
+            raise ParameterError("estimate: expected the answer for this log; its arms are others.")
+        return given
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        return estimated(record, rule, **options)
+
+
+def _row_of(answer: Estimate, record: ActionLog, which: int) -> int:
+    """Return the answer's row for a demonstration: the only one, or that of its name."""
+    return 0 if len(answer.demonstrations) == 1 else place_of(answer.demonstrations, record.demonstrations[which])
+
+
+def _best(answer: Estimate, at: int, record: ActionLog, which: int) -> int:
+    """Return the arm that was preferred: the most-pulled of those that may be best."""
+    pulls, candidates = record.pulls[which], [record.arms.index(arm) for arm in answer.best_by_demonstration[at]]
+    return max(candidates, key=lambda arm: pulls[arm]) if candidates else int(pulls.argmax())
+
+
+def _chosen(arm: object, record: ActionLog, which: int, best: int, rounds: Counts, gaps: Numbers) -> int:
+    """Return the arm asked for, or the closest rival of the best."""
+    usable = (rounds > 0) & np.isfinite(gaps)
+    usable[best] = False
+    if arm is None:
+        if not usable.any():
+            raise NotIdentifiable("The record shows no round at which the rule turned from an arm it had reconsidered.")
+        return int(np.where(usable, record.pulls[which], -1).argmax())
+    chosen = position("arm", arm, record.arms)
+    if chosen == best:
+        raise ParameterError(f'arm: "{arm}" is the best arm, which the others are weighed against; name another.')
+    if not usable[chosen]:
+        raise NotIdentifiable(
+            f'The record shows no moment of hesitation over "{arm}": it was pulled in the opening alone, is still '
+            "active, or has no estimated gap."
+        )
+    return chosen
+
+
+def _decisions(codes: NDArray[Any], arm: int, best: int, tau: int) -> tuple[Counts, Counts, Counts]:
+    """Choose rounds around an index rule's switching round, and count the pulls of both arms after each."""
+    turns = np.flatnonzero(codes[:tau] == arm) + 1
+    reach = max(tau - int(turns[max(turns.size - 1 - BACK, 0)]), 12)
+    begin, end = max(tau - reach, 1), min(tau + reach, codes.size)
+    own = np.cumsum(codes[begin - 1 : end] == arm) + np.count_nonzero(codes[: begin - 1] == arm)
+    other = np.cumsum(codes[begin - 1 : end] == best) + np.count_nonzero(codes[: begin - 1] == best)
+    rounds = np.arange(begin, end + 1)
+    kept = (own > 0) & (other > 0)
+    if rounds.size > POINTS:  # the arm's own pulls, and rounds that are evenly apart
+        places = np.unique(np.linspace(0, rounds.size - 1, POINTS).astype(np.int64))
+        some = np.isin(rounds, turns) | np.isin(rounds, turns - 1)
+        some[places] = True
+        kept &= some
+    return rounds[kept], own[kept].astype(np.int64), other[kept].astype(np.int64)
+
+
+def _epochs(codes: NDArray[Any], arm: int, best: int, tau: int) -> tuple[Counts, Counts, Counts]:
+    """Choose epochs around an elimination, and the pulls of both arms at the end of each."""
+    own, other = np.flatnonzero(codes[:tau] == arm) + 1, np.flatnonzero(codes == best) + 1
+    gone = own.size
+    before = np.arange(min(max(gone // 2, 1), max(gone - BACK, 1)), gone + 1)
+    after = np.arange(gone + 1, min(gone + before.size, other.size) + 1)
+    if before.size > POINTS // 2:
+        before = np.unique(np.linspace(before[0], gone, POINTS // 2).astype(np.int64))
+        after = np.unique(np.linspace(gone + 1, after[-1], POINTS // 2).astype(np.int64)) if after.size else after
+    rounds = np.concatenate([own[before - 1], other[after - 1]])
+    return rounds, np.concatenate([before, np.full(after.size, gone)]), np.concatenate([before, after])
+
+
+def _indices(rule: IndexRule, horizon: int, mean: float, pulls: Counts, rounds: Counts) -> Numbers:
+    """Return an arm's index before the round after each of some."""
+    if isinstance(rule, AdditiveIndexRule):
+        return np.asarray(mean + rule.width(pulls.astype(np.float64), horizon))
+    from unbandit.kernels.formula import index_value
+
+    parameters = rule.parameters(horizon)
+    pairs = zip(pulls.tolist(), rounds.tolist(), strict=True)
+    return np.array([index_value(parameters, mean, count, at + 1) for count, at in pairs])

@@ -1,0 +1,178 @@
+"""How the answer settled: the same estimate on the beginning of the log, again and again, as the log grew."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
+from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
+from unbandit.estimators.arguments import DRAWING, as_log, usable_method
+from unbandit.estimators.main import estimate
+from unbandit.log import ActionLog
+from unbandit.plots.arms import Quantity, shown_quantity
+from unbandit.plots.naming import place_of
+from unbandit.result import NUMBERS, UNSEEN, VERDICTS, Columns, Estimate
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.figure import Figure
+
+__all__ = ["Settling", "settling"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Settling:
+    """Hold what a log told after its first rounds, after some more, and at its end.
+
+    Attributes
+    ----------
+    rule, method
+        Which demonstrator was assumed, and how it was inverted.
+    arms, demonstration
+        The arms' names, and which demonstration it is.
+    rounds
+        After how many rounds each estimate was made.
+    columns
+        The numbers, as arrays of (rounds, arms).
+    answer
+        The estimate from the whole log, which the last row repeats.
+    """
+
+    rule: str
+    method: str
+    arms: tuple[str, ...]
+    demonstration: str
+    rounds: NDArray[np.int64]
+    columns: Columns
+    answer: Estimate
+
+    def __repr__(self) -> str:
+        first, last = self.rounds[0], self.rounds[-1]
+        return f"<Settling: {len(self.arms)} arms, {self.rounds.size} estimates after {first:,} to {last:,} rounds>"
+
+    @property
+    def quantity(self) -> Quantity:
+        """Return what is known of the arms: their means, else their gaps, else ratios of gaps."""
+        return shown_quantity(self.answer)
+
+    @cached_property
+    def frame(self) -> polars.DataFrame:
+        """Return a table, one row a number of rounds and arm."""
+        import polars as pl
+
+        many, arms = self.columns.pulls.shape
+        table = pl.DataFrame(
+            {
+                "rounds": np.repeat(self.rounds, arms),
+                "arm": list(self.arms) * many,
+                "pulls": self.columns.pulls.reshape(-1),
+                **{name: getattr(self.columns, name).reshape(-1) for name in NUMBERS},
+            },
+            nan_to_null=True,
+        )
+        verdicts = pl.Series("verdict", VERDICTS).gather(self.columns.verdict.reshape(-1).astype(np.uint32))
+        return table.with_columns(verdicts)
+
+    def plot(self, *, truth: Mapping[str, float] | None = None) -> Figure:
+        """Draw the estimates of up to eight arms as the log grew, with the truth where it is known."""
+        from unbandit import plots
+
+        return plots.settling(self, truth=truth)
+
+
+def settling(
+    log: ActionLog | str | os.PathLike[str] | Any,
+    rule: Demonstrator | str,
+    *,
+    demonstration: object = None,
+    points: int = 24,
+    **options: Any,
+) -> Settling:
+    """Estimate from the first rounds of a log, then from more of them, up to all: how the answer settled.
+
+    The rule keeps its horizon throughout: it is the record that grows, not the experiment.
+
+    Parameters
+    ----------
+    log, rule
+        As for `estimate`.
+    demonstration
+        The name of the one to take from a log of several; by default the first.
+    points
+        How many estimates at most, at numbers of rounds spaced by logarithm.
+    options
+        Of `estimate`; methods that draw random numbers are refused, for they would take as long each time.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.5]), horizon=5_000, seed=7)
+    >>> growth = ub.settling(log, "ucb:alpha=0.25", sigma=1.0, points=3)
+    >>> growth.rounds.tolist(), growth.columns.verdict[:, 1].tolist()
+    ([10, 224, 5000], [1, 1, 1])
+    """
+    record = as_log(log)
+    assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    _check(record, assumed, points, options)
+    which = place_of(record.demonstrations, demonstration)
+    whole, name = record.select(which), record.demonstrations[which]
+    length = int(whole.lengths[0])
+    options = options | {"horizon": length if options.get("horizon") is None else options["horizon"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        answer = estimate(whole, rule, **options)
+        options |= _same_reference(answer, options)
+        first = min(length, max(2 * len(record.arms), 10))
+        rounds = np.unique(np.geomspace(first, length, points).round().astype(np.int64))
+        found = [_after(whole, rule, int(rounds_seen), options) for rounds_seen in rounds[:-1]]
+    columns = [one if one is not None else _nothing(answer) for one in found] + [answer.columns]
+    stacked = {field.name: np.vstack([getattr(one, field.name) for one in columns]) for field in fields(Columns)}
+    return Settling(answer.rule, answer.method, record.arms, name, rounds, Columns(**stacked), answer)
+
+
+def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be followed round by round, or not in good time."""
+    if not record.ordered:
+        raise ParameterError("settling: expected a log with rounds; this one holds counts, which have no order.")
+    if not isinstance(points, int) or isinstance(points, bool) or points < 1:
+        raise ParameterError(f"points: expected a whole number, 1 or more; got {points!r}.")
+    if options.get("pool"):
+        raise ParameterError("pool: demonstrations are followed one by one; leave it out, and name a demonstration.")
+    method = usable_method(options.get("method"), record, rule)
+    if method in DRAWING:
+        why = f"{rule.name} draws its arms at random, and only" if isinstance(rule, RandomisedRule) else "only"
+        raise ParameterError(
+            f"settling: {why} closed forms are quick enough to be asked again and again; method {method} draws "
+            "random numbers. Use another method, or estimate from the first rounds yourself."
+        )
+
+
+def _same_reference(answer: Estimate, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Count ratios in the gap of one arm throughout: the one that serves at the end."""
+    arms = [notice.arm for notice in answer.notes if notice.code == "reference"]
+    return {"reference": arms[0]} if options.get("scale") == "unknown" and arms else {}
+
+
+def _after(whole: ActionLog, rule: Demonstrator | str, rounds: int, options: Mapping[str, Any]) -> Columns | None:
+    """Estimate from the first rounds; None where nothing follows from them."""
+    assert whole.actions is not None
+    begun = ActionLog.from_codes(whole.actions[:rounds], whole.arms)
+    try:
+        return estimate(begun, rule, **options).columns
+    except NotIdentifiable:
+        return None
+
+
+def _nothing(answer: Estimate) -> Columns:
+    """Return numbers that are not there."""
+    shape = answer.columns.pulls.shape
+    missing = {name: np.full(shape, np.nan) for name in NUMBERS}
+    return Columns(pulls=np.zeros(shape, np.int64), verdict=np.full(shape, UNSEEN, np.int8), **missing)
