@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unbandit.demonstrators import Demonstrator
+import numpy as np
+
+from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.errors import AssumptionWarning
 from unbandit.estimators import estimate
 from unbandit.estimators.arguments import as_log
 from unbandit.files import written_whole
 from unbandit.log import ActionLog
-from unbandit.reporting.page import main_part, standalone
-from unbandit.reporting.source import Source
-from unbandit.result import Estimate
+from unbandit.reporting.assumptions import assumptions, parameters
+from unbandit.reporting.figures import Matter, draw
+from unbandit.reporting.page import Contents, main_part, said, standalone
+from unbandit.reporting.quantity import quantity
+from unbandit.reporting.reproducing import python_line, shell_line
+from unbandit.reporting.sentence import sentence
+from unbandit.reporting.source import Source, read_log
+from unbandit.reporting.table import MOST_TABLES, ranked_table
+from unbandit.reporting.truth import checked, compared, in_terms_of
+from unbandit.reporting.unknown import unknown
+from unbandit.reporting.written import counted, share, shown
+from unbandit.result import VERDICTS, Estimate
 
 __all__ = ["Report", "report"]
 
@@ -40,6 +54,9 @@ class Report:
     answer: Estimate
     sentence: str
     main: str
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.sentence}>"
 
     @property
     def html(self) -> str:
@@ -77,22 +94,104 @@ def report(
     command
         What makes this report again, for the shell; by default one is put together.
     truth
-        Every arm's true mean, where it is known.
+        The true mean of arms, where it is known. It is shown beside the answer, and not used for it.
     progress
         Called with what is being done, in words, and the share that is done.
     **options
         Of `estimate`.
+
+    Returns
+    -------
+    Report
+        Whatever `estimate` would warn of is in it, in words.
+
+    Examples
+    --------
+    >>> import unbandit
+    >>> log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> made = unbandit.report(log, "ucb:alpha=0.25", best_mean=1.0, sigma=0.5)
+    >>> made.sentence
+    'Of the 2 arms "A" is the better one, worth 1; "B" is worth 0.576 (95% interval 0.173 to 0.824).'
+    >>> made.html.startswith("<!doctype html>")
+    True
     """
-    if source is None and isinstance(log, str | os.PathLike) and os.fspath(log) != "-":
-        source = Source.of_file(Path(log))
     tell = progress or (lambda stage, share: None)
     tell("Reading the log", 0.0)
+    if isinstance(log, str | os.PathLike):
+        log, found = read_log(log)
+        source = source or found
     record = as_log(log)
-    tell("Estimating", 0.1)
-    answer = estimate(record, rule, **options)
-    tell("Drawing", 0.6)
-    sentence = f"{answer.best[0]} is the best." if answer.best else "The record leaves it open."
-    title = "What the log tells"
-    main = main_part(title, sentence)
+    assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    means = None if truth is None else checked(truth, record.arms)
+    tell("Estimating", 0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)  # they are in the report, explained
+        answer = estimate(record, assumed, **options)
+        return _written(record, assumed, answer, source, command, means, tell, options)
+
+
+def _written(
+    log: ActionLog, rule: Demonstrator, answer: Estimate, source: Source | None, command: str | None,
+    means: Mapping[str, float] | None, tell: Callable[[str, float], None], options: Mapping[str, Any],
+) -> Report:  # fmt: skip
+    """Put everything that is worth saying together."""
+    several, first = len(answer.demonstrations) > 1, answer.demonstrations[:MOST_TABLES]
+    ranked = [answer.ranked(name) for name in first]
+    shown_first, rows = quantity(answer), ranked[0]
+    terms = {} if means is None else in_terms_of(means, shown_first, answer)
+    says = sentence(answer, rows)
+    matter = Matter(log, rule.for_arms(len(log.arms)), options, answer, shown_first, rows, terms)
+    pictures = draw(matter, lambda stage, part: tell(stage, 0.5 + 0.4 * part))
+    tell("Writing the report", 0.9)
+    against = "" if means is None else compared(rows, shown_first, terms, means, answer.best_by_demonstration[0])
+    counts = Counter(answer.columns.verdict.reshape(-1).tolist())
+    contents = Contents(
+        title=_title(source),
+        sentence=says,
+        overview=_overview(log, answer),
+        against_truth=against,
+        verdicts={name: counts[at] for at, name in enumerate(VERDICTS)},
+        quantity=shown_first,
+        level=share(answer.level),
+        tables=[
+            ranked_table(lines, shown_first, terms, name if several else None)
+            for name, lines in zip(first, ranked, strict=True)
+        ],
+        tables_left_out=len(answer.demonstrations) - len(first),
+        pictures=pictures,
+        pictures_of=log.demonstrations[0] if len(log) > 1 else None,
+        warnings=said(answer.warnings, answer.arms),
+        notes=said(answer.notes, answer.arms),
+        assumptions=assumptions(answer, rule, log, options),
+        parameters=parameters(rule),
+        unknown=unknown(answer, rule, log, rows, options),
+        rule=str(rule),
+        command=command or _command(source, rule, options),
+        in_python=command is None and source is None,
+        source=source,
+        seed=answer.seed,
+    )
+    made = Report(contents.title, answer, says, main_part(contents))
     tell("Done", 1.0)
-    return Report(title, answer, sentence, main)
+    return made
+
+
+def _title(source: Source | None) -> str:
+    """Name the report after its log."""
+    title = "What every arm was worth"
+    return title if source is None else f"{title}: {shown(Path(source.name).name)}"
+
+
+def _overview(log: ActionLog, answer: Estimate) -> str:
+    """Say what the answer was read off."""
+    rounds, many = int(log.lengths.sum()), len(log)
+    what = counted(rounds, "choice") if log.ordered else f"the counts of {counted(rounds, 'choice')}"
+    several = f" in {many:,} demonstrations" if many > 1 else ""
+    known = 0 if log.rewards is None else int(np.count_nonzero(~np.isnan(log.rewards)))
+    seen = f"with {counted(known, 'known reward')}" if known else "without a single reward"
+    arms, rule = counted(len(log.arms), "arm"), answer.rule.split(":")[0]
+    return f"Read off {what} among {arms}{several}, made by {rule}, {seen}."
+
+
+def _command(source: Source | None, rule: Demonstrator, options: Mapping[str, Any]) -> str:
+    return python_line(rule, options) if source is None else shell_line(source.name, rule, options)

@@ -2,11 +2,83 @@
 
 from __future__ import annotations
 
-import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
-__all__ = ["main_part", "standalone", "stylesheet"]
+from jinja2 import Environment, StrictUndefined, Template
+
+from unbandit._version import __version__
+from unbandit.reporting import citing
+from unbandit.reporting.assumptions import Assumption
+from unbandit.reporting.figures import Picture
+from unbandit.reporting.source import Source
+from unbandit.reporting.table import RankedTable
+from unbandit.reporting.words import GLOSSARY, NOTICES, VERDICTS, Words
+from unbandit.reporting.written import counted, shortened, shown
+from unbandit.result import Notice
+
+__all__ = ["MARKS", "Contents", "Said", "main_part", "said", "standalone", "stylesheet"]
+
+MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
+"""One mark a verdict, so that colours are not needed to tell them apart."""
+
+MOST_PLACES = 5
+"""Of more notices of one kind than this, the first are shown."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """Hold all notices of one kind: what it means, what was said, and how many more there are."""
+
+    code: str
+    words: Words | None
+    messages: tuple[str, ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Hold all that a report shows, in the order in which it is shown."""
+
+    title: str
+    sentence: str
+    overview: str
+    against_truth: str
+    verdicts: Mapping[str, int]
+    quantity: str
+    level: str
+    tables: Sequence[RankedTable]
+    tables_left_out: int
+    pictures: Sequence[Picture]
+    pictures_of: str | None
+    warnings: Sequence[Said]
+    notes: Sequence[Said]
+    assumptions: Sequence[Assumption]
+    parameters: Sequence[tuple[str, str, str]]
+    unknown: Sequence[str]
+    rule: str
+    command: str
+    in_python: bool
+    source: Source | None
+    seed: int | None
+
+
+def said(notices: Sequence[Notice], arms: Sequence[str]) -> list[Said]:
+    """Gather notices by kind, in the order in which the kinds come."""
+    groups: dict[str, list[Notice]] = {}
+    for notice in notices:
+        groups.setdefault(notice.code, []).append(notice)
+    found = []
+    for code, group in groups.items():
+        messages = tuple(
+            (f"Demonstration {shown(one.demonstration)}: " if one.demonstration else "") + shortened(one.message, arms)
+            for one in group[:MOST_PLACES]
+        )
+        found.append(Said(code, NOTICES.get(code), messages, len(group) - len(messages)))
+    return found
 
 
 @cache
@@ -18,17 +90,36 @@ def stylesheet() -> str:
     >>> "--ground" in stylesheet()
     True
     """
-    return resources.files("unbandit.reporting").joinpath("report.css").read_text(encoding="utf-8")
+    return _file("report.css")
 
 
-def main_part(title: str, sentence: str) -> str:
-    """Return what stands inside `<main>`."""
-    return f"<h1>{html.escape(title)}</h1>\n<p>{html.escape(sentence)}</p>"
+def main_part(contents: Contents) -> str:
+    """Return what stands inside `<main>`: escaped, without scripts and without style attributes."""
+    return _template("report.html").render(
+        it=contents,
+        version=__version__,
+        marks=MARKS,
+        meanings=VERDICTS,
+        glossary=GLOSSARY,
+        paper=citing.PAPER,
+        entries=(citing.paper(), citing.software()),
+        authors=citing.AUTHORS,
+        year=citing.RELEASED[:4],
+    )
 
 
 def standalone(title: str, main: str) -> str:
-    """Return the whole page."""
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
-        f"<style>\n{stylesheet()}</style>\n</head>\n<body>\n<main>{main}</main>\n</body>\n</html>\n"
-    )
+    """Return the whole page, around its main part."""
+    return _template("standalone.html").render(title=title, main=main, style=stylesheet(), version=__version__)
+
+
+@cache
+def _template(name: str) -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    tools: dict[str, Any] = {"counted": counted, "shown": shown}
+    environment.filters |= tools
+    return environment.from_string(_file(name))
+
+
+def _file(name: str) -> str:
+    return resources.files("unbandit.reporting").joinpath(name).read_text(encoding="utf-8")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from unbandit.errors import LogError
+from unbandit.log import ActionLog
 
-__all__ = ["Source"]
+__all__ = ["Source", "read_log"]
+
+STANDARD_INPUT = "standard input"
 
 BLOCK = 1024**2
 """Bytes that are read at once: a file is never held in memory for its checksum."""
@@ -69,3 +74,43 @@ class Source:
         'e3b0c44298fc'
         """
         return cls(name, hashlib.sha256(data).hexdigest(), len(data))
+
+
+def read_log(
+    path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
+) -> tuple[ActionLog, Source]:
+    """Read a log together with the checksum of the bytes that were read; "-" is standard input.
+
+    A file is read for its checksum in small blocks, and refused if it changed between that and its reading. What can
+    be read only once, such as a pipe, is held in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.csv"
+    >>> _ = path.write_bytes(b"arm\\nA\\nB\\n")
+    >>> log, source = read_log(path)
+    >>> log.arms, source.size
+    (('A', 'B'), 8)
+    """
+    name = os.fspath(path)
+    file = Path(path)
+    if name == "-" or (file.exists() and not file.is_file() and not file.is_dir()):  # what can be read only once
+        called = STANDARD_INPUT if name == "-" else name
+        data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
+        return ActionLog.from_bytes(data, name=called, columns=columns, arms=arms), Source.of_bytes(called, data)
+    before = _state(file)
+    log = ActionLog.read(path, columns=columns, arms=arms)
+    source = Source.of_file(file)
+    if _state(file) != before:
+        raise LogError("expected a file at rest; it changed while it was read. Wait until it is written.", path=name)
+    return log, source
+
+
+def _state(file: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file's contents; None where there is no file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

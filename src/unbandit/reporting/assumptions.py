@@ -1,0 +1,127 @@
+"""What an answer rests on: the rule, the noise, what was known beside, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
+from unbandit.log import ActionLog
+from unbandit.reporting.written import counted, number, quoted, share
+from unbandit.result import Estimate
+
+__all__ = ["METHODS", "Assumption", "assumptions", "parameters"]
+
+METHODS = {
+    "switching": "From the moments of hesitation. When the rule last turned from an arm to the best one, it held the "
+    "two for equally promising. That gives an equation whose solution is the arm's gap.",
+    "counts": "From how often each arm was pulled, without the order. At the end of the record the rule held all arms "
+    "for about equally promising, given how often it had tried them.",
+    "naive": "By a rule of thumb: the rarer an arm was pulled, the worse it is taken to be, in proportion to one over "
+    "the square root of its pulls. It has no intervals.",
+    "posterior": "By following many guesses at the hidden rewards through the record, and keeping those that explain "
+    "the choices. What is left shows which means are plausible, and how plausible.",
+    "bootstrap": "Values from the record itself; intervals by simulating the rule again and again at those values, and "
+    "seeing how far the answers stray.",
+}
+
+KINDS: tuple[tuple[type[Demonstrator], str], ...] = (
+    (
+        IndexRule,
+        "It gives every arm an index: what the arm gave so far, with the benefit of the doubt where it was tried "
+        "rarely. The largest index wins.",
+    ),
+    (EliminationRule, "It takes all arms in turn, and drops for good those that have fallen clearly behind."),
+    (RandomisedRule, "It draws its choices at random; arms that did well are drawn more often."),
+)
+
+
+class Assumption(NamedTuple):
+    """Hold one thing that was taken for granted."""
+
+    about: str
+    said: str
+
+
+def assumptions(
+    answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]
+) -> list[Assumption]:  # fmt: skip
+    """List what the answer rests on, the most weighty first."""
+    kind = next((said for of, said in KINDS if isinstance(rule, of)), "")
+    found = [
+        Assumption("The rule", f"{rule.name} made the record. {rule.summary()} {kind} Another rule, or other "
+                   "parameters, would give other numbers."),
+        Assumption("The record", _record(log, answer)),
+        Assumption("The arms", "What an arm gives on average stayed the same all along, and each reward came by "
+                   "itself: no arm got better or worse with time, or because another was pulled."),
+        Assumption("The noise", _noise(answer, options)),
+        Assumption("The horizon", _horizon(answer, options)),
+        Assumption("What was known", _known(options)),
+        Assumption("The reading", METHODS[answer.method]),
+        Assumption("The level", f"Intervals are made to hold the truth in {share(answer.level)} of cases, one arm at a "
+                   "time. Of many arms, a few intervals miss."),
+    ]  # fmt: skip
+    if options.get("pool"):
+        found.append(Assumption("The demonstrations", "All were made on the same arms by the same rule."))
+    prior = next((note.message for note in answer.notes if note.code == "prior"), None)
+    if prior is not None:
+        found.append(Assumption("The prior", prior.split(";")[0] + ": what was believed before the record was seen."))
+    return found
+
+
+def parameters(rule: Demonstrator) -> list[tuple[str, str, str]]:
+    """List a rule's parameters that are set, its own first: name, value, meaning.
+
+    Examples
+    --------
+    >>> from unbandit import UCB
+    >>> parameters(UCB(alpha=0.25))[0]
+    ('alpha', '0.25', 'exponent of the regret, in [0, 1); 0 means ln T')
+    """
+    fields, last = type(rule).model_fields, {"ties", *rule.unwritten}
+    named = sorted(rule.model_dump().items(), key=lambda item: item[0] in last)
+    values = {name: value for name, value in named if value is not None}
+    return [
+        (name, f"{value:.10g}" if isinstance(value, float) else str(value), fields[name].description or "")
+        for name, value in values.items()
+    ]
+
+
+def _record(log: ActionLog, answer: Estimate) -> str:
+    if not log.ordered:
+        return "The counts are complete: every pull from the first round to the last is in them."
+    known = "" if log.rewards is None else " Such rewards as stand in it are those that the rule saw."
+    several = "each demonstration" if len(answer.horizons) > 1 else "it"
+    return f"The record is whole and in order: {several} begins with the first round, and no round is missing.{known}"
+
+
+def _noise(answer: Estimate, options: Mapping[str, Any]) -> str:
+    if options.get("scale") == "unknown":
+        return "How far rewards scatter was not needed: only proportions are given."
+    if answer.sigma is None:
+        return "Rewards are 0 or 1, so an arm's mean tells how far they scatter."
+    scatter = f"One reward scatters around its arm's mean with a standard deviation of {number(answer.sigma)}"
+    if options.get("sigma") is not None:
+        return f"{scatter}, as was given."
+    if any(notice.code == "sigma-assumed" for notice in answer.warnings):
+        return f"{scatter}. Nobody said so: it had to be assumed, and the intervals are longer or shorter with it."
+    return f"{scatter}, as the rule's own sigma says."
+
+
+def _horizon(answer: Estimate, options: Mapping[str, Any]) -> str:
+    shortest, longest = min(answer.horizons), max(answer.horizons)
+    if options.get("horizon") is not None:
+        return f"The run was meant to have {counted(longest, 'round')}, as was given."
+    long = (
+        f"{counted(longest, 'round')}" if shortest == longest else f"{shortest:,} to {longest:,} rounds, each its own"
+    )
+    return f"The run ended with the record, after {long}, and the rule knew that from the start if it uses it at all."
+
+
+def _known(options: Mapping[str, Any]) -> str:
+    if options.get("best_mean") is not None:
+        return f"The best arm's mean is {number(options['best_mean'])}, as was given. All other means follow from it."
+    if options.get("anchor"):
+        ((arm, value),) = options["anchor"].items()
+        return f"The mean of {quoted(str(arm))} is {number(value)}, as was given. All other means follow from it."
+    return "No arm's mean was given."

@@ -1,0 +1,243 @@
+"""Which pictures tell something about a log, and what to say of each."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbandit import plots
+from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.errors import NotIdentifiable
+from unbandit.estimators.arguments import DRAWING
+from unbandit.estimators.hesitation import hesitation, switching_rounds
+from unbandit.estimators.settling import settling
+from unbandit.log import ActionLog
+from unbandit.reporting import alts
+from unbandit.reporting.quantity import Quantity
+from unbandit.result import ArmEstimate, Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Matter", "Picture", "draw"]
+
+MANY_ARMS = 300
+"""A picture of more rows than this is smaller as dots than as lines."""
+
+DOTS = 150
+"""Dots an inch of such a picture."""
+
+FEWEST_ROUNDS = 10
+"""Of a shorter record there is nothing to follow over the rounds."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Hold a picture and its words.
+
+    Attributes
+    ----------
+    name, title, caption
+        For anchors, headings, and what it shows in general.
+    alt
+        What it shows of this log.
+    address
+        A `data:` address that holds the picture itself.
+    width, height
+        In the units of a page, 96 to the inch.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    address: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Matter:
+    """Hold all that pictures are drawn from.
+
+    Attributes
+    ----------
+    log, rule, options
+        What was asked.
+    answer, shown, rows
+        The estimate, the quantity shown first, and the first demonstration's rows, best first.
+    truth
+        The true values in terms of that quantity; empty where they are not known.
+    """
+
+    log: ActionLog
+    rule: Demonstrator
+    options: Mapping[str, Any]
+    answer: Estimate
+    shown: Quantity
+    rows: Sequence[ArmEstimate]
+    truth: Mapping[str, float]
+
+    @property
+    def followed(self) -> bool:
+        """Tell whether there are rounds to follow."""
+        return self.log.ordered and int(self.log.lengths[0]) >= FEWEST_ROUNDS
+
+    @property
+    def drawn(self) -> Estimate:
+        """Return the answer as pictures are to show it: without means whose level is only believed."""
+        if self.shown == "mean":
+            return self.answer
+        columns = self.answer.columns
+        nothing = np.full(columns.mean.shape, np.nan)
+        return replace(self.answer, columns=replace(columns, mean=nothing, mean_low=nothing, mean_high=nothing))
+
+
+def draw(matter: Matter, tell: Callable[[str, float], None]) -> list[Picture]:
+    """Draw the pictures that this log allows; those that it does not are left out."""
+    made = []
+    for at, maker in enumerate(MAKERS):
+        tell("Drawing the pictures", at / len(MAKERS))
+        made += list(maker(matter))
+    return made
+
+
+def _arms(matter: Matter) -> Iterator[Picture]:
+    figure = plots.arms_with_intervals(matter.drawn, truth=matter.truth or None)
+    yield _picture(
+        figure,
+        "arms-drawn",
+        "Every arm with its interval",
+        "Each row is an arm, the best on top. A dot is the estimate, the line its interval; an arrow says that only "
+        "one end is known." + (" Red marks are the truth." if matter.truth else ""),
+        alts.of_arms(matter.rows, matter.shown, matter.truth),
+        as_dots=len(matter.rows) > MANY_ARMS,
+    )
+
+
+def _errors(matter: Matter) -> Iterator[Picture]:
+    if not any(row.arm in matter.truth and row.verdict in ("estimated", "bounded") for row in matter.rows):
+        return
+    figure = plots.errors(matter.drawn, matter.truth)
+    yield _picture(
+        figure,
+        "errors",
+        "Error against the truth",
+        "How far each estimate is from the truth, which is the line at 0. An interval that reaches across the line "
+        "holds the truth.",
+        alts.of_errors(matter.rows, matter.shown, matter.truth),
+        as_dots=len(matter.rows) > MANY_ARMS,
+    )
+
+
+def _timeline(matter: Matter) -> Iterator[Picture]:
+    if not matter.followed:
+        return
+    yield _picture(
+        plots.timeline(matter.log),
+        "timeline",
+        "Which arm when",
+        "All that the log says: each row is an arm, time runs to the right, and the darker a stretch the more of its "
+        "rounds went to that arm.",
+        alts.of_timeline(matter.log, 0),
+    )
+
+
+def _pulls(matter: Matter) -> Iterator[Picture]:
+    if not matter.followed:
+        return
+    switching = {} if isinstance(matter.rule, RandomisedRule) else switching_rounds(matter.log, matter.rule)
+    marked = " A mark is the round in which the rule last turned from an arm to a better one." if switching else ""
+    yield _picture(
+        plots.cumulative_pulls(matter.log, switching=switching),
+        "pulls",
+        "How pulls added up",
+        f"How often each arm had been pulled by each round. A curve that flattens is an arm that was given up.{marked}",
+        alts.of_pulls(matter.log, 0, switching),
+    )
+
+
+def _hesitation(matter: Matter) -> Iterator[Picture]:
+    """Show the closest arm's moment of hesitation: where the rule found two arms equally promising."""
+    shifts = getattr(matter.rule, "shifts", True) or matter.shown == "mean"
+    if not matter.followed or isinstance(matter.rule, RandomisedRule) or matter.shown == "ratio" or not shifts:
+        return
+    if matter.options.get("pool"):
+        return
+    try:
+        moment = hesitation(matter.log, matter.rule, _closest(matter), estimate=matter.answer)
+    except NotIdentifiable:  # the record shows no such moment
+        return
+    yield _picture(
+        plots.hesitation(moment),
+        "hesitation",
+        "A moment of hesitation",
+        "What the rule made of two arms as the rounds went by. Where the curves meet it held both for equally "
+        "promising: that moment gives the gap away. The averages behind them are hidden, and put at the estimate.",
+        alts.of_hesitation(moment),
+    )
+
+
+def _settling(matter: Matter) -> Iterator[Picture]:
+    if not matter.followed or matter.answer.method in DRAWING or matter.options.get("pool"):
+        return
+    try:
+        growth = settling(matter.log, matter.rule, **matter.options)
+    except NotIdentifiable:  # of this demonstration alone nothing follows
+        return
+    if growth.rounds.size < 2 or not np.isfinite(getattr(growth.columns, growth.quantity)).any():
+        return
+    yield _picture(
+        plots.settling(growth, truth=matter.truth or None),
+        "settling",
+        "How the answer settled",
+        "The same estimate from the first rounds of the log only, and from more and more of them. Where curves have "
+        "come to rest, a longer log would change little." + (" Dashed lines are the truth." if matter.truth else ""),
+        alts.of_settling(growth),
+    )
+
+
+def _posterior(matter: Matter) -> Iterator[Picture]:
+    for posterior in matter.answer.posteriors[:1]:
+        gaps = matter.shown != "mean"
+        yield _picture(
+            plots.densities(posterior, gaps=gaps, truth=matter.truth or None),
+            "densities",
+            f"How plausible each {'gap' if gaps else 'mean'} is",
+            "A hill for each arm: the higher, the more plausible. Narrow hills are well known, wide ones are not.",
+            alts.of_densities(posterior, matter.answer.level, gaps=gaps),
+        )
+        if len(posterior.path_rounds) > 1:
+            title = "the rule's hidden averages"
+            yield _picture(
+                plots.hidden_paths(posterior.path_rounds, posterior.path, posterior.arms, title),
+                "paths",
+                "What the rule saw, and the log hides",
+                "The average of each arm's rewards so far, as far as the choices give it away: a line in the middle of "
+                "what is plausible, and a band that holds 95% of it.",
+                alts.of_paths(posterior),
+            )
+
+
+MAKERS: tuple[Callable[[Matter], Iterator[Picture]], ...] = (
+    _arms, _errors, _timeline, _pulls, _hesitation, _settling, _posterior
+)  # fmt: skip
+
+
+def _closest(matter: Matter) -> str | None:
+    """Return the arm of smallest gap that the rule visibly turned away from; None where there is none."""
+    switching = switching_rounds(matter.log, matter.rule)
+    told = [row for row in matter.rows if row.verdict == "estimated" and row.arm in switching and row.gap is not None]
+    return min(told, key=lambda row: row.gap or 0.0).arm if told else None
+
+
+def _picture(figure: Figure, name: str, title: str, caption: str, alt: str, *, as_dots: bool = False) -> Picture:
+    """Put a figure into an address."""
+    kind, data = ("png", plots.png(figure, DOTS)) if as_dots else ("svg+xml", plots.svg(figure).encode("utf-8"))
+    address = f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+    wide, high = figure.get_size_inches()
+    return Picture(name, title, caption, alt, address, round(wide * 96), round(high * 96))

@@ -1,0 +1,140 @@
+"""The answer in one plain sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from unbandit.reporting.quantity import Quantity, ends, point, quantity
+from unbandit.reporting.words import DOUBTS
+from unbandit.reporting.written import interval, listed, number, quoted, share
+from unbandit.result import ArmEstimate, Estimate
+
+__all__ = ["sentence"]
+
+
+def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
+    """Say what the record tells, in one sentence.
+
+    Parameters
+    ----------
+    answer
+        The estimate.
+    rows
+        The first demonstration's rows, best first.
+
+    Examples
+    --------
+    >>> import unbandit
+    >>> log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> answer = unbandit.estimate(log, "ucb:alpha=0.25", sigma=0.5)
+    >>> sentence(answer, answer.ranked())
+    'Of the 2 arms "A" is the better one; "B" is worth 0.424 less (95% interval 0.176 to 0.827).'
+    """
+    said = _of_many(answer) if len(answer.demonstrations) > 1 else _of_one(answer, rows)
+    if any(notice.code in DOUBTS for notice in answer.warnings):
+        rule = answer.rule.split(":")[0]
+        said = f"The record does not look as if {rule} had made it; taken as if it had, {said[0].lower()}{said[1:]}"
+    return f"{said}."
+
+
+def _of_many(answer: Estimate) -> str:
+    """Count which arm is best in how many demonstrations."""
+    total, arms = len(answer.demonstrations), len(answer.arms)
+    alone = Counter(best[0] for best in answer.best_by_demonstration if len(best) == 1)
+    undecided = total - alone.total()
+    if not alone:
+        return f"In none of the {total:,} demonstrations does the record tell which of the {arms:,} arms is the best"
+    (first, times), *others = alone.most_common()
+    if times == total:
+        return f"In all {total:,} demonstrations {quoted(first)} is the {_superlative(arms)} of the {arms:,} arms"
+    said = f"In {times:,} of {total:,} demonstrations {quoted(first)} is the {_superlative(arms)} of the {arms:,} arms"
+    parts = [f"in {count:,} it is {quoted(arm)}" for arm, count in others[:3]]
+    if len(others) > 3:
+        parts.append(f"in {sum(count for _, count in others[3:]):,} it is one of {len(others) - 3:,} other arms")
+    if undecided:
+        parts.append(f"in {undecided:,} it stays open")
+    return "; ".join([said, ", ".join(parts)])
+
+
+def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
+    """Name the best arm, or those that may be, and how far the others are behind."""
+    shown, best = quantity(answer), answer.best_by_demonstration[0]
+    others = [row for row in rows if row.arm not in best and point(row, shown) is not None]
+    close = _too_close(answer, others) if len(best) == 1 else []
+    parts = [_which(answer, rows, best, close, shown)]
+    told = [row for row in others if row not in close]
+    if told:
+        parts.append(_how_far(answer, told, shown, bool(close)))
+    elif not close and len(best) < len(rows):
+        bounded = any(row.verdict == "bounded" for row in rows if row.arm not in best)
+        parts.append("of the others it gives only bounds" if bounded else "of the others nothing is known")
+    return "; ".join(parts)
+
+
+def _which(
+    answer: Estimate, rows: Sequence[ArmEstimate], best: tuple[str, ...], close: Sequence[ArmEstimate], shown: Quantity
+) -> str:
+    """Name the best arm, or say between which it stays open."""
+    arms = len(answer.arms)
+    if len(best) != 1:
+        among = f"of the {arms:,} arms" if len(best) in (0, arms) else f"of {listed(best)}"
+        return f"The record does not tell which {among} is the {_superlative(len(best) or arms)}"
+    is_best = f"{quoted(best[0])} is {'taken to be ' if close else ''}the {_superlative(arms)} one"
+    value = point(rows[0], shown)
+    worth = f", worth {number(value, 3)}" if shown == "mean" and value is not None else ""
+    said = f"f the {arms:,} arms {is_best}{_chance(answer, best[0])}{worth}"
+    if not close:
+        return "O" + said
+    if len(close) > 1:
+        return f"O{said}, but {listed([row.arm for row in close], 2)} are too close to it to tell apart"
+    full = _worth(answer, close[0], shown, in_full=True)
+    return f"O{said}, but {quoted(close[0].arm)}, {full}, is too close to it to tell apart"
+
+
+def _how_far(answer: Estimate, told: Sequence[ArmEstimate], shown: Quantity, some_close: bool) -> str:
+    """Say how far behind the others are: the closest and the furthest."""
+    if shown == "ratio":
+        unit = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
+        last = told[-1]
+        if unit is None or last.arm == unit:
+            return "how far the others are behind is known in proportion only"
+        times = number(last.ratio or 0.0, 3)
+        return f"{quoted(last.arm)}, the furthest behind, is {times} times as far behind as {quoted(unit)}"
+    first, last = told[0], told[-1]
+    if first is last or some_close:
+        behind = "" if first is last and not some_close else ", the furthest behind,"
+        return f"{quoted(last.arm)}{behind} is {_worth(answer, last, shown, in_full=True)}"
+    closest = f"the closest behind is {quoted(first.arm)}, {_worth(answer, first, shown, in_full=True)}"
+    return f"{closest}, the furthest {quoted(last.arm)}, {_worth(answer, last, shown, in_full=False)}"
+
+
+def _worth(answer: Estimate, row: ArmEstimate, shown: Quantity, *, in_full: bool) -> str:
+    """Write an arm's value, with its interval where it is to be in full."""
+    value = point(row, shown)
+    behind = "" if shown == "mean" else " less" if (value or 0.0) >= 0 else " more"
+    said = f"worth {number(abs(value or 0.0) if behind else value or 0.0, 3)}{behind}"
+    low, high = ends(row, shown)
+    if in_full and low is not None and high is not None:
+        said += f" ({share(answer.level)} interval {interval(low, high, 3)})"
+    return said
+
+
+def _too_close(answer: Estimate, others: Sequence[ArmEstimate]) -> list[ArmEstimate]:
+    """Return the arms whose interval does not tell them from the best; a posterior that names one has told."""
+    if answer.method == "posterior":
+        return []
+    return [row for row in others if row.gap_low is not None and row.gap_low <= 0]
+
+
+def _chance(answer: Estimate, best: str) -> str:
+    """Write how likely the best arm is the best, where there is a posterior."""
+    if answer.method != "posterior" or not answer.posteriors:
+        return ""
+    found = answer.posteriors[0]
+    probability = float(found.probability_best[found.arms.index(best)])
+    return f" with probability {'more than 0.999' if probability > 0.999 else number(probability, 3)}"
+
+
+def _superlative(arms: int) -> str:
+    return "better" if arms == 2 else "best"
