@@ -87,7 +87,7 @@ def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
     ('number', '0.25', 0, 1)
     """
     usual = "" if info.is_required() or info.default is None else str(info.default)
-    plain = Field(name, parameter.replace("_", " "), _sentence(info.description or ""), usual=usual)
+    plain = Field(name, _begun(parameter.replace("_", " ")), _sentence(info.description or ""), usual=usual)
     annotation, optional, bounds = _bare(info.annotation)
     if get_origin(annotation) is Literal:
         values = get_args(annotation)
@@ -112,7 +112,11 @@ def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
 
 def _sentence(words: str) -> str:
     """Begin with a large letter and end with a full stop."""
-    return words[:1].upper() + words[1:] + ("." if words and not words.endswith(".") else "")
+    return _begun(words) + ("." if words and not words.endswith(".") else "")
+
+
+def _begun(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _bare(annotation: Any) -> tuple[Any, bool, list[Any]]:
@@ -154,9 +158,9 @@ def read_field(field: Field, form: Mapping[str, str]) -> Any:
     ...
     ValueError: Expected a number above 0 and below 1; got "95".
     """
-    text = form.get(field.name, "").strip()
     if field.kind == "box":
-        return text.lower() in ON
+        return shown(field, form).strip().lower() in ON
+    text = form.get(field.name, "").strip()
     if not text:
         return None
     if field.kind == "choice":

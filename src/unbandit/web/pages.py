@@ -38,8 +38,8 @@ def look(look: Look, form: Mapping[str, str], errors: Mapping[str, str], limits:
     groups = rule_groups()
     shown_here = {field.name for field in columns} | {"carried", "carried_name", "example", "file"}
     return _page(
-        "look.html", "log", look=look, form=form, errors=errors,
-        labels=_labels((*columns, *known, *more), groups, errors), limits=limits, columns=columns, known=known, more=more,
+        "look.html", "log", look=look, form=form, errors=errors, limits=limits,
+        labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
         groups=groups, chosen=form.get("rule", UNKNOWN), played={column: role for role, column in look.roles},
         kept={name: value for name, value in form.items() if name not in shown_here} if look.problem else {},
         columns_opened=_opened(columns, form, errors), more_opened=_opened(more, form, errors),
@@ -54,8 +54,8 @@ def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     groups = rule_groups()
     fields = (*dataset, *simulations.OWN, *simulations.RUN)
     return _page(
-        "simulate.html", "simulate", form=filled, errors=errors,
-        labels=_labels(fields, groups, errors), dataset=dataset, own=simulations.OWN, run=simulations.RUN, groups=groups,
+        "simulate.html", "simulate", form=filled, errors=errors, labels=_labels(fields, groups, errors), groups=groups,
+        dataset=dataset, own=simulations.OWN, run=simulations.RUN,
         chosen=filled.get("rule", ""), source=filled.get("source", "dataset"), noise=filled.get("noise", "gaussian"),
     )  # fmt: skip
 

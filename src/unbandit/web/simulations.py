@@ -31,7 +31,7 @@ FIRST = {
 """What stands in the form at first: it gives an answer worth looking at."""
 
 DATASET = (
-    Field("dataset", "Data set", "Arms whose true value is known.", kind="choice"),
+    Field("dataset", "Which one", "Its arms, and what they are worth.", kind="choice"),
     Field(
         "arms",
         "Arms, at most",

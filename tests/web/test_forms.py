@@ -1,0 +1,337 @@
+"""Forms: every rule has one made from its own parameters, and what was typed is read back or refused kindly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+from pydantic import Field as Parameter
+
+from unbandit import rules
+from unbandit.demonstrators import IndexRule, parse_rule
+from unbandit.demonstrators.base import known_rules
+from unbandit.web.fields import Field, FieldErrors, field_of, identifier, read_field, shown
+from unbandit.web.forms import read_columns, read_options, read_rule, read_simulation, rule_css, rule_forms
+from unbandit.web.rule_forms import rule_groups
+
+
+@pytest.fixture
+def foreign() -> Iterator[str]:
+    """Define a rule as another package would, with a parameter of every kind; take it away afterwards."""
+
+    class Foreign(IndexRule):
+        """Pull whatever <b>another package</b> pulls."""
+
+        name: ClassVar[str] = "foreign.rule+2"
+
+        eager: bool = Parameter(True, description="whether it is eager")
+        mood: Literal["calm", "wild"] | None = Parameter(None, description="its mood.")
+        steps: Annotated[int, Parameter(ge=2)] | None = None
+        share: float = Parameter(0.5, gt=0, le=1)
+        note: str = ""
+        either: bool | None = None
+
+        def parameters(self, horizon: int) -> Any:
+            return None
+
+        def index(self, *_: Any) -> Any:
+            return None
+
+    yield Foreign.name
+    del known_rules[Foreign.name]
+
+
+def form_of(name: str) -> Any:
+    return next(form for form in rule_forms() if form.name == name)
+
+
+def wrong(form: dict[str, str], reader: Any = read_rule) -> dict[str, str]:
+    with pytest.raises(FieldErrors) as caught:
+        reader(form)
+    return caught.value.errors
+
+
+def test_every_rule_has_a_form_with_all_of_its_parameters() -> None:
+    assert [form.name for form in rule_forms()] == list(rules())
+    for name, rule in rules().items():
+        form = form_of(name)
+        assert form.summary == rule.summary()
+        choosable = {
+            f"{name}.{key}"
+            for key, info in rule.model_fields.items()
+            if info.annotation != Literal[1]  # nothing to choose
+        }
+        assert {field.name for field in (*form.fields, *form.rarely)} == choosable
+        assert all(field.about.endswith(".") for field in (*form.fields, *form.rarely))
+
+
+@pytest.mark.parametrize("name", list(rules()))
+def test_a_form_sent_as_it_stands_is_the_rule_as_usual(name: str) -> None:
+    form = form_of(name)
+    sent = {"rule": name} | {field.name: shown(field, {}) for field in (*form.fields, *form.rarely)}
+    text = read_rule(sent)
+    assert text is not None
+    assert parse_rule(text) == rules()[name]()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [(name, example) for name, rule in rules().items() for example in rule.examples],
+    ids=str,
+)
+def test_a_rule_typed_into_its_form_is_that_rule(name: str, parameters: dict[str, Any]) -> None:
+    text = read_rule({"rule": name} | {f"{name}.{key}": str(value) for key, value in parameters.items()})
+    assert text is not None
+    assert parse_rule(text) == rules()[name](**parameters)
+
+
+def test_rules_are_grouped_by_kind() -> None:
+    groups = {group.title: [rule.name for rule in group.rules] for group in rule_groups()}
+    assert sum(map(len, groups.values())) == len(rules())
+    assert "ucb" in groups["Rules that score"]
+    assert "sae" in groups["Rules that eliminate"]
+    assert "thompson" in groups["Rules that draw lots"]
+    assert groups["Rules that give no values away"] == ["explore-then-commit", "uniform"]
+
+
+def test_what_is_rarely_changed_stands_apart() -> None:
+    assert [field.name for field in form_of("ucb").fields] == ["ucb.alpha", "ucb.scale", "ucb.sigma"]
+    assert {field.name for field in form_of("ucb").rarely} == {"ucb.ties", "ucb.initial", "ucb.batch"}
+
+
+def test_only_the_chosen_rule_is_read() -> None:
+    assert read_rule({"rule": "ucb", "ucb.alpha": "0.3", "sae.alpha": "nonsense"}) == "ucb:alpha=0.3"
+    assert read_rule({"rule": "ucb", "ucb.ties": "random", "ucb.batch": "3"}) == "ucb:ties=random,batch=3"
+    assert read_rule({"rule": "unknown", "ucb.alpha": "nonsense"}) is None
+
+
+def test_another_packages_rule_has_its_form(foreign: str) -> None:
+    form = form_of(foreign)
+    assert form.summary == "Pull whatever <b>another package</b> pulls."
+    found = {field.label: field for field in form.fields}
+    assert [found[label].kind for label in ("Eager", "Mood", "Steps", "Share", "Note", "Either")] == [
+        "box", "choice", "whole", "number", "text", "choice",
+    ]  # fmt: skip
+    assert found["Steps"].at_least == 2
+    assert found["Mood"].choices == (("", "as usual"), ("calm", "calm"), ("wild", "wild"))
+    assert found["Mood"].about == "Its mood."
+    assert read_rule({"rule": foreign}) == foreign
+    sent = {
+        "rule": foreign,
+        f"{foreign}.eager": "off",
+        f"{foreign}.mood": "wild",
+        f"{foreign}.steps": "2",
+        f"{foreign}.share": "0.25",
+    }
+    text = read_rule(sent)
+    assert text == "foreign.rule+2:eager=False,mood=wild,steps=2,share=0.25"
+    assert parse_rule(text).model_dump()["eager"] is False
+    errors = wrong({"rule": foreign, f"{foreign}.steps": "1", f"{foreign}.share": "0", f"{foreign}.mood": "sad"})
+    assert errors == {
+        f"{foreign}.mood": 'Expected calm or wild; got "sad".',
+        f"{foreign}.steps": 'Expected a whole number, at least 2; got "1".',
+        f"{foreign}.share": 'Expected a number above 0 and at most 1; got "0".',
+    }
+    assert set(wrong({"rule": foreign, f"{foreign}.note": "a,b"})) == {foreign}
+
+
+@pytest.mark.parametrize("name", ["Upper", "with:colon", "two words", "unknown", "a,b"])
+def test_a_rule_that_cannot_be_typed_has_no_form(name: str) -> None:
+    known_rules[name] = rules()["ucb"]
+    try:
+        assert name not in [form.name for form in rule_forms()]
+    finally:
+        del known_rules[name]
+
+
+def test_css_holds_nothing_but_identifiers_of_rules() -> None:
+    strange = 'a"]{}<style>@import/*\\'
+    known_rules[strange] = rules()["ucb"]
+    try:
+        css = rule_css()
+        assert identifier(strange) in css
+    finally:
+        del known_rules[strange]
+    selectors = (
+        css.removeprefix("@supports selector(:has(*)) {\n").removesuffix(" { display: none; }\n}\n").split(",\n")
+    )
+    assert len(selectors) == len(rules()) + 1
+    for selector in selectors:
+        assert re.fullmatch(r"  form:not\(:has\(#rule-([\w-]+):checked\)\) #fields-\1", selector, re.ASCII), selector
+
+
+@pytest.mark.parametrize(
+    ("form", "errors"),
+    [
+        ({}, {"rule": "Expected one of the rules; got none. Choose the rule that made the choices."}),
+        ({"rule": "ucbb"}, {"rule": 'Expected one of the rules below; got "ucbb".'}),
+        (
+            {"rule": "ucb", "ucb.alpha": "1", "ucb.initial": "1.5"},
+            {
+                "ucb.alpha": 'Expected a number, at least 0 and below 1; got "1".',
+                "ucb.initial": 'Expected a whole number, at least 1 and below 4,294,967,296; got "1.5".',
+            },
+        ),
+        (
+            {"rule": "ucb", "ucb.alpha": "0,25"},
+            {"ucb.alpha": 'Expected a number, at least 0 and below 1; got "0,25". Write the decimal point as a point.'},
+        ),
+        (
+            {"rule": "ucb", "ucb.scale": "1", "ucb.sigma": "1"},
+            {"ucb": "Expected scale or sigma, not both (sigma means scale = 5 sigma); leave one out."},
+        ),
+        ({"rule": "ucb", "ucb.ties": "both"}, {"ucb.ties": 'Expected lowest or random; got "both".'}),
+    ],
+)
+def test_a_wrong_rule_is_refused_at_its_fields(form: dict[str, str], errors: dict[str, str]) -> None:
+    assert wrong(form) == errors
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "1_000", "0x10", "one", "1" * 50, "٣x"])
+def test_only_finite_numbers_are_numbers(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^Expected a number"):
+        read_field(Field("x", "X", kind="number"), {"x": text})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("5000", 5000), ("5,000", 5000), ("5 000", 5000), ("1e3", 1000), ("", None)]
+)
+def test_whole_numbers_may_be_written_as_people_write_them(text: str, value: int | None) -> None:
+    assert read_field(Field("x", "X", kind="whole"), {"x": text}) == value
+
+
+def test_a_long_wrong_value_is_cut() -> None:
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        read_field(Field("x", "X", kind="number"), {"x": "y" * 100_000})
+    assert len(str(caught.value)) < 120
+
+
+def test_a_parameter_that_must_be_given_begins_blank() -> None:
+    info = Parameter(gt=0)
+    info.annotation = float
+    made = field_of("rule.width", "width", info)
+    assert made is not None
+    assert made.usual == ""
+
+
+def test_options_left_blank_are_left_out() -> None:
+    assert read_options({}) == {}
+    assert read_options({"best_mean": " ", "level": "", "method": "", "scale": "known", "pool": ""}) == {}
+
+
+def test_options_are_what_estimate_takes() -> None:
+    form = {
+        "rule": "thompson", "anchor.arm": "B", "anchor.value": "0.4", "bernoulli": "on", "level": "0.9",
+        "horizon": "10,000", "method": "posterior", "pool": "on", "seed": "3",
+    }  # fmt: skip
+    assert read_options(form) == {
+        "anchor": {"B": 0.4}, "bernoulli": True, "level": 0.9, "horizon": 10_000, "method": "posterior", "pool": True,
+        "seed": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "kept"),
+    [
+        ({"rule": "ucb"}, False),
+        ({"rule": "ucb", "method": "bootstrap"}, True),
+        ({"rule": "thompson"}, True),
+        ({"rule": "thompson", "method": "counts"}, False),
+        ({"rule": "unknown"}, True),
+    ],
+)
+def test_a_seed_goes_only_where_something_is_drawn(form: dict[str, str], kept: bool) -> None:
+    assert ("seed" in read_options({**form, "seed": "1"})) is kept
+
+
+@pytest.mark.parametrize(
+    ("form", "fields"),
+    [
+        ({"sigma": "0"}, {"sigma"}),
+        ({"sigma": "1", "bernoulli": "on"}, {"sigma"}),
+        ({"anchor.arm": "B"}, {"anchor.value"}),
+        ({"anchor.value": "1"}, {"anchor.arm"}),
+        ({"anchor.arm": "B", "anchor.value": "x"}, {"anchor.value"}),
+        ({"best_mean": "1", "anchor.arm": "B", "anchor.value": "0.5"}, {"anchor.arm"}),
+        ({"best_mean": "1", "scale": "unknown"}, {"scale"}),
+        ({"best_mean": "3", "bernoulli": "on"}, {"best_mean"}),
+        ({"level": "95", "method": "magic", "horizon": "0", "seed": "-1"}, {"level", "method", "horizon", "seed"}),
+    ],
+)
+def test_wrong_options_are_refused_at_their_fields(form: dict[str, str], fields: set[str]) -> None:
+    errors = wrong(form, read_options)
+    assert set(errors) == fields
+    assert all(sentence[0].isupper() and sentence.endswith(".") for sentence in errors.values())
+
+
+def test_columns_are_named_or_found() -> None:
+    assert read_columns({"column.arm": "", "column.round": ""}) == (None, None)
+    assert read_columns({"column.arm": "picked", "column.reward": "(none)"}) == ({"arm": "picked", "reward": ""}, None)
+    assert read_columns({"arms": 'A, "B, large"\nC'}) == (None, ["A", "B, large", "C"])
+
+
+@pytest.mark.parametrize(
+    ("form", "fields"),
+    [
+        ({"column.arm": "(none)"}, {"column.arm"}),
+        ({"column.arm": "x", "column.round": "x"}, {"column.round"}),
+        ({"column.round": "x", "column.pulls": "y"}, {"column.pulls"}),
+        ({"arms": "A,,B"}, {"arms"}),
+        ({"arms": "A,B,A"}, {"arms"}),
+    ],
+)
+def test_wrong_columns_are_refused_at_their_fields(form: dict[str, str], fields: set[str]) -> None:
+    assert set(wrong(form, read_columns)) == fields
+
+
+RUN = {"rule": "ucb", "horizon": "500", "seed": "1"}
+
+
+def test_a_simulation_of_a_data_set() -> None:
+    asked = read_simulation({**RUN, "source": "dataset", "dataset": "battery-high", "arms": "20"})
+    assert (asked.rule, asked.horizon, asked.seed) == ("ucb", 500, 1)
+    assert len(asked.instance()) == 20
+    assert asked.command == "unbandit simulate battery-high --arms 20 --rule ucb --horizon 500 --seed 1 -o log.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "arms", "there"), [("two-armed", "12", 2), ("battery-low", "500", 224), ("linear", "", 4)]
+)
+def test_a_data_set_gives_the_arms_it_has(name: str, arms: str, there: int) -> None:
+    assert len(read_simulation({**RUN, "dataset": name, "arms": arms}).instance()) == there
+
+
+def test_a_simulation_of_ones_own() -> None:
+    own = {**RUN, "source": "means", "means": "1, 0.5, 0", "noise": "gaussian", "sigma": "0.5"}
+    instance = read_simulation(own).instance()
+    assert (instance.means.tolist(), instance.sigma, instance.arms) == ([1.0, 0.5, 0.0], 0.5, ("A", "B", "C"))
+    asked = read_simulation({**own, "noise": "bernoulli", "rule": "klucb"})
+    assert "--bernoulli" in asked.command
+    assert str(asked.instance().noise) == "Bernoulli()"
+
+
+@pytest.mark.parametrize(
+    ("form", "fields"),
+    [
+        ({}, {"rule", "horizon", "dataset"}),
+        ({**RUN, "dataset": "nowhere"}, {"dataset"}),
+        ({**RUN, "dataset": "gene", "arms": ""}, {"arms"}),
+        ({**RUN, "dataset": "gene", "arms": "1001"}, {"arms"}),
+        ({**RUN, "dataset": "linear", "horizon": "1000001"}, {"horizon"}),
+        ({**RUN, "dataset": "linear", "horizon": "3"}, {"horizon"}),
+        ({**RUN, "dataset": "linear", "seed": "-1"}, {"seed"}),
+        ({**RUN, "dataset": "linear", "rule": "unknown"}, {"rule"}),
+        ({**RUN, "dataset": "linear", "rule": "klucb"}, {"rule"}),
+        ({**RUN, "source": "means", "means": "1"}, {"means"}),
+        ({**RUN, "source": "means", "means": "1, x"}, {"means"}),
+        ({**RUN, "source": "means", "means": "1, inf"}, {"means"}),
+        ({**RUN, "source": "means", "means": ",".join("1" * 1001)}, {"means"}),
+        ({**RUN, "source": "means", "means": "1" * 100_000}, {"means"}),
+        ({**RUN, "source": "means", "means": "2, 1", "noise": "bernoulli"}, {"means"}),
+        ({**RUN, "source": "means", "means": "2, 1", "sigma": "0"}, {"sigma"}),
+    ],
+)
+def test_a_wrong_simulation_is_refused_at_its_fields(form: dict[str, str], fields: set[str]) -> None:
+    assert set(wrong(form, read_simulation)) == fields

@@ -1,0 +1,290 @@
+"""Pages as text: sound HTML, everything escaped, nothing from elsewhere, every field with its name and its errors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from unbandit import rules
+from unbandit._version import __version__
+from unbandit.web import pages
+from unbandit.web.model import Download, Example, Limits, Look, Outcome, Problem, Progress
+
+EVIL = "<script>alert(1)</script>\"'&"
+LIMITS = Limits()
+LOG = Look(
+    name="log.csv",
+    size=100,
+    columns=("round", "arm", "note"),
+    columns_shown=("round", "arm", "note"),
+    roles=(("arm", "arm"), ("round", "round")),
+    rows=(("1", "A", "x"), ("2", "B", "y")),
+    rows_more=True,
+    summary="5,000 rounds of 2 arms",
+    arms=(("A", 4000), ("B", 1000)),
+    carried="H4sI",
+)
+STRANGE = replace(
+    LOG,
+    name=EVIL,
+    columns=(EVIL, "arm"),
+    columns_shown=(EVIL, "arm"),
+    rows=((EVIL, "אבג"),),
+    summary=EVIL,
+    arms=((EVIL, 1),),
+    arms_left_out=3,
+    notices=(EVIL,),
+    carried=EVIL,
+)
+EXAMPLES = (Example("battery", "Batteries", "Twenty protocols.", ()), Example("x y", EVIL, EVIL, ()))
+FORM = {"rule": "ucb", "ucb.alpha": EVIL, "best_mean": EVIL, "column.arm": EVIL, "arms": EVIL, "rule-x": EVIL}
+ERRORS = {"ucb.alpha": EVIL, "rule": EVIL, "ucb": EVIL, "best_mean": EVIL, "column.arm": EVIL, EVIL: EVIL}
+OUTCOME = Outcome("Estimate of " + EVIL, "<h1>Answer</h1>", (Download(f'a"{EVIL}.csv', EVIL, "text/csv", b""),))
+
+PAGES = {
+    "home": lambda: pages.home(EXAMPLES, LIMITS),
+    "look": lambda: pages.look(LOG, {}, {}, LIMITS),
+    "strange look": lambda: pages.look(STRANGE, FORM, ERRORS, LIMITS),
+    "problem": lambda: pages.look(replace(STRANGE, problem=EVIL), FORM, {}, LIMITS),
+    "example": lambda: pages.look(replace(LOG, example="battery", carried=""), {"rule": "sae"}, {}, LIMITS),
+    "wide table": lambda: pages.look(replace(STRANGE, columns_left_out=99_800), FORM, ERRORS, LIMITS),
+    "simulate": lambda: pages.simulate({}, {}),
+    "strange simulate": lambda: pages.simulate({**FORM, "means": EVIL, "source": "means"}, {**ERRORS, "means": EVIL}),
+    "waiting": lambda: pages.waiting(EVIL, Progress(EVIL, "running", EVIL, 0.5, 75.2)),
+    "queue": lambda: pages.waiting("id", Progress("t", "waiting", ahead=2)),
+    "answer": lambda: pages.answer(EVIL, OUTCOME),
+    "failure": lambda: pages.failure(Problem(EVIL, EVIL, EVIL), EVIL),
+    "nothing": lambda: pages.failure(Problem("There is nothing here", "No page has this address.")),
+}
+
+EMPTY = frozenset({"meta", "link", "input", "img", "br"})
+
+
+class Reader(HTMLParser):
+    """Gather elements with their attributes, and refuse tags that are not closed in their order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: list[str] = []
+        self.labelled: list[dict[str, str | None]] = []
+        self.words = ""
+        self.feed(text)
+        self.close()
+        assert self.inside == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), f"an attribute twice in {tag}"
+        self.elements.append((tag, dict(attrs)))
+        if tag == "input" and "label" in self.inside:
+            self.labelled.append(dict(attrs))
+        if tag not in EMPTY:
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.inside.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for found, attributes in self.elements if found == tag]
+
+
+@pytest.fixture(params=list(PAGES))
+def page(request: pytest.FixtureRequest) -> Reader:
+    return Reader(PAGES[request.param]())
+
+
+def test_nothing_is_run_or_fetched_but_our_own(page: Reader) -> None:
+    assert [script["src"] for script in page.named("script")] == ["/page.js"]
+    assert not page.named("style")
+    for _, attributes in page.elements:
+        assert not [name for name in attributes if name == "style" or name.startswith("on")]
+        for name in ("src", "href", "action", "formaction"):
+            address = attributes.get(name)
+            assert address is None or re.match(r"[/#](?!/)", address), address
+
+
+def test_what_comes_from_outside_is_shown_as_it_is(page: Reader) -> None:
+    assert len(page.named("script")) == 1
+    assert "alert(1)" not in "".join(str(attributes.get("id")) for _, attributes in page.elements)
+
+
+@pytest.mark.parametrize("name", ["strange look", "problem", "waiting", "failure", "answer"])
+def test_strange_names_are_text(name: str) -> None:
+    assert EVIL in Reader(PAGES[name]()).words
+
+
+def test_a_page_is_one_document(page: Reader) -> None:
+    assert page.named("html") == [{"lang": "en"}]
+    for tag in ("title", "main", "h1", "footer", "nav"):
+        assert len(page.named(tag)) == 1
+    assert f"unbandit {__version__}" in page.words
+    headings = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(headings))
+
+
+def test_identifiers_are_there_once_and_where_they_are_asked_for(page: Reader) -> None:
+    found = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(set(found)) == len(found)
+    for _, attributes in page.elements:
+        for name in ("for", "aria-describedby", "aria-labelledby"):
+            for asked in (attributes.get(name) or "").split():
+                assert asked in found, asked
+        address = attributes.get("href") or ""
+        assert not address.startswith("#") or address[1:] in found
+
+
+def test_every_field_has_a_label(page: Reader) -> None:
+    labels = {label.get("for") for label in page.named("label")}
+    for field in [*page.named("input"), *page.named("select")]:
+        if field.get("type") != "hidden":
+            assert field.get("id") in labels or field in page.labelled, field
+
+
+def test_every_field_of_every_rule_is_explained() -> None:
+    page = Reader(PAGES["look"]())
+    fields = [field for field in [*page.named("input"), *page.named("select")] if "." in (field.get("name") or "")]
+    own = [field for field in fields if (field["name"] or "").split(".")[0] in rules()]
+    assert len(own) > 60
+    assert all(field.get("aria-describedby") for field in own)
+    assert {field["value"] for field in page.named("input") if field.get("name") == "rule"} == {"unknown", *rules()}
+
+
+def test_errors_stand_at_their_fields_and_in_a_list_that_leads_to_them() -> None:
+    page = Reader(pages.look(LOG, {"rule": "ucb", "ucb.alpha": "2"}, {"ucb.alpha": "Too large."}, LIMITS))
+    (alpha,) = [field for field in page.named("input") if field.get("name") == "ucb.alpha"]
+    assert alpha["aria-invalid"] == "true"
+    assert alpha["value"] == "2"
+    assert "field-ucb-alpha-error" in (alpha["aria-describedby"] or "").split()
+    assert {"href": "#field-ucb-alpha"} in page.named("a")
+    (listed,) = [attributes for attributes in page.named("section") if attributes.get("id") == "errors"]
+    assert "autofocus" in listed
+    assert page.words.count("Too large.") == 2
+
+
+def test_folded_parts_open_where_something_is_wrong_or_not_as_usual() -> None:
+    def folded(**given: str) -> int:
+        return sum("open" not in each for each in Reader(pages.look(LOG, given, {}, LIMITS)).named("details"))
+
+    every = folded()
+    assert folded(horizon="9") == every - 1
+    assert folded(**{"ucb.batch": "2", "column.arm": "note"}) == every - 2
+    wrong = Reader(pages.look(LOG, {}, {"seed": "Wrong."}, LIMITS))
+    assert sum("open" not in each for each in wrong.named("details")) == every - 1
+
+
+def test_values_stay_when_the_page_comes_back() -> None:
+    sent = {"rule": "sae", "sae.alpha": "0.5", "bernoulli": "on", "level": "0.9", "column.arm": "note", "arms": "A,B"}
+    page = Reader(pages.look(LOG, sent, {}, LIMITS))
+    inputs = {(field.get("name"), field.get("value")): field for field in page.named("input")}
+    assert "checked" in inputs["rule", "sae"]
+    assert "checked" in inputs["bernoulli", "on"]
+    assert ("sae.alpha", "0.5") in inputs
+    assert ("arms", "A,B") in inputs
+    chosen = [option["value"] for option in page.named("option") if "selected" in option]
+    assert {"0.9", "note"} <= set(chosen)
+
+
+def test_a_log_that_cannot_be_used_asks_for_its_columns_and_keeps_the_rest() -> None:
+    page = Reader(pages.look(replace(LOG, problem="No arms."), {"rule": "sae", "sigma": "2"}, {}, LIMITS))
+    kept = {field.get("name"): field.get("value") for field in page.named("input") if field.get("type") == "hidden"}
+    assert kept == {"carried": "H4sI", "carried_name": "log.csv", "rule": "sae", "sigma": "2"}
+    assert [button.get("formaction") for button in page.named("button")] == ["/look"]
+    assert "open" in page.named("details")[0]
+
+
+def test_roles_are_marked_and_can_be_corrected() -> None:
+    page = Reader(PAGES["look"]())
+    assert page.words.count("read as") == 2
+    assert [field["name"] for field in page.named("select")][:5] == [
+        "column.arm", "column.demonstration", "column.round", "column.pulls", "column.reward",
+    ]  # fmt: skip
+
+
+def test_with_very_many_columns_a_role_is_typed() -> None:
+    page = Reader(PAGES["wide table"]())
+    assert not [field for field in page.named("select") if (field["name"] or "").startswith("column.")]
+    assert [field for field in page.named("input") if field.get("name") == "column.arm"]
+
+
+def test_an_example_is_carried_by_its_name() -> None:
+    hidden = [field for field in Reader(PAGES["example"]()).named("input") if field.get("type") == "hidden"]
+    assert [(field["name"], field["value"]) for field in hidden] == [("example", "battery")]
+
+
+def test_combining_demonstrations_is_asked_first_where_there_are_some() -> None:
+    several = replace(LOG, roles=(*LOG.roles, ("demonstration", "note")))
+    text = pages.look(several, {}, {}, LIMITS)
+    assert text.index('name="pool"') < text.index("More options")
+    alone = pages.look(LOG, {}, {}, LIMITS)
+    assert alone.index('name="pool"') > alone.index("More options")
+
+
+def test_the_tab_is_marked() -> None:
+    marked = [link for link in Reader(PAGES["simulate"]()).named("a") if "aria-current" in link]
+    assert [link["href"] for link in marked] == ["/simulate"]
+
+
+def test_home_states_its_limits_and_what_becomes_of_the_file() -> None:
+    words = Reader(pages.home(EXAMPLES, Limits(upload=3 * 1024**3, rows=1000))).words
+    assert "At most 3 GB and 1,000 rows" in words
+    assert "not kept" in words
+    (field,) = [field for field in Reader(PAGES["home"]()).named("input") if field.get("type") == "file"]
+    assert field["name"] == "log"
+    assert "/look?example=x%20y" in PAGES["home"]()
+
+
+def test_waiting_says_where_the_work_stands() -> None:
+    page = Reader(PAGES["waiting"]())
+    assert page.named("progress")[0]["value"] == "0.500"
+    assert "1 min 15 s" in page.words
+    assert [meta for meta in page.named("meta") if meta.get("http-equiv")] == [
+        {"http-equiv": "refresh", "content": "2"}
+    ]
+    queue = Reader(PAGES["queue"]())
+    assert "Waiting for 2 other pieces of work" in queue.words
+    assert "value" not in queue.named("progress")[0]
+    assert {"method": "post", "action": "/jobs/id/cancel"} in queue.named("form")
+
+
+def test_an_answer_offers_its_files() -> None:
+    page = Reader(pages.answer("id", Outcome("T", "<h1>A</h1>", (Download("a b.csv", "Table", "text/csv", b""),))))
+    assert {"class": "button", "href": "/jobs/id/files/a%20b.csv", "download": "a b.csv"} in page.named("a")
+    assert {"method": "post", "action": "/jobs/id/forget"} in page.named("form")
+
+
+def test_the_simulation_begins_with_something_worth_looking_at() -> None:
+    from unbandit.web.forms import read_simulation
+
+    page = Reader(PAGES["simulate"]())
+    sent = {field["name"]: field["value"] for field in page.named("input") if field.get("type") == "text"}
+    sent |= {field["name"]: field["value"] for field in page.named("input") if "checked" in field}
+    options = [option["value"] for option in page.named("option") if "selected" in option]
+    asked = read_simulation({str(key): str(value) for key, value in sent.items()} | {"dataset": str(options[0])})
+    assert asked.rule == "ucb:alpha=0.25,sigma=0.14"
+    assert len(asked.instance()) == 12
+
+
+def test_a_ticked_box_can_be_unticked() -> None:
+    from unbandit.web.fields import Field
+
+    macros = pages._environment().get_template("macros.html").make_module({"tab": None})
+    box = Field("x", "X", kind="box", usual="on")
+    assert 'value="off"' in macros.input(box, {}, {})
+    assert "checked" in macros.input(box, {}, {})
+    assert "checked" not in macros.input(box, {"x": "off"}, {})
+
+
+def test_style_script_and_icon_are_there() -> None:
+    assert "#rule-ucb:checked" in pages.stylesheet()
+    assert "prefers-reduced-motion" in pages.stylesheet()
+    assert "url(" not in pages.stylesheet()
+    assert "innerHTML" not in pages.script()
+    assert pages.icon().startswith("<svg")
