@@ -146,7 +146,7 @@ async def _simulate(request: Request) -> Response:
     if errors or simulation is None:
         return HTMLResponse(pages.simulate(form, errors), status_code=422)
     quick = _quick(simulation.rule, {}) and simulation.horizon <= 100_000
-    return await _started(request, _desk(request).submit("A simulation", "simulate", simulation, quick=quick))
+    return await _started(request, _desk(request).submit(simulation.title, "simulate", simulation, quick=quick))
 
 
 async def _job(request: Request) -> Response:

@@ -85,10 +85,12 @@ class Desk:
         Of one piece of work, and of how many there may be.
     workers
         How many processes; by default two more than there are cores. The first takes quick work only.
+    tasks
+        The module that has the tasks.
     """
 
-    def __init__(self, limits: Limits, workers: int | None = None) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits, workers: int | None = None, tasks: str = "unbandit.web.tasks") -> None:
+        self.limits, self._tasks = limits, tasks
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
         self._quick: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -182,7 +184,7 @@ class Desk:
         context = multiprocessing.get_context("spawn")
         while not self._closed.is_set():
             pipe, theirs = context.Pipe()
-            process = context.Process(target=serve_work, args=(theirs, self.limits), daemon=True)
+            process = context.Process(target=serve_work, args=(theirs, self.limits, self._tasks), daemon=True)
             process.start()
             theirs.close()
             if self._started(pipe, process):

@@ -8,7 +8,7 @@ from functools import cache
 from unbandit import datasets
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import ParameterError
-from unbandit.instance import Bernoulli, Instance
+from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.web.model import Example
 
@@ -29,18 +29,17 @@ class _Story:
     counts: bool = False
 
 
-def _website() -> Instance:
-    means = [0.12, 0.09, 0.07, 0.04]
-    return Instance(means, noise=Bernoulli(), arms=["headline A", "headline B", "headline C", "headline D"])
+def _prices() -> Instance:
+    return Instance([1.0, 0.8, 0.5, 0.1], 0.5, arms=["9 euros", "12 euros", "7 euros", "19 euros"])
 
 
 def _treatments() -> Instance:
-    return Instance([0.9, 0.7, 0.4, 0.2], 0.5, arms=["new dose", "old dose", "half dose", "placebo"])
+    return Instance([0.9, 0.55, 0.35, 0.1], 0.5, arms=["new dose", "old dose", "half dose", "placebo"])
 
 
 _INSTANCES = {
     "battery": lambda: datasets.load("battery-high", arms=20),
-    "website": _website,
+    "prices": _prices,
     "treatments": _treatments,
 }
 
@@ -54,14 +53,14 @@ _STORIES = {
     ),
     "trial": _Story(
         "An adaptive trial",
-        "Four treatments in turn for 2,000 patients; the worst was dropped as soon as it was clear (successive "
+        "Four treatments in turn for 3,000 patients; each was dropped as soon as it was clearly worse (successive "
         "elimination).",
-        "treatments", "sae:alpha=0.15,scale=1.2", 2_000, 3, (("best_mean", "0.9"), ("sigma", "0.5")),
+        "treatments", "sae:alpha=0.15,scale=1.2", 3_000, 3, (("best_mean", "0.9"), ("sigma", "0.5")),
     ),
-    "website": _Story(
-        "Headlines on a website",
-        "Thompson sampling chose one of four headlines for each of 1,000 visitors. Takes a few seconds.",
-        "website", "thompson:noise=bernoulli", 1_000, 5, (("bernoulli", "on"),),
+    "prices": _Story(
+        "Prices in a shop",
+        "Thompson sampling tried four prices on 800 customers, each price as often as it seemed the best one.",
+        "prices", "thompson:sigma=0.5", 800, 5, (("sigma", "0.5"),),
     ),
     "counts": _Story(
         "Only the final counts",
@@ -106,7 +105,7 @@ def example_log(name: str) -> ActionLog:
     Examples
     --------
     >>> example_log("trial")
-    <ActionLog: 1 demonstration, 4 arms, 2000 rounds>
+    <ActionLog: 1 demonstration, 4 arms, 3000 rounds>
     """
     story = _story(name)
     log = parse_rule(_rule(story)).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)

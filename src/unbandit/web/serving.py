@@ -124,9 +124,10 @@ def _listen(host: str, port: int) -> socket.socket:
                 f'--host: expected an address of this computer, as 127.0.0.1; "{host}" could not be used '
                 f"({error.strerror or error})."
             ) from None
+        other = port + 1 if port < 65_535 else port - 1
         raise ParameterError(
             f"--port: {port} is taken by another program, perhaps by a page of unbandit that still runs. Stop that "
-            f"one, or choose another with --port {port + 1 if port < 65_535 else port - 1}, or --port 0 for any free one."
+            f"one, or choose another with --port {other}, or --port 0 for any that is free."
         ) from None
     listening.listen(128)
     return listening

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -19,8 +20,10 @@ __all__ = ["serve_work"]
 Say = Callable[[str, float | None], None]
 
 
-def serve_work(pipe: Connection, limits: Limits) -> None:
+def serve_work(pipe: Connection, limits: Limits, tasks: str) -> None:
     """Take `(task, arguments)` from the pipe; send ("stage", words, share), then ("done", what) or ("failed", problem).
+
+    `tasks` is the module that has them, by name, in `TASKS`, and a `warm_up` to begin with.
 
     It ends with its parent, however that ends. What nobody expected to go wrong goes to the error stream, never to the
     page.
@@ -28,10 +31,10 @@ def serve_work(pipe: Connection, limits: Limits) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _stay_modest(limits)
     warnings.simplefilter("ignore")  # answers carry their warnings in words
-    from unbandit.web.tasks import TASKS, warm_up
     from unbandit.web.wording import problem_of
 
-    warm_up()
+    work = importlib.import_module(tasks)
+    work.warm_up()
     pipe.send(("ready",))
     while True:
         try:
@@ -44,7 +47,7 @@ def serve_work(pipe: Connection, limits: Limits) -> None:
 
         answer: tuple[str, Any]
         try:
-            answer = ("done", TASKS[name](*arguments, limits, say))
+            answer = ("done", work.TASKS[name](*arguments, limits, say))
         except KeyboardInterrupt:
             return
         except Exception as error:

@@ -1,0 +1,57 @@
+"""Pieces of work for the tests of the desk: as slow, large or broken as one likes."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from unbandit.errors import LogError
+from unbandit.web.model import Download, Outcome
+
+
+def warm_up() -> None:
+    """Nothing is needed."""
+
+
+def _echo(what, limits, say):
+    return what
+
+
+def _sleep(seconds, limits, say):
+    say("Sleeping", 0.25)
+    time.sleep(seconds)
+    return "slept"
+
+
+def _refuse(limits, say):
+    raise LogError('expected an arm; got "x". Add it with --arms A,x.', path="log.csv", row=3)
+
+
+def _break(limits, say):
+    raise RuntimeError("secret of the inside")
+
+
+def _die(limits, say):
+    os._exit(9)
+
+
+def _fill(limits, say):
+    held = []
+    while True:
+        held.append(bytearray(300_000_000))
+
+
+def _large(size, limits, say):
+    return Outcome("large", "", (Download("x", "x", "text/plain", bytes(size)),))
+
+
+TASKS = {
+    "echo": _echo,
+    "sleep": _sleep,
+    "refuse": _refuse,
+    "break": _break,
+    "die": _die,
+    "fill": _fill,
+    "large": _large,
+    "process": lambda limits, say: os.getpid(),
+}

@@ -1,0 +1,229 @@
+"""From a file to an answer through the page's addresses, without a browser."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import html
+import io
+import json
+import re
+import time
+
+import polars as pl
+import pytest
+
+import unbandit as ub
+from unbandit.web.examples import EXAMPLES
+from unbandit.web.safety import HEADERS
+
+UCB = {"rule": "ucb", "ucb.alpha": "0.25", "best_mean": "1", "sigma": "1"}
+
+
+def csv_of(log: ub.ActionLog) -> bytes:
+    return log.to_frame().write_csv().encode()
+
+
+@pytest.fixture(scope="module")
+def log():
+    return ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.6, 0.2], arms=["A", "B", "C"]), 2_000, seed=1)
+
+
+def text_of(response) -> str:
+    """Return what a page shows, without its marks."""
+    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<(style|script).*?</\1>", "", response.text)))
+
+
+def ended(client, response, seconds=60.0):
+    """Follow a piece of work to its end, as a visitor without JavaScript would: by loading the page again."""
+    address, until = str(response.url), time.monotonic() + seconds
+    while 'data-state="' in response.text or "noscript" in response.text.split("</head>")[0]:
+        assert time.monotonic() < until, "the work did not end"
+        time.sleep(0.1)
+        response = client.get(address)
+    return response
+
+
+def estimated(client, data, form=UCB, name="log.csv"):
+    return ended(client, client.post("/estimate", data=form, files={"log": (name, data)}))
+
+
+@pytest.mark.parametrize("address", ["/", "/simulate", "/look?example=battery", "/report.css", "/site.css", "/page.js"])
+def test_every_address_answers_with_the_headers(client, address):
+    response = client.get(address)
+    assert response.status_code == 200
+    for name in ("content-security-policy", "x-content-type-options", "referrer-policy"):
+        assert response.headers[name] == HEADERS[name]
+    assert "unsafe" not in response.headers["content-security-policy"]
+
+
+def test_a_log_is_looked_at_and_carried_on_to_an_answer(client, log):
+    looked = client.post("/look", files={"log": ("log.csv", csv_of(log))})
+    assert looked.status_code == 200
+    assert "2,000 rounds, 3 arms" in text_of(looked)
+    carried = re.search(r'name="carried"[^>]*value="([^"]+)"', looked.text)[1]
+    sent = {**UCB, "carried": html.unescape(carried), "carried_name": "log.csv"}
+    answer = ended(client, client.post("/estimate", data=sent))
+    assert answer.status_code == 200
+    expected = ub.estimate(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0)
+    assert f"{expected['B'].mean:.3g}"[:4] in text_of(answer)
+    assert hashlib.sha256(csv_of(log)).hexdigest() in text_of(answer)
+
+
+def test_the_files_are_the_answer(client, log):
+    answer = estimated(client, csv_of(log))
+    files = sorted(set(re.findall(r'href="(/jobs/[^"]+/files/[^"]+)"', answer.text)))
+    assert {name.rsplit("/", 1)[1] for name in files} >= {
+        "report.html", "estimate.csv", "estimate.json", "estimate.parquet"
+    }  # fmt: skip
+    got = {name.rsplit("/", 1)[1]: client.get(name) for name in files}
+    assert all(each.headers["content-disposition"].startswith("attachment") for each in got.values())
+    expected = ub.estimate(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0)
+    assert pl.read_parquet(io.BytesIO(got["estimate.parquet"].content)).equals(expected.frame)
+    assert json.loads(got["estimate.json"].text)["best"] == list(expected.best)
+    assert got["report.html"].text.startswith("<!doctype html>")
+    assert "http://" not in re.sub(r"http://www\.w3\.org\S*", "", got["report.html"].text)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)
+def test_every_example_gives_an_answer(client, example):
+    looked = client.get(f"/look?example={example.name}")
+    assert looked.status_code == 200
+    answer = ended(client, client.post("/estimate", data={**dict(example.form), "example": example.name}))
+    assert answer.status_code == 200, text_of(answer)
+    assert "/files/report.html" in answer.text
+
+
+def test_packed_and_parquet_files_are_taken(client, log):
+    held = io.BytesIO()
+    log.to_frame().write_parquet(held)
+    for data in (gzip.compress(csv_of(log)), held.getvalue()):
+        assert "/files/report.html" in estimated(client, data).text
+
+
+def test_a_simulation_is_run_beside_its_truth(client):
+    page = client.get("/simulate")
+    assert page.status_code == 200
+    form = {"source": "means", "means": "1, 0.5, 0", "noise": "gaussian", "sigma": "0.5", "rule": "ucb",
+            "ucb.alpha": "0.25", "horizon": "3000", "seed": "1"}  # fmt: skip
+    answer = ended(client, client.post("/simulate", data=form))
+    assert answer.status_code == 200
+    assert "truth" in text_of(answer).lower()
+    assert "/files/log.csv" in answer.text
+
+
+def test_a_rule_that_is_not_known_is_looked_for(client):
+    log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0], 0.5), 150, seed=1)
+    answer = estimated(client, csv_of(log), {"rule": "unknown", "sigma": "0.5"})
+    assert answer.status_code == 200, text_of(answer)
+    assert "Which rule made this log?" in text_of(answer)
+    assert "uniform" in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        ({"ucb.alpha": "2"}, "ucb.alpha"),
+        ({"ucb.alpha": "x"}, "ucb.alpha"),
+        ({"best_mean": "much"}, "best_mean"),
+        ({"level": "95"}, "level"),
+        ({"rule": "no-such-rule"}, "rule"),
+        ({"rule": ""}, "rule"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_named_and_what_was_filled_in_stays(client, log, form, field):
+    response = client.post("/estimate", data={**UCB, "seed": "12345", **form}, files={"log": ("log.csv", csv_of(log))})
+    assert response.status_code == 422
+    assert 'aria-invalid="true"' in response.text or 'class="error' in response.text
+    assert "12345" in response.text
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"arm\n\xff\n", "UTF-8"),
+        (b"x,y\n1,2\n", "expected a column"),
+        (b"arm\nA\nA\n", "two"),
+        (gzip.compress(bytes(30_000_000)), "once it is unpacked"),
+        (b"arm\n" + b"A\nB\n" * 100_001, "at most 200,000 rows"),
+        (b"PK\x03\x04" + bytes(100), "spreadsheet"),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused_kindly(client, data, words):
+    for response in (client.post("/look", files={"log": ("log.csv", data)}), estimated(client, data)):
+        assert response.status_code == 422
+        assert words in text_of(response)
+        assert "Traceback" not in response.text
+        assert " --" not in text_of(response)
+
+
+def test_no_file_at_all_is_said(client):
+    for address in ("/look", "/estimate"):
+        assert "There is no file" in text_of(client.post(address, data={"rule": "ucb"}))
+        assert "There is no file" in text_of(client.post(address, files={"log": ("", b"")}))
+
+
+@pytest.mark.parametrize("rule", ["uniform", "explore-then-commit"])
+def test_a_record_that_cannot_tell_says_why(client, log, rule):
+    answer = estimated(client, csv_of(log), {"rule": rule, "sigma": "1"})
+    assert "Traceback" not in answer.text
+    assert answer.status_code in (200, 422)
+
+
+def test_a_file_that_is_too_large_is_refused(client):
+    response = client.post("/look", files={"log": ("log.csv", b"arm\n" + b"A\nB\n" * 2_000_000)})
+    assert response.status_code == 413
+    assert "too large" in text_of(response)
+
+
+def test_work_can_be_cancelled_and_forgotten(client):
+    log = ub.Thompson(sigma=1.0).demonstrate(ub.Instance([1.0, 0.5]), 20_000, seed=1)
+    form = {"rule": "thompson", "sigma": "1", "particles": "20000"}
+    waiting = client.post("/estimate", data=form, files={"log": ("log.csv", csv_of(log))})
+    address = str(waiting.url)
+    state = client.get(address + "/state").json()
+    assert state["state"] in ("waiting", "running")
+    assert "Cancel" in text_of(waiting)
+    after = client.post(address + "/cancel")
+    assert "Cancelled" in text_of(after)
+    assert client.get(address + "/state").json()["state"] == "cancelled"
+    assert str(client.post(address + "/forget").url).endswith("/")
+    assert client.get(address).status_code == 404
+    assert client.get(address + "/state").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "address", ["/nowhere", "/jobs/none", "/jobs/none/files/x", "/look?example=none", "/../etc/passwd"]
+)
+def test_what_is_not_there_is_said_kindly(client, address):
+    response = client.get(address)
+    assert response.status_code == 404
+    assert "<h1" in response.text
+
+
+def test_an_address_that_wants_a_form_sends_home(client):
+    assert str(client.get("/estimate").url).endswith("8350/")
+
+
+def test_a_form_that_is_no_form_is_refused(client):
+    response = client.post("/look", content=b"garbage", headers={"content-type": "multipart/form-data; boundary=x"})
+    assert response.status_code == 400
+    assert "<h1" in response.text
+
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def test_no_name_becomes_markup(client):
+    log = ub.UCB(alpha=0.25).demonstrate(
+        ub.Instance([1.0, 0.4, 0.1], arms=[SCRIPT, '"><img src=x onerror=alert(2)>', "=1+1"]), 800, seed=1
+    )
+    looked = client.post("/look", files={"log": (f"{SCRIPT}.csv", csv_of(log))})
+    answer = estimated(client, csv_of(log), name=f"{SCRIPT}.csv")
+    report = client.get(re.search(r'href="(/jobs/[^"]+/files/report.html)"', answer.text)[1])
+    for page in (looked, answer, report):
+        assert SCRIPT not in page.text
+        assert "<img src=x" not in page.text
+        assert html.escape(SCRIPT) in page.text
+    table = client.get(re.search(r'href="(/jobs/[^"]+/files/estimate.csv)"', answer.text)[1])
+    assert "'=1+1" in table.text

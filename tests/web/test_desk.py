@@ -1,0 +1,152 @@
+"""Work is done, refused, cancelled, cut off and forgotten, and nobody waits for somebody else's."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from unbandit.web import desk as desks
+from unbandit.web.desk import Desk, Full
+from unbandit.web.model import Limits
+
+LIMITS = Limits(seconds=30, memory=3 * 1024**3, jobs=50)
+
+
+def opened(limits=LIMITS, workers=2):
+    return Desk(limits, workers, tasks="slow_tasks")
+
+
+@pytest.fixture(scope="module")
+def desk():
+    made = opened()
+    yield made
+    made.close()
+
+
+def outcome(job, seconds=20):
+    assert job.over.wait(seconds), "the work did not end"
+    return job
+
+
+def test_work_is_done_and_what_was_brought_is_let_go(desk):
+    job = outcome(desk.submit("an echo", "echo", "hello"))
+    assert (job.result, job.problem, job.arguments) == ("hello", None, ())
+    assert desk.progress(job).state == "done"
+    assert desk.find(job.id) is job
+
+
+def test_an_error_of_ours_is_said_in_the_words_of_the_page(desk):
+    job = outcome(desk.submit("a refusal", "refuse"))
+    assert job.problem.status == 422
+    assert job.problem.message == 'log.csv row 3: expected an arm; got "x". Add it to the field "All arms".'
+
+
+def test_no_word_of_an_unexpected_error_reaches_the_page(capfd):
+    made = opened(workers=1)
+    try:
+        job = outcome(made.submit("a mistake", "break"))
+    finally:
+        made.close()
+    assert job.problem.status == 500
+    assert "secret" not in repr(job.problem)
+    assert "secret of the inside" in capfd.readouterr().err
+
+
+def test_progress_is_told(desk):
+    job = desk.submit("a nap", "sleep", 1.5)
+    until = time.monotonic() + 10
+    while desk.progress(job).stage != "Sleeping" and time.monotonic() < until:
+        time.sleep(0.02)
+    seen = desk.progress(job)
+    assert (seen.state, seen.stage, seen.share, seen.title) == ("running", "Sleeping", 0.25, "a nap")
+    assert outcome(job).result == "slept"
+
+
+def test_work_is_cancelled_in_the_middle_and_its_process_replaced(desk):
+    job = desk.submit("a long sleep", "sleep", 600)
+    while desk.progress(job).state != "running":
+        time.sleep(0.02)
+    begun = time.monotonic()
+    desk.cancel(job)
+    assert time.monotonic() - begun < 5
+    assert desk.progress(job).state == "cancelled"
+    assert outcome(desk.submit("an echo", "echo", 1)).result == 1
+
+
+def test_quick_work_does_not_wait_for_slow_work(desk):
+    slow = [desk.submit("a long sleep", "sleep", 600) for _ in range(3)]
+    try:
+        while desk.progress(slow[0]).state != "running":
+            time.sleep(0.02)
+        begun = time.monotonic()
+        assert outcome(desk.submit("an echo", "echo", 2, quick=True)).result == 2
+        assert time.monotonic() - begun < 10
+        assert desk.progress(slow[2]).ahead == 1
+    finally:
+        for job in slow:
+            desk.cancel(job)
+
+
+def test_a_process_that_dies_is_replaced(desk):
+    assert outcome(desk.submit("a death", "die")).problem.status == 507
+    assert outcome(desk.submit("an echo", "echo", 3)).result == 3
+
+
+def test_memory_has_a_limit(desk):
+    assert outcome(desk.submit("a flood", "fill")).problem.status == 507
+    assert outcome(desk.submit("an echo", "echo", 4)).result == 4
+
+
+def test_time_has_a_limit():
+    short = opened(Limits(seconds=0.5, memory=LIMITS.memory), workers=1)
+    try:
+        job = outcome(short.submit("a long sleep", "sleep", 600))
+        assert job.problem.title == "That took too long"
+    finally:
+        short.close()
+
+
+def test_there_is_room_for_so_many_and_no_more():
+    small = opened(Limits(jobs=2, memory=LIMITS.memory), workers=1)
+    try:
+        jobs = [small.submit("a long sleep", "sleep", 600) for _ in range(2)]
+        with pytest.raises(Full):
+            small.submit("one more", "echo", 5)
+        for job in jobs:
+            small.forget(job)
+        assert small.find(jobs[0].id) is None
+        assert outcome(small.submit("an echo", "echo", 6)).result == 6
+    finally:
+        small.close()
+
+
+def test_answers_are_kept_for_a_while(monkeypatch):
+    short = opened(Limits(kept_seconds=0.3, memory=LIMITS.memory), workers=1)
+    try:
+        job = outcome(short.submit("an echo", "echo", 7))
+        assert short.find(job.id) is job
+        time.sleep(0.4)
+        assert short.find(job.id) is None
+    finally:
+        short.close()
+
+
+def test_of_too_many_answers_the_oldest_go(desk, monkeypatch):
+    monkeypatch.setattr(desks, "KEPT_BYTES", 2_500)
+    jobs = [outcome(desk.submit("a file", "large", 1_000)) for _ in range(3)]
+    assert desk.find(jobs[2].id) is jobs[2]
+    assert desk.find(jobs[0].id) is None
+
+
+def test_closing_stops_the_processes_and_what_they_do():
+    made = opened(workers=1)
+    process = outcome(made.submit("who", "process")).result
+    job = made.submit("a long sleep", "sleep", 600)
+    while made.progress(job).state != "running":
+        time.sleep(0.02)
+    made.close()
+    assert outcome(job).problem.title == "The page was closed"
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
