@@ -66,7 +66,7 @@ def serve(
         )
     doors = Doors(token=token) if token is None else Doors(hosts=None, token=token)
     config = uvicorn.Config(
-        create_app(limits, doors), log_level="warning", access_log=False, server_header=False,
+        create_app(limits, doors), log_level="critical", access_log=False, server_header=False,
         timeout_keep_alive=10, timeout_graceful_shutdown=3, ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)

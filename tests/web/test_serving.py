@@ -1,0 +1,140 @@
+"""`unbandit serve` as people start it: where it is, who may come in, and that it ends when it is told to."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+PROGRAM = (sys.executable, "-c", "from unbandit.cli import main; main()", "serve", "--no-open")
+
+
+@contextmanager
+def served(*options):
+    """Start the page and wait until it says where it is; give the process, the address and what it said."""
+    server = subprocess.Popen(
+        [*PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    said = ""
+    try:
+        while not (found := re.search(r"unbandit is at (http://\S+)", said)):
+            line = server.stdout.readline()
+            assert line, server.stderr.read()
+            said += line
+        yield server, re.sub(r"//[^:/]+:", "//127.0.0.1:", found[1]), said
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def children_of(process):
+    """Return the processes that a process started, and theirs."""
+    listed = subprocess.run(["ps", "-eo", "pid=,sid="], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
+    return [pid for pid, session in pairs if session == process and pid != process]
+
+
+def gone(pids, seconds=10.0):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if not any(os.path.exists(f"/proc/{pid}/exe") for pid in pids):  # noqa: PTH110
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def wait_for_children(server):
+    until = time.monotonic() + 20
+    while len(children := children_of(server.pid)) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    return children
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+def test_it_ends_with_all_its_processes_however_it_is_stopped(how):
+    with served("--port", "0") as (server, address, _):
+        assert urllib.request.urlopen(address).status == 200
+        children = wait_for_children(server)
+        assert children
+        server.send_signal(how)
+        server.wait(20)
+        assert gone(children)
+        if how != signal.SIGKILL:
+            assert "Traceback" not in server.stderr.read()
+
+
+def test_it_is_stopped_in_the_middle_of_a_request():
+    with served("--port", "0") as (server, address, _):
+        port = int(address.rstrip("/").rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port)) as visitor:
+            head = f"POST /look HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100000\r\n"
+            visitor.sendall((head + "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n").encode())
+            time.sleep(0.3)
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+        assert "Traceback" not in server.stderr.read()
+
+
+def test_a_port_that_is_taken_is_named_with_what_helps():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = subprocess.run([*PROGRAM, "--port", str(port)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"--port: {port} is taken" in done.stderr
+    assert "--port 0" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--port", "70000"), "--port: expected a number from 0 to 65535"),
+        (("--host", "no.such.host.invalid"), "--host: expected an address of this computer"),
+        (("--max-upload", "0"), "--max-upload: expected a number above 0"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_named(options, words):
+    done = subprocess.run([*PROGRAM, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_other_computers_need_the_key_and_the_one_who_starts_it_is_warned():
+    with served("--host", "0.0.0.0", "--port", "0") as (_, address, said):
+        assert "warning: 0.0.0.0 lets other computers in" in said
+        bare = address.partition("?")[0]
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(bare)
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        assert opener.open(address).status == 200
+        assert opener.open(bare + "simulate").status == 200
+
+
+def test_a_file_much_too_large_gets_its_page_not_a_broken_connection():
+    with served("--port", "0", "--max-upload", "1") as (_, address, _):
+        body = b'--x\r\nContent-Disposition: form-data; name="log"; filename="log.csv"\r\n\r\n' + bytes(40_000_000)
+        asked = urllib.request.Request(
+            address + "look", body + b"\r\n--x--\r\n", {"Content-Type": "multipart/form-data; boundary=x"}
+        )
+        with pytest.raises(urllib.error.HTTPError, match="413") as refused:
+            urllib.request.urlopen(asked)
+        assert "too large" in refused.value.read().decode()
+
+
+def test_without_its_parts_the_page_names_what_to_install():
+    hidden = "import sys; sys.modules['uvicorn'] = None; from unbandit.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", hidden, "serve"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert 'pip install "unbandit[web]"' in done.stderr
+    assert "Traceback" not in done.stderr
