@@ -143,10 +143,6 @@ class Desk:
         with self._lock:
             self._jobs.pop(job.id, None)
 
-    def wait_ready(self, timeout: float) -> bool:
-        """Wait until some process can take work."""
-        return self._ready[-1].wait(timeout)
-
     def close(self) -> None:
         """Stop all work and all processes."""
         self._closed.set()
@@ -180,8 +176,13 @@ class Desk:
         return None
 
     def _serve(self, which: int, only_quick: bool) -> None:
-        """Own a process, and give it one piece of work after the other."""
+        """Own a process, and give it one piece of work after the other.
+
+        They begin one after the other, for the first is ready sooner if it does not share the cores with the rest.
+        """
         context = multiprocessing.get_context("spawn")
+        while which > 0 and not self._ready[which - 1].wait(_STEP) and not self._closed.is_set():
+            continue
         while not self._closed.is_set():
             pipe, theirs = context.Pipe()
             process = context.Process(target=serve_work, args=(theirs, self.limits, self._tasks), daemon=True)
