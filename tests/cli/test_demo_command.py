@@ -16,7 +16,8 @@ def test_the_story_is_told_and_drawn(unbandit, tmp_path):
     done = unbandit("demo", "--folder", "here/pictures")
     assert (done.code, "warning" in done.err) == (0, False)
     folder = tmp_path / "here" / "pictures"
-    assert sorted(path.name for path in folder.iterdir()) == ["lifetimes.png", "lifetimes.svg", "log.csv"]
+    files = ["lifetimes.png", "lifetimes.svg", "log.csv", "report.html", "truth.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == files
     assert (folder / "lifetimes.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "lifetimes.svg").read_text().startswith("<?xml")
     log = ActionLog.read(folder / "log.csv")
@@ -28,14 +29,23 @@ def test_the_story_is_told_and_drawn(unbandit, tmp_path):
     assert held >= 15  # 18 are expected; a binomial of 19 at 95% is below 15 once in 2,000 times
     assert "The best protocol, 6.0-4.4-4.4, was found." in done.out
     assert sum(line.strip().endswith(("yes", "no")) for line in done.out.splitlines()) == all_of_them
+    assert done.out.strip().splitlines()[-1].endswith("here/pictures/report.html")
+    told = (folder / "report.html").read_text()
+    assert f"{held} of {all_of_them} intervals hold the true value" in told
 
 
-def test_the_command_it_proposes_works(unbandit):
-    proposed = unbandit("demo", "--folder", "d", "--horizon", "2000").out.strip().splitlines()[-1]
-    command = proposed.split("unbandit ", 1)[1].split()
-    done = unbandit(*command)
+def test_the_commands_it_names_work(unbandit, tmp_path):
+    said = unbandit("demo", "--folder", "d", "--horizon", "2000").out
+    proposed = next(line for line in said.splitlines() if line.startswith("Try it"))
+    done = unbandit(*proposed.split("unbandit ", 1)[1].split())
     assert done.code == 0
     assert done.out.count("estimated") + done.out.count("bounded") == 19
+    report = tmp_path / "d" / "report.html"
+    before = report.read_text()
+    command = re.search(r"<dt>command</dt><dd><code>unbandit (.*?)</code>", before)[1]
+    report.unlink()
+    assert unbandit(*command.split()).code == 0
+    assert report.read_text() == before
 
 
 def test_the_same_seed_gives_the_same_files(unbandit, tmp_path):

@@ -18,6 +18,7 @@ from unbandit.cli import (
     leak,
     plan,
     posterior,
+    report,
     reproduce,
     serve,
     simulate,
@@ -57,6 +58,7 @@ app = typer.Typer(
 )
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("estimate", help=estimate.HELP)(estimate.estimate)
+app.command("report", help=report.HELP)(report.report)
 app.command("posterior", help=posterior.HELP)(posterior.posterior)
 app.command("identify", help=identify.HELP)(identify.identify)
 app.command("serve", help=serve.HELP)(serve.serve)

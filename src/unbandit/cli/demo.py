@@ -20,11 +20,13 @@ Example:  unbandit demo
 
 
 def demo(
-    folder: str = typer.Option("demo", "--folder", help="Where the pictures and the log go."),
+    folder: str = typer.Option("demo", "--folder", help="Where the report, the pictures and the log go."),
     seed: int = typer.Option(7, "--seed", help="Of the simulated experiment."),
     horizon: int = typer.Option(5_000, "--horizon", help="How many tests the experiment makes."),
 ) -> None:
-    """Simulate, estimate, print the table beside the truth, draw the picture."""
+    """Simulate, estimate, print the table beside the truth, draw the picture, write the report."""
+    import polars as pl
+
     from unbandit import datasets
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console, estimate_table
@@ -32,7 +34,9 @@ def demo(
     from unbandit.demonstrators import UCB
     from unbandit.errors import AssumptionWarning, OutputError
     from unbandit.estimators import estimate
+    from unbandit.log.writing import write_table
     from unbandit.plots import arms_with_intervals, save
+    from unbandit.reporting import Source, report
 
     say_if_first()
     instance = datasets.load("battery-high", arms=20)
@@ -66,12 +70,21 @@ def demo(
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: could not be made: {error.strerror}. Choose another with --folder.") from error
+    place = Path(folder)
     figure = arms_with_intervals(answer, truth=truth, unit=LONGEST_LIFETIME, label="lifetime, in cycles")
-    written = [Path(folder) / f"lifetimes.{kind}" for kind in ("png", "svg")]
-    for path in written:
-        save(figure, path)
-    log.write(Path(folder) / "log.csv")
-    written.append(Path(folder) / "log.csv")
-    out.print("Written: " + ", ".join(str(path) for path in written))
+    for name in ("lifetimes.png", "lifetimes.svg"):
+        save(figure, place / name)
+    log.write(place / "log.csv")
+    table_of_truth = pl.DataFrame({"arm": list(instance.arms), "mean": instance.means, "gap": instance.gaps})
+    write_table(lambda: table_of_truth, place / "truth.csv")
+    asked = f"{place / 'log.csv'} --rule {rule} --best-mean 1"
+    with console(error=True).status("Writing the report"):
+        told = f"unbandit report {asked} --truth {place / 'truth.csv'} -o {place / 'report.html'}"
+        report(
+            log, rule, source=Source.of_file(place / "log.csv"), command=told, truth=truth, best_mean=instance.best_mean
+        ).write(place / "report.html")
+    written = ["lifetimes.png", "lifetimes.svg", "log.csv", "truth.csv", "report.html"]
+    out.print("Written: " + ", ".join(str(place / name) for name in written))
     command = "unbandit" if shutil.which("unbandit") else sys.argv[0]
-    out.print(f"Try it on the log:  {command} estimate {written[-1]} --rule {rule} --best-mean 1")
+    out.print(f"Try it on the log:  {command} estimate {asked}")
+    out.print(f"Everything in one report, for any browser:  {place / 'report.html'}")

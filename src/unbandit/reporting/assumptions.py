@@ -49,8 +49,8 @@ def assumptions(
     """List what the answer rests on, the most weighty first."""
     kind = next((said for of, said in KINDS if isinstance(rule, of)), "")
     found = [
-        Assumption("The rule", f"{rule.name} made the record. {rule.summary()} {kind} Another rule, or other "
-                   "parameters, would give other numbers."),
+        Assumption("The rule", f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. "
+                   f"{kind} Another rule, or other parameters, would give other numbers."),
         Assumption("The record", _record(log, answer)),
         Assumption("The arms", "What an arm gives on average stayed the same all along, and each reward came by "
                    "itself: no arm got better or worse with time, or because another was pulled."),

@@ -141,8 +141,8 @@ def _timeline(matter: Matter) -> Iterator[Picture]:
         plots.timeline(matter.log),
         "timeline",
         "Which arm when",
-        "All that the log says: each row is an arm, time runs to the right, and the darker a stretch the more of its "
-        "rounds went to that arm.",
+        "All that the log says: each row is an arm, time runs to the right, and the stronger a stretch is coloured the "
+        "more of its rounds went to that arm.",
         alts.of_timeline(matter.log, 0),
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unbandit.demonstrators import Demonstrator
 
-__all__ = ["python_line", "shell_line"]
+__all__ = ["python_line", "shell_line", "typed"]
 
 
 def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
@@ -28,6 +28,17 @@ def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
         elif value is not True:
             words.append(str(value))
     return shlex.join(words)
+
+
+def typed(words: Sequence[str]) -> str:
+    """Write a command as it was typed, whatever the program's own path.
+
+    Examples
+    --------
+    >>> typed(["/usr/bin/unbandit", "report", "my log.csv"])
+    "unbandit report 'my log.csv'"
+    """
+    return shlex.join(["unbandit", *words[1:]])
 
 
 def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:

@@ -68,7 +68,8 @@ def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
         parts.append(_how_far(answer, told, shown, bool(close)))
     elif not close and len(best) < len(rows):
         bounded = any(row.verdict == "bounded" for row in rows if row.arm not in best)
-        parts.append("of the others it gives only bounds" if bounded else "of the others nothing is known")
+        others_are = "the other" if len(rows) - len(best) == 1 else "the others"
+        parts.append(f"of {others_are} the record gives {'only bounds' if bounded else 'nothing away'}")
     return "; ".join(parts)
 
 
@@ -80,9 +81,10 @@ def _which(
     if len(best) != 1:
         among = f"of the {arms:,} arms" if len(best) in (0, arms) else f"of {listed(best)}"
         return f"The record does not tell which {among} is the {_superlative(len(best) or arms)}"
-    is_best = f"{quoted(best[0])} is {'taken to be ' if close else ''}the {_superlative(arms)} one"
-    value = point(rows[0], shown)
-    worth = f", worth {number(value, 3)}" if shown == "mean" and value is not None else ""
+    doubtful = close or any(notice.code == "tied-best" for notice in answer.warnings)
+    is_best = f"{quoted(best[0])} is {'taken to be ' if doubtful else ''}the {_superlative(arms)} one"
+    known = shown == "mean" and rows[0].mean is not None
+    worth = f", {_worth(answer, rows[0], shown, in_full=True)}" if known else ""
     said = f"f the {arms:,} arms {is_best}{_chance(answer, best[0])}{worth}"
     if not close:
         return "O" + said

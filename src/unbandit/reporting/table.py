@@ -34,7 +34,6 @@ class Line:
     interval: str
     bar: Markup
     gap: str
-    gap_interval: str
     truth: str
     held: str
 
@@ -79,7 +78,7 @@ def ranked_table(
         last=tuple(lines[len(chosen) :]),
         left_out=len(rows) - len(lines),
         span=None if span is None else (number(span[0]), number(span[1])),
-        has_gaps=quantity == "mean" and any(line.gap or line.gap_interval for line in lines),
+        has_gaps=quantity == "mean" and any(line.gap for line in lines),
         has_truth=bool(truth),
     )
 
@@ -108,7 +107,6 @@ def _line(
         interval=interval(low, high),
         bar=bar,
         gap="" if row.gap is None else number(row.gap),
-        gap_interval=interval(row.gap_low, row.gap_high),
         truth=number(truth[row.arm]) if truth and row.arm in truth else "",
         held="" if holds is None else "yes" if holds else "no",
     )
