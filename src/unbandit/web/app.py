@@ -216,7 +216,8 @@ def _found(request: Request) -> Job | None:
 
 
 def _example(name: str) -> Brought:
-    return Brought(name=f"the example {name}", example=name)
+    title = next((each.title for each in EXAMPLES if each.name == name), name)
+    return Brought(name=f"{title} (an example)", example=name)
 
 
 async def _received(request: Request) -> tuple[dict[str, str], Brought | None]:

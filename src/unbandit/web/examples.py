@@ -76,7 +76,7 @@ def _instance(name: str) -> Instance:
 
 
 def _rule(story: _Story) -> str:
-    return story.rule.replace("{sigma}", f"{_instance(story.instance).sigma}")
+    return story.rule.replace("{sigma}", f"{_instance(story.instance).sigma:.4g}")
 
 
 def _fields(story: _Story) -> tuple[tuple[str, str], ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from unbandit.demonstrators import UCB, parse_rule
+from unbandit.demonstrators import UCB, RandomisedRule, parse_rule
+from unbandit.estimators.arguments import DRAWING
 from unbandit.identification import Identification, identify
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.reporting import Report, Source, report
+from unbandit.reporting.reproducing import shell_line
 from unbandit.web.examples import example_truth
 from unbandit.web.exports import tables
 from unbandit.web.identified import identified_page
@@ -45,11 +48,13 @@ def _estimate(
 ) -> Outcome:
     say("Reading the file", 0.0)
     log, data = read(brought, columns, arms, limits)
-    source = None if data is None else Source.of_bytes(brought.name, data)
-    truth = example_truth(brought.example) if brought.example else None
-    made = report(log, rule, source=source, truth=truth, progress=say, **options)
-    extra = tables(log.to_frame(), "log", "The example's log") if brought.example else ()
-    return Outcome(made.title, made.main, (*_files(made), *extra[:1]))
+    given = _without_idle_seed(rule, options)
+    if data is None:
+        return _beside_truth(log, rule, given, example_truth(brought.example), "", say)
+    command = shell_line(brought.name, parse_rule(rule), given) + _reading(columns, arms)
+    source = Source.of_bytes(brought.name, data)
+    made = report(log, rule, source=source, command=command, progress=say, **given)
+    return Outcome(made.title, made.main, _files(made))
 
 
 def _identify(
@@ -77,7 +82,7 @@ def _taken_as(
     if found.verdict != "identified" or rule.reveals != "values":
         return None
     say("Estimating with the rule that was found", None)
-    return report(log, rule, source=source, progress=say, **options)
+    return report(log, rule, source=source, progress=say, **_without_idle_seed(str(rule), options))
 
 
 def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:
@@ -86,10 +91,43 @@ def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:
     log = rule.demonstrate(instance, simulation.horizon, seed=simulation.seed)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
     known: dict[str, Any] = {"bernoulli": True} if instance.sigma is None else {"sigma": instance.sigma}
-    made = report(log, rule, truth=truth, progress=say, best_mean=instance.best_mean, **known)
-    frame = pl.DataFrame({"arm": list(truth), "mean": list(truth.values())})
-    extra = (*tables(log.to_frame(), "log", "The log"), *tables(frame, "truth", "The truth")[:1])
-    return Outcome(made.title, made.main, (*_files(made), *extra))
+    known["best_mean"] = instance.best_mean
+    return _beside_truth(log, simulation.rule, known, truth, f"{simulation.command} --truth truth.csv && ", say)
+
+
+def _beside_truth(
+    log: ActionLog, rule: str, options: Mapping[str, Any], truth: Mapping[str, float], before: str, say: Say
+) -> Outcome:
+    """Report on a log that was made here, with the truth, and with the files from which it can be made again."""
+    written = tables(log.to_frame(), "log", "The log")
+    known = tables(pl.DataFrame({"arm": list(truth), "mean": list(truth.values())}), "truth", "The truth")
+    command = f"{before}{shell_line('log.csv', parse_rule(rule), options)} --truth truth.csv"
+    source = Source.of_bytes("log.csv", written[0].data)
+    made = report(log, rule, source=source, command=command, truth=truth, progress=say, **options)
+    return Outcome(made.title, made.main, (*_files(made), *written, known[0]))
+
+
+def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out a seed where nothing is drawn: a visitor who fills it in means no harm."""
+    method = options.get("method")
+    drawn = method in DRAWING or (method is None and isinstance(parse_rule(rule), RandomisedRule))
+    return {key: value for key, value in options.items() if key != "seed" or drawn}
+
+
+def _reading(columns: Columns, arms: Arms) -> str:
+    """Write how a file was read, as the shell takes it.
+
+    Examples
+    --------
+    >>> print(_reading({"arm": "picked", "round": "my week"}, ["A", "B, large"]))
+     --columns 'arm=picked,round=my week' --arms 'A,"B, large"'
+    """
+    words = []
+    if columns:
+        words += ["--columns", ",".join(f"{role}={name}" for role, name in columns.items())]
+    if arms:
+        words += ["--arms", ",".join(f'"{arm}"' if "," in arm else arm for arm in arms)]
+    return " " + shlex.join(words) if words else ""
 
 
 def _page(made: Report) -> Download:
