@@ -1,4 +1,4 @@
-"""Draw docs/report.png, the picture of a report at the top of the README: `make pictures`. Needs an installed browser."""
+"""Draw docs/report.png, the picture at the top of the README: `make pictures`. Needs an installed browser."""
 
 from __future__ import annotations
 
