@@ -32,7 +32,7 @@ def of_arms(rows: Sequence[ArmEstimate], shown: Quantity, truth: Mapping[str, fl
     """Describe the arms with their intervals: how many of which verdict, and those at both ends."""
     verdicts = Counter(row.verdict for row in rows)
     kinds = ", ".join(f"{verdicts[name]:,} {name}" for name in VERDICTS if verdicts[name])
-    said = f"Chart of {counted(len(rows), 'arm')}, best first, each with its {shown} and interval: {kinds}."
+    said = f"Chart of {counted(len(rows), 'arm')}, best first, each with its {shown}: {kinds}."
     told = [row for row in rows if point(row, shown) is not None]
     for where, row in (("Topmost", told[:1]), ("Lowest with a value", told[1:][-1:])):
         for one in row:
@@ -138,7 +138,9 @@ def of_errors(rows: Sequence[ArmEstimate], shown: Quantity, truth: Mapping[str, 
         for row in rows
         if row.verdict == "estimated" and row.arm in truth and (value := point(row, shown)) is not None
     }
-    said = f"Chart of every estimate less the truth, with its interval. {_of(judged)} intervals reach across zero."
+    said = "Chart of every estimate less the truth."
+    if judged:
+        said += f" {_of(judged)} intervals reach across zero, and so hold the truth."
     if off:
         furthest = max(off, key=lambda arm: abs(off[arm]))
         average = float(np.mean([abs(error) for error in off.values()]))

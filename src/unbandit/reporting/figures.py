@@ -127,8 +127,8 @@ def _errors(matter: Matter) -> Iterator[Picture]:
         figure,
         "errors",
         "Error against the truth",
-        "How far each estimate is from the truth, which is the line at 0. An interval that reaches across the line "
-        "holds the truth.",
+        "How far each estimate is from the truth, which is the line at 0. "
+        + ("" if matter.shown == "ratio" else "An interval that reaches across the line holds the truth."),
         alts.of_errors(matter.rows, matter.shown, matter.truth),
         as_dots=len(matter.rows) > MANY_ARMS,
     )

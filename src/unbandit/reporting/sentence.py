@@ -60,14 +60,18 @@ def _of_many(answer: Estimate) -> str:
 def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
     """Name the best arm, or those that may be, and how far the others are behind."""
     shown, best = quantity(answer), answer.best_by_demonstration[0]
-    others = [row for row in rows if row.arm not in best and point(row, shown) is not None]
+    settled = set(best)
+    others = [row for row in rows if row.arm not in settled and point(row, shown) is not None]
     close = _too_close(answer, others) if len(best) == 1 else []
     parts = [_which(answer, rows, best, close, shown)]
-    told = [row for row in others if row not in close]
+    unsure = {row.arm for row in close}
+    told = [row for row in others if row.arm not in unsure]
     if told:
-        parts.append(_how_far(answer, told, shown, bool(close)))
+        parts.append(
+            _how_far(answer, told, shown, some_close=bool(close), than=" than the best of them" * (len(best) > 1))
+        )
     elif not close and len(best) < len(rows):
-        bounded = any(row.verdict == "bounded" for row in rows if row.arm not in best)
+        bounded = any(row.verdict == "bounded" for row in rows if row.arm not in settled)
         others_are = "the other" if len(rows) - len(best) == 1 else "the others"
         parts.append(f"of {others_are} the record gives {'only bounds' if bounded else 'nothing away'}")
     return "; ".join(parts)
@@ -94,7 +98,7 @@ def _which(
     return f"O{said}, but {quoted(close[0].arm)}, {full}, is too close to it to tell apart"
 
 
-def _how_far(answer: Estimate, told: Sequence[ArmEstimate], shown: Quantity, some_close: bool) -> str:
+def _how_far(answer: Estimate, told: Sequence[ArmEstimate], shown: Quantity, *, some_close: bool, than: str) -> str:
     """Say how far behind the others are: the closest and the furthest."""
     if shown == "ratio":
         unit = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
@@ -106,16 +110,16 @@ def _how_far(answer: Estimate, told: Sequence[ArmEstimate], shown: Quantity, som
     first, last = told[0], told[-1]
     if first is last or some_close:
         behind = "" if first is last and not some_close else ", the furthest behind,"
-        return f"{quoted(last.arm)}{behind} is {_worth(answer, last, shown, in_full=True)}"
-    closest = f"the closest behind is {quoted(first.arm)}, {_worth(answer, first, shown, in_full=True)}"
+        return f"{quoted(last.arm)}{behind} is {_worth(answer, last, shown, in_full=True, than=than)}"
+    closest = f"the closest behind is {quoted(first.arm)}, {_worth(answer, first, shown, in_full=True, than=than)}"
     return f"{closest}, the furthest {quoted(last.arm)}, {_worth(answer, last, shown, in_full=False)}"
 
 
-def _worth(answer: Estimate, row: ArmEstimate, shown: Quantity, *, in_full: bool) -> str:
+def _worth(answer: Estimate, row: ArmEstimate, shown: Quantity, *, in_full: bool, than: str = "") -> str:
     """Write an arm's value, with its interval where it is to be in full."""
     value = point(row, shown)
     behind = "" if shown == "mean" else " less" if (value or 0.0) >= 0 else " more"
-    said = f"worth {number(abs(value or 0.0) if behind else value or 0.0, 3)}{behind}"
+    said = f"worth {number(abs(value or 0.0) if behind else value or 0.0, 3)}{behind}{than if behind else ''}"
     low, high = ends(row, shown)
     if in_full and low is not None and high is not None:
         said += f" ({share(answer.level)} interval {interval(low, high, 3)})"

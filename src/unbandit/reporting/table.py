@@ -50,8 +50,8 @@ class RankedTable:
         The rows shown, from the top and from the bottom, and how many between them are not.
     span
         The values that the ends of the bars stand for; None where there are no bars.
-    has_gaps, has_truth
-        Whether gaps stand beside the means, and the truth beside the values.
+    has_intervals, has_gaps, has_truth
+        Whether there are intervals, whether gaps stand beside the means, and the truth beside the values.
     """
 
     demonstration: str | None
@@ -59,6 +59,7 @@ class RankedTable:
     last: tuple[Line, ...]
     left_out: int
     span: tuple[str, str] | None
+    has_intervals: bool
     has_gaps: bool
     has_truth: bool
 
@@ -78,6 +79,7 @@ def ranked_table(
         last=tuple(lines[len(chosen) :]),
         left_out=len(rows) - len(lines),
         span=None if span is None else (number(span[0]), number(span[1])),
+        has_intervals=any(line.interval for line in lines),
         has_gaps=quantity == "mean" and any(line.gap for line in lines),
         has_truth=bool(truth),
     )

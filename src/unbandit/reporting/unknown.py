@@ -20,6 +20,7 @@ def unknown(
 ) -> list[str]:
     """List what this log leaves open; `rows` are the first demonstration's, best first."""
     best = answer.best_by_demonstration[0]
+    settled = set(best)
     found = ["What any single choice gave: the record holds choices, and this report gives averages."]
     if log.rewards is not None:
         found = ["What the choices gave whose rewards are not in the record."]
@@ -31,7 +32,7 @@ def unknown(
         ("bounded", "Where exactly {} lies. The record gives a bound, and anything beyond it is possible."),
         ("unseen", "Anything at all about {}: never pulled."),
     ):
-        names = [row.arm for row in rows if row.verdict == verdict and row.arm not in best]
+        names = [row.arm for row in rows if row.verdict == verdict and row.arm not in settled]
         if names:
             found.append(said.format(listed(names, 4)))
     found += _order(answer, rows)
