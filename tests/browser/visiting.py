@@ -1,0 +1,107 @@
+"""What a visitor does, in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ANSWERED = "ul.downloads"
+"""What only the page of an answer has."""
+
+
+def bring(page: Page, data: bytes, name: str = "log.csv") -> None:
+    """Choose a file and have it looked at."""
+    page.set_input_files("#file", files=[{"name": name, "mimeType": "text/csv", "buffer": data}])
+    page.click("text=Look at it")
+
+
+def ask(page: Page) -> None:
+    """Ask for the estimate, and wait until it is there."""
+    page.click("button.main")
+    page.wait_for_selector(ANSWERED)
+
+
+def wide_home(page: Page, log: bytes) -> None:
+    """Be at the first page."""
+
+
+def looked(page: Page, log: bytes) -> None:
+    """Look at an upload whose arms have strange names."""
+    strange = log.replace(b",A\n", b",<script>alert(1)</script>\n").replace(b",B\n", ",אבג 🙂\n".encode())
+    bring(page, strange.replace(b",C\n", b"," + b"long " * 60 + b"\n"))
+    page.wait_for_selector("#field-rule")
+
+
+def unusable(page: Page, log: bytes) -> None:
+    """Bring a table without arms."""
+    bring(page, b"x,y\n1,2\n3,4\n")
+    page.wait_for_selector("#problem")
+
+
+def mistaken(page: Page, log: bytes) -> None:
+    """Fill in fields wrongly."""
+    page.goto("/look?example=battery")
+    page.fill("#field-ucb-alpha", "2")
+    page.fill("#field-sigma", "abc")
+    page.click("text=More options")
+    page.fill("#field-horizon", "-1")
+    page.click("button.main")
+    page.wait_for_selector("#errors")
+
+
+def simulated(page: Page, log: bytes) -> None:
+    """Be at the second tab."""
+    page.goto("/simulate")
+
+
+def waited(page: Page, log: bytes) -> None:
+    """Ask for something long, and be told again and again that it goes on."""
+    state = '{"state": "running", "stage": "Weighing", "share": null, "seconds": 75, "ahead": 0}'
+    page.route("**/state", lambda route: route.fulfill(body=state, content_type="application/json"))
+    page.goto("/look?example=battery")
+    page.check("#rule-unknown")
+    page.click("button.main")
+    page.wait_for_selector("text=1 min 15 s")
+
+
+def answered(page: Page, log: bytes) -> None:
+    """Have an example estimated."""
+    page.goto("/look?example=battery")
+    ask(page)
+
+
+def shown_beside_the_truth(page: Page, log: bytes) -> None:
+    """Have a simulation run."""
+    page.goto("/simulate")
+    page.fill("#field-horizon", "1000")
+    ask(page)
+
+
+def refused(page: Page, log: bytes) -> None:
+    """Ask of a record what it cannot tell."""
+    page.goto("/look?example=trial")
+    page.check("#rule-uniform")
+    page.click("button.main")
+    page.wait_for_selector("text=Begin again")
+
+
+def lost(page: Page, log: bytes) -> None:
+    """Go where there is nothing."""
+    page.goto("/nowhere")
+
+
+PLACES: dict[str, Callable[[Page, bytes], None]] = {
+    "home": wide_home,
+    "look": looked,
+    "unusable": unusable,
+    "mistakes": mistaken,
+    "simulate": simulated,
+    "waiting": waited,
+    "answer": answered,
+    "simulation": shown_beside_the_truth,
+    "refusal": refused,
+    "nowhere": lost,
+}
