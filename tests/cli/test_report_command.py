@@ -1,0 +1,178 @@
+"""`unbandit report`: one file, the same answer as `estimate`, nothing where the input is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+
+import pytest
+import shell
+
+from unbandit.reporting import pdf
+
+refused, script, unbandit = shell.refused, shell.script, shell.unbandit
+
+ASKED = ["--rule", "ucb:alpha=0.25", "--sigma", "0.5"]
+
+
+@pytest.fixture
+def log(unbandit, tmp_path):
+    """Simulate four arms, and keep the truth."""
+    made = ["--rule", "ucb:alpha=0.25", "--horizon", "1000", "--seed", "1", "-o", "log.csv", "--truth", "truth.csv"]
+    assert unbandit("simulate", "--means", "1,0.7,0.4,0", "--arms", "A,B,C,D", "--sigma", "0.5", *made).code == 0
+    return tmp_path / "log.csv"
+
+
+def test_a_report_is_written_and_named(unbandit, log, tmp_path):
+    done = unbandit("report", "log.csv", *ASKED)
+    assert (done.code, done.err) == (0, "")
+    sentence, written = done.out.strip().splitlines()
+    assert sentence.startswith('Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.232 less')
+    assert written == "Written: report.html"
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert hashlib.sha256(log.read_bytes()).hexdigest() in page
+    assert "<dt>command</dt><dd><code>unbandit report log.csv --rule ucb:alpha=0.25 --sigma 0.5</code>" in page
+
+
+def test_its_own_command_makes_it_again(unbandit, log, tmp_path):
+    options = [
+        "--truth",
+        "truth.csv",
+        "-o",
+        "my report.html",
+        "--best-mean",
+        "1",
+        "--method",
+        "bootstrap",
+        "--seed",
+        "5",
+    ]
+    assert unbandit("report", "log.csv", *ASKED, *options).code == 0
+    report = tmp_path / "my report.html"
+    before = report.read_text(encoding="utf-8")
+    command = re.search(r"<dt>command</dt><dd><code>unbandit (.*?)</code>", before)[1].replace("&#39;", "'")
+    report.unlink()
+    assert unbandit(*shlex.split(command)).code == 0
+    assert report.read_text(encoding="utf-8") == before
+    assert "<dt>seed</dt><dd>5</dd>" in before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--best-mean", "1"],
+        ["--anchor", "B=0.7", "--level", "0.9"],
+        ["--method", "counts"],
+        ["--method", "naive", "--constant", "0.5"],
+        ["--horizon", "2000", "--arms", "A,B,C,D,E"],
+    ],
+    ids=" ".join,
+)
+def test_the_answer_is_that_of_estimate(unbandit, log, tmp_path, options):
+    answer = json.loads(unbandit("estimate", "log.csv", *ASKED, *options, "--json").out)
+    assert unbandit("report", "log.csv", *ASKED, *options).code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for row in answer["arms"]:
+        assert f'<bdi dir="auto">{row["arm"]}</bdi>' in page
+        value = row["mean"] if "--best-mean" in options or "--anchor" in options else row["gap"]
+        if value is not None:
+            written = f"{value + 0.0:.4g}".replace("-", "−")
+            assert f'<td class="amount">{written}</td>' in page
+
+
+def test_standard_input_has_a_checksum_too(unbandit, log, tmp_path):
+    done = unbandit("report", "-", *ASKED, "-o", "a.html", stdin=log.read_bytes())
+    assert done.code == 0
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert hashlib.sha256(log.read_bytes()).hexdigest() in page
+    assert "What every arm was worth: standard input" in page
+
+
+def test_the_truth_is_shown_beside_the_answer(unbandit, log, tmp_path):
+    assert unbandit("report", "log.csv", *ASKED, "--truth", "truth.csv").code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "The truth is known here, and was not used" in page
+    assert '<th scope="col" class="amount">truth</th>' in page
+    assert "Error against the truth" in page
+
+
+def test_warnings_are_said_in_the_shell_too(unbandit, log):
+    done = unbandit("report", "log.csv", "--rule", "ucb:alpha=0.25")
+    assert (done.code, done.out.count("Written")) == (0, 1)
+    assert done.err.startswith("warning: The rewards' standard deviation was not given")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "report.pdf"], "--output: expected a name that ends in .html"),
+        (["-o", "report"], "--output: expected a name that ends in .html"),
+        (["--pdf", "report.html"], "--pdf: expected a name that ends in .pdf"),
+        (["--level", "95"], "level: expected a number between 0 and 1"),
+        (["--rule", "ucbb"], 'Did you mean "ucb"?'),
+        (["--anchor", "X=1"], "anchor: expected an arm among"),
+        (["--columns", "arm"], "--columns: expected key=value"),
+        (["--sensitivity"], "No such option"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_option_ends_with_2(refused, log, options, said):
+    assert said in refused(2, "report", "log.csv", *ASKED, *options)
+
+
+def test_without_a_browser_nothing_is_begun(refused, log, monkeypatch):
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pdf, "PLACES", {})
+    message = refused(2, "report", "nothing.csv", *ASKED, "--pdf", "report.pdf")
+    assert "expected an installed browser that can print (Chromium, Chrome or Edge)" in message
+
+
+def test_what_cannot_be_read_or_written_ends_with_3(refused, log, tmp_path):
+    assert "there is none of this name" in refused(3, "report", "nothing.csv", *ASKED)
+    assert "its folder is not there" in refused(3, "report", "log.csv", *ASKED, "-o", "no/report.html")
+    assert "its folder is not there" in refused(3, "report", "log.csv", *ASKED, "--pdf", "no/report.pdf")
+    assert "log.csv: the log has 1000 rounds" in refused(3, "report", "log.csv", *ASKED, "--horizon", "10")
+    assert 'expected a column "mean"' in refused(3, "report", "log.csv", *ASKED, "--truth", "log.csv")
+    assert "nowhere.csv" in refused(3, "report", "log.csv", *ASKED, "--truth", "nowhere.csv")
+    assert "standard input: expected a header" in refused(3, "report", "-", *ASKED, stdin=b"")
+    (tmp_path / "latin.csv").write_bytes("arm\ncafé\nB\n".encode("latin-1"))
+    assert "row 1 (line 2)" in refused(3, "report", "latin.csv", *ASKED)
+
+
+def test_what_the_record_cannot_tell_ends_with_4(refused, log):
+    assert "do not depend on rewards" in refused(4, "report", "log.csv", "--rule", "uniform", "--sigma", "1")
+    assert "show which arm it judged best" in refused(4, "report", "log.csv", "--rule", "explore-then-commit")
+
+
+def test_both_from_standard_input_is_too_much(refused):
+    assert "--truth: standard input is the log" in refused(
+        2, "report", "-", *ASKED, "--truth", "-", stdin=b"arm\nA\nB\n"
+    )
+
+
+def test_an_old_report_stays_as_it_was(refused, log, tmp_path):
+    (tmp_path / "report.html").write_text("old")
+    refused(4, "report", "log.csv", "--rule", "uniform", "--sigma", "1")
+    assert (tmp_path / "report.html").read_text() == "old"
+
+
+def test_it_is_printed_too(unbandit, log, tmp_path):
+    try:
+        pdf.find_browser()
+    except pdf.ParameterError as error:
+        pytest.skip(str(error))
+    done = unbandit("report", "log.csv", *ASKED, "--pdf", "report.pdf")
+    assert done.out.strip().splitlines()[-1] == "Written: report.html, report.pdf"
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_long_log_makes_a_small_report(script, tmp_path):
+    made = ["--rule", "ucb:alpha=0.25", "--horizon", "1000000", "--seed", "1", "-o", "log.parquet"]
+    assert script("simulate", "linear", *made).returncode == 0
+    done = script("report", "log.parquet", *ASKED)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000

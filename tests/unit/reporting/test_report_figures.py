@@ -1,0 +1,81 @@
+"""Which pictures a log allows, and that their words are about this log."""
+
+from __future__ import annotations
+
+import re
+
+import made
+import pytest
+
+import unbandit as ub
+
+CLOSED = ["arms-drawn", "timeline", "pulls", "hesitation", "settling"]
+EXPECTED = {
+    "gaps": CLOSED,
+    "means": ["arms-drawn", "errors", *CLOSED[1:]],
+    "ratios": ["arms-drawn", "errors", "timeline", "pulls", "settling"],
+    "counts": ["arms-drawn", "errors"],
+    "naive": CLOSED,
+    "bootstrap": CLOSED[:-1],
+    "elimination, open": ["arms-drawn", "errors", *CLOSED[1:]],
+    "elimination, settled": CLOSED,
+    "randomised": ["arms-drawn", "errors", "timeline", "pulls", "densities", "paths"],
+    "several": ["arms-drawn", "errors", *CLOSED[1:]],
+    "pooled": ["arms-drawn", "timeline", "pulls"],
+    "shortest": ["arms-drawn"],
+    "one round": ["arms-drawn"],
+}
+
+
+def pictures(report):
+    return re.findall(r'<h3 id="report-([a-z-]+)">[^<]*</h3>\n<figure>', report.main)
+
+
+def alts(report):
+    return dict(zip(pictures(report), (image["alt"] for image in made.Outline(report.main).all("img")), strict=True))
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_pictures_that_fit(kind):
+    assert pictures(made.report_of(kind)) == EXPECTED[kind]
+
+
+def test_alts_tell_what_is_seen_of_this_log():
+    found = alts(made.report_of("means"))
+    assert found["arms-drawn"].startswith("Chart of 4 arms, best first, each with its mean: 1 best, 3 estimated.")
+    assert 'Topmost is "A" at 1. Lowest with a value is "D" at 0.2098 (' in found["arms-drawn"]
+    assert '"A" was pulled most: 73% of all rounds' in found["timeline"]
+    assert 'At the end "A" at 733, "B" at 177, "C" at 55 and the least-pulled arm at 35.' in found["pulls"]
+    assert re.search(r'the latest in round \d+ \("B"\)', found["pulls"])
+    assert 'what the rule made of "B" and of "A"' in found["hesitation"]
+    assert re.search(r'"B" is put at [−\d.]+ after [\d,]+ rounds', found["settling"])
+    assert re.search(r"\d of 3 intervals reach across zero", found["errors"])
+    posterior = alts(made.report_of("randomised"))
+    assert '"A": 95% between' in posterior["densities"]
+    assert '"A" ends near' in posterior["paths"]
+
+
+def test_what_is_not_expected_is_not_swallowed(monkeypatch):
+    from unbandit import plots
+
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(plots, "timeline", broken)
+    with pytest.raises(ZeroDivisionError):
+        ub.report(made.log_of(made.UCB, 100), made.UCB, sigma=0.5)
+
+
+def test_pictures_of_many_arms_stay_small():
+    instance = ub.datasets.battery("high", seed=1)
+    rule = ub.UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
+    report = ub.report(rule.demonstrate(instance, 20_000, seed=1), rule, best_mean=1.0)
+    assert len(instance.arms) == 224
+    assert len(report.html) < 1_000_000
+
+
+def test_a_bernoulli_rule_is_drawn_where_one_mean_is_known():
+    instance = ub.Instance([0.7, 0.5, 0.3], noise=ub.Bernoulli(), arms=["red", "green", "blue"])
+    report = ub.report(ub.KLUCB().demonstrate(instance, 1_000, seed=1), "klucb", anchor={"green": 0.5})
+    assert "hesitation" in pictures(report)
+    assert "Rewards are 0 or 1" in report.main

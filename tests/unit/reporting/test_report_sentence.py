@@ -1,0 +1,72 @@
+"""The answer in one plain sentence: says what the record tells, and no more."""
+
+from __future__ import annotations
+
+import made
+import pytest
+
+import unbandit as ub
+
+SENTENCES = {
+    "gaps": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.232 less (95% interval 0.15 to '
+    '0.316), the furthest "D", worth 0.79 less.',
+    "means": 'Of the 4 arms "A" is the best one, worth 1; the closest behind is "B", worth 0.768 (95% interval 0.684 '
+    'to 0.85), the furthest "D", worth 0.21.',
+    "ratios": 'Of the 4 arms "A" is the best one; "D", the furthest behind, is 3.4 times as far behind as "B".',
+    "naive": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.14 less, the furthest "D", worth '
+    "0.314 less.",
+    "elimination, open": 'The record does not tell which of "A", "B" and "C" is the best; "D" is worth 1.04 less than '
+    "the best of them (95% interval 0.917 to 1.15).",
+    "several": 'In all 7 demonstrations "A" is the best of the 4 arms.',
+    "shortest": 'Of the 2 arms "A" is taken to be the better one; of the other the record gives only bounds.',
+    "wrong rule": "The record does not look as if ucb had made it; taken as if it had, of the 4 arms",
+}
+
+
+@pytest.mark.parametrize("kind", SENTENCES)
+def test_what_is_said(kind):
+    assert made.report_of(kind).sentence.startswith(SENTENCES[kind].rstrip("."))
+
+
+@pytest.mark.parametrize("kind", made.KINDS)
+def test_it_is_one_sentence_and_short(kind):
+    sentence = made.report_of(kind).sentence
+    assert sentence[0].isupper()
+    assert sentence.endswith(".")
+    assert ". " not in sentence.replace("1.5. ", "")
+    assert len(sentence) < 600
+
+
+def test_arms_too_close_to_the_best_are_named():
+    assert "are too close to it to tell apart" in made.report_of("wrong rule").sentence
+    two = ub.ActionLog.from_actions("AB" + "AB" * 20 + "A" * 5)
+    said = ub.report(two, "ucb", sigma=1.0).sentence
+    assert said.startswith('Of the 2 arms "A" is taken to be the better one, but "B", worth ')
+    assert said.endswith("is too close to it to tell apart.")
+
+
+def test_demonstrations_that_disagree_are_counted():
+    log = ub.ActionLog.from_actions([list("ABAAAAAAAA"), list("ABBBBBBBBB"), list("ABAAAAAAAA")])
+    assert ub.report(log, "ucb", sigma=0.1).sentence == (
+        'In 2 of 3 demonstrations "A" is the better of the 2 arms; in 1 it is "B".'
+    )
+    undecided = ub.ActionLog.from_actions([list("ABC" * 4), list("CBA" * 4)])
+    assert ub.report(undecided, "sae", sigma=1.0).sentence == (
+        "In none of the 2 demonstrations does the record tell which of the 3 arms is the best."
+    )
+
+
+def test_a_posterior_says_how_sure_it_is():
+    said = made.report_of("randomised").sentence
+    assert 'arms "A" is the best one with probability 0.9' in said or "does not tell" in said
+
+
+def test_a_level_that_is_only_believed_is_not_told_as_a_mean():
+    report = made.report_of("level believed")
+    assert "less" in report.sentence
+    assert '<th scope="col" class="amount">gap</th>' in report.main
+    assert '<th scope="col" class="amount">mean</th>' not in report.main
+
+
+def test_other_levels_are_written_as_they_are():
+    assert "99.9% interval" in ub.report(made.log_of(made.UCB, 500), made.UCB, sigma=0.5, level=0.999).sentence

@@ -1,0 +1,81 @@
+"""Nothing that the package says goes unexplained."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import made
+import pytest
+
+import unbandit
+from unbandit.estimators.arguments import Method
+from unbandit.reporting.assumptions import METHODS
+from unbandit.reporting.page import MARKS, said
+from unbandit.reporting.words import DOUBTS, NOTICES, VERDICTS
+from unbandit.result import VERDICTS as ALL_VERDICTS
+from unbandit.result import Notice
+
+SOURCE = Path(unbandit.__file__).parent
+
+
+def codes():
+    """Return the code of every notice that the package makes, with where it is made."""
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Notice":
+                code = node.args[0] if node.args else next(word.value for word in node.keywords if word.arg == "code")
+                assert isinstance(code, ast.Constant), f"{path}:{node.lineno}: a code that is not written out"
+                found[code.value] = f"{path.name}:{node.lineno}"
+    return found
+
+
+def test_every_notice_is_explained():
+    made_here = codes()
+    assert len(made_here) > 30
+    assert {code: place for code, place in made_here.items() if code not in NOTICES} == {}
+
+
+def test_no_explanation_is_left_over():
+    assert set(NOTICES) - set(codes()) == set()
+    assert set(NOTICES) >= DOUBTS
+
+
+@pytest.mark.parametrize("code", NOTICES)
+def test_an_explanation_is_whole_sentences(code):
+    words = NOTICES[code]
+    assert words.title[0].isupper()
+    assert not words.title.endswith(".")
+    assert words.meaning[0].isupper()
+    assert words.meaning.endswith(".")
+    assert words.remedy == "" or words.remedy.endswith(".")
+    assert len(words.meaning) > 50
+
+
+def test_every_verdict_and_every_method_has_words():
+    assert tuple(VERDICTS) == tuple(MARKS) == ALL_VERDICTS
+    assert set(METHODS) == set(Method.__args__)
+
+
+def test_an_unknown_code_is_said_all_the_same():
+    (one,) = said([Notice("of-another-package", "Something odd.")], [])
+    assert (one.words, one.messages, one.more) == (None, ("Something odd.",), 0)
+
+
+def test_notices_of_one_kind_stand_together():
+    notices = [Notice("few-pulls", f"message {at}", demonstration=str(at)) for at in range(12)]
+    (group,) = said(notices, [])
+    assert group.messages[0] == "Demonstration 0: message 0"
+    assert (len(group.messages), group.more) == (5, 7)
+
+
+@pytest.mark.parametrize("kind", made.KINDS)
+def test_whatever_is_said_is_on_the_page_with_its_explanation(kind):
+    report = made.report_of(kind)
+    page = " ".join(made.Outline(report.main).text)
+    for notice in (*report.answer.warnings, *report.answer.notes):
+        assert NOTICES[notice.code].meaning in page
+        if max(map(len, report.answer.arms)) < 80 and len(report.answer.demonstrations) == 1:
+            assert notice.message in page
+    assert ("read" in page and "before you rely on the numbers" in page) == bool(report.answer.warnings)
