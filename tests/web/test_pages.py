@@ -214,6 +214,19 @@ def test_with_very_many_columns_a_role_is_typed() -> None:
     assert [field for field in page.named("input") if field.get("name") == "column.arm"]
 
 
+def test_endless_names_of_columns_are_cut_and_typed() -> None:
+    long = "x" * 100_000
+    text = pages.look(replace(LOG, columns=(long, "arm"), columns_shown=(long, "arm")), {}, {}, LIMITS)
+    assert len(text) < 100_000
+    assert '<input type="text" id="field-column-arm"' in text
+
+
+def test_an_unreadable_file_has_nothing_to_correct() -> None:
+    page = Reader(pages.look(Look("x.csv", 9, problem="Not a table.", carried="H4sI"), {}, {}, LIMITS))
+    assert not page.named("form")
+    assert "Not a table." in page.words
+
+
 def test_an_example_is_carried_by_its_name() -> None:
     hidden = [field for field in Reader(PAGES["example"]()).named("input") if field.get("type") == "hidden"]
     assert [(field["name"], field["value"]) for field in hidden] == [("example", "battery")]

@@ -21,6 +21,9 @@ ON = frozenset({"on", "yes", "true", "1"})
 LONGEST = 60
 """Characters of a wrong value that are said again."""
 
+ENDLESS = 2**31
+"""A bound that nobody comes near, and that is not worth saying."""
+
 
 class FieldErrors(Exception):
     """Say at which fields something is wrong: one sentence each, by the field's name."""
@@ -63,6 +66,11 @@ class Field:
     def id(self) -> str:
         """Return what the page calls the field's input."""
         return "field-" + identifier(self.name)
+
+    @property
+    def wide(self) -> bool:
+        """Tell whether its choices need much room."""
+        return any(len(called) > LONGEST for _, called in self.choices)
 
 
 def identifier(name: str) -> str:
@@ -228,7 +236,7 @@ def _wanted(field: Field) -> str:
     if field.at_least is not None and field.at_most is not None:
         return f"{what} from {_written(field.at_least)} to {_written(field.at_most)}"
     bounds = (("at least", field.at_least), ("above", field.above), ("at most", field.at_most), ("below", field.below))
-    said = [f"{word} {_written(bound)}" for word, bound in bounds if bound is not None]
+    said = [f"{word} {_written(bound)}" for word, bound in bounds if bound is not None and bound < ENDLESS]
     joined = " and ".join(said)
     return f"{what}, {joined}" if joined.startswith("at") else f"{what} {joined}".strip()
 

@@ -20,8 +20,11 @@ from unbandit.web.rule_forms import UNKNOWN, RuleGroup, rule_css, rule_groups
 
 __all__ = ["answer", "failure", "home", "icon", "look", "script", "simulate", "stylesheet", "waiting"]
 
-COLUMNS_LISTED = 200
-"""With more columns than this, a role's column is typed and not chosen."""
+COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
+"""With more columns than this, or more characters in their names, a role's column is typed and not chosen."""
+
+NAME_SHOWN = 60
+"""Characters of a column's name that are shown."""
 
 
 def home(examples: Sequence[Example], limits: Limits) -> str:
@@ -100,7 +103,7 @@ def _environment() -> Environment:
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["size"] = _size
+    environment.filters |= {"size": _size, "cut": _cut}
     environment.globals |= {"shown": shown, "ticked": _ticked, "opened": _opened}
     return environment
 
@@ -116,20 +119,27 @@ def _static(name: str) -> str:
 
 def _column_fields(look: Look) -> tuple[Field, ...]:
     """Return a field for the column of every role, and one for the arms."""
-    roles = dict(look.roles)
+    if not look.columns or look.example:
+        return ()
+    roles = {role: _cut(column) for role, column in look.roles}
+    many = look.columns_left_out > 0 or len(look.columns) > COLUMNS_LISTED or sum(map(len, look.columns)) > NAMES_LISTED
     fields = []
     for role, (label, about) in options.COLUMNS.items():
         found = roles.get(role)
-        first = ("", f"found: {found}" if found is not None else "none found")
-        if look.columns_left_out or len(look.columns) > COLUMNS_LISTED:
-            said = f"{about} Found: {found}." if found is not None else about
+        if many:
+            said = f"{about} Found: {found}." if found is not None else f"{about} None was found."
             fields.append(Field(f"column.{role}", label, said))
             continue
+        first = ("", f"found: {found}" if found is not None else "none found")
         none = () if role == "arm" else ((options.NO_COLUMN, "no column"),)
-        choices = (first, *none, *((column, column) for column in look.columns))
+        choices = (first, *none, *((column, _cut(column)) for column in look.columns))
         fields.append(Field(f"column.{role}", label, about, kind="choice", choices=choices))
     every = "Only if some arms were never pulled and so are not in the log: all names, with commas between them."
     return (*fields, Field("arms", "All arms", every))
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_SHOWN else name[: NAME_SHOWN - 1] + "…"
 
 
 def _opened(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
