@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -271,17 +270,10 @@ class Estimate:
         return "\n".join(lines + [f"  note: {notice.message}" for notice in self.notes])
 
     def _repr_html_(self) -> str:
-        """Show a table in notebooks."""
-        names = ["demonstration"] * (len(self.demonstrations) > 1) + ["arm", "verdict", "pulls", *NUMBERS]
-        head = "".join(f"<th scope='col'>{name.replace('_', ' ')}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{_cell(getattr(row, name))}</td>" for name in names) + "</tr>"
-            for row in self.ranked()
-        )
-        notices = "".join(f"<p>{html.escape(notice.message)}</p>" for notice in (*self.warnings, *self.notes))
-        caption = html.escape(f"{self.rule}, {self.method}, {self.level:.0%} intervals")
-        table = f"<caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        return f"<table>{table}</table>{notices}"
+        """Show a table with interval bars in notebooks."""
+        from unbandit.plots.notebook import notebook_table
+
+        return notebook_table(self)
 
 
 def _or_none(value: float) -> float | None:
@@ -304,8 +296,3 @@ def _in_words(row: ArmEstimate) -> str:
         if low is not None or high is not None:
             written += f" [{'' if low is None else f'{low:.4g}'}, {'' if high is None else f'{high:.4g}'}]"
     return written
-
-
-def _cell(value: object) -> str:
-    """Write one cell of the notebook's table."""
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))

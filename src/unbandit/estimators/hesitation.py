@@ -32,7 +32,7 @@ __all__ = ["Hesitation", "hesitation", "switching_rounds"]
 BACK = 8
 """So many of the arm's pulls before its switching round are shown."""
 
-POINTS = 400
+POINTS = 300
 """At most so many rounds are kept."""
 
 Numbers = NDArray[np.float64]
@@ -245,8 +245,10 @@ def _chosen(arm: object, record: ActionLog, which: int, best: int, rounds: Count
     usable = (rounds > 0) & np.isfinite(gaps)
     usable[best] = False
     if arm is None:
-        if not usable.any():
+        if not rounds.any():
             raise NotIdentifiable("The record shows no round at which the rule turned from an arm it had reconsidered.")
+        if not usable.any():
+            raise NotIdentifiable("No arm that has a switching round has an estimated gap to put in for hidden means.")
         return int(np.where(usable, record.pulls[which], -1).argmax())
     chosen = position("arm", arm, record.arms)
     if chosen == best:

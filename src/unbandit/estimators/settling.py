@@ -16,6 +16,7 @@ from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators.arguments import DRAWING, as_log, usable_method
 from unbandit.estimators.main import estimate
+from unbandit.estimators.many import check_comparable
 from unbandit.log import ActionLog
 from unbandit.plots.arms import Quantity, shown_quantity
 from unbandit.plots.naming import place_of
@@ -131,7 +132,7 @@ def settling(
         answer = estimate(whole, rule, **options)
         options |= _same_reference(answer, options)
         first = min(length, max(2 * len(record.arms), 10))
-        rounds = np.unique(np.geomspace(first, length, points).round().astype(np.int64))
+        rounds = np.unique(np.geomspace(length, first, points).round().astype(np.int64))
         found = [_after(whole, rule, int(rounds_seen), options) for rounds_seen in rounds[:-1]]
     columns = [one if one is not None else _nothing(answer) for one in found] + [answer.columns]
     stacked = {field.name: np.vstack([getattr(one, field.name) for one in columns]) for field in fields(Columns)}
@@ -146,6 +147,8 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
         raise ParameterError(f"points: expected a whole number, 1 or more; got {points!r}.")
     if options.get("pool"):
         raise ParameterError("pool: demonstrations are followed one by one; leave it out, and name a demonstration.")
+    if rule.reveals != "values":
+        check_comparable(rule, "switching")
     method = usable_method(options.get("method"), record, rule)
     if method in DRAWING:
         why = f"{rule.name} draws its arms at random, and only" if isinstance(rule, RandomisedRule) else "only"

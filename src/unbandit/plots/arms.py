@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.plots.naming import place_of, short, text_width
-from unbandit.plots.style import GRID, PALETTE, SOFT, frame, styled
+from unbandit.plots.labelling import Sign, key, tell_demonstration
+from unbandit.plots.naming import place_of
+from unbandit.plots.rows import NAMED, SeveralRows, bars
+from unbandit.plots.scales import even_ticks, put_x
+from unbandit.plots.style import PALETTE, SOFT, Look, styled
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unbandit.result import ArmEstimate, Estimate
+    from unbandit.result import ArmEstimate, Columns, Estimate
 
-__all__ = ["Rows", "arms_with_intervals", "name_rows", "rows_frame", "shown_quantity"]
+__all__ = ["AXIS", "Rows", "arms_with_intervals", "draw_intervals", "shown_quantity", "span_of"]
 
 Quantity = Literal["mean", "gap", "ratio"]
 
-NAMED = 40
-"""Of more arms than this only some are named."""
+AXIS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
+"""What an axis is called that shows a quantity."""
 
-MARKERS = {"best": "D", "estimated": "o", "bounded": "|", "unseen": ""}
+DRAWN = ("best", "estimated", "bounded")
+MARKERS = {"best": "D", "estimated": "o", "bounded": ""}
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Rows:
     """Hold what is drawn of ranked arms: one place an arm, NaN where there is no number."""
 
     arms: tuple[str, ...]
-    pulls: tuple[int, ...]
+    pulls: tuple[str, ...]
     verdicts: NDArray[np.str_]
     point: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -47,7 +50,7 @@ class Rows:
             for name in (quantity, f"{quantity}_low", f"{quantity}_high")
         ]
         verdicts = np.array([row.verdict for row in rows], dtype=np.str_)
-        return cls(tuple(row.arm for row in rows), tuple(row.pulls for row in rows), verdicts, *columns)
+        return cls(tuple(row.arm for row in rows), tuple(f"{row.pulls:,}" for row in rows), verdicts, *columns)
 
 
 def arms_with_intervals(
@@ -65,7 +68,7 @@ def arms_with_intervals(
     estimate
         What is drawn.
     truth
-        The mean (or gap, where the estimate has no means) of each arm.
+        The mean (or gap, where the estimate has no means: see `shown_quantity`) of each arm.
     unit
         What a value of 1 stands for, to show values in their own unit.
     label
@@ -73,29 +76,36 @@ def arms_with_intervals(
     demonstration
         The name of the demonstration that is drawn; by default the first.
     """
-    name = estimate.demonstrations[place_of(estimate.demonstrations, demonstration)]
-    ranked, quantity = estimate.ranked(name), shown_quantity(estimate)
-    rows = Rows.of(ranked, quantity, unit)
+    which = place_of(estimate.demonstrations, demonstration)
+    quantity = shown_quantity(estimate)
+    rows = Rows.of(estimate.ranked(estimate.demonstrations[which]), quantity, unit)
+    known = np.array([place for place, arm in enumerate(rows.arms) if arm in (truth or {})], int)
+    true = np.array([unit * (truth or {})[rows.arms[place]] for place in known], float)
     with styled():
-        figure, axes = rows_frame(rows.arms, rows.pulls)
-        known = [place for place, arm in enumerate(rows.arms) if truth is not None and arm in truth]
-        values = np.array([truth[rows.arms[place]] * unit for place in known] if truth is not None else [])
-        _limit(axes, rows, values)
-        for verdict in ("best", "estimated", "bounded"):
-            _draw(axes, rows, verdict)
-        if known:
-            axes.plot(values, known, "|", color=PALETTE["truth"], markersize=10, markeredgewidth=1.4,
-                      label="truth (hidden)", zorder=4)  # fmt: skip
-        axes.set_xlabel(label or ("value" if quantity == "mean" else quantity))
-        axes.grid(axis="x", color=GRID, linewidth=0.6)
-        handles, names = axes.get_legend_handles_labels()
-        if len(rows.arms) > 1 and handles:
-            axes.legend(handles, names, frameon=False, loc="lower left", ncols=len(names), borderaxespad=0.2,
-                        bbox_to_anchor=(0.0, 1.0), handletextpad=0.4, columnspacing=1.6)  # fmt: skip
-    return figure
+        layout = SeveralRows(rows.arms, rows.pulls, "pulls")
+        put_x(layout.axes, even_ticks(*span_of(rows.point, rows.low, rows.high, true)), label or AXIS[quantity])
+        signs = []
+        for verdict in DRAWN:
+            look: Look = {"color": PALETTE[verdict], "marker": MARKERS[verdict]}
+            if draw_intervals(layout, rows, rows.verdicts == verdict, look):
+                size = {"markersize": 5, "linestyle": "-", "linewidth": 1.6}
+                signs.append(Sign(look | (size if verdict != "best" else {"markersize": 5}), verdict))
+        if known.size:
+            look = {"color": PALETTE["truth"], "marker": "|", "markersize": 10, "markeredgewidth": 1.5}
+            fitted = {"markersize": layout.size(10), "markeredgewidth": layout.size(1.5)}
+            layout.axes.plot(true, known, **(look | fitted), linestyle="none", zorder=4)
+            signs.append(Sign(look, "truth (hidden)"))
+        if layout.count <= NAMED:
+            for place in np.flatnonzero(rows.verdicts == "unseen").tolist():
+                layout.axes.text(0.01, place, "never pulled", transform=layout.axes.get_yaxis_transform(),
+                                 va="center_baseline", fontsize=8, color=SOFT)  # fmt: skip
+        if layout.count > 1:
+            key(layout.axes, signs)
+        tell_demonstration(layout.figure, estimate.demonstrations, which)
+    return layout.figure
 
 
-def shown_quantity(estimate: Estimate) -> Quantity:
+def shown_quantity(estimate: Estimate | Columns) -> Quantity:
     """Return what a picture of an answer shows: means if there are any, else gaps, else ratios.
 
     Examples
@@ -104,7 +114,7 @@ def shown_quantity(estimate: Estimate) -> Quantity:
     >>> shown_quantity(ub.estimate(ub.ActionLog.from_actions("ABABAA"), "ucb", sigma=1.0))
     'gap'
     """
-    columns = estimate.columns
+    columns: Any = getattr(estimate, "columns", estimate)
     others = columns.verdict != 0
     names: tuple[Quantity, ...] = ("mean", "gap", "ratio")
     for name in names:
@@ -113,60 +123,40 @@ def shown_quantity(estimate: Estimate) -> Quantity:
     return "mean" if np.isfinite(columns.mean).any() else "gap"
 
 
-def rows_frame(arms: Sequence[str], pulls: Sequence[int]) -> tuple[Figure, Axes]:
-    """Return a figure with one row an arm: names on the left, pull counts on the right."""
-    count = len(arms)
-    height = 0.95 + 0.235 * min(count, NAMED) + (0.9 if count > NAMED else 0.0)
-    names, counts = [short(arm) for arm in arms], [f"{number:,}" for number in pulls]
-    left = 0.3 + text_width([names[place] for place in named_places(count)])
-    figure, axes = frame(max(height, 1.6), left=left, right=0.3 + text_width(["pulls", *counts], 8))
-    axes.set_ylim(count - 0.4, -0.6)
-    name_rows(axes, names, counts)
-    return figure, axes
-
-
-def named_places(count: int) -> list[int]:
-    """Return which of so many rows are named: all, or some that are evenly apart."""
-    return [int(place) for place in np.unique(np.linspace(0, count - 1, min(count, NAMED)).round())]
-
-
-def name_rows(axes: Axes, names: Sequence[str], counts: Sequence[str]) -> None:
-    """Write the names of the rows on the left, and their pull counts on the right."""
-    places = named_places(len(names))
-    axes.set_yticks(places, [names[place] for place in places])
-    axes.tick_params(axis="y", length=0)
-    right = axes.get_yaxis_transform()
-    for place in places:
-        axes.text(1.015, place, counts[place], transform=right, va="center", fontsize=8, color=SOFT)
-    axes.text(1.015, 1.0, "pulls", transform=axes.transAxes, va="bottom", fontsize=8, color=SOFT)
-
-
-def _limit(axes: Axes, rows: Rows, truth: NDArray[np.float64]) -> None:
-    """Leave room on both sides of all that is drawn."""
-    values = np.concatenate([rows.point, rows.low, rows.high, truth])
+def span_of(*numbers: NDArray[np.float64]) -> tuple[float, float]:
+    """Return an axis' ends that leave room on both sides of all numbers."""
+    values = np.concatenate(numbers)
     values = values[np.isfinite(values)]
     if values.size == 0:
-        axes.set_xlim(0, 1)
-        return
+        return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
-    room = 0.06 * (high - low) or 0.5 * (abs(high) or 1.0)
-    axes.set_xlim(low - room, high + room)
+    room = 0.04 * (high - low) or 0.5 * (abs(high) or 1.0)
+    return low - room, high + room
 
 
-def _draw(axes: Axes, rows: Rows, verdict: str) -> None:
-    """Draw the arms of one verdict: dots, intervals, and bounds that point to where the value may be."""
-    here = rows.verdicts == verdict
-    if not (here & np.isfinite(np.vstack([rows.point, rows.low, rows.high])).any(axis=0)).any():
-        return
-    colour, places = PALETTE[verdict], np.arange(here.size)
-    left, right = axes.get_xlim()
-    both = here & np.isfinite(rows.low) & np.isfinite(rows.high)
-    axes.hlines(places[both], rows.low[both], rows.high[both], color=colour, linewidth=1.6, zorder=2)
-    for known, other, edge, marker in ((rows.low, rows.high, right, ">"), (rows.high, rows.low, left, "<")):
-        only = here & np.isfinite(known) & ~np.isfinite(other)
-        if only.any():
-            axes.hlines(places[only], known[only], edge, color=colour, linewidth=1.2, linestyle=":", zorder=2)
-            axes.plot(np.full(only.sum(), edge), places[only], marker, color=colour, markersize=4, clip_on=False)
-            axes.plot(known[only], places[only], "|", color=colour, markersize=7, markeredgewidth=1.4)
-    marker = MARKERS[verdict]
-    axes.plot(rows.point[here], places[here], marker, color=colour, markersize=5, zorder=3, label=verdict)
+def draw_intervals(layout: SeveralRows, rows: Rows, here: NDArray[np.bool_], look: Look) -> bool:
+    """Draw some of the rows: intervals, dots, and bounds that point to where the value may be.
+
+    An interval without a dot ends in two strokes. Returns whether there was anything to draw.
+    """
+    axes, places, line = layout.axes, np.arange(here.size), layout.size(1.6)
+    colour, marker = look["color"], look["marker"]
+    low, high, point = (np.isfinite(values) & here for values in (rows.low, rows.high, rows.point))
+    both = low & high
+    bars(axes, places[both], rows.low[both], rows.high[both], color=colour, linewidth=line, zorder=2)
+    stroke: Look = {"color": colour, "marker": "|", "linestyle": "none", "zorder": 2}
+    stroke |= {"markersize": layout.size(6), "markeredgewidth": line}
+    for known, other, values, edge, head in zip(
+        (low, high), (high, low), (rows.low, rows.high), reversed(axes.get_xlim()), "><", strict=True
+    ):
+        open_end, closed = known & ~other, known & ~point
+        bars(axes, places[open_end], values[open_end], edge, color=colour, linewidth=line, linestyle=(0, (2, 1.5)))
+        if closed.any():
+            axes.plot(values[closed], places[closed], **stroke)
+        if open_end.any():
+            ends: Look = {"color": colour, "linestyle": "none", "markersize": layout.size(5), "zorder": 2}
+            axes.plot(np.full(open_end.sum(), edge), places[open_end], marker=head, clip_on=False, **ends)
+    if point.any():
+        axes.plot(rows.point[point], places[point], color=colour, marker=marker or "o", linestyle="none",
+                  markersize=layout.size(5), zorder=3)  # fmt: skip
+    return bool((low | high | point).any())

@@ -7,18 +7,12 @@ __all__ = ["BAR_STYLE", "interval_bar"]
 WIDE, TALL, EDGE = 160, 14, 6
 
 BAR_STYLE = """\
-.interval-bar{color:#1f5a7a;vertical-align:middle}
-.interval-bar.best{color:#b5651d}
-.interval-bar.bounded{color:#6d7f8e}
-.interval-bar.unseen{color:#9a9a9a}
-.interval-bar .ground{opacity:.18}
-@media (prefers-color-scheme:dark){
-.interval-bar{color:#7fb8dc}
-.interval-bar.best{color:#e3a15f}
-.interval-bar.bounded{color:#9fb0be}
-.interval-bar.unseen{color:#8a8a8a}
-}"""
-"""Colours for a page that has none of its own for the classes of a bar."""
+.interval-bar{color:#3d7ea6;vertical-align:middle;overflow:visible}
+.interval-bar.best{color:#c0701f}
+.interval-bar.bounded{color:#7d8b98}
+.interval-bar.unseen{color:#909090}
+.interval-bar .ground{opacity:.25}"""
+"""Colours for a page that has none of its own: legible on a light ground and on a dark one."""
 
 
 def interval_bar(

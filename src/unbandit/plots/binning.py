@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["binned", "most_pulled_first"]
+from unbandit.errors import ParameterError
+from unbandit.plots.naming import place_of
+
+if TYPE_CHECKING:
+    from unbandit.log import ActionLog
+
+__all__ = ["binned", "most_pulled_first", "rounds_of"]
+
+
+def rounds_of(log: ActionLog, demonstration: object, picture: str) -> tuple[int, NDArray[Any], NDArray[np.int64]]:
+    """Return which demonstration is meant, its rounds and its pulls; refuse a log that has no rounds to draw."""
+    if not log.ordered:
+        raise ParameterError(f"{picture}: expected a log with rounds; this one holds counts, which have no order.")
+    which = place_of(log.demonstrations, demonstration)
+    codes = log.demonstration(which)
+    if codes.size == 0:
+        raise ParameterError(f'{picture}: expected rounds; demonstration "{log.demonstrations[which]}" has none.')
+    return which, codes, log.pulls[which]
 
 
 def binned(

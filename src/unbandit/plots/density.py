@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unbandit.plots.naming import short, text_width
-from unbandit.plots.style import GRID, PALETTE, frame, styled
+from unbandit.plots.arms import span_of
+from unbandit.plots.labelling import Sign, key
+from unbandit.plots.rows import SeveralRows, bars
+from unbandit.plots.scales import even_ticks, put_x
+from unbandit.plots.style import PALETTE, Look, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,28 +21,90 @@ if TYPE_CHECKING:
 
 __all__ = ["densities"]
 
+MOST = 12
+HIGH = 0.82
+"""How much of its row a density may take."""
+
+GRID_POINTS = 200
+Numbers = NDArray[np.float64]
+
 
 def densities(posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, float] | None = None) -> Figure:
     """Draw the posterior density of every arm's gap, or mean, the best on top.
 
+    Below each density lies its 95% interval, with a dot at the median. A gap is exactly 0 where the arm is the best: a
+    stem at 0 is as high as that is probable. Of more than twelve arms twelve are drawn, from the best to the worst.
+
     Parameters
     ----------
+    posterior
+        What `unbandit.posterior(log, rule)` found.
+    gaps
+        Whether gaps are drawn, or means.
     truth
         The gap, or mean, of each arm where it is known.
     """
     draws = (posterior.gaps if gaps else posterior.means).reshape(-1, len(posterior.arms))
-    order = np.argsort(posterior.gaps.reshape(-1, len(posterior.arms)).mean(axis=0))[:12]
-    names = [short(posterior.arms[arm]) for arm in order]
+    ranked = np.argsort(posterior.gaps.reshape(-1, len(posterior.arms)).mean(axis=0), kind="stable")
+    shown = ranked[np.unique(np.linspace(0, ranked.size - 1, min(ranked.size, MOST)).round().astype(int))]
+    true = np.array([(truth or {}).get(posterior.arms[arm], np.nan) for arm in shown])
+    ends = np.quantile(draws[:, shown], [0.025, 0.5, 0.975], axis=0)
+    far = np.quantile(draws[:, shown], [0.002, 0.998], axis=0)
     with styled():
-        figure, axes = frame(0.95 + 0.4 * len(names), left=0.3 + text_width(names))
-        for place, arm in enumerate(order):
-            heights, edges = np.histogram(draws[:, arm], bins=60)
-            middles = (edges[1:] + edges[:-1]) / 2
-            axes.fill_between(middles, place, place - 0.9 * heights / heights.max(), color=PALETTE["estimated"])
-            if truth is not None and posterior.arms[arm] in truth:
-                axes.plot([truth[posterior.arms[arm]]], [place], "|", color=PALETTE["truth"], markersize=12)
-        axes.set_yticks(range(len(names)), names)
-        axes.set_ylim(len(names) - 0.6, -1)
-        axes.set_xlabel("gap" if gaps else "mean")
-        axes.grid(axis="x", color=GRID, linewidth=0.6)
-    return figure
+        chances = [_percent(posterior.probability_best[arm]) for arm in shown]
+        layout = SeveralRows([posterior.arms[arm] for arm in shown], chances, "is best", tall=0.42)
+        axes = layout.axes
+        axes.set_ylim(len(shown) - 0.75, -0.95)
+        span = span_of(far.ravel(), true)
+        put_x(axes, even_ticks(*span), "gap to the best arm" if gaps else "value")
+        grid = np.linspace(*span, GRID_POINTS)
+        for place, arm in enumerate(shown):
+            colour = PALETTE["best" if place == 0 else "estimated"]
+            values = draws[:, arm]
+            heights = _density(values[values > 0] if gaps else values, grid, floor=0.0 if gaps else None)
+            share = float((values > 0).mean()) if gaps else 1.0
+            if share < 0.98:
+                axes.plot([0, 0], [place, place - HIGH * (1 - share)], color=colour, linewidth=2.4, zorder=2.5)
+            tops = place - HIGH * share * heights
+            axes.fill_between(grid, place, tops, color=colour, alpha=0.3, linewidth=0, zorder=2)
+            axes.plot(grid, tops, color=colour, linewidth=1.0, zorder=2.5)
+            bars(axes, np.array([place]), ends[0, place], ends[2, place], color=colour, linewidth=2.4, zorder=3)
+            marker = "D" if place == 0 else "o"
+            axes.plot([ends[1, place]], [place], marker=marker, color=colour, markersize=5, zorder=3)
+        fewer = len(shown) < len(posterior.arms)
+        signs = [Sign({}, f"{len(shown)} of {len(posterior.arms):,} arms")] * fewer
+        if np.isfinite(true).any():
+            look: Look = {"color": PALETTE["truth"], "marker": "|", "markersize": 12, "markeredgewidth": 1.5}
+            axes.plot(true, range(true.size), linestyle="none", zorder=4, **look)
+            signs.append(Sign(look, "truth (hidden)"))
+        key(axes, signs)
+    return layout.figure
+
+
+def _percent(share: float) -> str:
+    """Write a probability that was counted in draws.
+
+    Examples
+    --------
+    >>> _percent(0.0), _percent(0.426), _percent(0.999)
+    ('<1%', '43%', '>99%')
+    """
+    return "<1%" if share < 0.005 else ">99%" if share > 0.995 else f"{share:.0%}"
+
+
+def _density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
+    """Smooth draws into a density on a grid, its largest value 1; mass is not let below a floor, but thrown back."""
+    if values.size < 2 or not np.ptp(values) > 0:
+        return np.zeros(grid.size)
+    quarter = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
+    width = 0.9 * min(float(values.std()), quarter or float(values.std())) * values.size**-0.2
+    step = float(grid[1] - grid[0])
+    width = max(width, step)
+    mirrored = values if floor is None else np.concatenate([values, 2 * floor - values])
+    counts, _ = np.histogram(mirrored, bins=np.append(grid - step / 2, grid[-1] + step / 2))
+    reach = int(4 * width / step) + 1
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
+    smooth = np.convolve(counts, kernel)[reach : reach + grid.size]
+    if floor is not None:
+        smooth = np.where(grid < floor, 0.0, smooth)
+    return np.asarray(smooth / max(float(smooth.max()), 1e-300))

@@ -62,5 +62,5 @@ def _advance(letter: str) -> float:
     if letter in "iljI.,:;'|!ftr()[] -":
         return 0.4
     if letter in "mwMW@%" or unicodedata.east_asian_width(letter) in "WF":
-        return 1.0
+        return 1.15
     return 0.72 if letter.isupper() else 0.64

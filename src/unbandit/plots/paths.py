@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.plots.naming import short
-from unbandit.plots.style import STYLE
+from unbandit.plots.arms import span_of
+from unbandit.plots.labelling import label_ends, remark
+from unbandit.plots.naming import short, text_width
+from unbandit.plots.scales import even_ticks, put_x, put_y
+from unbandit.plots.style import LINES, frame, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,24 +25,24 @@ def hidden_paths(
 ) -> Figure:  # fmt: skip
     """Draw the hidden sample mean of each arm over the rounds: the median, and a 95% band around it.
 
-    `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than ten arms ten are drawn, best to worst.
+    `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than eight arms eight are drawn, best to worst.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    order = np.argsort(-np.nan_to_num(bands[-1, :, 1], nan=-np.inf)) if len(bands) else np.arange(0)
-    shown = order[np.unique(np.linspace(0, order.size - 1, min(order.size, 10)).astype(int))]
-    with mpl.rc_context(STYLE | {"text.parse_math": False}):
-        figure = Figure(figsize=(7.2, 3.8), dpi=150, layout="constrained")
-        axes = figure.subplots()
-        for place, arm in enumerate(shown):
-            colour = mpl.colormaps["viridis"](0.9 * place / max(len(shown) - 1, 1))
-            axes.fill_between(rounds, bands[:, arm, 0], bands[:, arm, 2], color=colour, alpha=0.2, linewidth=0)
-            axes.plot(rounds, bands[:, arm, 1], color=colour, linewidth=1.4, label=short(arms[arm]))
-        axes.set_xlabel("round")
-        axes.set_ylabel("hidden sample mean")
-        axes.set_title(title, fontsize=9, loc="left")
-        axes.grid(color="#e6e6e6", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title="arm")
+    order = np.argsort(-np.nan_to_num(bands[-1, :, 1], nan=-np.inf), kind="stable") if len(bands) else np.arange(0)
+    shown = order[np.unique(np.linspace(0, order.size - 1, min(order.size, len(LINES))).round().astype(int))]
+    drawn = bands[:, shown]
+    with styled():
+        up = even_ticks(*span_of(drawn.ravel()), 6)
+        along = even_ticks(float(rounds[0]), float(rounds[-1]), whole=True) if len(rounds) else even_ticks(0, 1)
+        names = [short(arms[arm]) for arm in shown]
+        figure, axes = frame(3.6, left=0.45 + text_width(up.labels), right=0.4 + text_width(names))
+        put_x(axes, along, "round")
+        put_y(axes, up, "hidden sample mean")
+        for at, line in zip(range(len(shown)), LINES, strict=False):
+            low, middle, high = drawn[:, at].T
+            axes.fill_between(rounds, low, high, color=line.colour, alpha=0.13, linewidth=0)
+            axes.plot(rounds, middle, color=line.colour, linestyle=line.dashes, linewidth=1.4, zorder=3)
+        if len(bands):
+            label_ends(axes, drawn[-1, :, 1], names, LINES)
+        fewer = f"; {len(shown)} of {len(arms):,} arms" if len(shown) < len(arms) else ""
+        remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
     return figure

@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -25,9 +22,8 @@ __all__ = [
     "STYLE",
     "WIDTH",
     "Line",
+    "Look",
     "frame",
-    "plain",
-    "spread",
     "styled",
 ]
 
@@ -51,6 +47,19 @@ STYLE: Any = {
     "svg.hashsalt": "unbandit",
     "svg.fonttype": "none",
 }
+
+OURS: Any = {
+    "text.parse_math": False,
+    "text.color": INK,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Lucida Grande", "Verdana", "Arial"],
+}
+"""What the figures of this room add, so that they look the same whatever a user has set."""
+
+Look = dict[str, Any]
+"""How something is drawn, in the words of the drawing library."""
 
 WIDTH = 7.2
 """Inches: every figure is as wide."""
@@ -86,7 +95,7 @@ def styled() -> Iterator[None]:
     """Draw in the house style: a dollar sign is only a dollar sign, and a letter that no font has is no news."""
     import matplotlib as mpl
 
-    with _ONE_AT_A_TIME, mpl.rc_context(STYLE | {"text.parse_math": False}), warnings.catch_warnings():
+    with _ONE_AT_A_TIME, mpl.rc_context(STYLE | OURS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"(Glyph |Matplotlib currently does not support)")
         yield
 
@@ -105,32 +114,3 @@ def frame(
     axes = figure.add_axes((left / WIDTH, bottom / height, across / WIDTH, along / height))
     axes.set_axisbelow(True)
     return figure, axes
-
-
-def spread(wanted: NDArray[np.float64], apart: float, low: float, high: float) -> NDArray[np.float64]:
-    """Move places as little as needed so that any two are `apart`, and all between `low` and `high` if they fit.
-
-    Examples
-    --------
-    >>> spread(np.array([0.0, 0.1, 5.0]), 1.0, 0.0, 10.0).tolist()
-    [0.0, 1.0, 5.0]
-    """
-    order = np.argsort(wanted, kind="stable")
-    places = wanted[order].astype(np.float64)
-    steps = apart * np.arange(places.size)
-    places = np.maximum.accumulate(np.maximum(places, low) - steps) + steps
-    over = np.minimum.accumulate((np.minimum(places, high) - steps)[::-1])[::-1] + steps
-    result = np.empty(places.size, np.float64)
-    result[order] = over
-    return result
-
-
-def plain(value: float) -> str:
-    """Write a number of rounds or pulls.
-
-    Examples
-    --------
-    >>> plain(12500.0), plain(0.5)
-    ('12,500', '0.5')
-    """
-    return f"{value:,.0f}" if abs(value) >= 1 or value == 0 else f"{value:g}"

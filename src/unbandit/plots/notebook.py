@@ -1,0 +1,134 @@
+"""An answer as a notebook shows it: a short table with interval bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unbandit.plots.arms import Quantity, shown_quantity
+from unbandit.plots.bars import BAR_STYLE, interval_bar
+
+if TYPE_CHECKING:
+    from unbandit.result import ArmEstimate, Estimate, Notice
+
+__all__ = ["notebook_table"]
+
+MOST_ROWS = 40
+LONGEST = 60
+
+TABLE_STYLE = """\
+.unbandit-answer table{border-collapse:collapse;text-align:left}
+.unbandit-answer caption{caption-side:top;text-align:left;padding:0 0 .4em;opacity:.75}
+.unbandit-answer :is(td,th){padding:.15em .9em .15em 0;text-align:left;background:none;vertical-align:middle}
+.unbandit-answer tbody th{font-weight:600;overflow-wrap:anywhere;max-width:22em}
+.unbandit-answer .number{text-align:right;font-variant-numeric:tabular-nums}
+.unbandit-answer .interval{white-space:nowrap}
+.unbandit-answer p{margin:.4em 0;max-width:60em}"""
+
+HEADS = {"mean": "value", "gap": "gap", "ratio": "ratio"}
+
+
+def notebook_table(estimate: Estimate) -> str:
+    """Return the answer as HTML that needs nothing else: ranked rows with bars, and what should be known about them.
+
+    Of many rows the first are shown, and of notices of one kind the first; a line says how many more there are.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> shown = notebook_table(ub.estimate(ub.ActionLog.from_actions("ABABAA"), "ucb", sigma=1.0))
+    >>> "<th scope='row'>A</th>" in shown
+    True
+    """
+    quantity, several = shown_quantity(estimate), len(estimate.demonstrations) > 1
+    span = _span(estimate, quantity)
+    heads = "<th scope='col'>demonstration</th>" * several + "<th scope='col'>arm</th><th scope='col'>verdict</th>"
+    heads += "".join(f"<th scope='col' class='number'>{name}</th>" for name in ("pulls", HEADS[quantity]))
+    heads += f"<th scope='col'>{estimate.level:.0%} interval</th><td></td>"
+    body = "".join(_row(row, quantity, span, several) for row in islice(_ranked(estimate), MOST_ROWS))
+    caption = escape(f"{estimate.rule}, method {estimate.method}")
+    table = f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div class='unbandit-answer'><style>{BAR_STYLE}\n{TABLE_STYLE}</style>{table}{_below(estimate)}</div>"
+
+
+def _ranked(estimate: Estimate) -> Iterator[ArmEstimate]:
+    """Give rows best first, one demonstration after the other, as far as they are asked for."""
+    for name in estimate.demonstrations:
+        yield from estimate.ranked(name)
+
+
+def _row(row: ArmEstimate, quantity: Quantity, span: tuple[float, float], several: bool) -> str:
+    point, low, high = (getattr(row, quantity + end, None) for end in ("", "_low", "_high"))
+    cells = f"<td>{_name(row.demonstration)}</td>" * several
+    cells += f"<th scope='row'>{_name(row.arm)}</th><td>{row.verdict}</td><td class='number'>{row.pulls:,}</td>"
+    digits = _digits(span)
+    number = "" if point is None else _number(point, digits)
+    cells += f"<td class='number'>{number}</td><td class='interval'>{_interval(low, high, digits)}</td>"
+    return f"<tr>{cells}<td>{interval_bar(low, point, high, span, row.verdict)}</td></tr>"
+
+
+def _interval(low: float | None, high: float | None, digits: int) -> str:
+    """Write an interval, or a bound."""
+    if low is not None and high is not None:
+        return f"{_number(low, digits)} to {_number(high, digits)}"
+    if low is not None:
+        return f"at least {_number(low, digits)}"
+    return "" if high is None else f"at most {_number(high, digits)}"
+
+
+def _digits(span: tuple[float, float]) -> int:
+    """Return how many digits after the point tell three digits of the widest difference."""
+    width = span[1] - span[0] or abs(span[1]) or 1.0
+    return min(max(2 - math.floor(math.log10(width / 3)), 0), 12)
+
+
+def _number(value: float, digits: int) -> str:
+    """Write a number, all of a column with as many digits.
+
+    Examples
+    --------
+    >>> _number(-1234.5678, 2), _number(-0.0001, 2)
+    ('−1,234.57', '0.00')
+    """
+    written = f"{value:,.{digits}f}"
+    return written.replace("-", "−") if written.strip("-0.,") else written.lstrip("-")
+
+
+def _name(name: str) -> str:
+    return escape(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…")
+
+
+def _span(estimate: Estimate, quantity: Quantity) -> tuple[float, float]:
+    """Return the smallest and the largest number of the rows that are shown."""
+    few = -(-MOST_ROWS // max(len(estimate.arms), 1))
+    columns = [getattr(estimate.columns, quantity + end, None) for end in ("", "_low", "_high")]
+    values = np.concatenate([column[:few].reshape(-1) for column in columns if column is not None])
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+
+
+def _below(estimate: Estimate) -> str:
+    """Write what is not in the table."""
+    lines = []
+    left = len(estimate) - MOST_ROWS
+    if left > 0:
+        lines.append(f"<p>{left:,} more {'row' if left == 1 else 'rows'}: see <code>.frame</code>.</p>")
+    said = [f"<strong>Warning:</strong> {line}" for line in _grouped(estimate.warnings)] + _grouped(estimate.notes)
+    lines += [f"<p>{line}</p>" for line in said]
+    return "".join(lines)
+
+
+def _grouped(notices: Sequence[Notice]) -> list[str]:
+    """Say what notices of one kind say once, with how many there are like it."""
+    kinds: dict[str, list[Notice]] = {}
+    for notice in notices:
+        kinds.setdefault(notice.code, []).append(notice)
+    return [
+        escape(alike[0].message) + (f" ({len(alike) - 1:,} more like this.)" if len(alike) > 1 else "")
+        for alike in kinds.values()
+    ]
