@@ -11,7 +11,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -130,6 +131,30 @@ def test_a_file_much_too_large_gets_its_page_not_a_broken_connection():
         with pytest.raises(urllib.error.HTTPError, match="413") as refused:
             urllib.request.urlopen(asked)
         assert "too large" in refused.value.read().decode()
+
+
+def sent(address, data, boundary="x"):
+    """Send a file to be looked at, and return the status and the page."""
+    head = f'--{boundary}\r\nContent-Disposition: form-data; name="log"; filename="log.csv"\r\n\r\n'.encode()
+    kind = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    body = head + data + f"\r\n--{boundary}--\r\n".encode()
+    with urllib.request.urlopen(urllib.request.Request(address + "look", body, kind), timeout=120) as response:
+        return response.status, response.read().decode()
+
+
+def test_fifty_at_once_are_answered_while_others_dawdle():
+    with served("--port", "0") as (_, address, _), ExitStack() as opened:
+        port = int(address.rstrip("/").rsplit(":", 1)[1])
+        for _ in range(20):  # visitors who begin to send a file, and do not go on
+            slow = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+            head = f"POST /look HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 1000000\r\n"
+            slow.sendall((head + "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n").encode())
+        files = [b"arm\nA\nB\n" + f"C{number}\n".encode() * 1_000 for number in range(50)]
+        with ThreadPoolExecutor(50) as visitors:
+            answers = list(visitors.map(lambda data: sent(address, data), files))
+    assert [status for status, _ in answers] == [200] * 50
+    for number, (_, page) in enumerate(answers):  # each got the answer to what was sent
+        assert f"C{number}<" in page.replace("</", "<")
 
 
 def test_without_its_parts_the_page_names_what_to_install():
