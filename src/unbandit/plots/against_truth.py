@@ -72,7 +72,8 @@ def errors(
         ):
             look: Look = {"color": colour, "marker": marker}
             if draw_intervals(layout, rows, here, look):
-                signs.append(Sign(look | {"markersize": 5, "linestyle": "-", "linewidth": 1.6}, meaning))
+                line: Look = {"linestyle": "-", "linewidth": 1.6} if (here & interval).any() else {}
+                signs.append(Sign(look | {"markersize": 5} | line, meaning))
         key(layout.axes, signs)
         tell_demonstration(layout.figure, estimate.demonstrations, which)
     return layout.figure
