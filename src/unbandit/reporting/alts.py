@@ -73,13 +73,12 @@ def of_pulls(log: ActionLog, which: int, switching: Mapping[str, int]) -> str:
 
 def of_hesitation(moment: Hesitation) -> str:
     """Describe the two decision values around a switching round."""
-    at = int(np.searchsorted(moment.rounds, moment.round))
-    at = min(at, moment.own.size - 1)
-    what = "index" if moment.kind == "index" else "bound"
+    at = min(int(np.searchsorted(moment.rounds, moment.round)), moment.own.size - 1)
+    how = "index" if moment.kind == "index" else "bound"
     return (
-        f"Two curves around round {moment.round:,}: what the rule made of {quoted(moment.arm)} and of "
-        f"{quoted(moment.best)}. In that round they meet, the {what} of the first being {number(moment.own[at])} and "
-        f"of the second {number(moment.other[at])}; afterwards {quoted(moment.best)} stays ahead."
+        f"Two falling or rising lines, one for {quoted(moment.arm)} and one for {quoted(moment.best)}: the {how} that "
+        f"the rule gave each, from round {moment.rounds[0]:,} to {moment.rounds[-1]:,}. In round {moment.round:,} they "
+        f"meet, at {number(moment.own[at])}."
     )
 
 

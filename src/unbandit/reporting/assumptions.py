@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.log import ActionLog
 from unbandit.reporting.written import counted, number, quoted, share
@@ -58,9 +60,10 @@ def assumptions(
         Assumption("The horizon", _horizon(answer, options)),
         Assumption("What was known", _known(options)),
         Assumption("The reading", METHODS[answer.method]),
-        Assumption("The level", f"Intervals are made to hold the truth in {share(answer.level)} of cases, one arm at a "
-                   "time. Of many arms, a few intervals miss."),
     ]  # fmt: skip
+    if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
+        said = f"Intervals are made to hold the truth in {share(answer.level)} of cases, one arm at a time."
+        found.append(Assumption("The level", f"{said} Of many arms, a few intervals miss."))
     if options.get("pool"):
         found.append(Assumption("The demonstrations", "All were made on the same arms by the same rule."))
     prior = next((note.message for note in answer.notes if note.code == "prior"), None)

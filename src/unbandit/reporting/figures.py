@@ -162,14 +162,14 @@ def _pulls(matter: Matter) -> Iterator[Picture]:
 
 
 def _hesitation(matter: Matter) -> Iterator[Picture]:
-    """Show the closest arm's moment of hesitation: where the rule found two arms equally promising."""
+    """Show when the best arm's closest rival was last as promising to the rule as the best arm itself."""
     shifts = getattr(matter.rule, "shifts", True) or matter.shown == "mean"
     if not matter.followed or isinstance(matter.rule, RandomisedRule) or matter.shown == "ratio" or not shifts:
         return
     if matter.options.get("pool"):
         return
     try:
-        moment = hesitation(matter.log, matter.rule, _closest(matter), estimate=matter.answer)
+        moment = hesitation(matter.log, matter.rule, estimate=matter.answer)
     except NotIdentifiable:  # the record shows no such moment
         return
     yield _picture(
@@ -226,13 +226,6 @@ def _posterior(matter: Matter) -> Iterator[Picture]:
 MAKERS: tuple[Callable[[Matter], Iterator[Picture]], ...] = (
     _arms, _errors, _timeline, _pulls, _hesitation, _settling, _posterior
 )  # fmt: skip
-
-
-def _closest(matter: Matter) -> str | None:
-    """Return the arm of smallest gap that the rule visibly turned away from; None where there is none."""
-    switching = switching_rounds(matter.log, matter.rule)
-    told = [row for row in matter.rows if row.verdict == "estimated" and row.arm in switching and row.gap is not None]
-    return min(told, key=lambda row: row.gap or 0.0).arm if told else None
 
 
 def _picture(figure: Figure, name: str, title: str, caption: str, alt: str, *, as_dots: bool = False) -> Picture:

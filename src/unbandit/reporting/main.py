@@ -189,6 +189,8 @@ def _overview(log: ActionLog, answer: Estimate) -> str:
     several = f" in {many:,} demonstrations" if many > 1 else ""
     known = 0 if log.rewards is None else int(np.count_nonzero(~np.isnan(log.rewards)))
     seen = f"with {counted(known, 'known reward')}" if known else "without a single reward"
+    if known and answer.method != "posterior":
+        seen = f"without the {counted(known, 'reward')} that {'is' if known == 1 else 'are'} known"
     arms, rule = counted(len(log.arms), "arm"), answer.rule.split(":")[0]
     return f"Read off {what} among {arms}{several}, made by {rule}, {seen}."
 

@@ -24,7 +24,7 @@ def unknown(
     found = ["What any single choice gave: the record holds choices, and this report gives averages."]
     if log.rewards is not None:
         found = ["What the choices gave whose rewards are not in the record."]
-    found += _level(answer, rule, log, options)
+    found += _level(rule, options, told=log.rewards is not None and answer.method == "posterior")
     if len(best) != 1:
         among = f"{listed(best, 6)}" if best else "the arms"
         found.append(f"Which of {among} is the best. Each of them may be, and the record ends before it is settled.")
@@ -46,11 +46,11 @@ def unknown(
     return found
 
 
-def _level(answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]) -> list[str]:
-    """Say whether the common level of all means is open."""
+def _level(rule: Demonstrator, options: Mapping[str, Any], *, told: bool) -> list[str]:
+    """Say whether the common level of all means is open; it is not where known rewards told it."""
     if options.get("scale") == "unknown":
         return ["How large any gap is. All gaps share one unknown factor; only their proportions are known."]
-    if options.get("best_mean") is not None or options.get("anchor") or log.rewards is not None:
+    if options.get("best_mean") is not None or options.get("anchor") or told:
         return []
     if getattr(rule, "shifts", True):
         return ["How much the arms are worth in all: if every reward were higher by the same amount, the choices would "

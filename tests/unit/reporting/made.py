@@ -38,6 +38,12 @@ def nasty_log() -> ub.ActionLog:
     return ub.ActionLog.from_codes(actions, NASTY)
 
 
+def with_rewards() -> ub.ActionLog:
+    """Let the first three rewards of a record be known."""
+    log = log_of("thompson:sigma=0.5", 150)
+    return ub.ActionLog.from_codes(log.actions, log.arms, rewards=[1.0, 0.5, 0.2] + [None] * 147)
+
+
 def counts_of(log: ub.ActionLog) -> ub.ActionLog:
     """Forget the order."""
     return ub.ActionLog.from_counts(dict(zip(log.arms, log.pulls[0].tolist(), strict=True)))
@@ -56,6 +62,8 @@ KINDS = {
         log_of("thompson:sigma=0.5", 200), "thompson:sigma=0.5", sigma=0.5, particles=200, seed=1, truth=TRUTH
     ),
     "level believed": lambda: ub.report(log_of("softmax", 200), "softmax", sigma=0.5, particles=200, truth=TRUTH),
+    "some rewards": lambda: ub.report(with_rewards(), "thompson:sigma=0.5", sigma=0.5, particles=200),
+    "rewards unused": lambda: ub.report(with_rewards(), UCB, sigma=0.5),
     "several": lambda: ub.report(log_of(UCB, 500, runs=7), UCB, sigma=0.5, truth=TRUTH),
     "pooled": lambda: ub.report(log_of(UCB, 500, runs=3), UCB, sigma=0.5, pool=True),
     "pooled elimination": lambda: ub.report(

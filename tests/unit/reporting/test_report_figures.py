@@ -47,7 +47,7 @@ def test_alts_tell_what_is_seen_of_this_log():
     assert '"A" was pulled most: 73% of all rounds' in found["timeline"]
     assert 'At the end "A" at 733, "B" at 177, "C" at 55 and the least-pulled arm at 35.' in found["pulls"]
     assert re.search(r'the latest in round \d+ \("B"\)', found["pulls"])
-    assert 'what the rule made of "B" and of "A"' in found["hesitation"]
+    assert 'one for "B" and one for "A": the index that the rule gave each' in found["hesitation"]
     assert re.search(r'"B" is put at [−\d.]+ after [\d,]+ rounds', found["settling"])
     assert re.search(r"\d of 3 intervals reach across zero", found["errors"])
     posterior = alts(made.report_of("randomised"))

@@ -206,3 +206,43 @@ def test_the_look_has_the_colours_that_the_web_page_builds_on():
         assert "--warn: #" in block
         assert "--warn-ground: #" in block
     assert len(_roots()) == 3
+
+
+def test_rewards_that_are_known_are_owned_up_to():
+    assert "with 3 known rewards" in made.report_of("some rewards").main
+    assert "without the 3 rewards that are known" in made.report_of("rewards unused").main
+    assert "without a single reward" in made.report_of("gaps").main
+    level = "Only differences are known"
+    assert [level in made.report_of(kind).main for kind in ("gaps", "means", "rewards unused", "some rewards")] == [
+        True, False, True, False
+    ]  # fmt: skip
+
+
+def test_what_was_assumed_is_what_was_asked():
+    told = {kind: made.report_of(kind).main for kind in made.KINDS}
+    assert "standard deviation of 0.5, as was given" in told["gaps"]
+    assert "Nobody said so" in told["wrong rule"]
+    assert "The best arm&#39;s mean is 1, as was given" in told["means"]
+    assert "No arm&#39;s mean was given" in told["gaps"]
+    assert "The mean of &#34;&lt;script&gt;alert(1)&lt;/script&gt;&#34; is 1, as was given" in told["nasty names"]
+    assert "How far rewards scatter was not needed" in told["ratios"]
+    assert "All were made on the same arms" in told["pooled"]
+    assert "what was believed before the record was seen" in told["randomised"]
+    assert "The counts are complete" in told["counts"]
+    assert "after 1,000 rounds" in told["gaps"]
+    assert "Intervals are made to hold the truth in 95%" in told["gaps"]
+    assert "Intervals are made to hold" not in told["naive"]
+    assert "<code>alpha</code>" in told["gaps"]
+    given = ub.report(made.log_of(made.UCB, 100), made.UCB, sigma=0.5, horizon=900).main
+    assert "The run was meant to have 900 rounds, as was given" in given
+
+
+def test_what_stays_open_is_said():
+    told = {kind: made.report_of(kind).main for kind in made.KINDS}
+    assert "Which of &#34;A&#34;, &#34;B&#34; and &#34;C&#34; is the best" in told["elimination, open"]
+    assert "Anything at all about &#34;C&#34;: never pulled" in told["unseen"]
+    assert "Where exactly &#34;B&#34; lies" in told["shortest"]
+    assert "When each arm was pulled" in told["counts"]
+    assert "All gaps share one unknown factor" in told["ratios"]
+    assert "where intervals overlap" in told["randomised"]
+    assert all("Whether" in page for page in told.values())
