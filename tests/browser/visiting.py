@@ -80,6 +80,14 @@ def shown_beside_the_truth(page: Page, log: bytes) -> None:
     ask(page)
 
 
+def recognised(page: Page, log: bytes) -> None:
+    """Have the rule of a very short log found out."""
+    bring(page, b"\n".join(log.splitlines()[:25]))
+    page.fill("#field-sigma", "0.5")
+    page.click("button.main")
+    page.wait_for_selector(ANSWERED, timeout=60_000)
+
+
 def refused(page: Page, log: bytes) -> None:
     """Ask of a record what it cannot tell."""
     page.goto("/look?example=trial")
@@ -102,6 +110,7 @@ PLACES: dict[str, Callable[[Page, bytes], None]] = {
     "waiting": waited,
     "answer": answered,
     "simulation": shown_beside_the_truth,
+    "which rule": recognised,
     "refusal": refused,
     "nowhere": lost,
 }
