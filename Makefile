@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce calibrate calibration-page documents test lint types contract tests bench lock clean
+.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test lint types contract tests bench lock clean
 
 env: .venv/installed
 
@@ -33,6 +33,14 @@ documents: env calibration-page
 	cp reproduction-full/ucb.png reproduction-full/battery-landscape.png docs/
 	cp reproduction-full/claims.md docs/claims.md
 
+# The documentation site, with nothing to be warned of: docs/_build/html/index.html
+docs: env
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html
+
+# The picture at the top of the README; needs an installed browser.
+pictures: env
+	$(BIN)/python tools/report_picture.py
+
 test: lint types contract tests
 
 lint: env
@@ -46,7 +54,7 @@ contract: env
 	$(BIN)/lint-imports
 
 # Two halves side by side: each compiles kernels of its own on its first run, which takes longer than the tests.
-SECOND := tests/cli tests/unit/calibration tests/unit/identification tests/unit/inference
+SECOND := tests/cli tests/docs tests/web tests/browser tests/unit/calibration tests/unit/identification tests/unit/inference
 FIRST := tests src $(addprefix --ignore=,$(SECOND))
 
 tests: env
@@ -71,4 +79,4 @@ lock: env
 	  --output-file requirements/lock.txt pyproject.toml
 
 clean:
-	rm -rf .venv .venv-bench demo calibration reproduction reproduction-full build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench demo calibration reproduction reproduction-full docs/_build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,192 @@
+"""Every code block of the README, the contributors' guide and the site is run, page by page, as it stands."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import shell
+from documents_shown import DRAWN, EXACT, ROOT, Block, alike, blocks, run_page
+
+import unbandit as ub
+from unbandit.demonstrators.index import IndexRule
+
+unbandit = shell.unbandit
+
+DOCS = ROOT / "docs"
+PAGES = {
+    page.relative_to(ROOT).as_posix(): page
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
+    if "_build" not in page.parts
+}
+
+RUN = {"python", "sh"}
+SHOWN = {"text", "toml", "csv"}
+
+NOT_RUN = {
+    "make ": "sets up an environment, or takes minutes; `make test` itself runs this test",
+    "pip install ": "changes the environment",
+    "source ": "changes the shell",
+    "unbandit serve": "runs until it is stopped; tests/web starts it",
+    "unbandit reproduce": "takes a minute, with --full hours; tests/paper and tests/cli make pictures",
+    "unbandit calibrate": "takes minutes to hours; tests/cli runs a small one",
+}
+"""What `console` blocks may hold, and why it is not run here."""
+
+PLAIN = {"docs/architecture.md": "a drawing", "README.md": "make, and the first rows of a log"}
+"""Pages with blocks in no language, and what they are."""
+
+FROM_DRAWS = {"what-can-my-log-tell-me", "thompson", "epsilon-greedy", "softmax", "learning-softmax", "exp3"} | {
+    "explore-then-commit"
+}
+"""Pages whose numbers come from random draws, so that they may change a little."""
+
+
+def of(kinds: set[str]) -> list[str]:
+    """Return the pages with blocks of these kinds."""
+    return [name for name, page in PAGES.items() if any(block.kind in kinds for block in blocks(page))]
+
+
+def a_log_of_the_readers_own() -> None:
+    """Stand in for the log and the study that the README's reader has."""
+    log = ub.UCB(alpha=0.25).demonstrate(ub.datasets.linear(), horizon=500, seed=1)
+    log.write("log.csv")
+    Path("study.toml").write_text('rules = ["sae"]\nhorizons = [200]\nruns = 2\n\n[[instances]]\ndataset = "linear"\n')
+
+
+BEFORE = {"README.md": a_log_of_the_readers_own}
+
+GIVEN = {
+    "CONTRIBUTING.md": {
+        "unbandit": ub, "instance": ub.Instance([1.0, 0.5, 0.2]), "math": math, "IndexRule": IndexRule,
+    }
+}  # fmt: skip
+"""Names that a page takes as known."""
+
+
+def check_readme(names: dict) -> None:
+    assert names["result"].best == ("6.0-4.4-4.4",)
+    assert Path("arms.png").stat().st_size > 10_000
+
+
+def check_contributing(names: dict) -> None:
+    rule = names["Logarithmic"]()
+    log = rule.demonstrate(names["instance"], horizon=200)
+    with pytest.raises(ub.NotIdentifiable, match="logarithmic"):
+        ub.estimate(log, rule, sigma=1.0)
+
+
+def check_guide(names: dict) -> None:
+    kinds = [block.kind for block in blocks(DOCS / "what-can-my-log-tell-me.md")]
+    assert kinds.count("text") == kinds.count("sh") > 12
+    assert names["found"].winner == "thompson"
+
+
+def check_planning(names: dict) -> None:
+    assert Path("plan.png").stat().st_size > 10_000
+    assert Path("leak.png").stat().st_size > 10_000
+    assert names["given"].total > 100 > names["hidden"].total == 0
+
+
+def check_real_systems(names: dict) -> None:
+    assert np.median(np.abs(names["errors"])) < 0.08
+    assert names["correlation"] > 0.8
+    means = pl.read_csv("means.csv").sort("arm")["mean"].to_numpy()
+    assert np.median(np.abs(means - pl.read_csv("worth.csv").sort("caption")["mean"].to_numpy())) < 0.08
+
+
+def check_studies(names: dict) -> None:
+    assert set(names["errors"]["instance"]) == {"two-armed", "twenty protocols", "close", "shrinking-gap beta=0.05"}
+    assert names["table"].height == 2 * 3 * 2 * (2 + 3)
+    assert -1.5 < names["falls"].value < 0
+    assert names["again"].summary().equals(names["table"])
+
+
+def check_tutorial(names: dict) -> None:
+    for name in ("pulls.png", "arms.png", "report.html", "report-from-python.html"):
+        assert Path(name).stat().st_size > 10_000
+
+
+AFTER = {
+    "README.md": check_readme,
+    "CONTRIBUTING.md": check_contributing,
+    "docs/what-can-my-log-tell-me.md": check_guide,
+    "docs/planning.md": check_planning,
+    "docs/real-systems.md": check_real_systems,
+    "docs/studies.md": check_studies,
+    "docs/tutorial.md": check_tutorial,
+}
+"""What must be there once a page has been run."""
+
+
+@pytest.mark.parametrize("name", of(RUN))
+def test_a_page_runs_and_prints_what_it_shows(name, unbandit, capfd):
+    page = PAGES[name]
+    BEFORE.get(name, lambda: None)()
+    names = run_page(page, unbandit, capfd, DRAWN if page.stem in FROM_DRAWS else EXACT, GIVEN.get(name))
+    AFTER.get(name, lambda names: None)(names)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_is_run_or_has_a_reason_not_to_be(name):
+    kinds = {block.kind: block for block in blocks(PAGES[name]) if not block.kind.startswith("{")}
+    allowed = RUN | SHOWN | {"console"} | ({""} if name in PLAIN else set())
+    assert set(kinds) <= allowed, f"{name}: expected blocks to be {', '.join(sorted(allowed))}"
+    for block in blocks(PAGES[name]):
+        if block.kind == "console":
+            for line in block.text.splitlines():
+                assert line.startswith(tuple(NOT_RUN)), f"{name}, line {block.line}: {line} could be run: say sh"
+
+
+def test_what_is_not_run_is_little():
+    left_out = [line for page in PAGES.values() for block in blocks(page) if block.kind == "console"
+                for line in block.text.splitlines()]  # fmt: skip
+    assert len(left_out) <= 20
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_linked_is_there(name):
+    text = re.sub(r"```.*?```|`[^`]*`", "", PAGES[name].read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert PAGES[name].parent.joinpath(target).exists(), target
+
+
+def test_the_plan_names_files_that_exist():
+    plan = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", plan))
+    assert named
+    assert [file for file in sorted(named) if not (ROOT / "src" / "unbandit" / file).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        (" B  estimated  177  0.2322", "B estimated  177   0.24", True),
+        (" B  estimated  177  0.2322", "B estimated  177   0.94", False),
+        (" B  estimated  177  0.2322", "C estimated  177   0.2322", False),
+        ("note: The horizon 1,000 is below ...", "note: The horizon 1,000 is below all.", True),
+        ("among ucb, sae.", "among sae, ucb.", True),
+        ("  1: estimated, gap 0.336 [0.226, 0.4501]", "  1: estimated, gap 0.336 [0.226, 0.4502]", True),
+    ],
+)
+def test_lines_are_compared_as_they_should_be(shown, printed, same):
+    assert alike(shown, printed) == same
+
+
+def test_numbers_that_need_no_draws_are_compared_closely():
+    assert alike("gap 0.2322", "gap 0.2323", EXACT.near, EXACT.share)
+    assert not alike("gap 0.2322", "gap 0.24", EXACT.near, EXACT.share)
+
+
+def test_a_page_that_shows_what_it_does_not_print_fails(tmp_path, unbandit, capfd):
+    page = ROOT / "docs" / "index.md"
+    assert blocks(page)[0].kind.startswith("{toctree}")
+    wrong = tmp_path / "wrong.md"
+    wrong.write_text("```python\nprint('gap 0.5')\n```\n\n```text\ngap 0.7\n```\n", encoding="utf-8")
+    assert blocks(wrong) == [Block("python", "print('gap 0.5')\n", "", 1), Block("text", "gap 0.7\n", "", 5)]
+    with pytest.raises(AssertionError, match="is not in"):
+        run_page(wrong, unbandit, capfd)

@@ -1,0 +1,91 @@
+"""The site is built without a warning, and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+
+import pytest
+from documents_shown import ROOT
+
+import unbandit
+
+LOADED = re.compile(r"<(?:script|link|img|iframe|source|audio|video|embed|object)\b[^>]*>", re.IGNORECASE)
+ADDRESS = re.compile(r"(?:src|href|data|srcset)=[\"']?([^\"'> ]+)", re.IGNORECASE)
+ELSEWHERE = ("http:", "https:", "//")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """Build the site as `make docs` does, but for the notebooks, which have a test of their own."""
+    folder = tmp_path_factory.mktemp("site")
+    options = ["--quiet", "--fail-on-warning", "--keep-going", "-D", "nb_execution_mode=off"]
+    command = [sys.executable, "-m", "sphinx", *options, ROOT / "docs", folder]
+    built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert built.returncode == 0, built.stderr
+    assert built.stderr == ""
+    return folder
+
+
+def pages(site: Path) -> list[Path]:
+    return [page for page in sorted(site.rglob("*.html")) if "_static" not in page.parts]
+
+
+def test_every_page_is_there(site):
+    named = {page.relative_to(site).with_suffix("").as_posix() for page in pages(site)}
+    asked = {"index", "tutorial", "what-can-my-log-tell-me", "reports-and-web", "notebooks/tutorial", "rules/index"}
+    asked |= {"notebooks/your-own-log", "reproduction", "claims", "studies", "planning", "real-systems", "calibration"}
+    asked |= {"benchmarks", "architecture", "changelog", "contributing", "api/index", "search", "genindex"}
+    assert asked | {f"rules/{name}" for name in unbandit.rules()} <= named
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    for page in pages(site):
+        text = page.read_text(encoding="utf-8")
+        for tag in LOADED.findall(text):
+            assert not any(address.startswith(ELSEWHERE) for address in ADDRESS.findall(tag)), f"{page}: {tag}"
+        assert "@import" not in text
+    for style in site.rglob("*.css"):
+        for address in re.findall(r"url\(([^)]*)\)|@import\s+([^;]*)", style.read_text(encoding="utf-8")):
+            assert not "".join(address).strip("\"'").startswith(ELSEWHERE), f"{style}: {address}"
+
+
+def test_formulas_need_no_script(site):
+    text = (site / "rules" / "ucb.html").read_text(encoding="utf-8")
+    assert text.count("<math ") > 10
+    assert "mathjax" not in text.lower()
+    assert not list(site.rglob("*mathjax*"))
+
+
+def test_pages_can_be_read_by_everyone(site):
+    for page in pages(site):
+        text = page.read_text(encoding="utf-8")
+        assert re.search(r"<html[^>]* lang=\"en\"", text), page
+        assert len(re.findall(r"<h1\b", text)) == 1, page
+        for image in re.findall(r"<img\b[^>]*>", text):
+            assert re.search(r"alt=\"[^\"]{10,}\"", image), f"{page}: {image}"
+
+
+@pytest.mark.parametrize("name", unbandit.rules())
+def test_a_rules_page_shows_all_of_its_parameters_and_pictures(site, name):
+    text = unescape((site / "rules" / f"{name}.html").read_text(encoding="utf-8"))
+    rule = unbandit.rules()[name]
+    for parameter, field in rule.model_fields.items():
+        assert f'<span class="pre">{parameter}</span>' in text
+        assert field.description is not None
+        assert re.sub(r"\W+", "", field.description) in re.sub(r"\W+|<[^>]*>", "", text)
+    pictures = re.findall(rf"_images/({name}-\w+\.svg)", text)
+    assert pictures
+    assert all((site / "_images" / picture).stat().st_size > 5_000 for picture in pictures)
+    if rule.reveals == "values":
+        assert "✓" in text
+
+
+def test_the_pages_of_the_api_have_docstrings(site):
+    text = unescape((site / "api" / "estimating.html").read_text(encoding="utf-8"))
+    assert "Estimate what every arm was worth from which arm was pulled." in text
+    assert 'id="unbandit.estimate"' in text
+    assert "cross-reference" not in text
