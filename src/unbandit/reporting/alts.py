@@ -28,13 +28,18 @@ __all__ = [
 ]
 
 
+SINGLED_OUT = 8
+"""Of more arms than this a picture with one line an arm names only some."""
+
+
 def of_arms(rows: Sequence[ArmEstimate], shown: Quantity, truth: Mapping[str, float]) -> str:
     """Describe the arms with their intervals: how many of which verdict, and those at both ends."""
     verdicts = Counter(row.verdict for row in rows)
     kinds = ", ".join(f"{verdicts[name]:,} {name}" for name in VERDICTS if verdicts[name])
     said = f"Chart of {counted(len(rows), 'arm')}, best first, each with its {shown}: {kinds}."
     told = [row for row in rows if point(row, shown) is not None]
-    for where, row in (("Topmost", told[:1]), ("Lowest with a value", told[1:][-1:])):
+    top = "Topmost" if told[:1] == list(rows[:1]) else "Highest with a value"
+    for where, row in ((top, told[:1]), ("Lowest with a value", told[1:][-1:])):
         for one in row:
             reach = interval(*ends(one, shown))
             said += f" {where} is {quoted(one.arm)} at {number(point(one, shown) or 0.0)}{reach and f' ({reach})'}."
@@ -66,8 +71,11 @@ def of_pulls(log: ActionLog, which: int, switching: Mapping[str, int]) -> str:
     if switching:
         last = max(switching, key=lambda arm: switching[arm])
         first = min(switching, key=lambda arm: switching[arm])
-        said += f" Marks show the last turn from an arm: the earliest in round {switching[first]:,} "
-        said += f"({quoted(first)}), the latest in round {switching[last]:,} ({quoted(last)})."
+        latest = f"in round {switching[last]:,} ({quoted(last)})."
+        earliest = (
+            f"the earliest in round {switching[first]:,} ({quoted(first)}), the latest " if len(switching) > 1 else ""
+        )
+        said += f" Marks show the last turn from an arm: {earliest}{latest}"
     return said
 
 
@@ -83,18 +91,20 @@ def of_hesitation(moment: Hesitation) -> str:
 
 
 def of_settling(growth: Settling) -> str:
-    """Describe how the estimate of the arm pulled most, but for the best, moved as the log grew."""
+    """Describe how the estimates of the closest and the furthest arm moved as the log grew."""
     values = np.asarray(getattr(growth.columns, growth.quantity))
+    behind = -values[-1] if growth.quantity == "mean" else values[-1]
     told = [
         arm
-        for arm in np.argsort(-growth.columns.pulls[-1], kind="stable").tolist()
+        for arm in np.argsort(behind, kind="stable").tolist()
         if np.isfinite(values[-1, arm]) and growth.columns.verdict[-1, arm] == VERDICTS.index("estimated")
     ]
     said = (
-        f"Curves of the estimated {growth.quantity} after {growth.rounds[0]:,} to {growth.rounds[-1]:,} rounds of the "
-        "log, with their intervals."
+        f"Lines of the estimated {growth.quantity} after {growth.rounds[0]:,} to {growth.rounds[-1]:,} rounds of the "
+        f"log{', with bands for their intervals' if growth.quantity != 'ratio' else ''}."
     )
-    for arm in told[:2]:
+    drawn = told[:1] + told[1:][-1:] if len(growth.arms) <= SINGLED_OUT else told[-1:]  # of many, the furthest is shown
+    for arm in drawn:
         known = np.flatnonzero(np.isfinite(values[:, arm]))
         first, middle = int(known[0]), int(known[known.size // 2])
         said += (
