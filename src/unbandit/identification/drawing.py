@@ -74,7 +74,7 @@ def _draw_check(axes: Axes, check: Check) -> None:
     axes.set_xlim(-FURTHEST * 1.1, FURTHEST * 1.1)
     axes.set_xticks([-1, 1], ["2.5%", "97.5%"])
     fits = "reproduces" if check.fits else "does not reproduce"
-    axes.set_title(f"{_short(check.candidate)} {fits} the record (p = {check.probability:.2g})")
+    axes.set_title(f"{_short(check.candidate)}\n{fits} the record (p = {check.probability:.2g})", fontsize=9)
     axes.set_xlabel("the record (point) among simulations (bar)")
 
 

@@ -104,9 +104,10 @@ def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse
     named = check_roles(columns)
     _refuse_repeated(names, refuse)
     found = {role: _position(role, name, names, refuse) for role, name in named.items() if name != ""}
+    folded = [_folded(name) for name in names]
     for role in ROLES:
         if role not in named:
-            position = _recognised(role, names, set(found.values()), refuse)
+            position = _recognised(role, names, folded, set(found.values()), refuse)
             if position is not None:
                 found[role] = position
     if "arm" not in found:
@@ -167,13 +168,13 @@ def _position(role: str, name: str, names: Sequence[str], refuse: Refuse) -> int
     )
 
 
-def _recognised(role: str, names: Sequence[str], taken: set[int], refuse: Refuse) -> int | None:
+def _recognised(role: str, names: Sequence[str], folded: Sequence[str], taken: set[int], refuse: Refuse) -> int | None:
     """Find the column of a role by its own name, else by an alias; refuse to guess between two."""
     free = [at for at in range(len(names)) if at not in taken]
     tiers = (
         [at for at in free if names[at].strip() == role],
-        [at for at in free if _folded(names[at]) == role],
-        [at for at in free if _folded(names[at]) in ALIASES[role]],
+        [at for at in free if folded[at] == role],
+        [at for at in free if folded[at] in ALIASES[role]],
     )
     for places in tiers:
         if len(places) > 1 and role == "reward":

@@ -248,7 +248,9 @@ async def _looked(request: Request, brought: Brought, form: Mapping[str, str], e
         return _show(job.problem)
     seen, status = job.result, 422 if errors or job.result.problem else 200
     _desk(request).forget(job)
-    return HTMLResponse(pages.look(seen, form, errors, request.app.state.limits), status_code=status)
+    # kept by the browser, which carries the file, so that one can go back from the answer and ask otherwise
+    kept = {"cache-control": "private, no-cache"}
+    return HTMLResponse(pages.look(seen, form, errors, request.app.state.limits), status, headers=kept)
 
 
 async def _started(request: Request, job: Job) -> Response:

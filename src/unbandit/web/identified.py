@@ -40,8 +40,12 @@ averaged over.</caption>
 </tbody>
 </table>
 </div>
-<figure><img src="data:image/svg+xml;base64,{{ picture }}" alt="Two panels: how far each candidate's log evidence is
-behind the leading one, and the record beside what the leading one makes."></figure>
+<figure>
+<div class="frame" tabindex="0" role="group" aria-label="The candidates, the picture">
+<img src="data:image/svg+xml;base64,{{ picture }}" alt="Two panels: how far each candidate's log evidence is
+behind the leading one, and the record beside what the leading one makes.">
+</div>
+</figure>
 </section>
 <section aria-labelledby="check">
 <h2 id="check">Does it reproduce the record?</h2>

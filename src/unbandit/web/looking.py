@@ -64,7 +64,7 @@ def look(
         frame = log.to_frame()
         seen = Look(name=brought.name, size=0, example=brought.example)
         seen = _with_rows(seen, frame.columns, [frame[name] for name in frame.columns])
-        return _understood(seen, log, dict(zip(frame.columns, frame.columns, strict=True)))
+        return _understood(replace(seen, roles=tuple((name, name) for name in frame.columns)), log)
     seen = Look(name=brought.name, size=0)
     try:
         sent = brought.bytes(limits)
@@ -74,10 +74,12 @@ def look(
         names = [_cut(name) for name in table.names]
         seen = replace(seen, columns=tuple(table.names[:COLUMNS]), columns_left_out=max(len(names) - COLUMNS, 0))
         places = _places(table, columns)
+        roles = {role: table.names[at] for role, at in places.items()}
+        seen = replace(seen, roles=tuple(roles.items()))
         shown = sorted({*places.values(), *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(places)]
         seen = _with_rows(seen, [table.names[at] for at in shown], table.take(shown))
         log = ActionLog.from_bytes(data, name=brought.name, columns=columns, arms=arms)
-        return _understood(seen, log, {role: table.names[at] for role, at in places.items()})
+        return _understood(seen, log)
     except (LogError, ParameterError) as error:
         return replace(seen, problem=plain(str(error)))
 
@@ -123,13 +125,12 @@ def _with_rows(seen: Look, names: Sequence[str], series: Sequence[pl.Series]) ->
     )
 
 
-def _understood(seen: Look, log: ActionLog, roles: Mapping[str, str]) -> Look:
+def _understood(seen: Look, log: ActionLog) -> Look:
     pulls = log.pulls.sum(axis=0)
     order = np.argsort(-pulls, kind="stable")
     shown = tuple((_cut(log.arms[arm]), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist())
     return replace(
         seen,
-        roles=tuple(roles.items()),
         summary=_summary(log),
         arms=shown,
         arms_left_out=max(len(log.arms) - ARMS_SHOWN, 0),

@@ -11,7 +11,7 @@ import polars as pl
 from unbandit.demonstrators import UCB, RandomisedRule, parse_rule
 from unbandit.estimators.arguments import DRAWING
 from unbandit.identification import Identification, identify
-from unbandit.instance import Instance
+from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
 from unbandit.reporting import Report, Source, report
 from unbandit.reporting.reproducing import shell_line
@@ -90,7 +90,7 @@ def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:
     instance, rule = simulation.instance(), parse_rule(simulation.rule)
     log = rule.demonstrate(instance, simulation.horizon, seed=simulation.seed)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
-    known: dict[str, Any] = {"bernoulli": True} if instance.sigma is None else {"sigma": instance.sigma}
+    known: dict[str, Any] = {"bernoulli": True} if isinstance(instance.noise, Bernoulli) else {"sigma": instance.sigma}
     known["best_mean"] = instance.best_mean
     return _beside_truth(log, simulation.rule, known, truth, f"{simulation.command} --truth truth.csv && ", say)
 

@@ -15,7 +15,7 @@ _FIELDS = (
     (r"if it holds the rewards, say so with --columns reward=.*\.$", "if it holds the rewards, choose it in the form."),
     (r"\bwith --columns \S+", "in the form"),
     (r"\bAdd (it|them) with --arms\b.*?\.(?=\s|$)", r'Add \1 to the field "All arms".'),
-    (r"\bwith --arms(?: \S+)?", 'in the field "All arms"'),
+    (r"\bwith --arms(?: [^\s.]+)?", 'in the field "All arms"'),
     (r"--best-mean\b|\bbest_mean\b", "the best arm's value"),
     (r"--sigma\b", "the noise of a reward"),
     (r"--bernoulli\b", "rewards of 0 or 1"),
