@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +167,7 @@ def _same_reference(answer: Estimate, options: Mapping[str, Any]) -> dict[str, A
 def _after(whole: ActionLog, rule: Demonstrator | str, rounds: int, options: Mapping[str, Any]) -> Columns | None:
     """Estimate from the first rounds; None where nothing follows from them."""
     assert whole.actions is not None
-    begun = ActionLog.from_codes(whole.actions[:rounds], whole.arms)
+    begun = replace(whole, actions=whole.actions[:rounds], offsets=np.array([0, rounds]), rewards=None)
     try:
         return estimate(begun, rule, **options).columns
     except NotIdentifiable:

@@ -61,7 +61,8 @@ def cumulative_pulls(
     edges, counts = binned(codes, rows, named.size + behind.size + 1, POINTS)
     sums = np.vstack([np.zeros(counts.shape[1], np.int64), counts.cumsum(axis=0)]).astype(np.float64)
     sums[sums == 0] = np.nan
-    marks = {log.arms.index(arm): at for arm, at in (switching or {}).items() if arm in log.arms}
+    places = {arm: place for place, arm in enumerate(log.arms)}
+    marks = {places[arm]: at for arm, at in (switching or {}).items() if arm in places}
     with styled():
         up, along = count_ticks(0.9, 1.15 * pulls.max()), even_ticks(0, codes.size, whole=True)
         names = [short(log.arms[arm]) for arm in named]
