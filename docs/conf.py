@@ -30,6 +30,7 @@ extensions = [
     "mathml",
     "rule_pages",
     "reachable",
+    "web_limits",
 ]
 exclude_patterns = ["_build", "_extensions", "**/.ipynb_checkpoints"]
 suppress_warnings = ["config.cache"]
@@ -62,6 +63,7 @@ html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+html_domain_indices = False
 html_copy_source = False
 html_show_sourcelink = False
 pygments_style = "xcode"

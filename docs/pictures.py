@@ -53,7 +53,7 @@ def draw(folder: Path) -> dict[tuple[str, str], Drawn]:
 
 def run(page: Path) -> dict[str, Any]:
     """Run the Python blocks of a page, and return the names that they leave behind."""
-    names: dict[str, Any] = {"__name__": "page"}
+    names: dict[str, Any] = {"__name__": "__main__"}
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore", ub.AssumptionWarning)
         for block in PYTHON.findall(page.read_text(encoding="utf-8")):

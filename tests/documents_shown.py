@@ -117,7 +117,7 @@ def run_page(
 
     `command` runs `unbandit` with its arguments and gives exit code, output and errors.
     """
-    names = {"__name__": "page"} | (names or {})
+    names = {"__name__": __name__} | (names or {})  # a module that can be imported: compiled rules are kept by its name
     printed: list[str] = []
     compared, before = False, dict(known_rules)
     try:
