@@ -82,6 +82,20 @@ class Hesitation:
     def __repr__(self) -> str:
         return f'<Hesitation: "{self.arm}" or "{self.best}" at round {self.round:,}, {self.rule}>'
 
+    @property
+    def here(self) -> int:
+        """Return the place of the switching round among `rounds`."""
+        return min(int(np.searchsorted(self.rounds, self.round)), self.rounds.size - 1)
+
+    @property
+    def equal(self) -> bool:
+        """Tell whether the two values are equal at the switching round.
+
+        They are where the gap was read off that very moment; not where the rule decides in batches or tests rarely (the
+        gap is then put between two of its decisions), nor where another method made the estimate.
+        """
+        return bool(np.isclose(self.own[self.here], self.other[self.here], rtol=1e-6))
+
     def plot(self) -> Figure:
         """Draw both decision values around the switching round."""
         from unbandit import plots

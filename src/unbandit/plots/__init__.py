@@ -1,7 +1,7 @@
 """Figures from answers and logs, one file a picture, in one restrained house style."""
 
 from unbandit.plots.against_truth import errors
-from unbandit.plots.arms import arms_with_intervals, shown_quantity
+from unbandit.plots.arms import arms_with_intervals
 from unbandit.plots.bars import BAR_STYLE, interval_bar
 from unbandit.plots.density import densities
 from unbandit.plots.growing import settling
@@ -9,6 +9,7 @@ from unbandit.plots.hesitating import hesitation
 from unbandit.plots.output import png, save, svg
 from unbandit.plots.paths import hidden_paths
 from unbandit.plots.pulls import cumulative_pulls
+from unbandit.plots.quantity import shown_quantity
 from unbandit.plots.style import INK, PALETTE, STYLE
 from unbandit.plots.which_arm_when import timeline
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.plots.labelling import Sign, key, tell_demonstration
 from unbandit.plots.naming import place_of
+from unbandit.plots.quantity import Quantity, shown_quantity
 from unbandit.plots.rows import NAMED, SeveralRows, bars
 from unbandit.plots.scales import even_ticks, put_x
 from unbandit.plots.style import PALETTE, SOFT, Look, styled
@@ -18,11 +19,9 @@ from unbandit.plots.style import PALETTE, SOFT, Look, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from unbandit.result import ArmEstimate, Columns, Estimate
+    from unbandit.result import ArmEstimate, Estimate
 
-__all__ = ["AXIS", "Rows", "arms_with_intervals", "draw_intervals", "shown_quantity", "span_of"]
-
-Quantity = Literal["mean", "gap", "ratio"]
+__all__ = ["AXIS", "Rows", "arms_with_intervals", "draw_intervals", "span_of"]
 
 AXIS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
 """What an axis is called that shows a quantity."""
@@ -103,24 +102,6 @@ def arms_with_intervals(
             key(layout.axes, signs)
         tell_demonstration(layout.figure, estimate.demonstrations, which)
     return layout.figure
-
-
-def shown_quantity(estimate: Estimate | Columns) -> Quantity:
-    """Return what a picture of an answer shows: means if there are any, else gaps, else ratios.
-
-    Examples
-    --------
-    >>> import unbandit as ub
-    >>> shown_quantity(ub.estimate(ub.ActionLog.from_actions("ABABAA"), "ucb", sigma=1.0))
-    'gap'
-    """
-    columns: Any = getattr(estimate, "columns", estimate)
-    others = columns.verdict != 0
-    names: tuple[Quantity, ...] = ("mean", "gap", "ratio")
-    for name in names:
-        if np.isfinite(getattr(columns, name)[others]).any():
-            return name
-    return "mean" if np.isfinite(columns.mean).any() else "gap"
 
 
 def span_of(*numbers: NDArray[np.float64]) -> tuple[float, float]:

@@ -51,7 +51,7 @@ def hesitation(moment: Hesitation) -> Figure:
         put_x(axes, along, "round")
         put_y(axes, up, ("index" if index else "confidence bound") + counted)
         axes.axvline(moment.round, color=INK, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1.5)
-        here = int(np.searchsorted(moment.rounds, moment.round))
+        here = moment.here
         for values, line in ((moment.other, BEST), (moment.own, RIVAL)):
             look: Look = {"color": line.colour, "linewidth": 1.7, "zorder": 3}
             axes.plot(*_stairs(moment.rounds[: here + 1], values[: here + 1]), **look)
@@ -59,7 +59,7 @@ def hesitation(moment: Hesitation) -> Figure:
             axes.plot(*_stairs(moment.rounds[here:], values[here:]), **pale)
         axes.plot([moment.round], [moment.own[here]], marker="o", color=INK, markersize=5, zorder=4)
         label_ends(axes, np.array([moment.other[-1], moment.own[-1]]), names, (BEST, RIVAL))
-        remark(axes, _sentence(moment, arm, best), _put_in(moment, here))
+        remark(axes, _sentence(moment, arm, best), _put_in(moment))
     return figure
 
 
@@ -70,10 +70,10 @@ def _sentence(moment: Hesitation, arm: str, best: str) -> str:
     return f"Round {moment.round:,}: {arm} fell behind {best} for good, and was eliminated"
 
 
-def _put_in(moment: Hesitation, here: int) -> str:
+def _put_in(moment: Hesitation) -> str:
     """Say what stands for the hidden means."""
     apart = f"{moment.gap:.3g} apart, as estimated"
-    if np.isclose(moment.own[here], moment.other[here], rtol=1e-6):
+    if moment.equal:
         return f"The sample means are hidden. Put {apart}, they make both values equal here."
     return f"The sample means are hidden: drawn are the values with means {apart}."
 

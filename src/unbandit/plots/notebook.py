@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbandit.plots.arms import Quantity, shown_quantity
 from unbandit.plots.bars import BAR_STYLE, interval_bar
+from unbandit.plots.quantity import Quantity, shown_quantity
 
 if TYPE_CHECKING:
     from unbandit.result import ArmEstimate, Estimate, Notice

@@ -81,12 +81,13 @@ def of_pulls(log: ActionLog, which: int, switching: Mapping[str, int]) -> str:
 
 def of_hesitation(moment: Hesitation) -> str:
     """Describe the two decision values around a switching round."""
-    at = min(int(np.searchsorted(moment.rounds, moment.round)), moment.own.size - 1)
+    own, other = number(moment.own[moment.here]), number(moment.other[moment.here])
+    there = "they meet, at " + own if moment.equal else f"the first is at {own}, the second at {other}"
     how = "index" if moment.kind == "index" else "bound"
     return (
         f"Two falling or rising lines, one for {quoted(moment.arm)} and one for {quoted(moment.best)}: the {how} that "
-        f"the rule gave each, from round {moment.rounds[0]:,} to {moment.rounds[-1]:,}. In round {moment.round:,} they "
-        f"meet, at {number(moment.own[at])}."
+        f"the rule gave each, from round {moment.rounds[0]:,} to {moment.rounds[-1]:,}. In round {moment.round:,} "
+        f"{there}."
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from unbandit.estimators.hesitation import hesitation, switching_rounds
 from unbandit.estimators.settling import settling
 from unbandit.log import ActionLog
 from unbandit.reporting import alts
-from unbandit.reporting.quantity import Quantity
+from unbandit.reporting.quantity import Quantity, point, told
+from unbandit.reporting.truth import held, in_terms_of
 from unbandit.result import ArmEstimate, Estimate
 
 if TYPE_CHECKING:
@@ -70,8 +72,8 @@ class Matter:
         What was asked.
     answer, shown, rows
         The estimate, the quantity shown first, and the first demonstration's rows, best first.
-    truth
-        The true values in terms of that quantity; empty where they are not known.
+    means
+        The true means; empty where they are not known.
     """
 
     log: ActionLog
@@ -80,7 +82,7 @@ class Matter:
     answer: Estimate
     shown: Quantity
     rows: Sequence[ArmEstimate]
-    truth: Mapping[str, float]
+    means: Mapping[str, float]
 
     @property
     def followed(self) -> bool:
@@ -90,11 +92,12 @@ class Matter:
     @property
     def drawn(self) -> Estimate:
         """Return the answer as pictures are to show it: without means whose level is only believed."""
-        if self.shown == "mean":
-            return self.answer
-        columns = self.answer.columns
-        nothing = np.full(columns.mean.shape, np.nan)
-        return replace(self.answer, columns=replace(columns, mean=nothing, mean_low=nothing, mean_high=nothing))
+        return told(self.answer)
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        """Return the true values in terms of the quantity shown."""
+        return in_terms_of(self.means, self.shown, self.answer)
 
 
 def draw(matter: Matter, tell: Callable[[str, float], None]) -> list[Picture]:
@@ -120,7 +123,7 @@ def _arms(matter: Matter) -> Iterator[Picture]:
 
 
 def _errors(matter: Matter) -> Iterator[Picture]:
-    if not any(row.arm in matter.truth and row.verdict in ("estimated", "bounded") for row in matter.rows):
+    if not any(_has_error(row, matter.shown, matter.truth) for row in matter.rows):
         return
     figure = plots.errors(matter.drawn, matter.truth)
     yield _picture(
@@ -131,6 +134,13 @@ def _errors(matter: Matter) -> Iterator[Picture]:
         + ("" if matter.shown == "ratio" else "An interval that reaches across the line holds the truth."),
         alts.of_errors(matter.rows, matter.shown, matter.truth),
         as_dots=len(matter.rows) > MANY_ARMS,
+    )
+
+
+def _has_error(row: ArmEstimate, shown: Quantity, truth: Mapping[str, float]) -> bool:
+    """Tell whether there is a number to hold against the truth; the best arm's own gap is none."""
+    return held(row, shown, truth) is not None or (
+        row.arm in truth and row.verdict != "best" and point(row, shown) is not None
     )
 
 
@@ -172,12 +182,18 @@ def _hesitation(matter: Matter) -> Iterator[Picture]:
         moment = hesitation(matter.log, matter.rule, estimate=matter.answer)
     except NotIdentifiable:  # the record shows no such moment
         return
+    told_by = (
+        "Where the curves meet it held both for equally promising: that moment gives the gap away."
+        if moment.equal
+        else "Around the round that is marked it last wavered between them. The curves need not meet there, for the "
+        "estimate is not read off this one moment."
+    )
     yield _picture(
         plots.hesitation(moment),
         "hesitation",
         "A moment of hesitation",
-        "What the rule made of two arms as the rounds went by. Where the curves meet it held both for equally "
-        "promising: that moment gives the gap away. The averages behind them are hidden, and put at the estimate.",
+        f"What the rule made of two arms as the rounds went by. {told_by} The averages behind them are hidden, and put "
+        "at the estimate.",
         alts.of_hesitation(moment),
     )
 
@@ -191,12 +207,13 @@ def _settling(matter: Matter) -> Iterator[Picture]:
         return
     if growth.rounds.size < 2 or not np.isfinite(getattr(growth.columns, growth.quantity)).any():
         return
+    truth = in_terms_of(matter.means, growth.quantity, growth.answer)  # of one demonstration less may be known
     yield _picture(
-        plots.settling(growth, truth=matter.truth or None),
+        plots.settling(growth, truth=truth or None),
         "settling",
         "How the answer settled",
         "The same estimate from the first rounds of the log only, and from more and more of them. Where curves have "
-        "come to rest, a longer log would change little." + (" Dashed lines are the truth." if matter.truth else ""),
+        "come to rest, a longer log would change little." + (" Dashed lines are the truth." if truth else ""),
         alts.of_settling(growth),
     )
 

@@ -140,7 +140,7 @@ def _written(
     shown_first, rows = quantity(answer), ranked[0]
     terms = {} if means is None else in_terms_of(means, shown_first, answer)
     says = sentence(answer, rows)
-    matter = Matter(log, rule.for_arms(len(log.arms)), options, answer, shown_first, rows, terms)
+    matter = Matter(log, rule.for_arms(len(log.arms)), options, answer, shown_first, rows, means or {})
     pictures = draw(matter, lambda stage, part: tell(stage, 0.5 + 0.4 * part))
     tell("Writing the report", 0.9)
     against = "" if means is None else compared(rows, shown_first, terms, means, answer.best_by_demonstration[0])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
-from unbandit.result import BEST, ArmEstimate, Estimate
+from unbandit.plots.quantity import Quantity, shown_quantity
+from unbandit.result import ArmEstimate, Estimate
 
-__all__ = ["Quantity", "ends", "point", "quantity"]
-
-Quantity = Literal["mean", "gap", "ratio"]
+__all__ = ["Quantity", "ends", "point", "quantity", "told"]
 
 BELIEVED = frozenset({"level-from-prior", "values-from-prior"})
 """Notes that say the level of the means is not the record's: then the gaps come first."""
@@ -26,11 +25,16 @@ def quantity(answer: Estimate) -> Quantity:
     >>> quantity(unbandit.estimate(log, "ucb", sigma=1.0)), quantity(unbandit.estimate(log, "ucb", scale="unknown"))
     ('gap', 'ratio')
     """
-    columns, others = answer.columns, answer.columns.verdict != BEST
-    if not np.isnan(columns.mean[others]).all() and not any(note.code in BELIEVED for note in answer.notes):
-        return "mean"
-    has_gaps = any(not np.isnan(each[others]).all() for each in (columns.gap, columns.gap_low, columns.gap_high))
-    return "ratio" if not has_gaps and not np.isnan(columns.ratio[others]).all() else "gap"
+    return shown_quantity(told(answer))
+
+
+def told(answer: Estimate) -> Estimate:
+    """Return the answer without means whose level is only believed; as it is where the record tells them."""
+    if not any(note.code in BELIEVED for note in answer.notes):
+        return answer
+    columns = answer.columns
+    nothing = np.full(columns.mean.shape, np.nan)
+    return replace(answer, columns=replace(columns, mean=nothing, mean_low=nothing, mean_high=nothing))
 
 
 def point(row: ArmEstimate, shown: Quantity) -> float | None:

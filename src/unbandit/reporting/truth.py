@@ -67,7 +67,7 @@ def checked(truth: Mapping[str, float], arms: Sequence[str]) -> dict[str, float]
 
 def in_terms_of(means: Mapping[str, float], shown: Quantity, answer: Estimate) -> dict[str, float]:
     """Turn true means into true gaps or ratios, as the answer has them."""
-    if shown == "mean":
+    if shown == "mean" or not means:
         return dict(means)
     best = max(means.values())
     gaps = {arm: best - mean for arm, mean in means.items()}

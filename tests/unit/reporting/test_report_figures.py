@@ -55,6 +55,67 @@ def test_alts_tell_what_is_seen_of_this_log():
     assert '"A" ends near' in posterior["paths"]
 
 
+def truths_drawn(monkeypatch):
+    """Let pictures be drawn, and keep the truth that each was given, with the axis that it was drawn on."""
+    from unbandit import plots
+
+    kept = {}
+
+    def watched(name):
+        draw = getattr(plots, name)
+
+        def drawing(*given, truth=None, **options):
+            figure = draw(*given, truth=truth, **options)
+            axes = figure.axes[0]
+            kept[name] = (truth, axes.get_ylabel() if name == "settling" else axes.get_xlabel())
+            return figure
+
+        monkeypatch.setattr(plots, name, drawing)
+
+    watched("arms_with_intervals")
+    watched("settling")
+    return kept
+
+
+def test_where_all_others_are_bounded_the_truth_is_in_means_like_the_axis(monkeypatch):
+    kept = truths_drawn(monkeypatch)
+    log = ub.ActionLog.from_actions("ABC" + "A" * 60)
+    truth = {"A": 1.0, "B": 0.25, "C": 0.5}
+    report = ub.report(log, "ucb", sigma=1.0, best_mean=1.0, truth=truth)
+    assert {row.verdict for row in report.answer} == {"best", "bounded"}
+    assert kept == {"arms_with_intervals": (truth, "value"), "settling": (truth, "value")}
+    assert '<th scope="col" class="amount">mean</th>' in report.main
+
+
+def test_where_the_first_demonstration_has_no_means_there_is_no_error_to_draw(monkeypatch):
+    kept = truths_drawn(monkeypatch)
+    log = ub.ActionLog.from_actions([list("ABC" + "AABAAA" * 9 + "A" * 60), list("ABC" + "AAABC" * 12 + "A" * 90)])
+    truth = {"A": 1.0, "B": 0.5, "C": 0.25}
+    report = ub.report(log, "ucb", sigma=1.0, anchor={"C": 0.25}, truth=truth)
+    assert [report.answer["B", name].mean is None for name in ("1", "2")] == [True, False]
+    assert kept["arms_with_intervals"] == (truth, "value")
+    assert not {"errors", "settling"} & set(pictures(report))
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "meet"),
+    [
+        ("ucb:alpha=0.25", {}, True),
+        ("sae:alpha=0.25", {}, True),
+        ("ucb:alpha=0.25,batch=10", {}, False),
+        ("ucb1:batch=7", {}, False),
+        ("phased", {}, False),
+        ("ucb:alpha=0.25", {"method": "naive"}, False),
+        ("ucb:alpha=0.25", {"method": "counts"}, False),
+    ],
+)
+def test_curves_are_said_to_meet_only_where_they_do(rule, options, meet):
+    instance = ub.Instance([1.0, 0.6, 0.2], 1.0, list("ABC"))
+    report = ub.report(ub.parse_rule(rule).demonstrate(instance, 10_000, seed=2), rule, sigma=1.0, **options)
+    assert ("they meet, at " in alts(report)["hesitation"]) is meet
+    assert ("Where the curves meet" in report.main) is meet
+
+
 def test_what_is_not_expected_is_not_swallowed(monkeypatch):
     from unbandit import plots
 
