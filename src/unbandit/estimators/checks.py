@@ -53,7 +53,7 @@ def opening(first: NDArray[np.int64], rounds: int, arms: tuple[str, ...]) -> lis
     if repeat > rounds:
         return [
             Notice(
-                "opening",
+                "short-record",
                 f"The record ends in round {rounds}, before all {count} arms have been pulled once: it says next to "
                 "nothing about any arm.",
                 round=rounds,

@@ -45,6 +45,12 @@ NOTICES = {
         "The rule that was assumed tries every arm once before it decides anything. This record does not begin so.",
         "Check that the log is whole and sorted by round, and that the rule is the right one.",
     ),
+    "short-record": Words(
+        "The record ends very early",
+        "The rule that was assumed tries every arm once before it decides anything. The record ends before that: it "
+        "fits the rule, but there is no decision in it yet to learn from.",
+        "Only a longer record can tell more.",
+    ),
     "late-arm": Words(
         "An arm turns up late",
         "The rule would have tried this arm in its first rounds. Either the beginning of the record is missing, or the "
@@ -55,7 +61,7 @@ NOTICES = {
         "The rule would have come back to an arm",
         "The more often an arm is chosen, the smaller is the benefit of the doubt that this rule gives it. So the turn "
         "of every other arm comes again. Here it did not, though by the end of the record it should have.",
-        "Check the rule and its parameters; the command unbandit identify tells which rules would explain the record.",
+        "Check the rule and its parameters; if you do not know the rule, ask which rules would explain the record.",
     ),
     "order-broken": Words(
         "The record breaks the rule's order",
@@ -67,7 +73,7 @@ NOTICES = {
         "A choice that the rule hardly explains",
         "The computation follows thousands of guesses at the hidden rewards. In this round none of them leads to the "
         "choice that was made.",
-        "Check the rule and its noise; if they are right, ask for more particles.",
+        "Check the rule and its noise; if they are right, follow more guesses (more particles).",
     ),
     # which arm is best
     "tied-best": Words(
@@ -86,7 +92,7 @@ NOTICES = {
         "The best arm was not yet settled",
         "The rule drops arms that are clearly worse. When the record ended it still had several in play, so any of "
         "them may be the best. Gaps are counted from whichever of them it is.",
-        "Only a longer record can settle it; unbandit plan says how long it must be.",
+        "Only a longer record can settle it.",
     ),
     "best-uncertain": Words(
         "Chance could have picked another best arm",
@@ -103,7 +109,7 @@ NOTICES = {
         "The same arm gives now more, now less. How far rewards scatter around their mean (their standard deviation, "
         "sigma) decides how long the intervals are. It was taken as 1: if rewards scatter half as far, the intervals "
         "are twice as long as they need to be.",
-        "Give it with --sigma; or say --bernoulli where rewards are 0 and 1.",
+        "Say how noisy one reward is (sigma), or that rewards were 0 or 1 where they were.",
     ),
     "few-pulls": Words(
         "An arm was tried only a few times",
@@ -154,7 +160,7 @@ NOTICES = {
     "reference": Words(
         "What ratios are counted in",
         "A ratio of 2 means: twice as far behind the best arm as this arm is.",
-        "Choose another with --reference.",
+        "Another arm can be chosen as the reference.",
     ),
     "no-ratio": Words(
         "No ratios here",
@@ -170,7 +176,7 @@ NOTICES = {
         "Differences are known, the level is not",
         "If all rewards were higher by the same amount, the same choices would have been made. So the means' common "
         "level is what was believed beforehand, not what the record says. The gaps are the record's.",
-        "Read the gaps; or give one mean that you know with --best-mean or --anchor.",
+        "Read the gaps; or say one mean that you know, the best arm's or another's.",
     ),
     "level-from-rewards": Words(
         "The level rests on few known rewards",
@@ -186,18 +192,18 @@ NOTICES = {
         "What was believed beforehand",
         "Where the record says little, the answer leans on a belief about the means from before the record was seen: "
         "the prior.",
-        "Change it with --prior, and see whether the answer changes.",
+        "Try another prior, and see whether the answer changes.",
     ),
     "evidence": Words(
         "How probable the record is",
         "A number for comparing rules on the same record: the higher, the better the rule explains the choices. By "
         "itself it says nothing.",
-        "The command unbandit identify makes the comparison.",
+        "To compare, ask which rules would explain the record.",
     ),
     "clouds-differ": Words(
         "The computation has not settled",
         "The answer was computed four times over, independently, and the four differ too much.",
-        "Ask for more with --particles.",
+        "More particles, that is more guesses at the hidden rewards, bring them together.",
     ),
     # the record and its reading
     "counts-only": Words(
@@ -216,7 +222,7 @@ NOTICES = {
         "Demonstrations disagree about the best arm",
         "Each demonstration settled on an arm of its own. They are put together all the same; if they are really of "
         "different arms, that is wrong.",
-        "If so, leave --pool out.",
+        "If so, have each demonstration read by itself, not pooled.",
     ),
     "left-out": Words(
         "Some demonstrations could not be used",
@@ -235,13 +241,13 @@ NOTICES = {
     ),
     "emptied": Words(
         "A rule was ruled out by the computation",
-        "No guess at the hidden rewards led this rule to the choices made. More particles might find one.",
-        "Ask for more with --particles.",
+        "No guess at the hidden rewards led this rule to the choices made.",
+        "More particles, that is more guesses, might find one.",
     ),
     "more-particles": Words(
         "The computation decides here, not the record",
         "The rules differ by less than the error of the computation.",
-        "Ask for more with --particles.",
+        "More particles make that error smaller.",
     ),
 }
 """What each kind of notice means, by its code."""

@@ -53,9 +53,28 @@ def test_an_explanation_is_whole_sentences(code):
     assert len(words.meaning) > 50
 
 
+@pytest.mark.parametrize("code", NOTICES)
+def test_an_explanation_holds_in_python_in_the_shell_and_on_the_page(code):
+    said = " ".join(NOTICES[code])
+    assert "--" not in said
+    assert "unbandit " not in said
+    assert "command" not in said
+
+
 def test_every_verdict_and_every_method_has_words():
     assert tuple(VERDICTS) == tuple(MARKS) == ALL_VERDICTS
     assert set(METHODS) == set(Method.__args__)
+
+
+def test_a_short_record_is_no_doubt_of_the_rule():
+    assert "opening" in DOUBTS
+    assert "short-record" not in DOUBTS
+
+
+def test_bounds_of_one_arm_and_of_several():
+    for arms, said in (("AB", "Where exactly &#34;B&#34; lies."), ("ABC", "&#34;B&#34; and &#34;C&#34; lie.")):
+        log = unbandit.ActionLog.from_actions(arms + "A" * 20)
+        assert said in unbandit.report(log, "ucb", sigma=1.0).main
 
 
 def test_an_unknown_code_is_said_all_the_same():
