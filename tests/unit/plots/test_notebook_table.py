@@ -84,9 +84,9 @@ def test_many_rows_are_cut_with_a_line_that_says_so():
 
 def test_many_demonstrations_are_shown_in_good_time_and_their_notices_once():
     result = answered(UCB().demonstrate(datasets.linear(20), 200, runs=500, seed=1))
-    start = time.perf_counter()
+    start = time.process_time()
     reader = read(result)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert "9,960 more rows" in reader.text
     assert "more like this" in reader.text
     assert reader.tags.count("p") <= 10
