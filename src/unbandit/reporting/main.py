@@ -143,7 +143,8 @@ def _written(
     matter = Matter(log, rule.for_arms(len(log.arms)), options, answer, shown_first, rows, means or {})
     pictures = draw(matter, lambda stage, part: tell(stage, 0.5 + 0.4 * part))
     tell("Writing the report", 0.9)
-    against = "" if means is None else compared(rows, shown_first, terms, means, answer.best_by_demonstration[0])
+    best = answer.best_by_demonstration[0]
+    against = "" if means is None else compared(rows, shown_first, terms, means, best, options)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
     contents = Contents(
         title=_title(source),

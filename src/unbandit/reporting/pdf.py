@@ -61,7 +61,8 @@ def find_browser() -> str:
 def write_pdf(html: str, path: str | os.PathLike[str]) -> None:
     """Print a page into a PDF; whole, or not at all.
 
-    The browser has no network to look at and no profile to remember anything in: both are in a folder that is removed.
+    The page loads nothing from elsewhere. The browser gets a fresh profile, in a folder that is removed afterwards, so
+    it knows nothing of other visits and remembers nothing of this one.
     """
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="unbandit-") as folder, written_whole(path) as temporary:

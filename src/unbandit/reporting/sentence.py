@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from unbandit.reporting.quantity import Quantity, ends, point, quantity
 from unbandit.reporting.words import DOUBTS
 from unbandit.reporting.written import interval, listed, number, quoted, share
-from unbandit.result import ArmEstimate, Estimate
+from unbandit.result import BEST, ArmEstimate, Estimate
 
 __all__ = ["sentence"]
 
@@ -41,7 +43,8 @@ def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
 def _of_many(answer: Estimate) -> str:
     """Count which arm is best in how many demonstrations."""
     total, arms = len(answer.demonstrations), len(answer.arms)
-    alone = Counter(best[0] for best in answer.best_by_demonstration if len(best) == 1)
+    told = zip(answer.best_by_demonstration, _doubtful(answer), strict=True)
+    alone = Counter(best[0] for best, doubtful in told if len(best) == 1 and not doubtful)
     undecided = total - alone.total()
     if not alone:
         return f"In none of the {total:,} demonstrations does the record tell which of the {arms:,} arms is the best"
@@ -103,6 +106,8 @@ def _how_far(answer: Estimate, told: Sequence[ArmEstimate], shown: Quantity, *, 
     if shown == "ratio":
         unit = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
         last = told[-1]
+        if len(told) == 1:
+            return f"how far {quoted(last.arm)} is behind cannot be told"
         if unit is None or last.arm == unit:
             return "how far the others are behind is known in proportion only"
         times = number(last.ratio or 0.0, 3)
@@ -131,6 +136,16 @@ def _too_close(answer: Estimate, others: Sequence[ArmEstimate]) -> list[ArmEstim
     if answer.method == "posterior":
         return []
     return [row for row in others if row.gap_low is not None and row.gap_low <= 0]
+
+
+def _doubtful(answer: Estimate) -> list[bool]:
+    """Tell for each demonstration whether its first place is shared, or too close to tell."""
+    tied = {notice.demonstration for notice in answer.warnings if notice.code == "tied-best"}
+    columns = answer.columns
+    with np.errstate(invalid="ignore"):
+        close = (columns.verdict != BEST) & np.isfinite(columns.gap) & (columns.gap_low <= 0)
+    too_close = close.any(axis=1) & (answer.method != "posterior")  # a posterior that names one has told
+    return [name in tied or bool(near) for name, near in zip(answer.demonstrations, too_close, strict=True)]
 
 
 def _chance(answer: Estimate, best: str) -> str:

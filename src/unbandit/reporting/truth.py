@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -89,19 +90,30 @@ def held(row: ArmEstimate, shown: Quantity, truth: Mapping[str, float]) -> bool 
 
 def compared(
     rows: Sequence[ArmEstimate], shown: Quantity, terms: Mapping[str, float], means: Mapping[str, float],
-    best: Sequence[str],
+    best: Sequence[str], options: Mapping[str, Any],
 ) -> str:  # fmt: skip
-    """Say in a sentence how the answer fares against the truth."""
+    """Say in a sentence how the answer fares against the truth, and what of it was given away beforehand."""
     found = [held(row, shown, terms) for row in rows]
     judged = [fact for fact in found if fact is not None]
     highest = max(means.values())
     true_best = [arm for arm, mean in means.items() if mean == highest]
-    said = "The truth is known here, and was not used"
+    said = f"The truth is known here, and was not used{_but_for(options)}"
     if len(best) == 1:
         was = "found" if best[0] in true_best else "not found"
         said += f": the best arm, {quoted(true_best[0])}, was {was}"
     elif set(best) & set(true_best):
         said += f": the best arm, {quoted(true_best[0])}, is among those that may be the best"
+    else:
+        said += f": the best arm, {quoted(true_best[0])}, is not among those that may be the best"
     if judged:
         said += f", and {sum(judged):,} of {counted(len(judged), 'interval')} hold the true value"
     return f"{said}."
+
+
+def _but_for(options: Mapping[str, Any]) -> str:
+    """Name the mean that was given with the question."""
+    if options.get("best_mean") is not None:
+        return ", but for the best arm's mean, which was given"
+    if options.get("anchor"):
+        return f", but for the mean of {quoted(str(next(iter(options['anchor']))))}, which was given"
+    return ""

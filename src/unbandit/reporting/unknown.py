@@ -24,17 +24,17 @@ def unknown(
     found = ["What any single choice gave: the record holds choices, and this report gives averages."]
     if log.rewards is not None:
         found = ["What the choices gave whose rewards are not in the record."]
-    found += _level(rule, options, told=log.rewards is not None and answer.method == "posterior")
+    found += _level(rule, options, len(log.arms), told=log.rewards is not None and answer.method == "posterior")
     if len(best) != 1:
         among = f"{listed(best, 6)}" if best else "the arms"
         found.append(f"Which of {among} is the best. Each of them may be, and the record ends before it is settled.")
     for verdict, said in (
-        ("bounded", "Where exactly {} lies. The record gives a bound, and anything beyond it is possible."),
+        ("bounded", "Where exactly {} {}. The record gives a bound, and anything beyond it is possible."),
         ("unseen", "Anything at all about {}: never pulled."),
     ):
         names = [row.arm for row in rows if row.verdict == verdict and row.arm not in settled]
         if names:
-            found.append(said.format(listed(names, 4)))
+            found.append(said.format(listed(names, 4), "lies" if len(names) == 1 else "lie"))
     found += _order(answer, rows)
     if not log.ordered:
         found.append("When each arm was pulled, and so whether the choices fit the rule round by round.")
@@ -46,9 +46,13 @@ def unknown(
     return found
 
 
-def _level(rule: Demonstrator, options: Mapping[str, Any], *, told: bool) -> list[str]:
+def _level(rule: Demonstrator, options: Mapping[str, Any], arms: int, *, told: bool) -> list[str]:
     """Say whether the common level of all means is open; it is not where known rewards told it."""
     if options.get("scale") == "unknown":
+        if arms == 2:
+            return [
+                "How large the gap is. It has a factor that is unknown, and there is no other gap to hold it against."
+            ]
         return ["How large any gap is. All gaps share one unknown factor; only their proportions are known."]
     if options.get("best_mean") is not None or options.get("anchor") or told:
         return []

@@ -56,9 +56,36 @@ def test_demonstrations_that_disagree_are_counted():
     )
 
 
+def test_a_demonstration_that_is_too_close_or_tied_stays_open():
+    settled, close, tied = list("AB" + "A" * 60), list("AB" + "AB" * 20 + "A" * 5), list("AB" * 5)
+    log = ub.ActionLog.from_actions([settled, close, settled, tied])
+    assert ub.report(log, "ucb", sigma=1.0).sentence == (
+        'In 2 of 4 demonstrations "A" is the better of the 2 arms; in 2 it stays open.'
+    )
+    assert ub.report(ub.ActionLog.from_actions([close, tied]), "ucb", sigma=1.0).sentence == (
+        "In none of the 2 demonstrations does the record tell which of the 2 arms is the best."
+    )
+
+
+def test_a_record_that_ends_early_is_not_said_to_be_of_another_rule():
+    report = made.report_of("one round")
+    assert [notice.code for notice in report.answer.warnings] == ["short-record"]
+    assert report.sentence.startswith('Of the 2 arms "A" is the better one')
+
+
+def test_of_two_arms_there_is_no_proportion():
+    two = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    report = ub.report(two, "ucb", scale="unknown")
+    assert report.sentence == 'Of the 2 arms "A" is the better one; how far "B" is behind cannot be told.'
+    assert "there is no other gap to hold it against" in report.main
+
+
 def test_a_posterior_says_how_sure_it_is():
-    said = made.report_of("randomised").sentence
-    assert 'arms "A" is the best one with probability 0.9' in said or "does not tell" in said
+    report = made.report_of("randomised")
+    (posterior,) = report.answer.posteriors
+    probability = float(posterior.probability_best[posterior.arms.index("A")])
+    assert 0.9 < probability < 0.999
+    assert report.sentence.startswith(f'Of the 4 arms "A" is the best one with probability {probability:.3g}')
 
 
 def test_a_level_that_is_only_believed_is_not_told_as_a_mean():

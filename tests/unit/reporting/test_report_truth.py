@@ -62,7 +62,12 @@ def test_it_is_put_in_the_terms_of_the_answer():
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("means", "The truth is known here, and was not used: the best arm, &#34;A&#34;, was found, and "),
+        (
+            "means",
+            "The truth is known here, and was not used, but for the best arm&#39;s mean, which was given: the best arm, "
+            "&#34;A&#34;, was found, and ",
+        ),
+        ("several", "The truth is known here, and was not used: the best arm, &#34;A&#34;, was found, and "),
         (
             "elimination, open",
             "the best arm, &#34;A&#34;, is among those that may be the best, and 4 of 4 intervals hold",
@@ -72,6 +77,18 @@ def test_it_is_put_in_the_terms_of_the_answer():
 )
 def test_how_the_answer_fares(kind, said):
     assert said in made.report_of(kind).main
+
+
+def test_what_was_given_of_the_truth_is_said():
+    report = ub.report(made.log_of(made.UCB, 500), made.UCB, sigma=0.5, anchor={"B": 0.7}, truth=made.TRUTH)
+    assert "and was not used, but for the mean of &#34;B&#34;, which was given: the best arm" in report.main
+
+
+def test_a_best_arm_that_is_ruled_out_is_said():
+    truth = {"A": 0.0, "B": 0.1, "C": 0.2, "D": 1.0}
+    report = ub.report(made.log_of("sae:alpha=0.25", 1_000), "sae:alpha=0.25", sigma=0.5, truth=truth)
+    assert len(report.answer.best) > 1
+    assert "the best arm, &#34;D&#34;, is not among those that may be the best, and " in report.main
 
 
 def test_the_answer_does_not_look_at_it():
