@@ -45,7 +45,15 @@ def _large(size, limits, say):
     return Outcome("large", "", (Download("x", "x", "text/plain", bytes(size)),))
 
 
+class Riddle:
+    """Something that can be sent and not be received."""
+
+    def __reduce__(self):
+        return (int, ("no number",))
+
+
 TASKS = {
+    "riddle": lambda limits, say: Riddle(),
     "echo": _echo,
     "sleep": _sleep,
     "refuse": _refuse,

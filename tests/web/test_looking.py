@@ -45,6 +45,12 @@ def test_another_column_can_be_chosen():
     assert looked(data, columns={"arm": "picked"}).summary == "2 rounds, 2 arms"
 
 
+def test_roles_are_known_also_where_the_log_is_refused():
+    seen = looked(b"trial,choice\n1,A\n2,B\n7,A\n")
+    assert seen.problem
+    assert dict(seen.roles) == {"arm": "choice", "round": "trial"}
+
+
 def test_a_problem_speaks_of_the_page_not_of_the_shell():
     assert "--" not in looked(b"picked\nA\nB\n").problem
 
@@ -70,7 +76,19 @@ def test_a_file_that_is_no_log_is_refused_in_words(data, words):
     assert words in seen.problem
 
 
-def test_a_parquet_file_of_a_billion_equal_rows_is_not_laid_out():
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (gzip.compress(gzip.compress(b"arm\n" + b"A\nB\n" * 1_000_000)), "packed with gzip twice"),
+        (b"arm\r" + b"A\rB\r" * 60_000, "at most 100,000 rows"),
+    ],
+    ids=["gzip in gzip", "old line ends"],
+)
+def test_limits_cannot_be_walked_around(data, words):
+    assert words in looked(data).problem
+
+
+def test_a_parquet_file_of_very_many_equal_rows_is_not_laid_out():
     held = io.BytesIO()
     pl.DataFrame({"arm": ["A"]}).select(pl.col("arm").repeat_by(200_000).list.explode()).write_parquet(held)
     assert len(held.getvalue()) < 10_000
@@ -90,6 +108,12 @@ def test_an_endless_name_is_cut():
     seen = looked(b"arm\n" + b"x" * 100_000 + b"\nB\n")
     assert len(seen.rows[0][0]) <= 40
     assert all(len(name) <= 40 for name, _ in seen.arms)
+
+
+def test_an_endless_name_is_cut_in_a_refusal_too():
+    seen = looked(b"arm\n" + b"x" * 100_000 + b"\n")
+    assert seen.problem
+    assert len(seen.problem) < 1_100
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)

@@ -38,6 +38,7 @@ def test_this_computer_is_known_by_its_names(client, host):
     [
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "http://[x"},
         {"origin": "http://127.0.0.1:9999"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -68,10 +69,16 @@ def test_a_token_is_asked_for_and_kept(token_client):
     assert "httponly" in kept
     assert "samesite=lax" in kept
     assert token_client.get("/").status_code == 200
+    token_client.cookies.clear()
+    odd = {"cookie": f"a b=1; bad,name=2; {COOKIE}=a-long-secret"}
+    assert token_client.get("/", headers=odd).status_code == 200
+    away = token_client.get("http://192.168.0.7:8350//evil.example/?token=a-long-secret", follow_redirects=False)
+    assert away.headers["location"] == "/evil.example/"
+    token_client.get("/?token=a-long-secret")
     assert "a-long-secret" not in token_client.get("/").text
 
 
-def received(messages, limits, headers=()):
+def received(messages, limits, headers=(), path="/look"):
     """Read a request that comes in parts; return how many bytes were handed on."""
     parts = iter(messages)
 
@@ -83,7 +90,7 @@ def received(messages, limits, headers=()):
         return part
 
     async def read():
-        measured = _Measured({"type": "http", "headers": list(headers)}, receive, limits)
+        measured = _Measured({"type": "http", "path": path, "headers": list(headers)}, receive, limits)
         total = 0
         while True:
             message = await measured()
@@ -113,6 +120,11 @@ def test_what_is_too_large_is_read_to_its_end_and_not_handed_on():
 def test_what_says_that_it_is_too_large_is_not_handed_on_at_all():
     with pytest.raises(TooLarge):
         received([part(10, more=False)], SMALL, [(b"content-length", b"2000000000")])
+
+
+def test_only_addresses_that_take_files_take_much():
+    with pytest.raises(TooLarge):
+        received([part(1_000_000), part(1_000_000, more=False)], SMALL, path="/simulate")
 
 
 def test_what_comes_too_slowly_is_given_up():

@@ -26,17 +26,19 @@ def arm_list(text: str | None) -> list[str] | None:
 
 
 def assignments(option: str, text: str | None) -> dict[str, str] | None:
-    """Read `key=value,key=value`.
+    """Read `key=value,key=value`; a pair with a comma in it is put in double quotes.
 
     Examples
     --------
-    >>> assignments("--columns", "arm=picked, round=week")
-    {'arm': 'picked', 'round': 'week'}
+    >>> assignments("--columns", 'arm=picked, round=week, "reward=gain, in euros"')
+    {'arm': 'picked', 'round': 'week', 'reward': 'gain, in euros'}
     """
     if text is None:
         return None
+    import csv
+
     pairs = {}
-    for part in text.split(","):
+    for part in next(csv.reader([text], skipinitialspace=True), []):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals):
             raise ParameterError(f'{option}: expected key=value,key=value; got "{part}".')

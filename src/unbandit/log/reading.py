@@ -72,6 +72,15 @@ class ParquetTable(Table):
             raise self.refuse("expected one row a choice; got a table without rows. Check that it was saved.")
         return [frame[name] for name in wanted]
 
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Read the first rows of columns."""
+        wanted = [self.names[position] for position in positions]
+        try:
+            frame = pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False).select(wanted).head(count)
+            return frame.collect().get_columns()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise self._broken(error) from error
+
     def _opened(self) -> str | io.BytesIO:
         return self._source if isinstance(self._source, str) else io.BytesIO(self._source)
 

@@ -30,6 +30,10 @@ class Table(ABC):
     def take(self, positions: Sequence[int]) -> list[pl.Series]:
         """Read the columns at these positions."""
 
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Read the first rows of columns, and no more than that where the source allows; nothing is checked."""
+        return [column.head(count) for column in self.take(positions)]
+
     def line(self, row: int) -> int | None:
         """Return the line of a text file that a row (from 1) begins in."""
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import polars as pl
 
@@ -68,6 +69,12 @@ class TextTable(Table):
         if len(self.names) > 1 and columns[wanted[-1]].null_count() and not self._plainly_even(len(frame)):
             self._refuse_uneven_rows()
         return [columns[position] for position in positions]
+
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Read the first rows of columns; a cell that is not there is blank."""
+        records = [record for _, record in islice(self._records(), 1, count + 1)]
+        cells = [[record[at] if at < len(record) else None for record in records] for at in positions]
+        return [pl.Series(self.names[at], column, pl.String) for at, column in zip(positions, cells, strict=True)]
 
     def line(self, row: int) -> int:
         """Return the line that a row begins in, counting line breaks inside quoted cells."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping
@@ -23,12 +24,13 @@ from unbandit.errors import UnbanditError
 from unbandit.reporting import stylesheet as report_stylesheet
 from unbandit.web import pages
 from unbandit.web.carrying import cleaned
-from unbandit.web.desk import Desk, Full, Job
+from unbandit.web.desk import Desk, Full
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.forms import FieldErrors, read_columns, read_options, read_rule, read_simulation
+from unbandit.web.jobs import Job
 from unbandit.web.looking import Brought
 from unbandit.web.model import Limits, Problem
-from unbandit.web.safety import Doors, TooLarge, TooSlow, guarded
+from unbandit.web.safety import UPLOADS, Doors, TooLarge, TooSlow, guarded
 from unbandit.web.wording import BROKEN, problem_of
 
 __all__ = ["create_app"]
@@ -36,7 +38,10 @@ __all__ = ["create_app"]
 PATIENCE = 0.9
 """Seconds to wait for work before the visitor is shown that it goes on."""
 
-MOST_FIELDS = 2_000
+MOST_FIELDS, LONGEST_FIELD = 2_000, 100_000
+
+LIGHT = 8 * 1024**2
+"""Bytes of a log that is surely read in a moment."""
 
 FULL = Problem(
     "Too many are asking at once", "There is no room for another piece of work just now.", "Try again in a minute.", 503
@@ -134,7 +139,8 @@ async def _estimate(request: Request) -> Response:
     else:
         work = ("estimate", brought, columns, arms, rule, options)
         title = f"Estimate from {brought.name}"
-    return await _started(request, _desk(request).submit(title, *work, quick=_quick(rule, options)))
+    quick = _quick(rule, options) and brought.weight <= LIGHT
+    return await _started(request, _desk(request).submit(title, *work, weight=brought.weight, quick=quick))
 
 
 async def _simulate(request: Request) -> Response:
@@ -175,14 +181,15 @@ async def _cancel(request: Request) -> Response:
     job = _found(request)
     if job is None:
         return _show(GONE)
-    await asyncio.to_thread(_desk(request).cancel, job)
+    _desk(request).cancel(job)
+    await _over(job, 5.0)
     return RedirectResponse(f"/jobs/{job.id}", status_code=303)
 
 
 async def _forget(request: Request) -> Response:
     job = _found(request)
     if job is not None:
-        await asyncio.to_thread(_desk(request).forget, job)
+        _desk(request).forget(job)
     return RedirectResponse("/", status_code=303)
 
 
@@ -223,7 +230,8 @@ def _example(name: str) -> Brought:
 async def _received(request: Request) -> tuple[dict[str, str], Brought | None]:
     """Read a form: its fields, and the log that it brings, if it does."""
     limits: Limits = request.app.state.limits
-    most = limits.upload * 4 // 3 + 1024
+    brings = request.headers.get("content-type", "").startswith("multipart/") and request.url.path in UPLOADS
+    most = limits.upload * 4 // 3 + 1024 if brings else LONGEST_FIELD
     async with request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=most) as sent:
         fields = {key: value for key, value in sent.multi_items() if isinstance(value, str)}
         file = sent.get("log")
@@ -242,8 +250,10 @@ async def _received(request: Request) -> tuple[dict[str, str], Brought | None]:
 async def _looked(request: Request, brought: Brought, form: Mapping[str, str], errors: dict[str, str]) -> Response:
     """Show what was understood of a log, with the form below it."""
     columns, arms = _read(read_columns, form, errors) or (None, None)
-    job = _desk(request).submit(f"Reading {brought.name}", "look", brought, columns, arms, quick=True)
-    await asyncio.to_thread(job.over.wait)
+    job = _desk(request).submit(
+        f"Reading {brought.name}", "look", brought, columns, arms, weight=brought.weight, quick=True
+    )
+    await _over(job, math.inf)
     if job.problem is not None:
         return _show(job.problem)
     seen, status = job.result, 422 if errors or job.result.problem else 200
@@ -255,8 +265,16 @@ async def _looked(request: Request, brought: Brought, form: Mapping[str, str], e
 
 async def _started(request: Request, job: Job) -> Response:
     """Wait a moment, for most work is done in one, and send the visitor to where the answer is or will be."""
-    await asyncio.to_thread(job.over.wait, PATIENCE)
+    await _over(job, PATIENCE)
     return RedirectResponse(f"/jobs/{job.id}", status_code=303)
+
+
+async def _over(job: Job, seconds: float) -> None:
+    """Wait until a piece of work is over, but no longer than so; meanwhile others are answered."""
+    pause, until = 0.005, asyncio.get_running_loop().time() + seconds
+    while not job.over.is_set() and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(pause)
+        pause = min(1.2 * pause, 0.05)
 
 
 def _read(reader: Any, form: Mapping[str, str], errors: dict[str, str]) -> Any:

@@ -9,11 +9,11 @@ import zlib
 
 from unbandit.errors import LogError
 
-__all__ = ["carried", "cleaned", "uncarried", "unpacked"]
+__all__ = ["GZIP", "PARQUET", "carried", "cleaned", "uncarried", "unpacked"]
 
 _PACKED, _AS_IS = "packed:", "as-is:"
-_COMPACT = (b"\x1f\x8b", b"PAR1")
-"""How gzip and Parquet begin: they are small already."""
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+"""How these files begin; they are small already."""
 
 LONGEST_NAME = 80
 
@@ -26,7 +26,7 @@ def carried(data: bytes) -> str:
     >>> uncarried(carried(b"arm\\nA\\nB\\n"), most=100)
     b'arm\\nA\\nB\\n'
     """
-    if data.startswith(_COMPACT):
+    if data.startswith((GZIP, PARQUET)):
         return _AS_IS + base64.b64encode(data).decode("ascii")
     return _PACKED + base64.b64encode(gzip.compress(data, compresslevel=1, mtime=0)).decode("ascii")
 
@@ -55,7 +55,7 @@ def unpacked(data: bytes, most: int, name: str) -> bytes:
     ...
     unbandit.errors.LogError: log.csv.gz: expected at most 100 bytes once it is unpacked; it holds more. ...
     """
-    return _gunzip(data, most, name) if data.startswith(_COMPACT[0]) else data
+    return _gunzip(data, most, name) if data.startswith(GZIP) else data
 
 
 def _gunzip(data: bytes, most: int, name: str) -> bytes:

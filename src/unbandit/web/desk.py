@@ -10,27 +10,21 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
-import secrets
 import sys
 import threading
 import time
-from dataclasses import dataclass, field, replace
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from unbandit.web.model import Limits, Problem, Progress, State
+from unbandit.web.jobs import CLOSED, STOPPED, TOO_LONG, Job
+from unbandit.web.model import Limits, Progress
 from unbandit.web.wording import BROKEN, NO_MEMORY
 from unbandit.web.worker import serve_work
 
-__all__ = ["Desk", "Full", "Job"]
-
-TOO_LONG = Problem(
-    "That took too long",
-    "The work was stopped: it took longer than one visitor may have.",
-    "Take fewer rounds, arms or particles, or use the command line, which has no limit.",
-    503,
-)
-STOPPED = Problem("Cancelled", "You cancelled this; nothing of it was kept.", "", 200)
-CLOSED = Problem("The page was closed", "The program behind this page was stopped before the work was done.", "", 503)
+__all__ = ["Desk", "Full"]
 
 KEPT_BYTES = 256 * 1024**2
 """Of all answers together; beyond that the oldest go."""
@@ -39,41 +33,7 @@ _STEP = 0.02
 
 
 class Full(Exception):
-    """Say that too many pieces of work wait already."""
-
-
-@dataclass
-class Job:
-    """Hold one piece of work from the moment it was asked for."""
-
-    title: str
-    task: str
-    arguments: tuple[Any, ...]
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    progress: Progress = field(init=False)
-    begun: float = field(default_factory=time.monotonic)
-    ended: float | None = None
-    result: Any = None
-    problem: Problem | None = None
-    cancelled: bool = False
-    over: threading.Event = field(default_factory=threading.Event)
-    size: int = 0
-
-    def __post_init__(self) -> None:
-        self.progress = Progress(self.title, "waiting")
-
-    def end(self, *, result: Any = None, problem: Problem | None = None) -> None:
-        """Put the outcome down, and let go of what was brought."""
-        state: State = "done" if problem is None else "cancelled" if problem is STOPPED else "failed"
-        self.result, self.problem, self.arguments = result, problem, ()
-        self.size = sum(len(each.data) for each in getattr(result, "downloads", ())) + len(getattr(result, "main", ""))
-        self.ended = time.monotonic()
-        self.progress = replace(self.progress, state=state, share=1.0)
-        self.over.set()
-
-    def seen(self, ahead: int) -> Progress:
-        """Return where it stands."""
-        return replace(self.progress, seconds=(self.ended or time.monotonic()) - self.begun, ahead=ahead)
+    """Say that too many pieces of work wait already, or too large ones."""
 
 
 class Desk:
@@ -93,8 +53,8 @@ class Desk:
         self.limits, self._tasks = limits, tasks
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
-        self._quick: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._slow: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._quick: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._slow: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._closed = threading.Event()
         count = workers or (os.cpu_count() or 1) + 2
         self._ready = [threading.Event() for _ in range(count)]
@@ -105,12 +65,14 @@ class Desk:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, title: str, task: str, *arguments: Any, quick: bool = False) -> Job:
-        """Ask for a piece of work; `quick` if it surely takes a moment only."""
-        job = Job(title, task, arguments)
+    def submit(self, title: str, task: str, *arguments: Any, weight: int = 0, quick: bool = False) -> Job:
+        """Ask for a piece of work; `quick` if it surely takes a moment only, `weight` bytes being brought for it."""
+        job = Job(title, task, arguments, weight)
         with self._lock:
             self._sweep()
-            if sum(not each.over.is_set() for each in self._jobs.values()) >= self.limits.jobs:
+            open_ones = [each for each in self._jobs.values() if not each.over.is_set()]
+            heavy = sum(each.weight for each in open_ones) + weight > self.limits.waiting
+            if self._closed.is_set() or len(open_ones) >= self.limits.jobs or (heavy and open_ones):
                 raise Full
             self._jobs[job.id] = job
         (self._quick if quick else self._slow).put(job)
@@ -125,17 +87,14 @@ class Desk:
     def progress(self, job: Job) -> Progress:
         """Return where a piece of work stands, with how many wait before it."""
         with self._lock:
-            ahead = sum(
-                each.progress.state == "waiting" and each.begun < job.begun for each in self._jobs.values()
-            )  # fmt: skip
-        return job.seen(ahead if job.progress.state == "waiting" else 0)
+            waiting = [each for each in self._jobs.values() if each.progress.state == "waiting"]
+        return job.seen(sum(each.begun < job.begun for each in waiting) if job in waiting else 0)
 
     def cancel(self, job: Job) -> None:
-        """Stop a piece of work, also in the middle of it."""
+        """Have a piece of work stopped, also in the middle of it; it is over a moment later."""
         job.cancelled = True
         if job.progress.state == "waiting":
             job.end(problem=STOPPED)
-        job.over.wait(5)
 
     def forget(self, job: Job) -> None:
         """Let go of a piece of work and its outcome."""
@@ -144,8 +103,12 @@ class Desk:
             self._jobs.pop(job.id, None)
 
     def close(self) -> None:
-        """Stop all work and all processes."""
-        self._closed.set()
+        """Stop all work and all processes; nobody is left waiting."""
+        with self._lock:
+            self._closed.set()
+            waiting = [job for job in self._jobs.values() if job.progress.state == "waiting"]
+        for job in waiting:
+            job.end(problem=CLOSED)
         for thread in self._threads:
             thread.join(5)
 
@@ -176,34 +139,48 @@ class Desk:
         return None
 
     def _serve(self, which: int, only_quick: bool) -> None:
-        """Own a process, and give it one piece of work after the other.
+        """Own a process, and give it one piece of work after the other; if it is gone, begin another.
 
         They begin one after the other, for the first is ready sooner if it does not share the cores with the rest.
         """
-        context = multiprocessing.get_context("spawn")
         while which > 0 and not self._ready[which - 1].wait(_STEP) and not self._closed.is_set():
             continue
         while not self._closed.is_set():
-            pipe, theirs = context.Pipe()
-            process = context.Process(target=serve_work, args=(theirs, self.limits, self._tasks), daemon=True)
+            try:
+                with self._process() as (pipe, process):
+                    if not self._started(pipe, process):
+                        continue
+                    self._ready[which].set()
+                    while not self._closed.is_set():
+                        job = self._next(only_quick)
+                        if job is not None and not job.over.is_set() and not self._work(job, pipe):
+                            break  # the process is gone, or must go
+            except Exception:  # whatever it was, there is a next visitor
+                traceback.print_exc(file=sys.stderr)
+                self._closed.wait(1.0)
+
+    @contextmanager
+    def _process(self) -> Iterator[tuple[Any, Any]]:
+        """Begin a process, and see to it that it ends."""
+        context = multiprocessing.get_context("spawn")
+        pipe, theirs = context.Pipe()
+        process = context.Process(target=serve_work, args=(theirs, self.limits, self._tasks), daemon=True)
+        try:
             process.start()
             theirs.close()
-            if self._started(pipe, process):
-                self._ready[which].set()
-                while not self._closed.is_set():
-                    job = self._next(only_quick)
-                    if job is not None and not job.over.is_set() and not self._work(job, pipe, process):
-                        break  # the process is gone, or must go
-            process.kill()
-            process.join()
+            yield pipe, process
+        finally:
             pipe.close()
+            if process.pid is not None:
+                process.kill()
+                process.join()
 
     def _started(self, pipe: Any, process: Any) -> bool:
         while not self._closed.is_set():
             if pipe.poll(_STEP):
                 try:
                     return bool(pipe.recv() == ("ready",))
-                except EOFError:
+                except (EOFError, OSError):
                     break
             if not process.is_alive():
                 break
@@ -212,36 +189,31 @@ class Desk:
             self._closed.wait(1.0)
         return False
 
-    def _work(self, job: Job, pipe: Any, process: Any) -> bool:
+    def _work(self, job: Job, pipe: Any) -> bool:
         """Have a piece of work done; return whether the process can be used again."""
         deadline = time.monotonic() + self.limits.seconds
         job.progress = replace(job.progress, state="running", stage="Beginning")
         try:
             pipe.send((job.task, job.arguments))
+            job.let_go()
             while True:
-                if job.cancelled:
-                    job.end(problem=STOPPED)
-                    return False
-                if self._closed.is_set():
-                    job.end(problem=CLOSED)
-                    return False
-                if time.monotonic() > deadline:
-                    job.end(problem=TOO_LONG)
+                ended = STOPPED if job.cancelled else CLOSED if self._closed.is_set() else None
+                if ended is None and time.monotonic() > deadline:
+                    ended = TOO_LONG
+                if ended is not None:
+                    job.end(problem=ended)
                     return False
                 if not pipe.poll(_STEP):
                     continue
                 kind, *rest = pipe.recv()
-                if kind == "stage":
-                    job.progress = replace(job.progress, stage=rest[0], share=rest[1])
-                elif kind == "done":
-                    job.end(result=rest[0])
+                if kind != "stage":
+                    job.end(**({"result": rest[0]} if kind == "done" else {"problem": rest[0]}))
                     return True
-                else:
-                    job.end(problem=rest[0])
-                    return True
+                job.progress = replace(job.progress, stage=rest[0], share=rest[1])
         except (EOFError, OSError):  # the process is gone: the system takes one that wants too much
             job.end(problem=NO_MEMORY)
             return False
         except Exception:
+            traceback.print_exc(file=sys.stderr)
             job.end(problem=BROKEN)
-            raise
+            return False

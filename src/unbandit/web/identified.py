@@ -18,6 +18,8 @@ _TEMPLATE = """
 {% if taken %}
 <p>The report among the files above takes <code>{{ taken }}</code> for granted. To ask otherwise, go back and choose the
 rule yourself.</p>
+{% elif why %}
+<p>What each arm was worth could not be estimated with it: <bdi>{{ why }}</bdi></p>
 {% else %}
 <p>To see what each arm was worth, go back and choose the rule that you believe in. The answer is as good as that
 choice.</p>
@@ -61,7 +63,7 @@ p = {{ "%.2g" | format(found.check.probability) }} in {{ found.check.simulations
 """
 
 
-def identified_page(found: Identification, name: str, taken: str | None) -> str:
+def identified_page(found: Identification, name: str, taken: str | None, why: str = "") -> str:
     """Write the verdict, the candidates, and whether the leading one reproduces the record.
 
     Parameters
@@ -70,12 +72,14 @@ def identified_page(found: Identification, name: str, taken: str | None) -> str:
         The answer, and what the log is called.
     taken
         The rule that the report beside it takes for granted, if there is one.
+    why
+        Why there is none, where one was tried.
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     said = f"Of {name}: {found.answer()}"
     picture = base64.b64encode(svg(found.plot()).encode()).decode("ascii")
     return environment.from_string(_TEMPLATE).render(
-        found=found, said=said, taken=taken, picture=picture, share=_share
+        found=found, said=said, taken=taken, why=why, picture=picture, share=_share
     )  # fmt: skip
 
 

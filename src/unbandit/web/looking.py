@@ -14,10 +14,10 @@ from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
 from unbandit.log.reading import open_bytes
 from unbandit.log.table import Table
-from unbandit.web.carrying import carried, uncarried, unpacked
+from unbandit.web.carrying import GZIP, PARQUET, carried, uncarried, unpacked
 from unbandit.web.examples import example_log
 from unbandit.web.model import Limits, Look
-from unbandit.web.wording import plain
+from unbandit.web.wording import plain, plain_error
 
 __all__ = ["Brought", "look", "read"]
 
@@ -38,6 +38,11 @@ class Brought:
     data: bytes = b""
     carried: str = ""
     example: str = ""
+
+    @property
+    def weight(self) -> int:
+        """Return how many bytes were brought."""
+        return len(self.data) + len(self.carried)
 
     def bytes(self, limits: Limits) -> bytes:
         """Return what the file holds, as it was sent."""
@@ -77,17 +82,19 @@ def look(
         roles = {role: table.names[at] for role, at in places.items()}
         seen = replace(seen, roles=tuple(roles.items()))
         shown = sorted({*places.values(), *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(places)]
-        seen = _with_rows(seen, [table.names[at] for at in shown], table.take(shown))
+        seen = _with_rows(seen, [table.names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
         log = ActionLog.from_bytes(data, name=brought.name, columns=columns, arms=arms)
         return _understood(seen, log)
     except (LogError, ParameterError) as error:
-        return replace(seen, problem=plain(str(error)))
+        return replace(seen, problem=plain_error(error))
 
 
 def _short_enough(sent: bytes, name: str, limits: Limits) -> bytes:
     """Unpack a file, and refuse one with more rows than allowed before they are laid out in memory."""
     data = unpacked(sent, limits.unpacked, name)
-    rows = _parquet_rows(data) if data.startswith(b"PAR1") else data.count(b"\n") - 1
+    if data.startswith(GZIP):
+        raise LogError("expected a table; it is packed with gzip twice. Unpack it once, and send that.", path=name)
+    rows = _parquet_rows(data) if data.startswith(PARQUET) else max(data.count(b"\n"), data.count(b"\r")) - 1
     if rows > limits.rows:
         raise LogError(
             f"expected at most {limits.rows:,} rows; it has {rows:,}. Take a part of it, or use the command "

@@ -30,6 +30,8 @@ class Limits:
         Bytes that one piece of work may take.
     jobs
         Pieces of work that may wait or run at once.
+    waiting
+        Bytes that all visitors together may have brought and not yet had looked at.
     kept_seconds
         How long an answer can be looked at and downloaded.
     """
@@ -41,6 +43,7 @@ class Limits:
     upload_seconds: float = 120.0
     memory: int = 8 * 1024**3
     jobs: int = 100
+    waiting: int = 1024**3
     kept_seconds: float = 900.0
 
 

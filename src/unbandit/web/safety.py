@@ -6,16 +6,16 @@ import asyncio
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from unbandit.web.model import Limits, Problem
 
-__all__ = ["HEADERS", "Doors", "TooLarge", "TooSlow", "guarded"]
+__all__ = ["HEADERS", "OWN", "UPLOADS", "Doors", "TooLarge", "TooSlow", "guarded"]
 
 HEADERS = {
     "content-security-policy": (
@@ -32,6 +32,12 @@ HEADERS = {
 
 COOKIE = "unbandit-token"
 
+UPLOADS = ("/look", "/estimate")
+"""The addresses that take files; nothing large is sent anywhere else."""
+
+FORM = 1024**2
+"""Bytes that any other form may have."""
+
 Show = Callable[[Problem], str]
 
 
@@ -41,6 +47,9 @@ class TooLarge(Exception):
 
 class TooSlow(Exception):
     """Say that a request took too long to arrive."""
+
+
+OWN = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Doors:
         What a visitor must bring, if anything.
     """
 
-    hosts: frozenset[str] | None = frozenset({"127.0.0.1", "localhost", "[::1]"})
+    hosts: frozenset[str] | None = OWN
     token: str | None = None
 
 
@@ -77,12 +86,18 @@ NO_TOKEN = Problem(
     "Open the whole address, with everything after the question mark.",
     403,
 )
+BUSY = Problem(
+    "Too much is being sent at once", "Other visitors are sending large files just now.", "Try again in a minute.", 503
+)
 
 
 def guarded(app: ASGIApp, doors: Doors, limits: Limits, show: Show) -> ASGIApp:
     """Put the doors, the limits and the headers around an application."""
 
+    arriving = 0
+
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal arriving
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
@@ -94,11 +109,18 @@ def guarded(app: ASGIApp, doors: Doors, limits: Limits, show: Show) -> ASGIApp:
                     headers.setdefault(name, value)
             await send(message)
 
+        measured = _Measured(scope, receive, limits)
         refused = _at_the_door(scope, doors, show)
+        if refused is None and measured.expected and arriving + measured.expected > limits.waiting:
+            refused = _page(BUSY, show)
         if refused is not None:
             await refused(scope, receive, send_with_headers)
-        else:
-            await app(scope, _Measured(scope, receive, limits), send_with_headers)
+            return
+        arriving += measured.expected
+        try:
+            await app(scope, measured, send_with_headers)
+        finally:
+            arriving -= measured.expected
 
     return answer
 
@@ -116,7 +138,7 @@ def _at_the_door(scope: Scope, doors: Doors, show: Show) -> Response | None:
     query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
     if _same(query.pop("token", ""), doors.token):
         rest = f"?{urlencode(query)}" if query else ""
-        response = RedirectResponse(scope["path"] + rest, status_code=303)
+        response = RedirectResponse("/" + scope["path"].lstrip("/") + rest, status_code=303)
         response.set_cookie(COOKIE, doors.token, httponly=True, samesite="lax", path="/")
         return response
     return None if _same(_cookie(headers), doors.token) else _page(NO_TOKEN, show)
@@ -144,15 +166,14 @@ def _from_here(headers: Headers, host: str) -> bool:
     if site is not None and site not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:
+        return False
 
 
 def _cookie(headers: Headers) -> str:
-    try:
-        cookies = SimpleCookie(headers.get("cookie", ""))
-    except CookieError:
-        return ""
-    return cookies[COOKIE].value if COOKIE in cookies else ""
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
 
 
 def _same(given: str, token: str) -> bool:
@@ -164,12 +185,21 @@ class _Measured:
 
     What is too large is read to its end and thrown away, as long as time allows: a browser shows our page only after
     it could send all it wanted.
+
+    Attributes
+    ----------
+    expected
+        Bytes that will be kept for a while: as many as are announced, or else as many as are allowed.
     """
 
     def __init__(self, scope: Scope, receive: Receive, limits: Limits) -> None:
-        self._receive, self._most = receive, limits.upload * 4 // 3 + 1024**2
-        said = Headers(scope=scope).get("content-length", "")
+        self._receive = receive
+        self._most = limits.upload * 4 // 3 + FORM if scope.get("path") in UPLOADS else FORM
+        headers = Headers(scope=scope)
+        said = headers.get("content-length", "")
         self._large = said.isdigit() and int(said) > self._most
+        kept = int(said) if said.isdigit() else self._most if "transfer-encoding" in headers else 0
+        self.expected = 0 if self._large else kept
         self._until = asyncio.get_running_loop().time() + limits.upload_seconds
         self._got, self._whole = 0, False
 

@@ -50,7 +50,7 @@ def serve(
         import uvicorn
 
         from unbandit.web.app import create_app
-        from unbandit.web.safety import Doors
+        from unbandit.web.safety import OWN, Doors
     except ImportError as error:
         if (error.name or "").split(".")[0] in ("uvicorn", "starlette", "python_multipart", "multipart"):
             raise MissingExtra("the web page", "web") from error
@@ -58,13 +58,15 @@ def serve(
     listening = _listen(host, port)
     number = listening.getsockname()[1]
     token = None if _own(host) else secrets.token_urlsafe(16)
-    address = f"http://{_written(host)}:{number}/" + (f"?token={token}" if token else "")
+    key = f"?token={token}" if token else ""
+    address = f"http://{_written(host)}:{number}/{key}"
     if token is not None:
         say(
             f"warning: {host} lets other computers in. Each needs the key in the address below; whoever has it can use "
             "this computer's time, and what is sent is not encrypted. Leave --host out to keep the page to yourself."
         )
-    doors = Doors(token=token) if token is None else Doors(hosts=None, token=token)
+        say(f"From other computers: http://{socket.gethostname()}:{number}/{key}")
+    doors = Doors(OWN | {_written(host)}) if token is None else Doors(hosts=None, token=token)
     config = uvicorn.Config(
         create_app(limits, doors), log_level="critical", access_log=False, server_header=False,
         timeout_keep_alive=10, timeout_graceful_shutdown=3, ws="none",
@@ -102,9 +104,9 @@ def _own(host: str) -> bool:
 
 
 def _written(host: str) -> str:
-    """Write a host as addresses have it; one that means all of this computer's is written as this computer's name."""
+    """Write a host as addresses have it; one that means all of this computer's is reached from here as its own."""
     if host in ("0.0.0.0", "::"):
-        return socket.gethostname()
+        return "127.0.0.1" if host == "0.0.0.0" else "[::1]"
     return f"[{host}]" if ":" in host else host
 
 

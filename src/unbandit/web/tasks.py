@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from unbandit.demonstrators import UCB, RandomisedRule, parse_rule
+from unbandit.errors import UnbanditError
 from unbandit.estimators.arguments import DRAWING
 from unbandit.identification import Identification, identify
 from unbandit.instance import Bernoulli, Instance
@@ -21,6 +24,7 @@ from unbandit.web.identified import identified_page
 from unbandit.web.looking import Brought, look, read
 from unbandit.web.model import Download, Limits, Look, Outcome
 from unbandit.web.simulations import Simulation
+from unbandit.web.wording import plain_error
 
 __all__ = ["TASKS", "warm_up"]
 
@@ -51,7 +55,7 @@ def _estimate(
     given = _without_idle_seed(rule, options)
     if data is None:
         return _beside_truth(log, rule, given, example_truth(brought.example), "", say)
-    command = shell_line(brought.name, parse_rule(rule), given) + _reading(columns, arms)
+    command = shell_line(_typed(brought.name), parse_rule(rule), given) + _reading(columns, arms)
     source = Source.of_bytes(brought.name, data)
     made = report(log, rule, source=source, command=command, progress=say, **given)
     return Outcome(made.title, made.main, _files(made))
@@ -68,21 +72,27 @@ def _identify(
     )  # fmt: skip
     downloads = tables(found.frame, "candidates", "Candidates")
     json = Download("identify.json", "Everything (JSON)", "application/json", found.to_json().encode())
-    made = _taken_as(found, log, options, None if data is None else Source.of_bytes(brought.name, data), say)
+    source = None if data is None else Source.of_bytes(brought.name, data)
+    made, why = _taken_as(found, log, options, source, _reading(columns, arms), say)
     with_report = (_page(made),) if made is not None else ()
-    main = identified_page(found, brought.name, None if made is None else made.answer.rule)
+    main = identified_page(found, brought.name, None if made is None else made.answer.rule, why)
     return Outcome("Which rule made this log?", main, (*with_report, *downloads, json))
 
 
 def _taken_as(
-    found: Identification, log: ActionLog, options: Mapping[str, Any], source: Source | None, say: Say
-) -> Report | None:
-    """Return the report under the most probable rule, where one was found that gives values away."""
+    found: Identification, log: ActionLog, options: Mapping[str, Any], source: Source | None, reading: str, say: Say
+) -> tuple[Report | None, str]:
+    """Return the report under the most probable rule, where one was found that gives values away, or why not."""
     rule = found.leading.guesses[0].rule
     if found.verdict != "identified" or rule.reveals != "values":
-        return None
+        return None, ""
     say("Estimating with the rule that was found", None)
-    return report(log, rule, source=source, progress=say, **_without_idle_seed(str(rule), options))
+    given = _without_idle_seed(str(rule), options)
+    command = None if source is None else shell_line(_typed(source.name), rule, given) + reading
+    try:
+        return report(log, rule, source=source, command=command, progress=say, **given), ""
+    except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
+        return None, plain_error(error)
 
 
 def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:
@@ -124,10 +134,22 @@ def _reading(columns: Columns, arms: Arms) -> str:
     """
     words = []
     if columns:
-        words += ["--columns", ",".join(f"{role}={name}" for role, name in columns.items())]
+        words += ["--columns", _listed([f"{role}={name}" for role, name in columns.items()])]
     if arms:
-        words += ["--arms", ",".join(f'"{arm}"' if "," in arm else arm for arm in arms)]
+        words += ["--arms", _listed(arms)]
     return " " + shlex.join(words) if words else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Write a list as the shell's options take it: with commas, and names that have one in quotes."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
+def _typed(name: str) -> str:
+    """Write a file's name so that the shell does not take it for an option."""
+    return f"./{name}" if name.startswith("-") else name
 
 
 def _page(made: Report) -> Download:

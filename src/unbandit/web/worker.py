@@ -8,7 +8,6 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -17,7 +16,8 @@ from unbandit.web.model import Limits
 
 __all__ = ["serve_work"]
 
-Say = Callable[[str, float | None], None]
+NEEDED = 4 * 1024**3
+"""Below that the compiled parts do not even load."""
 
 
 def serve_work(pipe: Connection, limits: Limits, tasks: str) -> None:
@@ -73,5 +73,6 @@ def _stay_modest(limits: Limits) -> None:
         return
     os.nice(5)
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    allowed = limits.memory if most == resource.RLIM_INFINITY else min(limits.memory, most)
-    resource.setrlimit(resource.RLIMIT_AS, (allowed, most))
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    allowed = min(limits.memory, max(half, NEEDED))  # addresses, of which more are taken than memory
+    resource.setrlimit(resource.RLIMIT_AS, (allowed if most == resource.RLIM_INFINITY else min(allowed, most), most))

@@ -54,6 +54,7 @@
     form.addEventListener("submit", (event) => {
       if (sent) event.preventDefault();
       sent = true;
+      setTimeout(() => { sent = false; }, 3000);
     });
     addEventListener("pageshow", () => { sent = false; });
   }
