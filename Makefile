@@ -44,8 +44,8 @@ pictures: env
 test: lint types contract tests
 
 lint: env
-	$(BIN)/ruff check src tests bench tools
-	$(BIN)/ruff format --check src tests bench tools
+	$(BIN)/ruff check src tests bench tools docs/*.py docs/_extensions
+	$(BIN)/ruff format --check src tests bench tools docs/*.py docs/_extensions
 
 types: env
 	$(BIN)/mypy

@@ -37,7 +37,7 @@ NOT_RUN = {
 }
 """What `console` blocks may hold, and why it is not run here."""
 
-PLAIN = {"docs/architecture.md": "a drawing", "README.md": "make, and the first rows of a log"}
+PLAIN = {"docs/architecture.md": "a drawing"}
 """Pages with blocks in no language, and what they are."""
 
 FROM_DRAWS = {"what-can-my-log-tell-me", "thompson", "epsilon-greedy", "softmax", "learning-softmax", "exp3"} | {
