@@ -64,8 +64,8 @@ def test_it_is_put_in_the_terms_of_the_answer():
     [
         (
             "means",
-            "The truth is known here, and was not used, but for the best arm&#39;s mean, which was given: the best arm, "
-            "&#34;A&#34;, was found, and ",
+            "The truth is known here, and was not used, but for the best arm&#39;s mean, which was given: the best "
+            "arm, &#34;A&#34;, was found, and ",
         ),
         ("several", "The truth is known here, and was not used: the best arm, &#34;A&#34;, was found, and "),
         (

@@ -72,9 +72,9 @@ def test_a_short_record_is_no_doubt_of_the_rule():
 
 
 def test_bounds_of_one_arm_and_of_several():
-    for arms, said in (("AB", "Where exactly &#34;B&#34; lies."), ("ABC", "&#34;B&#34; and &#34;C&#34; lie.")):
+    for arms, where in (("AB", "Where exactly &#34;B&#34; lies."), ("ABC", "&#34;B&#34; and &#34;C&#34; lie.")):
         log = unbandit.ActionLog.from_actions(arms + "A" * 20)
-        assert said in unbandit.report(log, "ucb", sigma=1.0).main
+        assert where in unbandit.report(log, "ucb", sigma=1.0).main
 
 
 def test_an_unknown_code_is_said_all_the_same():
