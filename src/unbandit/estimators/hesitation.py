@@ -21,7 +21,7 @@ from unbandit.estimators.arguments import as_log, position
 from unbandit.estimators.main import estimate as estimated
 from unbandit.estimators.many import check_comparable
 from unbandit.log import ActionLog
-from unbandit.plots.naming import place_of
+from unbandit.naming import place_of
 from unbandit.result import Estimate
 
 if TYPE_CHECKING:

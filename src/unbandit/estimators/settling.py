@@ -18,7 +18,7 @@ from unbandit.estimators.arguments import DRAWING, as_log, usable_method
 from unbandit.estimators.main import estimate
 from unbandit.estimators.many import check_comparable
 from unbandit.log import ActionLog
-from unbandit.plots.naming import place_of
+from unbandit.naming import place_of
 from unbandit.plots.quantity import Quantity, shown_quantity
 from unbandit.result import NUMBERS, UNSEEN, VERDICTS, Columns, Estimate
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unbandit.errors import ParameterError
+from unbandit.naming import place_of
 from unbandit.plots.arms import Rows, draw_intervals, span_of
 from unbandit.plots.labelling import Sign, key, tell_demonstration
-from unbandit.plots.naming import place_of
 from unbandit.plots.quantity import shown_quantity
 from unbandit.plots.rows import SeveralRows
 from unbandit.plots.scales import even_ticks, put_x

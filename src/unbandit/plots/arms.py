@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.naming import place_of
 from unbandit.plots.labelling import Sign, key, tell_demonstration
-from unbandit.plots.naming import place_of
 from unbandit.plots.quantity import Quantity, shown_quantity
 from unbandit.plots.rows import NAMED, SeveralRows, bars
 from unbandit.plots.scales import even_ticks, put_x

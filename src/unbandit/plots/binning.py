@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
-from unbandit.plots.naming import place_of
+from unbandit.naming import place_of
 
 if TYPE_CHECKING:
     from unbandit.log import ActionLog

@@ -1,32 +1,14 @@
-"""Names: which demonstration is meant, and how an arm's name is shown."""
+"""Names and intervals as they are written in pictures and tables."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from unbandit.errors import ParameterError
-
-__all__ = ["place_of", "short", "text_width"]
+__all__ = ["reach", "short", "text_width"]
 
 LONGEST = 24
 """Characters of a name that are shown."""
-
-
-def place_of(demonstrations: Sequence[str], asked: object) -> int:
-    """Return the place of a demonstration that is asked for by its name; of None, the first.
-
-    Examples
-    --------
-    >>> place_of(("monday", "tuesday"), "tuesday"), place_of(("monday", "tuesday"), None)
-    (1, 0)
-    """
-    if asked is None:
-        return 0
-    if str(asked) not in demonstrations:
-        listed = ", ".join(demonstrations[:12]) + (", ..." if len(demonstrations) > 12 else "")
-        raise ParameterError(f'demonstration: expected one of {listed}; got "{asked}".')
-    return list(demonstrations).index(str(asked))
 
 
 def short(name: str, longest: int = LONGEST) -> str:
@@ -50,6 +32,21 @@ def _shown(letter: str) -> str:
     if kind in ("Zs", "Zl", "Zp") or letter in "\t\n\r\v\f":
         return " "
     return "" if kind == "Cf" else "\ufffd"  # marks that turn the direction of what follows are left out
+
+
+def reach(low: float | None, high: float | None, write: Callable[[float], str]) -> str:
+    """Write an interval, or the one end that is known, with numbers as `write` writes them.
+
+    Examples
+    --------
+    >>> reach(0.25, 0.5, str), reach(0.25, None, str), reach(None, 0.5, str), reach(None, None, str)
+    ('0.25 to 0.5', 'at least 0.25', 'at most 0.5', '')
+    """
+    if low is not None and high is not None:
+        return f"{write(low)} to {write(high)}"
+    if low is not None:
+        return f"at least {write(low)}"
+    return "" if high is None else f"at most {write(high)}"
 
 
 def text_width(texts: Sequence[str], size: float = 9.0) -> float:

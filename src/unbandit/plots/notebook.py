@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unbandit.plots.bars import BAR_STYLE, interval_bar
+from unbandit.plots.naming import reach, short
 from unbandit.plots.quantity import Quantity, shown_quantity
 
 if TYPE_CHECKING:
@@ -66,19 +68,10 @@ def _row(row: ArmEstimate, quantity: Quantity, span: tuple[float, float], severa
     point, low, high = (getattr(row, quantity + end, None) for end in ("", "_low", "_high"))
     cells = f"<td>{_name(row.demonstration)}</td>" * several
     cells += f"<th scope='row'>{_name(row.arm)}</th><td>{row.verdict}</td><td class='number'>{row.pulls:,}</td>"
-    digits = _digits(span)
-    number = "" if point is None else _number(point, digits)
-    cells += f"<td class='number'>{number}</td><td class='interval'>{_interval(low, high, digits)}</td>"
+    write = partial(_number, digits=_digits(span))
+    number = "" if point is None else write(point)
+    cells += f"<td class='number'>{number}</td><td class='interval'>{reach(low, high, write)}</td>"
     return f"<tr>{cells}<td>{interval_bar(low, point, high, span, row.verdict)}</td></tr>"
-
-
-def _interval(low: float | None, high: float | None, digits: int) -> str:
-    """Write an interval, or a bound."""
-    if low is not None and high is not None:
-        return f"{_number(low, digits)} to {_number(high, digits)}"
-    if low is not None:
-        return f"at least {_number(low, digits)}"
-    return "" if high is None else f"at most {_number(high, digits)}"
 
 
 def _digits(span: tuple[float, float]) -> int:
@@ -100,7 +93,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def _name(name: str) -> str:
-    return escape(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…")
+    return escape(short(name, LONGEST))
 
 
 def _span(estimate: Estimate, quantity: Quantity) -> tuple[float, float]:

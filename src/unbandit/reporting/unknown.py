@@ -50,9 +50,7 @@ def _level(rule: Demonstrator, options: Mapping[str, Any], arms: int, *, told: b
     """Say whether the common level of all means is open; it is not where known rewards told it."""
     if options.get("scale") == "unknown":
         if arms == 2:
-            return [
-                "How large the gap is. One factor of it is unknown, and there is no other gap to hold it against."
-            ]
+            return ["How large the gap is. One factor of it is unknown, and there is no other gap to hold it against."]
         return ["How large any gap is. All gaps share one unknown factor; only their proportions are known."]
     if options.get("best_mean") is not None or options.get("anchor") or told:
         return []

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import partial
+
+from unbandit.plots.naming import reach
 
 __all__ = ["LONGEST", "counted", "interval", "listed", "number", "quoted", "share", "shortened", "shown"]
 
@@ -98,11 +101,7 @@ def interval(low: float | None, high: float | None, digits: int = 4) -> str:
     >>> interval(0.25, 0.5), interval(0.25, None), interval(None, 0.5), interval(None, None)
     ('0.25 to 0.5', 'at least 0.25', 'at most 0.5', '')
     """
-    if low is None and high is None:
-        return ""
-    if low is None or high is None:
-        return f"at most {number(high, digits)}" if high is not None else f"at least {number(low or 0.0, digits)}"
-    return f"{number(low, digits)} to {number(high, digits)}"
+    return reach(low, high, partial(number, digits=digits))
 
 
 def share(level: float) -> str:
