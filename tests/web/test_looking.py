@@ -8,7 +8,7 @@ import io
 import polars as pl
 import pytest
 
-from unbandit.web.examples import EXAMPLES, example_log, example_truth
+from unbandit.web.examples import EXAMPLES, example_log, example_truth, played
 from unbandit.web.looking import COLUMNS, Brought, look, read
 from unbandit.web.model import Limits
 
@@ -43,6 +43,17 @@ def test_another_column_can_be_chosen():
     assert "arm" in looked(data).problem
     assert looked(data).rows == (("A", "x"), ("B", "y"))
     assert looked(data, columns={"arm": "picked"}).summary == "2 rounds, 2 arms"
+
+
+def test_people_are_not_silently_taken_for_one():
+    seen = looked(b"person,turn no,choice\nx,1,A\nx,2,B\ny,1,A\ny,2,B\n")
+    assert seen.summary == "4 rounds, 2 arms"
+    assert any('"person", "turn no"' in notice and "in the form" in notice for notice in seen.notices)
+
+
+def test_the_first_row_tells_the_separator_where_the_header_does_not():
+    seen = looked(b"person;turn, no;choice, made\nx;1;A\nx;2;B\n")
+    assert seen.columns == ("person", "turn, no", "choice, made")
 
 
 def test_roles_are_known_also_where_the_log_is_refused():
@@ -122,4 +133,6 @@ def test_every_example_is_understood_and_has_its_truth(example):
     assert seen.problem is None
     assert seen.rows
     assert set(example_log(example.name).arms) == set(example_truth(example.name))
+    log, anew = example_log(example.name), played(example.name)
+    assert (log == anew) if log.ordered else (log.pulls == anew.pulls).all()
     assert dict(example.form)["rule"]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from unbandit.log.cells import read_labels, read_whole_numbers
 from unbandit.log.coding import Coded, Codes, first_appearances, recoded
-from unbandit.log.columns import check_roles, find_columns, reward_notices
-from unbandit.log.labels import given_arms, is_number, label_of, listed, natural_order
+from unbandit.log.columns import check_roles, find_columns, reward_notices, unread_notice
+from unbandit.log.labels import given_arms, is_number, label_of, listed, natural_order, typed
 from unbandit.log.ordering import grouping, place_by_round
 from unbandit.log.rewards import Rewards, known_notice, read_rewards
 from unbandit.log.table import Table
@@ -51,6 +51,7 @@ def assemble(table: Table, columns: Mapping[str, str] | None, arms: Sequence[obj
     cells = dict(zip(found, table.take(list(found.values())), strict=True))
     name = {role: table.names[at] for role, at in found.items()}
     notices = () if named.get("reward") == "" else reward_notices(table.names, found)
+    notices += unread_notice(table.names, found, named)
 
     arm = read_labels(table, cells["arm"], name["arm"], "arm", expected)
     demonstration: Codes | None = None
@@ -113,7 +114,7 @@ def in_arm_order(
         if len(order) < 2:
             raise table.refuse(
                 f'expected two arms or more; got only "{order[0]}". '
-                f"List every arm there was, pulled or not, with --arms {order[0]},OTHER.",
+                f"List every arm there was, pulled or not, with --arms {typed([order[0]])},OTHER.",
                 column=column,
                 value=order[0],
             )
@@ -135,7 +136,7 @@ def _matched(table: Table, coded: Coded, column: str | None, expected: tuple[str
         value = coded.labels[int(coded.codes[row])]
         raise table.refuse(
             f'expected an arm among {listed(expected, ", ")}; got "{value}". '
-            f"Add it with --arms {listed([*expected, value])}.",
+            f"Add it with --arms {typed([*expected, value])}.",
             row=row + 1,
             column=column,
             value=value,

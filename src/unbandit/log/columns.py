@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from unbandit.errors import LogError, ParameterError
 from unbandit.log.labels import listed
 
-__all__ = ["ROLES", "check_roles", "find_columns", "reward_notices"]
+__all__ = ["ROLES", "check_roles", "find_columns", "reward_notices", "unread_notice"]
 
 ROLES = ("arm", "demonstration", "round", "pulls", "reward")
 
@@ -46,6 +46,8 @@ ALIASES: Mapping[str, frozenset[str]] = {
 
 # Perhaps rewards, perhaps a part of them or their opposite: read only where the user says so.
 REWARDS = _words("gain gains loss losses return returns score scores points win wins feedback regret")
+
+REWARD_LIKE = {"reward", *REWARDS, *ALIASES["reward"]}
 
 Refuse = Callable[..., LogError]
 
@@ -130,11 +132,29 @@ def reward_notices(names: Sequence[str], found: Mapping[str, int]) -> tuple[str,
     >>> reward_notices(["arm", "Gain", "age"], {"arm": 0})
     ('column "Gain" is ignored: if it holds the rewards, say so with --columns reward=Gain.',)
     """
-    looks = {"reward", *REWARDS, *ALIASES["reward"]}
     return tuple(
         f'column "{name}" is ignored: if it holds the rewards, say so with --columns reward={name}.'
         for position, name in enumerate(names)
-        if position not in found.values() and _folded(name) in looks
+        if position not in found.values() and _folded(name) in REWARD_LIKE
+    )
+
+
+def unread_notice(names: Sequence[str], found: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, ...]:
+    """Say which columns are left unread where one of them may tell people or rounds apart.
+
+    Examples
+    --------
+    >>> unread_notice(["arm", "person"], {"arm": 0}, {})  # doctest: +ELLIPSIS
+    ('all rows are read as one record, in order; not read is "person". If it tells people, runs or rounds apart, ...',)
+    """
+    free = [name for at, name in enumerate(names) if at not in found.values() and name.strip()]
+    unread = [name for name in free if _folded(name) not in REWARD_LIKE]
+    if not unread or {"demonstration", "round", "pulls"} & {*found, *named}:
+        return ()
+    verb, which = ("is", "it") if len(unread) == 1 else ("are", "one of them")
+    return (
+        f"all rows are read as one record, in order; not read {verb} {_quoted(unread)}. If {which} tells people, runs "
+        "or rounds apart, say so with --columns demonstration=NAME or --columns round=NAME.",
     )
 
 

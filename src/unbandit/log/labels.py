@@ -77,6 +77,17 @@ def natural_order(labels: Iterable[str]) -> list[str]:
     return found
 
 
+def typed(labels: Iterable[str]) -> str:
+    """Write labels as `--arms` takes them: with commas between, and those that have one in quotes; few of many.
+
+    Examples
+    --------
+    >>> typed(["A", "B, large"])
+    'A,"B, large"'
+    """
+    return listed([f'"{label}"' if "," in label else label for label in labels])
+
+
 def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     """Return the arms that a user lists, as text; refuse fewer than two, blanks and repeats.
 

@@ -96,12 +96,14 @@ class TextTable(Table):
             begins = reader.line_num + 1
 
     def _sniff(self) -> str:
-        """Choose the separator that cuts the header into most names."""
+        """Choose the separator that cuts the header into most names, and the first row into as many cells."""
         widths, reason = {}, ""
         for separator in SEPARATORS:
             self._separator = separator
             try:
-                widths[separator] = len(next(self._records())[1])
+                records = [record for _, record in islice(self._records(), 2)]
+                even = len(records) < 2 or len(records[0]) == len(records[1])
+                widths[separator] = (even, len(records[0]))
             except csv.Error as error:  # a header of very many names is one endless name to the wrong separator
                 reason = str(error)
         if not widths:
@@ -142,7 +144,9 @@ class TextTable(Table):
 
     def _refuse_what_is_no_text(self, data: bytes) -> None:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise self.refuse("expected text in UTF-8; got UTF-16. Save the file again with the encoding UTF-8.")
+            raise self.refuse(
+                "expected text in UTF-8; got UTF-16. Save the file again with the encoding UTF-8 (in Excel: CSV UTF-8)."
+            )
         if b"\0" in data:
             came = "a binary file. Check the name."
             if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
@@ -156,7 +160,7 @@ class TextTable(Table):
             line = data.count(b"\n", 0, error.start) + 1
             raise LogError(
                 f"expected text in UTF-8; got the byte 0x{data[error.start]:02x}. "
-                "Save the file again with the encoding UTF-8.",
+                "Save the file again with the encoding UTF-8 (in Excel: CSV UTF-8).",
                 path=self.path,
                 row=line - 1 or None,
                 line=line,

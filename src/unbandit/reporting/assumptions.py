@@ -27,6 +27,12 @@ METHODS = {
     "seeing how far the answers stray.",
 }
 
+DROPPED = (
+    "From the rounds in which arms were dropped. An arm is dropped when it has fallen just so far behind the best one "
+    "that chance no longer explains it; how far that was, follows from how often both had been pulled."
+)
+"""How the method switching reads an elimination rule."""
+
 KINDS: tuple[tuple[type[Demonstrator], str], ...] = (
     (
         IndexRule,
@@ -34,7 +40,7 @@ KINDS: tuple[tuple[type[Demonstrator], str], ...] = (
         "rarely. The largest index wins.",
     ),
     (EliminationRule, "It takes all arms in turn, and drops for good those that have fallen clearly behind."),
-    (RandomisedRule, "It draws its choices at random; arms that did well are drawn more often."),
+    (RandomisedRule, "It draws its choices at random, and what the arms gave so far decides how likely each is."),
 )
 
 
@@ -50,6 +56,7 @@ def assumptions(
 ) -> list[Assumption]:  # fmt: skip
     """List what the answer rests on, the most weighty first."""
     kind = next((said for of, said in KINDS if isinstance(rule, of)), "")
+    dropped = isinstance(rule, EliminationRule) and answer.method == "switching"
     found = [
         Assumption("The rule", f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. "
                    f"{kind} Another rule, or other parameters, would give other numbers."),
@@ -59,11 +66,13 @@ def assumptions(
         Assumption("The noise", _noise(answer, options)),
         Assumption("The horizon", _horizon(answer, options)),
         Assumption("What was known", _known(options)),
-        Assumption("The reading", METHODS[answer.method]),
+        Assumption("The reading", DROPPED if dropped else METHODS[answer.method]),
     ]  # fmt: skip
     if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
         said = f"Intervals are made to hold the truth in {share(answer.level)} of cases, one arm at a time."
-        found.append(Assumption("The level", f"{said} Of many arms, a few intervals miss."))
+        drawn = " From draws they hold somewhat less often; how often is measured, rule by rule, in the calibration " \
+                "that comes with unbandit." if isinstance(rule, RandomisedRule) else ""  # fmt: skip
+        found.append(Assumption("The level", f"{said} Of many arms, a few intervals miss.{drawn}"))
     if options.get("pool"):
         found.append(Assumption("The demonstrations", "All were made on the same arms by the same rule."))
     prior = next((note.message for note in answer.notes if note.code == "prior"), None)

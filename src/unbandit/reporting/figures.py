@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbandit import plots
-from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators.arguments import DRAWING
 from unbandit.estimators.hesitation import hesitation, switching_rounds
@@ -166,7 +166,8 @@ def _pulls(matter: Matter) -> Iterator[Picture]:
         plots.cumulative_pulls(matter.log, switching=switching),
         "pulls",
         "How pulls added up",
-        f"How often each arm had been pulled by each round. A curve that flattens is an arm that was given up.{marked}",
+        "How often each arm had been pulled by each round, on a logarithmic scale. A curve that has gone flat is an "
+        f"arm that is no longer pulled.{marked}",
         alts.of_pulls(matter.log, 0, switching),
     )
 
@@ -183,7 +184,9 @@ def _hesitation(matter: Matter) -> Iterator[Picture]:
     except NotIdentifiable:  # the record shows no such moment
         return
     told_by = (
-        "Where the curves meet it held both for equally promising: that moment gives the gap away."
+        "Where the curves meet the arm was dropped: that moment gives the gap away."
+        if moment.equal and isinstance(matter.rule, EliminationRule)
+        else "Where the curves meet it held both for equally promising: that moment gives the gap away."
         if moment.equal
         else "Around the round that is marked it last wavered between them. The curves need not meet there, for the "
         "estimate is not read off this one moment."

@@ -161,6 +161,7 @@ def _written(
         tables_left_out=len(answer.demonstrations) - len(first),
         pictures=pictures,
         pictures_of=log.demonstrations[0] if len(log) > 1 else None,
+        pooled=bool(options.get("pool")),
         warnings=said(answer.warnings, answer.arms),
         notes=said(answer.notes, answer.arms),
         assumptions=assumptions(answer, rule, log, options),

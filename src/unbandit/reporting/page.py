@@ -61,6 +61,7 @@ class Contents:
     unknown: Sequence[str]
     rule: str
     command: str
+    pooled: bool
     in_python: bool
     source: Source | None
     seed: int | None

@@ -50,7 +50,8 @@ def _of_many(answer: Estimate) -> str:
         return f"In none of the {total:,} demonstrations does the record tell which of the {arms:,} arms is the best"
     (first, times), *others = alone.most_common()
     if times == total:
-        return f"In all {total:,} demonstrations {quoted(first)} is the {_superlative(arms)} of the {arms:,} arms"
+        which = "both" if total == 2 else f"all {total:,}"
+        return f"In {which} demonstrations {quoted(first)} is the {_superlative(arms)} of the {arms:,} arms"
     said = f"In {times:,} of {total:,} demonstrations {quoted(first)} is the {_superlative(arms)} of the {arms:,} arms"
     parts = [f"in {count:,} it is {quoted(arm)}" for arm, count in others[:3]]
     if len(others) > 3:

@@ -43,6 +43,9 @@ MOST_FIELDS, LONGEST_FIELD = 2_000, 100_000
 LIGHT = 8 * 1024**2
 """Bytes of a log that is surely read in a moment."""
 
+GO_BACK = {"cache-control": "private, no-cache"}
+"""For pages that the browser keeps, with the file that they carry, so that one can go back and ask otherwise."""
+
 FULL = Problem(
     "Too many are asking at once", "There is no room for another piece of work just now.", "Try again in a minute.", 503
 )
@@ -145,12 +148,12 @@ async def _estimate(request: Request) -> Response:
 
 async def _simulate(request: Request) -> Response:
     if request.method == "GET":
-        return HTMLResponse(pages.simulate({}, {}))
+        return HTMLResponse(pages.simulate({}, {}), headers=GO_BACK)
     form, _ = await _received(request)
     errors: dict[str, str] = {}
     simulation = _read(read_simulation, form, errors)
     if errors or simulation is None:
-        return HTMLResponse(pages.simulate(form, errors), status_code=422)
+        return HTMLResponse(pages.simulate(form, errors), status_code=422, headers=GO_BACK)
     quick = _quick(simulation.rule, {}) and simulation.horizon <= 100_000
     return await _started(request, _desk(request).submit(simulation.title, "simulate", simulation, quick=quick))
 
@@ -258,9 +261,7 @@ async def _looked(request: Request, brought: Brought, form: Mapping[str, str], e
         return _show(job.problem)
     seen, status = job.result, 422 if errors or job.result.problem else 200
     _desk(request).forget(job)
-    # kept by the browser, which carries the file, so that one can go back from the answer and ask otherwise
-    kept = {"cache-control": "private, no-cache"}
-    return HTMLResponse(pages.look(seen, form, errors, request.app.state.limits), status, headers=kept)
+    return HTMLResponse(pages.look(seen, form, errors, request.app.state.limits), status, headers=GO_BACK)
 
 
 async def _started(request: Request, job: Job) -> Response:

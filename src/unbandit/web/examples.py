@@ -1,9 +1,13 @@
-"""Logs that come with the page: made anew each time, from a seed."""
+"""Logs that come with the page.
+
+They are kept as files, so that looking at one compiles nothing; `tools/example_logs.py` played them, from a seed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from unbandit import datasets
 from unbandit.demonstrators import parse_rule
@@ -12,7 +16,7 @@ from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.web.model import Example
 
-__all__ = ["EXAMPLES", "example_log", "example_truth"]
+__all__ = ["EXAMPLES", "example_log", "example_truth", "kept_as", "played"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ _INSTANCES = {
     "treatments": _treatments,
 }
 
-_BATTERY_FORM = (("ucb.scale", ""), ("best_mean", "1"))
+_BATTERY_FORM = (("ucb.scale", ""), ("best_mean", "1"), ("sigma", "{sigma}"))
 
 _STORIES = {
     "battery": _Story(
@@ -75,15 +79,20 @@ def _instance(name: str) -> Instance:
     return _INSTANCES[name]()
 
 
+def _filled(story: _Story, text: str) -> str:
+    return text.replace("{sigma}", f"{_instance(story.instance).sigma:.4g}")
+
+
 def _rule(story: _Story) -> str:
-    return story.rule.replace("{sigma}", f"{_instance(story.instance).sigma:.4g}")
+    return _filled(story, story.rule)
 
 
 def _fields(story: _Story) -> tuple[tuple[str, str], ...]:
     """Return the form as it is filled in for an example: its rule's own parameters, and what is known beside."""
     name, _, parameters = _rule(story).partition(":")
     pairs = [tuple(part.split("=", 1)) for part in parameters.split(",") if part]
-    return (("rule", name), *((f"{name}.{key}", value) for key, value in pairs), *story.form)
+    known = [(key, _filled(story, value)) for key, value in story.form]
+    return (("rule", name), *((f"{name}.{key}", value) for key, value in pairs), *known)
 
 
 def _examples() -> tuple[Example, ...]:
@@ -99,8 +108,19 @@ def _story(name: str) -> _Story:
     return _STORIES[name]
 
 
+def played(name: str) -> ActionLog:
+    """Play an example anew."""
+    story = _story(name)
+    return parse_rule(_rule(story)).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)
+
+
+def kept_as(name: str) -> Path:
+    """Return where the log of an example is kept."""
+    return Path(__file__).parent / "static" / f"{_story(name).instance}.csv.gz"
+
+
 def example_log(name: str) -> ActionLog:
-    """Play an example.
+    """Read an example.
 
     Examples
     --------
@@ -108,7 +128,7 @@ def example_log(name: str) -> ActionLog:
     <ActionLog: 1 demonstration, 4 arms, 3000 rounds>
     """
     story = _story(name)
-    log = parse_rule(_rule(story)).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)
+    log = ActionLog.read(kept_as(name), arms=_instance(story.instance).arms)
     if story.counts:
         return ActionLog.from_counts(dict(zip(log.arms, log.pulls[0].tolist(), strict=True)))
     return log

@@ -35,7 +35,7 @@ KNOWN = (
     Field(
         "bernoulli",
         "Every reward was 0 or 1 (no or yes)",
-        "Tick this instead of giving the noise: such rewards have none of their own.",
+        "Tick this instead of giving the noise: theirs follows from how often they are 1.",
         kind="box",
     ),
 )

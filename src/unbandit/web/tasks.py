@@ -32,6 +32,11 @@ Say = Callable[[str, float | None], None]
 Columns = Mapping[str, str] | None
 Arms = Sequence[str] | None
 
+NOISE = (
+    "how noisy a reward was is not known, and all values are in proportion to it. Go back, fill in the noise of a "
+    "reward, and ask again."
+)
+
 QUICK = 150
 """Particles of a cloud where a rule is looked for: a first answer within a minute."""
 
@@ -86,6 +91,8 @@ def _taken_as(
     rule = found.leading.guesses[0].rule
     if found.verdict != "identified" or rule.reveals != "values":
         return None, ""
+    if not (options.get("sigma") or options.get("bernoulli") or rule.bernoulli_only):
+        return None, NOISE
     say("Estimating with the rule that was found", None)
     given = _without_idle_seed(str(rule), options)
     command = None if source is None else shell_line(_typed(source.name), rule, given) + reading

@@ -20,6 +20,7 @@ _FIELDS = tuple(
         (r"if it holds the rewards, say so with --columns reward=.*\.$", "if it does, choose it in the form."),
         (r"Add it with --arms .*\.$", 'Add it to the field "All arms".'),
         (r"with --arms .*\.$", 'in the field "All arms".'),
+        (r" with --columns \w+=\w* or --columns \w+=\w*", " in the form"),
         (r" with --columns \w+=\w*", " in the form"),
         (r"--best-mean\b|\bbest_mean\b", "the best arm's value"),
         (r"--sigma\b", "the noise of a reward"),
