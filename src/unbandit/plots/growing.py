@@ -51,7 +51,8 @@ def settling(growth: Settling, *, truth: Mapping[str, float] | None = None) -> F
     told = np.isfinite(point[late]) if np.isfinite(point[late]).any() else np.ones_like(point[late], bool)
     with styled():
         first, last = float(growth.rounds[0]), float(growth.rounds[-1])
-        up = even_ticks(*span_of(*(values[late][told] for values in (point, low, high)), true), 6)
+        seen = [values[late][told] for values in (point, low, high)]
+        up = even_ticks(*span_of(*seen, low[-1], high[-1], true), 6)  # where each arm ends is always in sight
         along = count_ticks(first, last) if last > first else even_ticks(first - 1, last + 1, 3, whole=True)
         figure, axes = frame(3.6, left=0.45 + text_width(up.labels), right=0.4 + text_width(names))
         put_x(axes, along, "rounds of the log")
