@@ -16,8 +16,8 @@ _TEMPLATE = """
 <h1>Which rule made this log?</h1>
 <p class="answer">{{ said }}.</p>
 {% if taken %}
-<p>The report among the files above takes <code>{{ taken }}</code> for granted. To ask otherwise, go back and choose the
-rule yourself.</p>
+<p>The report below takes <code>{{ taken }}</code> for granted. To ask otherwise, go back and choose the rule
+yourself.</p>
 {% elif why %}
 <p>What each arm was worth could not be estimated with it: <bdi>{{ why }}</bdi></p>
 {% else %}

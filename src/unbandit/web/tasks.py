@@ -81,6 +81,8 @@ def _identify(
     made, why = _taken_as(found, log, options, source, _reading(columns, arms), say)
     with_report = (_page(made),) if made is not None else ()
     main = identified_page(found, brought.name, None if made is None else made.answer.rule, why)
+    if made is not None:  # below the one heading of the page
+        main += made.main.replace("<h1", "<h2", 1).replace("</h1>", "</h2>", 1)
     return Outcome("Which rule made this log?", main, (*with_report, *downloads, json))
 
 

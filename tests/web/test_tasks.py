@@ -1,0 +1,60 @@
+"""What the processes behind the page do, without the page."""
+
+from __future__ import annotations
+
+import pytest
+
+import unbandit as ub
+from unbandit.web import tasks
+from unbandit.web.looking import Brought
+from unbandit.web.model import Limits
+
+RULE = ub.SAE(alpha=0)
+LOG = RULE.demonstrate(ub.Instance([1.0, 0.0], 0.5, arms=["A", "B"]), horizon=300, seed=1)
+BROUGHT = Brought("log.csv", data=LOG.to_frame().write_csv().encode())
+
+
+def nothing(stage, share):
+    """Hear what is being done."""
+
+
+@pytest.fixture
+def few_candidates(monkeypatch):
+    """Weigh two rules only, for a quick answer."""
+
+    def identify(log, **given):
+        return ub.identify(log, "sae:alpha=0,uniform", **({"sigma": 0.5} | given))
+
+    monkeypatch.setattr(tasks, "identify", identify)
+
+
+def test_a_rule_that_was_found_is_followed_by_its_report(few_candidates):
+    found = tasks.TASKS["identify"](BROUGHT, None, None, {"sigma": 0.5}, Limits(), nothing)
+    assert found.main.count("<h1") == 1
+    assert "What every arm was worth" in found.main
+    assert "report.html" in [each.name for each in found.downloads]
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
+def test_without_a_known_noise_a_rule_that_was_found_gives_no_values(few_candidates):
+    found = tasks.TASKS["identify"](BROUGHT, None, None, {}, Limits(), nothing)
+    assert "how noisy a reward was is not known" in found.main
+    assert "report.html" not in [each.name for each in found.downloads]
+
+
+def test_the_command_in_an_answer_says_how_the_file_was_read():
+    brought = Brought("-my log.csv", data=BROUGHT.data.replace(b"arm", b"picked"))
+    columns, arms = {"arm": "picked"}, ["A", "B", "never, never"]
+    made = tasks.TASKS["estimate"](brought, columns, arms, str(RULE), {"sigma": 0.5}, Limits(), nothing)
+    assert "&#39;./-my log.csv&#39;" in made.main
+    assert "--columns arm=picked --arms" in made.main
+    assert "never, never" in made.main
+
+
+def test_a_simulation_of_rewards_of_0_and_1_is_read_as_such():
+    from unbandit.web.simulations import Simulation
+
+    asked = Simulation("klucb", 500, 1, means=(0.8, 0.3))
+    made = tasks.TASKS["simulate"](asked, Limits(), nothing)
+    assert "unbandit simulate --means 0.8,0.3" in made.main
+    assert {"log.csv", "truth.csv", "estimate.csv", "report.html"} <= {each.name for each in made.downloads}
