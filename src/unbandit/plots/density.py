@@ -89,7 +89,7 @@ def _percent(share: float) -> str:
     >>> _percent(0.0), _percent(0.426), _percent(0.999)
     ('<1%', '43%', '>99%')
     """
-    return "<1%" if share < 0.005 else ">99%" if share > 0.995 else f"{share:.0%}"
+    return "<1%" if share < 0.005 else ">99%" if share >= 0.995 else f"{share:.0%}"
 
 
 def _density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
