@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unbandit.log.cells import read_labels, read_whole_numbers
 from unbandit.log.coding import Coded, Codes, first_appearances, recoded
 from unbandit.log.columns import check_roles, find_columns, reward_notices, unread_notice
-from unbandit.log.labels import given_arms, is_number, label_of, listed, natural_order, typed
+from unbandit.log.labels import given_arms, is_number, label_of, listed, natural_order, same_but_capitals, typed
 from unbandit.log.ordering import grouping, place_by_round
 from unbandit.log.rewards import Rewards, known_notice, read_rewards
 from unbandit.log.table import Table
@@ -54,6 +54,7 @@ def assemble(table: Table, columns: Mapping[str, str] | None, arms: Sequence[obj
     notices += unread_notice(table.names, found, named)
 
     arm = read_labels(table, cells["arm"], name["arm"], "arm", expected)
+    notices += same_but_capitals(arm.labels)
     demonstration: Codes | None = None
     names: tuple[str, ...] = ("1",)
     if "demonstration" in found:

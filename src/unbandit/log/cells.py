@@ -41,7 +41,7 @@ def read_labels(
         came = f'"{value}", which is no name for one' if value else "a blank cell"
         rescue = f" If it is one, list it with --{role}s." if value and role == "arm" else ""
         raise table.refuse(
-            f"expected {_article(role)}; got {came}. Fill it in or remove the row.{rescue}",
+            f"expected {_article(role)}; got {came}. Fill it in or remove the row, if it was no round.{rescue}",
             row=row + 1,
             column=name,
             value=value,

@@ -77,6 +77,25 @@ def natural_order(labels: Iterable[str]) -> list[str]:
     return found
 
 
+def same_but_capitals(labels: Sequence[str]) -> tuple[str, ...]:
+    """Say which arms differ in capitals alone: perhaps they are one.
+
+    Examples
+    --------
+    >>> same_but_capitals(["red", "blue", "RED"])
+    ('arms "red" and "RED" differ in capitals only, and are read as two. If they are one, write them alike.',)
+    """
+    first: dict[str, str] = {}
+    for label in labels:
+        other = first.setdefault(label.casefold(), label)
+        if other != label:
+            return (
+                f'arms "{other}" and "{label}" differ in capitals only, and are read as two. If they are one, write '
+                "them alike.",
+            )
+    return ()
+
+
 def typed(labels: Iterable[str]) -> str:
     """Write labels as `--arms` takes them: with commas between, and those that have one in quotes; few of many.
 

@@ -78,6 +78,7 @@ def report(
     rule: Demonstrator | str,
     *,
     source: Source | None = None,
+    name: str | None = None,
     command: str | None = None,
     truth: Mapping[str, float] | None = None,
     progress: Callable[[str, float], None] | None = None,
@@ -91,6 +92,8 @@ def report(
         As for `estimate`.
     source
         Where the log came from; by default the file, where `log` is the path of one.
+    name
+        What the log is called in the heading; by default its file's name.
     command
         What makes this report again, for the shell; by default one is put together.
     truth
@@ -127,11 +130,13 @@ def report(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # they are in the report, explained
         answer = estimate(record, assumed, **options)
-        return _written(record, assumed, answer, source, command, means, tell, options)
+        named = name or (None if source is None else Path(source.name).name)
+        return _written(record, assumed, answer, source, named, command, means, tell, options)
 
 
 def _written(
-    log: ActionLog, rule: Demonstrator, answer: Estimate, source: Source | None, command: str | None,
+    log: ActionLog, rule: Demonstrator, answer: Estimate, source: Source | None, name: str | None,
+    command: str | None,
     means: Mapping[str, float] | None, tell: Callable[[str, float], None], options: Mapping[str, Any],
 ) -> Report:  # fmt: skip
     """Put everything that is worth saying together."""
@@ -147,7 +152,7 @@ def _written(
     against = "" if means is None else compared(rows, shown_first, terms, means, best, options)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
     contents = Contents(
-        title=_title(source),
+        title=_title(name),
         sentence=says,
         overview=_overview(log, answer),
         against_truth=against,
@@ -178,10 +183,10 @@ def _written(
     return made
 
 
-def _title(source: Source | None) -> str:
+def _title(name: str | None) -> str:
     """Name the report after its log."""
     title = "What every arm was worth"
-    return title if source is None else f"{title}: {shown(Path(source.name).name)}"
+    return title if name is None else f"{title}: {shown(name)}"
 
 
 def _overview(log: ActionLog, answer: Estimate) -> str:

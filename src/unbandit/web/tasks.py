@@ -59,7 +59,7 @@ def _estimate(
     log, data = read(brought, columns, arms, limits)
     given = _without_idle_seed(rule, options)
     if data is None:
-        return _beside_truth(log, rule, given, example_truth(brought.example), "", say)
+        return _beside_truth(log, brought.name, rule, given, example_truth(brought.example), "", say)
     command = shell_line(_typed(brought.name), parse_rule(rule), given) + _reading(columns, arms)
     source = Source.of_bytes(brought.name, data)
     made = report(log, rule, source=source, command=command, progress=say, **given)
@@ -111,18 +111,19 @@ def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
     known: dict[str, Any] = {"bernoulli": True} if isinstance(instance.noise, Bernoulli) else {"sigma": instance.sigma}
     known["best_mean"] = instance.best_mean
-    return _beside_truth(log, simulation.rule, known, truth, f"{simulation.command} --truth truth.csv && ", say)
+    command = f"{simulation.command} --truth truth.csv && "
+    return _beside_truth(log, "a simulation", simulation.rule, known, truth, command, say)
 
 
 def _beside_truth(
-    log: ActionLog, rule: str, options: Mapping[str, Any], truth: Mapping[str, float], before: str, say: Say
+    log: ActionLog, name: str, rule: str, options: Mapping[str, Any], truth: Mapping[str, float], before: str, say: Say
 ) -> Outcome:
     """Report on a log that was made here, with the truth, and with the files from which it can be made again."""
     written = tables(log.to_frame(), "log", "The log")
     known = tables(pl.DataFrame({"arm": list(truth), "mean": list(truth.values())}), "truth", "The truth")
     command = f"{before}{shell_line('log.csv', parse_rule(rule), options)} --truth truth.csv"
     source = Source.of_bytes("log.csv", written[0].data)
-    made = report(log, rule, source=source, command=command, truth=truth, progress=say, **options)
+    made = report(log, rule, source=source, name=name, command=command, truth=truth, progress=say, **options)
     return Outcome(made.title, made.main, (*_files(made), *written, known[0]))
 
 
