@@ -233,20 +233,6 @@ def test_options_are_what_estimate_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "kept"),
-    [
-        ({"rule": "ucb"}, False),
-        ({"rule": "ucb", "method": "bootstrap"}, True),
-        ({"rule": "thompson"}, True),
-        ({"rule": "thompson", "method": "counts"}, False),
-        ({"rule": "unknown"}, True),
-    ],
-)
-def test_a_seed_goes_only_where_something_is_drawn(form: dict[str, str], kept: bool) -> None:
-    assert ("seed" in read_options({**form, "seed": "1"})) is kept
-
-
-@pytest.mark.parametrize(
     ("form", "fields"),
     [
         ({"sigma": "0"}, {"sigma"}),

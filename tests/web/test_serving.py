@@ -13,8 +13,11 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 
 import pytest
+
+from unbandit.web import serving
 
 PROGRAM = (sys.executable, "-c", "from unbandit.cli import main; main()", "serve", "--no-open")
 
@@ -83,6 +86,15 @@ def test_it_is_stopped_in_the_middle_of_a_request():
             server.send_signal(signal.SIGINT)
             server.wait(20)
         assert "Traceback" not in server.stderr.read()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_browser_opens_by_itself_unless_told_otherwise(monkeypatch, wanted):
+    opened, said = [], []
+    monkeypatch.setattr(serving.webbrowser, "open", opened.append)
+    serving._announce(SimpleNamespace(started=True, should_exit=False), "http://here/", wanted, said.append)
+    assert opened == (["http://here/"] if wanted else [])
+    assert said[0] == "unbandit is at http://here/"
 
 
 def test_a_port_that_is_taken_is_named_with_what_helps():

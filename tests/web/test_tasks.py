@@ -58,3 +58,16 @@ def test_a_simulation_of_rewards_of_0_and_1_is_read_as_such():
     made = tasks.TASKS["simulate"](asked, Limits(), nothing)
     assert "unbandit simulate --means 0.8,0.3" in made.main
     assert {"log.csv", "truth.csv", "estimate.csv", "report.html"} <= {each.name for each in made.downloads}
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "kept"),
+    [
+        ("ucb", {}, False),
+        ("ucb", {"method": "bootstrap"}, True),
+        ("thompson", {}, True),
+        ("thompson", {"method": "counts"}, False),
+    ],
+)
+def test_a_seed_goes_only_where_something_is_drawn(rule, options, kept):
+    assert ("seed" in tasks._without_idle_seed(rule, {**options, "seed": 1})) is kept

@@ -71,8 +71,8 @@ def _question(
 ) -> Question:
     """Read the options; a seed reaches the estimator only where it draws."""
     from unbandit.cli.options import anchor_from, arm_list, assignments
-    from unbandit.demonstrators import RandomisedRule, parse_rule
-    from unbandit.estimators.arguments import DRAWING
+    from unbandit.demonstrators import parse_rule
+    from unbandit.estimators.arguments import draws
 
     assumed = parse_rule(rule)
     options: dict[str, Any] = {
@@ -91,7 +91,7 @@ def _question(
         "prior": prior,
         "particles": particles,
     }
-    if method in DRAWING or (method is None and isinstance(assumed, RandomisedRule)):
+    if draws(method, assumed):
         options["seed"] = seed
     return Question(log, assumed, options, assignments("--columns", columns), arm_list(arms), seed)
 

@@ -38,6 +38,18 @@ FEWEST = 100
 """Fewer resamples would leave the ends of a 95% interval to two or three of them."""
 
 
+def draws(method: str | None, rule: Demonstrator) -> bool:
+    """Tell whether a method, or that which is taken where none is named, draws random numbers.
+
+    Examples
+    --------
+    >>> from unbandit import UCB, Thompson
+    >>> draws(None, UCB()), draws("bootstrap", UCB()), draws(None, Thompson())
+    (False, True, True)
+    """
+    return method in DRAWING or (method is None and isinstance(rule, RandomisedRule))
+
+
 def as_log(log: ActionLog | Any) -> ActionLog:
     """Take a log as it is, read a path, or take a dataframe or a sequence of labels."""
     if isinstance(log, ActionLog):

@@ -6,7 +6,7 @@ from unbandit.plots.bars import BAR_STYLE, interval_bar
 from unbandit.plots.density import densities
 from unbandit.plots.growing import settling
 from unbandit.plots.hesitating import hesitation
-from unbandit.plots.output import png, save, svg
+from unbandit.plots.output import address, png, save, svg
 from unbandit.plots.paths import hidden_paths
 from unbandit.plots.pulls import cumulative_pulls
 from unbandit.plots.quantity import shown_quantity
@@ -18,6 +18,7 @@ __all__ = [
     "INK",
     "PALETTE",
     "STYLE",
+    "address",
     "arms_with_intervals",
     "cumulative_pulls",
     "densities",

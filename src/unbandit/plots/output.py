@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import os
 from pathlib import Path
@@ -13,7 +14,7 @@ from unbandit.plots.style import styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["png", "save", "svg"]
+__all__ = ["address", "png", "save", "svg"]
 
 NAMELESS: dict[str, Any] = {"Date": None, "Creator": None, "Format": None, "Type": None}
 """What an SVG file need not say of itself."""
@@ -47,3 +48,9 @@ def png(figure: Figure, dpi: int = 150) -> bytes:
     with styled():
         figure.savefig(written, format="png", dpi=dpi)
     return written.getvalue()
+
+
+def address(figure: Figure, *, as_dots: bool = False) -> str:
+    """Return a `data:` address that holds the figure itself: an SVG file, or a PNG file of very many lines."""
+    kind, data = ("png", png(figure)) if as_dots else ("svg+xml", svg(figure).encode("utf-8"))
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"

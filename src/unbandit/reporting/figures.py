@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,9 +28,6 @@ __all__ = ["Matter", "Picture", "draw"]
 
 MANY_ARMS = 300
 """A picture of more rows than this is smaller as dots than as lines."""
-
-DOTS = 150
-"""Dots an inch of such a picture."""
 
 FEWEST_ROUNDS = 10
 """Of a shorter record there is nothing to follow over the rounds."""
@@ -250,7 +246,6 @@ MAKERS: tuple[Callable[[Matter], Iterator[Picture]], ...] = (
 
 def _picture(figure: Figure, name: str, title: str, caption: str, alt: str, *, as_dots: bool = False) -> Picture:
     """Put a figure into an address."""
-    kind, data = ("png", plots.png(figure, DOTS)) if as_dots else ("svg+xml", plots.svg(figure).encode("utf-8"))
-    address = f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+    address = plots.address(figure, as_dots=as_dots)
     wide, high = figure.get_size_inches()
     return Picture(name, title, caption, alt, address, round(wide * 96), round(high * 96))

@@ -135,8 +135,7 @@ def report(
 
 
 def _written(
-    log: ActionLog, rule: Demonstrator, answer: Estimate, source: Source | None, name: str | None,
-    command: str | None,
+    log: ActionLog, rule: Demonstrator, answer: Estimate, source: Source | None, name: str | None, command: str | None,
     means: Mapping[str, float] | None, tell: Callable[[str, float], None], options: Mapping[str, Any],
 ) -> Report:  # fmt: skip
     """Put everything that is worth saying together."""

@@ -19,8 +19,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from unbandit.demonstrators import RandomisedRule, parse_rule
+from unbandit.demonstrators import parse_rule
 from unbandit.errors import UnbanditError
+from unbandit.estimators.arguments import draws
 from unbandit.reporting import stylesheet as report_stylesheet
 from unbandit.web import pages
 from unbandit.web.carrying import cleaned
@@ -287,10 +288,9 @@ def _read(reader: Any, form: Mapping[str, str], errors: dict[str, str]) -> Any:
         return None
 
 
-def _quick(rule: str | None, options: Mapping[str, Any] | None) -> bool:
+def _quick(rule: str | None, options: Mapping[str, Any]) -> bool:
     """Tell whether an estimate surely takes a moment only: an equation, no draws."""
-    drawn = (options or {}).get("method") in ("posterior", "bootstrap")
-    return rule is not None and not drawn and not isinstance(parse_rule(rule), RandomisedRule)
+    return rule is not None and not draws(options.get("method"), parse_rule(rule))
 
 
 def _show(problem: Problem) -> Response:

@@ -8,6 +8,7 @@ import gzip
 import zlib
 
 from unbandit.errors import LogError
+from unbandit.web.wording import size
 
 __all__ = ["GZIP", "PARQUET", "carried", "cleaned", "uncarried", "unpacked"]
 
@@ -67,7 +68,7 @@ def _gunzip(data: bytes, most: int, name: str) -> bytes:
             room -= len(parts[-1])
             if room < 0:
                 raise LogError(
-                    f"expected at most {_size(most)} once it is unpacked; it holds more. "
+                    f"expected at most {size(most)} once it is unpacked; it holds more. "
                     "Take a part of it, or use the command line: unbandit report.",
                     path=name,
                 )
@@ -92,14 +93,3 @@ def cleaned(name: str) -> str:
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
     shown = "".join(letter for letter in last if letter.isprintable()).strip()
     return (shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…") or "the log"
-
-
-def _size(count: int) -> str:
-    """Write a number of bytes.
-
-    Examples
-    --------
-    >>> _size(100), _size(64 * 1024**2)
-    ('100 bytes', '64 MB')
-    """
-    return f"{count // 1024**2:,} MB" if count >= 1024**2 else f"{count:,} bytes"

@@ -14,6 +14,7 @@ from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
 from unbandit.log.reading import open_bytes
 from unbandit.log.table import Table
+from unbandit.plots.naming import short
 from unbandit.web.carrying import GZIP, PARQUET, carried, uncarried, unpacked
 from unbandit.web.examples import example_log
 from unbandit.web.model import Limits, Look
@@ -76,8 +77,8 @@ def look(
         seen = replace(seen, size=len(sent), carried=brought.carried or carried(sent))
         data = _short_enough(sent, brought.name, limits)
         table = open_bytes(data, brought.name)
-        names = [_cut(name) for name in table.names]
-        seen = replace(seen, columns=tuple(table.names[:COLUMNS]), columns_left_out=max(len(names) - COLUMNS, 0))
+        names = table.names
+        seen = replace(seen, columns=tuple(names[:COLUMNS]), columns_left_out=max(len(names) - COLUMNS, 0))
         places = _places(table, columns)
         roles = {role: table.names[at] for role, at in places.items()}
         seen = replace(seen, roles=tuple(roles.items()))
@@ -161,4 +162,4 @@ def _summary(log: ActionLog) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= CELL else text[: CELL - 1] + "…"
+    return short(text, CELL)

@@ -6,8 +6,6 @@ import csv
 from collections.abc import Mapping
 from typing import Any
 
-from unbandit.demonstrators import RandomisedRule, rules
-from unbandit.estimators.arguments import DRAWING
 from unbandit.log.columns import ROLES
 from unbandit.web.fields import Field, FieldErrors, quoted, read_fields
 
@@ -128,8 +126,6 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
         given["level"] = float(given["level"])
     if arm is not None:
         given["anchor"] = {arm: value}
-    if "seed" in given and not _draws(form, given.get("method")):
-        del given["seed"]
     return {key: value for key, value in given.items() if value is not False and (key, value) != ("scale", "known")}
 
 
@@ -153,14 +149,6 @@ def _contradictions(
             if number is not None and not 0 <= number <= 1:
                 found[name] = f"Expected a number from 0 to 1 for rewards of 0 or 1; got {number:g}."
     return found
-
-
-def _draws(form: Mapping[str, str], method: str | None) -> bool:
-    """Tell whether the work asked for draws random numbers."""
-    if method is not None:
-        return method in DRAWING
-    rule = rules().get(form.get("rule", ""))
-    return rule is None or issubclass(rule, RandomisedRule)
 
 
 def read_columns(form: Mapping[str, str]) -> tuple[dict[str, str] | None, list[str] | None]:

@@ -13,12 +13,14 @@ from markupsafe import Markup
 
 from unbandit import datasets
 from unbandit._version import __version__
+from unbandit.plots.naming import short
 from unbandit.web import options, simulations
 from unbandit.web.fields import ON, Field, shown
 from unbandit.web.model import Example, Limits, Look, Outcome, Problem, Progress
 from unbandit.web.rule_forms import UNKNOWN, RuleGroup, rule_css, rule_groups
+from unbandit.web.wording import size
 
-__all__ = ["answer", "failure", "home", "icon", "look", "script", "simulate", "stylesheet", "waiting"]
+__all__ = ["answer", "failure", "home", "icon", "look", "part", "script", "simulate", "stylesheet", "waiting"]
 
 COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
 """With more columns than this, or more characters in their names, a role's column is typed and not chosen."""
@@ -93,8 +95,13 @@ def icon() -> str:
     return _static("icon.svg")
 
 
+def part(template: str, **given: Any) -> str:
+    """Return a part of a page, from a template of its own."""
+    return _environment().get_template(template).render(**given)
+
+
 def _page(template: str, tab: str | None, **given: Any) -> str:
-    return _environment().get_template(template).render(tab=tab, version=__version__, **given)
+    return part(template, tab=tab, version=__version__, **given)
 
 
 @cache
@@ -103,7 +110,7 @@ def _environment() -> Environment:
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"size": _size, "cut": _cut}
+    environment.filters |= {"size": size, "cut": _cut}
     environment.globals |= {"shown": shown, "ticked": _ticked, "opened": _opened}
     return environment
 
@@ -139,7 +146,7 @@ def _column_fields(look: Look) -> tuple[Field, ...]:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= NAME_SHOWN else name[: NAME_SHOWN - 1] + "…"
+    return short(name, NAME_SHOWN)
 
 
 def _opened(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
@@ -175,11 +182,3 @@ def _said(progress: Progress) -> str:
 def _time(seconds: float) -> str:
     whole = int(seconds)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
-
-
-def _size(count: int) -> str:
-    """Write a number of bytes for people."""
-    for unit, amount in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
-        if count >= amount:
-            return f"{count / amount:.3g} {unit}"
-    return f"{count} bytes"

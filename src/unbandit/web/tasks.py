@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from unbandit.demonstrators import UCB, RandomisedRule, parse_rule
+from unbandit.demonstrators import UCB, parse_rule
 from unbandit.errors import UnbanditError
-from unbandit.estimators.arguments import DRAWING
+from unbandit.estimators.arguments import draws
 from unbandit.identification import Identification, identify
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
@@ -129,8 +129,7 @@ def _beside_truth(
 
 def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out a seed where nothing is drawn: a visitor who fills it in means no harm."""
-    method = options.get("method")
-    drawn = method in DRAWING or (method is None and isinstance(parse_rule(rule), RandomisedRule))
+    drawn = draws(options.get("method"), parse_rule(rule))
     return {key: value for key, value in options.items() if key != "seed" or drawn}
 
 

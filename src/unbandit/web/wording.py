@@ -7,7 +7,7 @@ import re
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError
 from unbandit.web.model import Problem
 
-__all__ = ["BROKEN", "NO_MEMORY", "plain", "plain_error", "problem_of"]
+__all__ = ["BROKEN", "NO_MEMORY", "plain", "plain_error", "problem_of", "size"]
 
 LONGEST, LONGEST_NAME = 1_000, 80
 """Letters of a message, and of a name in it, that are shown."""
@@ -104,3 +104,17 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, NotIdentifiable):
         remedy = "This is an answer too: no tool can read from a record what it does not hold."
     return Problem(title, plain_error(error), remedy, status)
+
+
+def size(count: int) -> str:
+    """Write a number of bytes for people.
+
+    Examples
+    --------
+    >>> size(100), size(64 * 1024**2)
+    ('100 bytes', '64 MB')
+    """
+    for unit, amount in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
+        if count >= amount:
+            return f"{count / amount:.3g} {unit}"
+    return f"{count} bytes"
