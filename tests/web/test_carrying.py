@@ -41,7 +41,7 @@ def test_a_field_that_nobody_wrote_so_is_refused(text):
 
 def test_a_carried_bomb_is_not_unpacked():
     bomb = "packed:" + base64.b64encode(gzip.compress(bytes(50_000_000))).decode()
-    with pytest.raises(LogError, match="at most 9.77 kB once it is unpacked"):
+    with pytest.raises(LogError, match=r"at most 9\.77 kB once it is unpacked"):
         uncarried(bomb, MOST)
 
 
