@@ -13,7 +13,7 @@ import numpy as np
 
 from unbandit.demonstrators.tables import laid_out
 from unbandit.instance import Instance
-from unbandit.kernels.switching import pulls_and_last, switching_rounds
+from unbandit.kernels.switching import pulls_and_last, switching_counts
 from unbandit.tape import Stream, Tape
 
 
@@ -111,8 +111,13 @@ def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[
 
 def switching_read(actions: np.ndarray[Any, Any], arms: int) -> list[np.ndarray[Any, Any]]:
     """Read one demonstration by the package's own kernel: pulls, switching rounds, and both counts then."""
-    pulls, last = (part[0, :arms] for part in pulls_and_last(actions, np.array([0, actions.size]), arms))
-    return [pulls, *switching_rounds(actions, pulls, last, int(pulls.argmax()))]
+    offsets = np.array([0, actions.size])
+    pulls, last = (part[:, :arms].copy() for part in pulls_and_last(actions, offsets, arms))
+    rounds, own, of_best = np.full((3, 1, arms), -1)
+    switching_counts(actions, offsets, pulls, last, own, of_best, rounds)
+    assert rounds[0, pulls[0].argmax()] == last[0, pulls[0].argmax()]
+    rounds[0, pulls[0].argmax()] = 0
+    return [part[0] for part in (pulls, rounds, own, of_best)]
 
 
 def simulated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
-from unbandit.estimators.arguments import Method
+from unbandit.estimators.arguments import Method, with_rounds
 from unbandit.estimators.compare import compare
 from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.intervals import Anchor, Noise, quantile
 from unbandit.inference import Posterior
 from unbandit.log import ActionLog
+from unbandit.log.record import Record
 from unbandit.result import NUMBERS, UNSEEN, Notice
 
 __all__ = ["Answer", "Asked"]
@@ -40,7 +42,7 @@ class Asked:
         Whether the width's scale is known, and the arm that ratios are counted in, if one was given.
     """
 
-    log: ActionLog
+    log: Record
     rule: Demonstrator
     method: Method
     horizons: list[int]
@@ -56,6 +58,11 @@ class Asked:
         """Return the normal quantile of the level."""
         return quantile(self.level)
 
+    @property
+    def whole(self) -> ActionLog:
+        """Return the record as a log whose rounds can be looked at."""
+        return with_rounds(self.log, f"method {self.method}")
+
     def compare(self, which: int) -> Comparison:
         """Read one demonstration."""
         sigma = self.noise.sigma if self.noise.sigma is not None else 0.5
@@ -66,7 +73,7 @@ class Asked:
 class Answer:
     """Gather numbers, verdicts and notices: one row a demonstration, or one row in all."""
 
-    demonstrations: tuple[str, ...]
+    demonstrations: Sequence[str]
     pulls: NDArray[np.int64]
     numbers: dict[str, NDArray[np.float64]] = field(init=False)
     verdict: NDArray[np.int8] = field(init=False)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import theory
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, SwitchingCounts
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.estimators import checks, counts, switching
 from unbandit.estimators.arguments import Method
@@ -17,14 +17,14 @@ from unbandit.estimators.equating import equation
 from unbandit.estimators.intervals import Anchor
 from unbandit.estimators.many import check_comparable
 from unbandit.estimators.naive import naive
-from unbandit.log import ActionLog
+from unbandit.log.record import Record
 from unbandit.result import ESTIMATED, Notice
 
 __all__ = ["compare", "horizon_note", "ratios"]
 
 
 def compare(
-    log: ActionLog, which: int, rule: Demonstrator, method: Method, horizon: int, sigma: float, constant: float,
+    log: Record, which: int, rule: Demonstrator, method: Method, horizon: int, sigma: float, constant: float,
     anchor: Anchor | None = None,
 ) -> Comparison:  # fmt: skip
     """Return what demonstration `which` says about every arm's gap, with warnings where it does not fit the rule."""
@@ -39,49 +39,47 @@ def compare(
     if method == "counts":
         result = counts.index_counts(pulls, set_up)
     else:
-        result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], set_up)
+        found = log.tallied("switching")
+        last = found.last[which]
+        read = SwitchingCounts(pulls, *(array[which] for array in found.at_switching))
+        result = switching.index_comparison(read, last < last[pulls.argmax()], set_up)
         at_the_end = counts.index_counts(pulls, set_up).below
-        result.warnings += checks.not_reconsidered(result, at_the_end, log.last[which], sigma, log.arms)
+        result.warnings += checks.not_reconsidered(result, at_the_end, last, sigma, log.arms)
     result.warnings += checks.near_best(result, sigma, log.arms)
     result.notes += checks.few_pulls(result, log.arms) + checks.coarse(result)
     return _most_pulled(log, which, result)
 
 
-def _most_pulled(log: ActionLog, which: int, result: Comparison) -> Comparison:
+def _most_pulled(log: Record, which: int, result: Comparison) -> Comparison:
     """Add the warnings that concern any rule whose best arm is the most-pulled one."""
     pulls, last = log.pulls[which], None
     if log.ordered:
-        result.warnings += checks.opening(_first_pulls(log, which), int(log.lengths[which]), log.arms)
-        last = log.last[which]
+        found = log.tallied("counts")
+        result.warnings += checks.opening(found.first[which], int(log.lengths[which]), log.arms)
+        last = found.last[which]
     result.warnings += checks.tied_best(pulls, last, log.arms)
     return result
 
 
 def _eliminated(
-    log: ActionLog, which: int, rule: EliminationRule, method: Method, horizon: int, sigma: float
+    log: Record, which: int, rule: EliminationRule, method: Method, horizon: int, sigma: float
 ) -> Comparison:
     """Read one demonstration of an elimination rule."""
     pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
     passed = None
     if method == "switching":
-        actions, first = log.demonstration(which), _first_pulls(log, which)
-        result, broken, passed = switching.procedure_1(actions, pulls, first, width, rule.tests)
-        result.warnings += checks.opening(first, actions.size, log.arms)
+        found = log.tallied("epochs")
+        passed, broken, broken_arm = (array[which] for array in found.turns)
+        result = switching.eliminated_and_active(pulls, (pulls > 0) & (passed > 0), width, rule.tests)
+        result.warnings += checks.opening(found.first[which], int(log.lengths[which]), log.arms)
         if broken:
-            result.warnings += checks.broken_order(broken, log.arms[int(actions[broken - 1])])
+            result.warnings += checks.broken_order(int(broken), log.arms[int(broken_arm)])
     else:
         result = counts.elimination_counts(pulls, width, rule.tests)
     result.notes += checks.coarse(result)
     result.warnings += checks.several_active(result.best, log.arms)
     result.warnings += checks.eliminated_among_many(result, pulls, passed, sigma, log.arms)
     return result
-
-
-def _first_pulls(log: ActionLog, which: int) -> NDArray[np.int64]:
-    """Return the round of each arm's first pull, 0 if there is none."""
-    from unbandit.kernels.switching import first_pulls
-
-    return first_pulls(log.demonstration(which), log.pulls[which])
 
 
 def horizon_note(rule: Demonstrator, comparison: Comparison, horizon: int) -> list[Notice]:

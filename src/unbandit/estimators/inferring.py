@@ -71,7 +71,7 @@ def posterior(
     >>> found.means.shape, float(found.beats("0", "2")) > 0.9
     ((4, 1000, 3), True)
     """
-    record = as_log(log)
+    record = as_log(log, "posterior")
     assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
     check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None, assumed)
     if len(record) > 1 and not pool:
@@ -129,12 +129,12 @@ def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float]
 
 def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
     """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
-    check_pool(asked.log, pool)
+    check_pool(asked.whole, pool)
     names = (", ".join(asked.log.demonstrations),) if pool else asked.log.demonstrations
     pulls = asked.log.pulls.sum(axis=0, keepdims=True) if pool else asked.log.pulls
     answer = Answer(names, pulls)
     for which, name in enumerate(names):
-        record = asked.log if pool else asked.log.select(which)
+        record = asked.whole if pool else asked.whole.select(which)
         rounds = asked.horizons if pool else [asked.horizons[which]]
         found = _infer(asked, record, rounds, prior, particles, seed)
         here = name if len(names) > 1 else None
@@ -145,7 +145,7 @@ def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool:
         answer.posteriors.append(found)
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(asked, found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
-    answer.notes += _from_the_prior(asked.log, asked.rule, asked.noise.sigma, asked.anchor)
+    answer.notes += _from_the_prior(asked.whole, asked.rule, asked.noise.sigma, asked.anchor)
     return answer
 
 

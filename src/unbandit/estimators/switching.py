@@ -7,7 +7,6 @@ to one reward. Solve that equation for the gap.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,36 +16,18 @@ from unbandit.estimators.comparison import Comparison, Tests, Width, most_pulled
 from unbandit.estimators.equating import Equation
 from unbandit.result import BOUNDED, ESTIMATED
 
-__all__ = ["eliminated_and_active", "index_comparison", "procedure_1", "procedure_2"]
+__all__ = ["eliminated_and_active", "index_comparison"]
 
 SetUp = Callable[[SwitchingCounts], Equation]
 """What makes the rule's equation from what was read."""
 
 
-def procedure_1(
-    actions: NDArray[Any], pulls: NDArray[np.int64], first: NDArray[np.int64], width: Width, tests: Tests
-) -> tuple[Comparison, int, NDArray[np.int64]]:
+def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width, tests: Tests) -> Comparison:
     """Invert successive elimination: an arm eliminated after `n_i` pulls has gap `2 C(n_i)` (Procedure 1).
 
-    An arm counts as eliminated only if its turn visibly passed. One that is still active at the end has survived test
-    `n_i - 1`: its gap is at most `2 C(n_i - 1)`. While two or more are active, none of them is known to be best.
-
-    Returns
-    -------
-    comparison, broken, passed
-        `broken` is the first round that no elimination rule explains (0 if none), `passed` the round in which each
-        arm's elimination showed.
-    """
-    from unbandit.kernels.epochs import read_epochs
-
-    seen = np.flatnonzero(pulls)
-    order = seen[np.argsort(first[seen], kind="stable")]
-    passed, broken = read_epochs(actions, order, pulls.size)
-    return eliminated_and_active(pulls, (pulls > 0) & (passed > 0), width, tests), broken, passed
-
-
-def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width, tests: Tests) -> Comparison:
-    """Apply Procedure 1 to arms known to be eliminated, and bound those still active; of one demonstration or many.
+    An arm counts as eliminated only if its turn visibly passed (`gone`). One that is still active at the end has
+    survived test `n_i - 1`: its gap is at most `2 C(n_i - 1)`. While two or more are active, none of them is known to
+    be best. Of one demonstration, or of many: one row each.
 
     Where tests are not made at every epoch, an arm that went at one of them was still there after the test before: its
     gap lies between twice the width at the one and at the other, and the point halfway.
@@ -89,26 +70,14 @@ def _latest_test(tests: Tests, epochs: int) -> NDArray[np.int64]:
     return np.maximum.accumulate(np.where((numbers > 0) & tests(numbers), numbers, 0))
 
 
-def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], set_up: SetUp) -> Comparison:
+def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_up: SetUp) -> Comparison:
     """Invert an index rule: equate the indices of arm and best arm, both counts at the switching round (Procedure 2).
 
     Of an additive rule, `gap_i = C(n_i) - C(n_best)`. An arm that was never reconsidered, pulled in the opening alone
     before the best arm's last pull or not at all since, is bounded from below by the same equation with all of the best
-    arm's pulls. (After an opening that no index rule makes, an arm may have more pulls then: all of them count.)
-    """
-    from unbandit.kernels.switching import switching_rounds
-
-    best = int(pulls.argmax())
-    rounds, own, of_best = switching_rounds(actions, pulls, last, best)
-    rounds[best] = last[best]
-    return index_comparison(SwitchingCounts(pulls, own, of_best, rounds), last < last[best], set_up)
-
-
-def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_up: SetUp) -> Comparison:
-    """Equate the indices of each arm and the most-pulled one at the arm's switching round.
-
-    Where they were never equal, the arm had all its pulls behind it when the best one was preferred for the last time
-    if it is marked in `over`, otherwise those of the opening. Of one demonstration, or of many: one row each.
+    arm's pulls. It had all its own pulls behind it then if it is marked in `over`, otherwise those of the opening.
+    (After an opening that no index rule makes, an arm may have more pulls then: all of them count.)
+    Of one demonstration, or of many: one row each.
     """
     pulls, equation = read.pulls, set_up(read)
     initial, batch = equation.rule.initial, equation.rule.batch
