@@ -14,6 +14,7 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.intervals import Anchor, Noise
 from unbandit.log import ActionLog
 from unbandit.log.frames import is_frame
+from unbandit.log.choosing import read_or_scan
 from unbandit.log.record import Record, is_record
 from unbandit.result import Notice
 
@@ -59,7 +60,7 @@ def as_record(log: Any) -> Record:
         return log
     if is_frame(log):
         return ActionLog.from_frame(log)
-    return ActionLog.read(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
+    return read_or_scan(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
 
 
 def as_log(log: Any, what: str) -> ActionLog:

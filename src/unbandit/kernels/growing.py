@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import compiled
+from unbandit.kernels.compiling import called, compiled
 
-__all__ = ["advance_epochs", "advance_switching"]
+__all__ = ["advance_epochs", "advance_switching", "epochs_of_runs", "no_marks"]
 
 HEAD, TAIL, DUE, WRAPPED, BROKEN, BROKEN_ARM = range(6)
+
+
+def no_marks(demonstrations: int) -> NDArray[np.int64]:
+    """Return what `advance_epochs` begins with, a row for each demonstration."""
+    return np.tile(np.array([-1, -1, -1, 0, 0, -1]), (demonstrations, 1))
 
 
 @compiled
@@ -76,28 +81,12 @@ def advance_switching(
         t -= 1
 
 
-@compiled
-def advance_epochs(
+@called
+def _advance(
     codes: NDArray[Any], before: int, following: NDArray[np.int64], preceding: NDArray[np.int64],
     passed: NDArray[np.int64], marks: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Go on reading an elimination rule's log epoch by epoch; see `epochs.read_epochs`, which knows the whole log.
-
-    Until an arm is pulled a second time, arms join the ring as they come. One that comes later had its turn passed in
-    that very round.
-
-    Parameters
-    ----------
-    codes, before
-        Arms, round by round, and how many rounds came earlier.
-    following, preceding
-        The ring of arms still active: each one's neighbours, -1 for an arm not seen yet.
-    passed
-        The round in which each arm's turn visibly passed, 0 if it has not.
-    marks
-        First and last arm of the ring, whose turn it is, the round in which the first epoch was seen to be over, the
-        first round that no elimination rule explains, and its arm; -1 for no arm, 0 for no round.
-    """
+    """See `advance_epochs`."""
     for t in range(codes.size):
         arm, now = np.int64(codes[t]), before + t + 1
         if following[arm] < 0:
@@ -121,3 +110,40 @@ def advance_epochs(
             following[preceding[due]], preceding[following[due]] = following[due], preceding[due]
             due = following[due]
         marks[DUE] = following[arm]
+
+
+@compiled
+def advance_epochs(
+    codes: NDArray[Any], before: int, following: NDArray[np.int64], preceding: NDArray[np.int64],
+    passed: NDArray[np.int64], marks: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Go on reading an elimination rule's log epoch by epoch; see `epochs.read_epochs`, which knows the whole log.
+
+    Until an arm is pulled a second time, arms join the ring as they come. One that comes later had its turn passed in
+    that very round.
+
+    Parameters
+    ----------
+    codes, before
+        Arms, round by round, and how many rounds came earlier.
+    following, preceding
+        The ring of arms still active: each one's neighbours, -1 for an arm not seen yet.
+    passed
+        The round in which each arm's turn visibly passed, 0 if it has not.
+    marks
+        First and last arm of the ring, whose turn it is, the round in which the first epoch was seen to be over, the
+        first round that no elimination rule explains, and its arm; -1 for no arm, 0 for no round.
+    """
+    _advance(codes, before, following, preceding, passed, marks)
+
+
+@compiled
+def epochs_of_runs(
+    codes: NDArray[Any], starts: NDArray[np.int64], who: NDArray[np.int64], lengths: NDArray[np.int64],
+    following: NDArray[np.int64], preceding: NDArray[np.int64], passed: NDArray[np.int64], marks: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Go on reading many demonstrations, whose rows come in runs (see `tallying`); `lengths` are the rounds so far."""
+    for run in range(who.size):
+        d, start, stop = who[run], starts[run], starts[run + 1]
+        _advance(codes[start:stop], lengths[d], following[d], preceding[d], passed[d], marks[d])
+        lengths[d] += stop - start

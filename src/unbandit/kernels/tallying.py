@@ -90,11 +90,11 @@ def _switch(
 
 @compiled
 def tally_runs(
-    codes: NDArray[Any], starts: NDArray[np.int64], who: NDArray[np.int64], whole: bool,
+    codes: NDArray[Any], starts: NDArray[np.int64], who: NDArray[np.int64],
     lengths: NDArray[np.int64], torn: NDArray[np.bool_], pulls: NDArray[np.int64], first: NDArray[np.int64],
     last: NDArray[np.int64], own: NDArray[np.int64], of_best: NDArray[np.int64], rounds: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Add runs of rows to the counts of their demonstrations.
+    """Add runs of rows to the counts of their demonstrations; a run is a whole one until rows of the same come again.
 
     Parameters
     ----------
@@ -102,8 +102,6 @@ def tally_runs(
         Arms, row by row.
     starts, who
         Where each run begins, and the end; the demonstration of each run.
-    whole
-        Whether runs may be taken for whole demonstrations until rows of the same one come again.
     lengths, torn
         For each demonstration the rounds so far, and whether it came in more than one piece.
     pulls, first, last, own, of_best, rounds
@@ -123,7 +121,7 @@ def tally_runs(
                 last[d, arm] = now
                 if first[d, arm] == 0:
                     first[d, arm] = now
-        if before > 0 or not whole:
+        if before > 0:
             torn[d] = True
         else:
             _switch(codes, start, stop, d, pulls, last, own, of_best, rounds)
