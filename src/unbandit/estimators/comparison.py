@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.result import BEST, UNSEEN, Notice
+from unbandit.result import BEST, UNSEEN
 
 __all__ = ["Comparison", "Tests", "Width", "most_pulled"]
 
-Width = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""The rule's width `C(n)`, its horizon put in."""
+Width = Callable[[NDArray[np.float64], NDArray[np.bool_]], NDArray[np.float64]]
+"""The rule's width `C(n)` of pull counts, one for each place that is marked; see `widths.RuleWidth`."""
 
 Tests = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Whether an elimination rule tests its arms at the end of these epochs."""
@@ -58,8 +58,6 @@ class Comparison:
     other_above: NDArray[np.float64]
     slope: NDArray[np.float64]
     cut: NDArray[np.float64]
-    warnings: list[Notice] = field(default_factory=list)
-    notes: list[Notice] = field(default_factory=list)
 
     @classmethod
     def of_nothing(cls, shape: tuple[int, ...]) -> Comparison:
@@ -67,6 +65,17 @@ class Comparison:
         gap, below, above, own, other, own_above, other_above, cut = np.full((8, *shape), np.nan)
         best, verdict = np.zeros(shape, np.bool_), np.full(shape, UNSEEN, np.int8)
         return cls(best, verdict, gap, below, above, own, other, own_above, other_above, np.ones(shape), cut)
+
+    def row(self, which: int) -> Comparison:
+        """Return one of several demonstrations, one place an arm."""
+        return Comparison(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Comparison]) -> Comparison:
+        """Put demonstrations below one another."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def settle(self, best: NDArray[np.bool_]) -> None:
         """Take these arms, one a demonstration, as the best."""

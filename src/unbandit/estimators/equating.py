@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from unbandit.demonstrators import AdditiveIndexRule, IndexRule, SwitchingCounts
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators.comparison import Width, most_pulled
 from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.widths import Horizon, RuleWidth, by_horizon, spread_out
 
 __all__ = ["Equation", "equation"]
 
@@ -39,7 +39,7 @@ class Equation:
     """
 
     rule: IndexRule
-    horizon: int
+    horizon: Horizon
     width: Width | None
     best_mean: Numbers
 
@@ -50,9 +50,12 @@ class Equation:
         round before which the two indices are equated. A gap is NaN where no mean solves the equation.
         """
         if self.width is not None:
-            return self.width(own.astype(np.float64)) - self.width(other.astype(np.float64)), np.ones(own.shape)
+            widths = (self.width(counts.astype(np.float64), where) for counts in (own, other))
+            return next(widths) - next(widths), np.ones(own.shape)
         best = np.broadcast_to(self.best_mean, where.shape)[where]
-        mean = partial(_equated, self.rule.parameters(self.horizon), of_known=other, own=own, rounds=rounds)
+        mean = partial(
+            _equated, self.rule, spread_out(self.horizon, where), of_known=other, own=own, rounds=rounds
+        )  # fmt: skip
         gap = best - mean(best)
         if self.rule.shifts:
             return gap, np.ones(own.shape)
@@ -64,13 +67,13 @@ class Equation:
         return np.where(np.isfinite(gap), gap, np.nan), np.where(np.isfinite(slope), slope, 1.0)
 
 
-def equation(rule: IndexRule, horizon: int, anchor: Anchor | None, read: SwitchingCounts) -> Equation:
+def equation(rule: IndexRule, horizon: Horizon, anchor: Anchor | None, read: SwitchingCounts) -> Equation:
     """Set the equation up; where gaps depend on the best arm's mean, take it from the one mean that is known.
 
     `read` has the counts at which each arm, the anchor too, is compared with the best one.
     """
     if isinstance(rule, AdditiveIndexRule):
-        return Equation(rule, horizon, partial(rule.width, horizon=horizon), np.zeros(1))
+        return Equation(rule, horizon, RuleWidth(rule, horizon), np.zeros(1))
     if rule.shifts:
         return Equation(rule, horizon, None, np.zeros(1))
     if anchor is None:
@@ -83,15 +86,20 @@ def equation(rule: IndexRule, horizon: int, anchor: Anchor | None, read: Switchi
     own, other, rounds = (values[..., anchor.arm] for values in (read.own, read.of_best, read.rounds))
     compared = (own > rule.initial) & (other > 0)
     known = np.where(compared, anchor.value, np.nan).reshape(-1)
-    solved = _equated(rule.parameters(horizon), known, own.reshape(-1), other.reshape(-1), rounds.reshape(-1) + 1)
+    solved = _equated(rule, horizon, known, own.reshape(-1), other.reshape(-1), rounds.reshape(-1) + 1)
     solved = np.where(np.isfinite(solved), solved, np.nan).reshape(own.shape)
     itself = most_pulled(read.pulls)[..., anchor.arm]
     return Equation(rule, horizon, None, np.where(itself, anchor.value, solved)[..., None])
 
 
-def _equated(parameters: Any, known: Numbers, of_known: Counts, own: Counts, rounds: Counts) -> Numbers:
+def _equated(
+    rule: IndexRule, horizon: Horizon, known: Numbers, of_known: Counts, own: Counts, rounds: Counts
+) -> Numbers:
     """Call the compiled loop, on arrays laid out as it takes them."""
     from unbandit.kernels.equating import equated_means
 
-    counts = (np.ascontiguousarray(values, np.int64) for values in (of_known, own, rounds))
-    return equated_means(parameters, np.ascontiguousarray(known, np.float64), *counts)
+    def solved(one: int, means: Numbers, *counts: Counts) -> Numbers:
+        laid_out = (np.ascontiguousarray(values, np.int64) for values in counts)
+        return equated_means(rule.parameters(one), np.ascontiguousarray(means, np.float64), *laid_out)
+
+    return by_horizon(solved, horizon, known, of_known, own, rounds)

@@ -22,6 +22,8 @@ CLEAR = 4.0
 FIFTY = 50
 """How many times smaller the error of a bound is made where luck may have given it."""
 
+Numbers = NDArray[np.float64]
+
 Deviation = float | NDArray[np.float64]
 """One number, or one a demonstration."""
 
@@ -134,38 +136,42 @@ def _before_the_end(comparison: Comparison, deviation: NDArray[np.float64], z: f
 
 
 def means(
-    comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float
+    comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float, found: tuple[Numbers, Numbers]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return every arm's mean with its interval's ends, from one known mean; NaN without one.
 
+    `found` has the ends of the gaps' intervals.
     An anchor with no estimated gap tells nothing about the others: then, too, all are NaN.
 
     With any arm but the best as anchor, both comparisons' noise counts: the interval is rather too long, as the two
     share the best arm's sample mean in part.
     """
-    nothing = np.full(comparison.gap.size, np.nan)
     if anchor is None:
-        return nothing, nothing, nothing
-    low, high = ends(comparison, noise, anchor, z)
-    if anchor.arm is None or np.flatnonzero(comparison.best).tolist() == [anchor.arm]:
-        return anchor.value - comparison.gap, anchor.value - high, anchor.value - low
-    if np.isnan(comparison.gap[anchor.arm]):
-        return nothing, nothing, nothing
-    level = anchor.value + comparison.gap[anchor.arm]  # the best arm's mean, as far as the anchor tells
+        return (np.broadcast_to(np.nan, comparison.gap.shape),) * 3
+    straight = anchor.value - comparison.gap, anchor.value - found[1], anchor.value - found[0]
+    if anchor.arm is None:
+        return straight
+    level = anchor.value + comparison.gap[..., [anchor.arm]]  # the best arm's mean, as far as the anchor tells
     loose = (comparison.slope * _level_deviation(comparison, noise, anchor)) ** 2
     reach = z * np.sqrt(np.nan_to_num(_variance(comparison, noise, anchor)) + loose)
     further = z * np.sqrt(np.nan_to_num(_variance(comparison, noise, anchor, above=True)) + loose)
     point, below, above = level - comparison.gap, level - comparison.above - further, level - comparison.below + reach
     best = comparison.verdict == BEST
     below[best], above[best] = point[best] - reach[best], point[best] + reach[best]
-    below[anchor.arm] = above[anchor.arm] = np.nan
-    point[anchor.arm] = anchor.value
+    below[..., anchor.arm] = above[..., anchor.arm] = np.nan
+    point[..., anchor.arm] = anchor.value
+    itself = comparison.best[..., [anchor.arm]] & (comparison.best.sum(axis=-1, keepdims=True) == 1)
+    lost = np.isnan(level) & ~itself
+    point, below, above = (
+        np.where(itself, known, np.where(lost, np.nan, values))
+        for known, values in zip(straight, (point, below, above), strict=True)
+    )
     return point, below, above
 
 
 def _points(comparison: Comparison, anchor: Anchor) -> NDArray[np.float64]:
     """Return the means as the anchor tells them."""
-    shift = 0.0 if anchor.arm is None else np.nan_to_num(comparison.gap[anchor.arm])
+    shift = 0.0 if anchor.arm is None else np.nan_to_num(comparison.gap[..., [anchor.arm]])
     return np.asarray(anchor.value + shift - comparison.gap)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
-from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
+from unbandit.errors import AssumptionWarning, ParameterError
 from unbandit.estimators.arguments import (
     DRAWING,
     Method,
@@ -32,7 +32,8 @@ from unbandit.estimators.closed import apart, together
 from unbandit.estimators.inferring import bootstrapped_posterior, inferred, settled_prior
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
-from unbandit.result import Columns, Estimate, Notice
+from unbandit.on_demand import integers, marked
+from unbandit.result import Estimate, Notice
 
 __all__ = ["estimate", "sensitivity"]
 
@@ -150,25 +151,22 @@ def estimate(
         answer = bootstrapped(asked, resamples or 1000, drawn or 0)
     else:
         answer = together(asked) if pool else apart(asked)
-    if len(answer.lost) == len(answer.demonstrations):
-        lost = answer.lost[0].message
-        raise NotIdentifiable(f"{lost} So nothing else follows; choose an arm with verdict estimated.")
-    found += answer.warnings + answer.lost
+    found += answer.warnings
     for notice in found:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return Estimate(
         rule=str(assumed),
         method=chosen,
         arms=record.arms,
-        demonstrations=tuple(answer.demonstrations),
-        columns=Columns(pulls=answer.pulls, verdict=answer.verdict, **answer.numbers),
-        horizons=tuple(asked.horizons),
+        demonstrations=answer.demonstrations,
+        columns=answer.columns,
+        horizons=integers(asked.horizons),
         level=level,
         sigma=noise.sigma if scale == "known" else None,
         warnings=tuple(found),
         notes=tuple(notes + answer.notes),
         seed=drawn,
-        best_by_demonstration=tuple(answer.best),
+        best_by_demonstration=marked(answer.best, record.arms),
         posteriors=tuple(answer.posteriors),
     )
 

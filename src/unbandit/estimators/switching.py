@@ -37,9 +37,12 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     before = latest[at - 1]
     skipped = before < at - 1  # no test at the epoch before: the last one survived is further back
     survived = skipped & (before > 0)
-    result.below[gone] = 2 * width(n)
+    result.below[gone] = 2 * width(n, gone)
     above = np.where(skipped, np.nan, result.below[gone])
-    above[survived] = 2 * width(before[survived].astype(np.float64))
+    if survived.any():
+        places = np.zeros_like(gone)
+        places[gone] = survived
+        above[survived] = 2 * width(before[survived].astype(np.float64), places)
     result.above[gone] = above
     result.gap[gone] = np.where(survived, (result.below[gone] + above) / 2, result.below[gone])
     result.own[gone] = result.other[gone] = n
@@ -52,13 +55,13 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     # How long the arm could have stayed: until the end or, against the last arm alone, for half of what that had.
     most = pulls.max(axis=-1, keepdims=True)
     longest = np.where(alone.any(axis=-1, keepdims=True), (pulls + most) / 2, np.maximum(most - 1, pulls))[gone]
-    result.cut[gone] = np.where(skipped, np.nan, 2 * width(longest.astype(np.float64)))
+    result.cut[gone] = np.where(skipped, np.nan, 2 * width(longest.astype(np.float64), gone))
     result.settle(alone)
     result.best, open_still = active, active & ~alone
     result.verdict[open_still], result.below[open_still] = BOUNDED, 0.0
     last = latest[np.maximum(pulls - 1, 0)]
     tested = open_still & (last > 0)
-    result.above[tested] = 2 * width(last[tested].astype(np.float64))
+    result.above[tested] = 2 * width(last[tested].astype(np.float64), tested)
     for counts in (result.own, result.other, result.own_above, result.other_above):
         counts[tested] = last[tested]
     return result
