@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from unbandit import theory
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.estimators.compare import Reading
-from unbandit.estimators.widths import spread_out
 from unbandit.result import ESTIMATED
 
 __all__ = [
@@ -86,7 +85,7 @@ def near_best(seen: Reading) -> Marks:
     if result.gap.shape[-1] <= CLOSE:
         return np.zeros(result.gap.shape, np.bool_)
     with np.errstate(invalid="ignore"):
-        close = result.gap < 2 * seen.sigma * np.sqrt(1 / result.own + result.slope**2 / result.other)
+        close = result.gap < 2 * seen.deviation
     rivals = close & (result.verdict == ESTIMATED)
     return np.asarray(rivals & (rivals.sum(axis=-1, keepdims=True) >= CLOSE))
 
@@ -99,9 +98,8 @@ def not_reconsidered(seen: Reading) -> Marks:
     """
     result = seen.comparison
     assert seen.at_the_end is not None
-    deviation = seen.sigma * np.sqrt(1 / result.own + result.slope**2 / result.other)
     with np.errstate(invalid="ignore"):
-        off = (seen.at_the_end - result.gap) / deviation
+        off = (seen.at_the_end - result.gap) / seen.deviation
         return np.asarray((result.verdict == ESTIMATED) & (result.own >= FEW_PULLS) & (off > FAR_OFF))
 
 
@@ -150,7 +148,6 @@ def short_horizon(seen: Reading) -> Marks:
     with np.errstate(invalid="ignore"):
         usable = estimated & (result.gap > 0)
     endless = (estimated & ~usable).any(axis=-1)
-    share = np.zeros(usable.shape)
-    if usable.any():
-        share[usable] = theory.kappa(result.gap[usable], spread_out(seen.horizon, usable), rule.alpha, rule.factor)
-    return np.asarray(endless | (estimated.any(axis=-1) & (seen.horizon < 16 * share.sum(axis=-1))))
+    at_gap_1 = theory.kappa(1.0, seen.horizon, rule.alpha, rule.factor)
+    asked = 16 * at_gap_1 * (1 / np.where(usable, np.square(result.gap), np.inf)).sum(axis=-1)
+    return np.asarray(endless | (estimated.any(axis=-1) & (seen.horizon < asked)))

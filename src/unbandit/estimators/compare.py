@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,12 @@ class Reading:
     tallies: Tallies
     comparison: Comparison
     at_the_end: NDArray[np.float64] | None = None
+
+    @cached_property
+    def deviation(self) -> NDArray[np.float64]:
+        """Return the standard deviation of each gap at this noise."""
+        result = self.comparison
+        return np.asarray(self.sigma * np.sqrt(1 / result.own + np.square(result.slope) / result.other))
 
     def row(self, which: int) -> Reading:
         """Return one of the demonstrations."""

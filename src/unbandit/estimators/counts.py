@@ -22,10 +22,9 @@ def index_counts(pulls: NDArray[np.int64], set_up: SetUp) -> Comparison:
 
 def gaps_at_the_end(pulls: NDArray[np.int64], where: NDArray[np.bool_], set_up: SetUp) -> NDArray[np.float64]:
     """Return the same gaps alone, of the arms that are marked; 0 where no mean gives one, NaN for the others."""
-    read, found = _at_the_end(pulls), np.full(pulls.shape, np.nan)
-    gap, _ = set_up(read).solve(where, pulls[where], read.of_best[where], read.rounds[where] + 1)
-    found[where] = np.where(np.isnan(gap), 0.0, gap)
-    return found
+    read = _at_the_end(pulls)
+    gap, _ = set_up(read).solve(where, pulls, read.of_best, read.rounds)
+    return np.where(where & np.isnan(gap), 0.0, gap)
 
 
 def _at_the_end(pulls: NDArray[np.int64]) -> SwitchingCounts:

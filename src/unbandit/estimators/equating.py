@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, IndexRule, SwitchingCounts
 from unbandit.errors import NotIdentifiable
-from unbandit.estimators.comparison import Width, most_pulled
+from unbandit.estimators.comparison import most_pulled
 from unbandit.estimators.intervals import Anchor
 from unbandit.estimators.widths import Horizon, RuleWidth, by_horizon, spread_out
 
@@ -21,6 +21,7 @@ STEP = 1e-5
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -40,31 +41,36 @@ class Equation:
 
     rule: IndexRule
     horizon: Horizon
-    width: Width | None
+    width: RuleWidth | None
     best_mean: Numbers
 
-    def solve(self, where: NDArray[np.bool_], own: Counts, other: Counts, rounds: Counts) -> tuple[Numbers, Numbers]:
+    def solve(self, where: Marks, own: Counts, other: Counts, after: Counts) -> tuple[Numbers, Numbers]:
         """Return the gaps of the arms marked by `where`, and how far each of their means moves with the best arm's.
 
-        The other arrays have one place for each arm that is marked: pulls of the arm, pulls of the best arm, and the
-        round before which the two indices are equated. A gap is NaN where no mean solves the equation.
+        All arrays have a row each demonstration and a place each arm, or one for all of them: pulls of the arm, pulls
+        of the best arm, and the round after which the two indices are equated. A gap is NaN where no mean solves the
+        equation, and where no arm is marked.
         """
         if self.width is not None:
-            widths = (self.width(counts.astype(np.float64), where) for counts in (own, other))
-            return next(widths) - next(widths), np.ones(own.shape)
+            gap = self.width.of_counts(own) - self.width.of_counts(other)
+            return np.where(where, gap, np.nan), np.broadcast_to(1.0, where.shape)
         best = np.broadcast_to(self.best_mean, where.shape)[where]
-        mean = partial(
-            _equated, self.rule, spread_out(self.horizon, where), of_known=other, own=own, rounds=rounds
-        )  # fmt: skip
-        gap = best - mean(best)
+        counts, others, rounds = (np.broadcast_to(each, where.shape)[where] for each in (own, other, after))
+        horizon = spread_out(self.horizon, where)
+        solved = partial(_equated, self.rule, horizon, of_known=others, own=counts, rounds=rounds + 1)
+        found, slopes = np.full(where.shape, np.nan), np.ones(where.shape)
+        gaps = best - solved(best)
+        found[where] = gaps
         if self.rule.shifts:
-            return gap, np.ones(own.shape)
+            return found, slopes
         step = STEP * np.maximum(np.abs(best), 1.0)
-        below, here, above = mean(best - step), best - gap, mean(best + step)
+        below, here, above = solved(best - step), best - gaps, solved(best + step)
         with np.errstate(invalid="ignore"):
             slope = (above - below) / (2 * step)
             slope = np.where(np.isfinite(slope), slope, (here - below) / step)  # at the edge of what a mean can be
-        return np.where(np.isfinite(gap), gap, np.nan), np.where(np.isfinite(slope), slope, 1.0)
+        found[where] = np.where(np.isfinite(gaps), gaps, np.nan)
+        slopes[where] = np.where(np.isfinite(slope), slope, 1.0)
+        return found, slopes
 
 
 def equation(rule: IndexRule, horizon: Horizon, anchor: Anchor | None, read: SwitchingCounts) -> Equation:

@@ -25,7 +25,7 @@ FIFTY = 50
 Numbers = NDArray[np.float64]
 
 Deviation = float | NDArray[np.float64]
-"""One number, or one a demonstration."""
+"""One number for all, or one a demonstration or an arm."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Noise:
 
     sigma: float | None
 
-    def of_arms(self, comparison: Comparison, anchor: Anchor | None) -> tuple[NDArray[np.float64], Deviation]:
+    def of_arms(self, comparison: Comparison, anchor: Anchor | None) -> tuple[Deviation, Deviation]:
         """Return the deviation for each arm, and for the best arm; 1/2 for a Bernoulli arm whose mean is not known.
 
         A mean that was estimated at 0 or below, or at 1 or above, says no more than that it is not known.
         """
         if self.sigma is not None:
-            return np.full(comparison.gap.shape, self.sigma), self.sigma
+            return self.sigma, self.sigma
         if anchor is None:
-            return np.full(comparison.gap.shape, 0.5), 0.5
+            return 0.5, 0.5
         points = _points(comparison, anchor)
         inside = (points > 0) & (points < 1)
         # Few successes, or few failures, do not show how rare they are: as if there had been two more of each.
@@ -83,18 +83,25 @@ def ends(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the low and high ends of every gap's interval; a bound is not let below 0, an estimate's end is."""
     deviation, above = spreads(comparison, noise, anchor)
-    bounded = comparison.verdict == BOUNDED
-    reach = np.where(bounded, np.nan_to_num(_by_luck(comparison, deviation, z) * deviation), z * deviation)
-    low = np.fmin(comparison.below - reach, _before_the_end(comparison, deviation, z))
-    return np.where(bounded, np.maximum(low, 0.0), low), comparison.above + z * above
+    low, bounded = comparison.below - z * deviation, comparison.verdict == BOUNDED
+    if bounded.any():
+        reach = np.nan_to_num(_by_luck(comparison, deviation, z) * deviation)
+        low = np.where(bounded, comparison.below - reach, low)
+    if comparison.cut is not None:
+        low = np.fmin(low, _before_the_end(comparison, comparison.cut, deviation, z))
+    if bounded.any():
+        low = np.where(bounded, np.maximum(low, 0.0), low)
+    return low, comparison.above + z * above
 
 
 def spreads(
     comparison: Comparison, noise: Noise, anchor: Anchor | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the standard deviation of each gap, and that of the comparison behind its upper end."""
-    loose = ((1 - comparison.slope) * _level_deviation(comparison, noise, anchor)) ** 2  # what the anchor leaves open
     variances = (_variance(comparison, noise, anchor), _variance(comparison, noise, anchor, above=True))
+    if anchor is None or anchor.arm is None:
+        return np.sqrt(variances[0]), np.sqrt(variances[1])
+    loose = ((1 - comparison.slope) * _level_deviation(comparison, noise, anchor)) ** 2  # what the anchor leaves open
     return np.sqrt(variances[0] + loose), np.sqrt(variances[1] + loose)
 
 
@@ -109,7 +116,7 @@ def _by_luck(comparison: Comparison, deviation: NDArray[np.float64], z: float) -
         return np.where(comparison.below < ONE_IN_A_MILLION * deviation, wider, z)
 
 
-def _before_the_end(comparison: Comparison, deviation: NDArray[np.float64], z: float) -> NDArray[np.float64]:
+def _before_the_end(comparison: Comparison, cut: Numbers, deviation: Numbers, z: float) -> Numbers:
     """Return the low ends of arms that the record was only just long enough to show eliminated; NaN for others.
 
     Had such an arm's sample mean been a little better, there would be no estimate: given that there is one, it is
@@ -119,7 +126,7 @@ def _before_the_end(comparison: Comparison, deviation: NDArray[np.float64], z: f
     """
     ends = np.full(comparison.below.shape, np.nan)
     with np.errstate(invalid="ignore"):
-        ahead = (comparison.below - comparison.cut) / deviation
+        ahead = (comparison.below - cut) / deviation
         near = np.flatnonzero(ahead < CLEAR)
     if near.size == 0:
         return ends
@@ -181,7 +188,7 @@ def _variance(
     """Return the variance of each gap, or of the comparison behind its upper end; NaN where nothing was compared."""
     own, best = noise.of_arms(comparison, anchor)
     pulls = (comparison.own_above, comparison.other_above) if above else (comparison.own, comparison.other)
-    return np.asarray(own**2 / pulls[0] + (comparison.slope * best) ** 2 / pulls[1])
+    return np.asarray(np.square(own) / pulls[0] + np.square(comparison.slope * best) / pulls[1])
 
 
 def _level_deviation(comparison: Comparison, noise: Noise, anchor: Anchor | None) -> Deviation:

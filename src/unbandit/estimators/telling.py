@@ -69,7 +69,12 @@ def told(places: NDArray[np.int64], names: Sequence[str], tell: Callable[[int], 
 
 def _any(marked: Callable[[Reading], Marks]) -> Callable[[Reading], Marks]:
     """Look for demonstrations that have such an arm."""
-    return lambda seen: np.asarray(marked(seen).any(axis=-1))
+
+    def found(seen: Reading) -> Marks:
+        marks = marked(seen)
+        return np.asarray(marks.any(axis=-1) if marks.any() else np.zeros(marks.shape[:-1], np.bool_))
+
+    return found
 
 
 def _more(count: int, words: str = "more") -> str:

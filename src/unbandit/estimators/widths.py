@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,22 @@ class RuleWidth:
         if isinstance(self.rule, RegretWidth) and not isinstance(rounds, int):
             return self.rule.width(pulls, rounds)
         return by_horizon(lambda one, counts: self.rule.width(counts, one), rounds, pulls)
+
+    def of_counts(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the widths of whole counts, a row each demonstration; of 0, or of more than the horizon, anything.
+
+        Where there are more counts than rounds, every width is computed once and looked up.
+        """
+        if isinstance(self.horizon, int) and self.horizon < counts.size:
+            return self._table.take(counts, mode="clip")
+        rows = np.broadcast_to(True, counts.shape)
+        return self(np.maximum(counts, 1).reshape(-1).astype(np.float64), rows).reshape(counts.shape)
+
+    @cached_property
+    def _table(self) -> NDArray[np.float64]:
+        assert isinstance(self.horizon, int)
+        widths = self.rule.width(np.arange(1, self.horizon + 1, dtype=np.float64), self.horizon)
+        return np.concatenate(([np.nan], widths))
 
 
 def spread_out(horizon: Horizon, where: NDArray[np.bool_]) -> Horizon:
