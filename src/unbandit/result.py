@@ -120,15 +120,15 @@ class Estimate:
     rule: str
     method: str
     arms: tuple[str, ...]
-    demonstrations: tuple[str, ...]
+    demonstrations: Sequence[str]
     columns: Columns
-    horizons: tuple[int, ...]
+    horizons: Sequence[int]
     level: float
     sigma: float | None
     warnings: tuple[Notice, ...] = ()
     notes: tuple[Notice, ...] = ()
     seed: int | None = None
-    best_by_demonstration: tuple[tuple[str, ...], ...] = field(default=())
+    best_by_demonstration: Sequence[tuple[str, ...]] = field(default=())
     posteriors: tuple[Posterior, ...] = field(default=(), repr=False)
 
     @property

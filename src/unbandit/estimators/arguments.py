@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.demonstrators.base import whole
@@ -64,8 +65,8 @@ def as_record(log: Any) -> Record:
 
 
 def as_log(log: Any, what: str) -> ActionLog:
-    """Take what `as_record` takes, but refuse a record whose rounds cannot be looked at one by one."""
-    return with_rounds(as_record(log), what)
+    """Take what `as_record` takes, all of it into memory; refuse a record whose rounds cannot be looked at one by one."""
+    return ActionLog.read(log) if isinstance(log, str | os.PathLike) else with_rounds(as_record(log), what)
 
 
 def with_rounds(record: Record, what: str) -> ActionLog:
@@ -193,14 +194,15 @@ def position(name: str, arm: object, arms: tuple[str, ...]) -> int:
     return arms.index(str(arm))
 
 
-def horizons(horizon: int | None, log: Record) -> list[int]:
+def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
     """Return `T` of each demonstration: the one given, or the length of each."""
     if horizon is not None and (not isinstance(horizon, int | np.integer) or not 1 <= horizon < 2**63):
         raise ParameterError(f"horizon: expected a whole number of rounds, 1 or more; got {horizon!r}.")
-    longest = int(log.lengths.max())
+    lengths = log.lengths
+    longest = int(lengths.max())
     if horizon is not None and horizon < longest:
         raise LogError(
             f"the log has {longest} rounds, more than the horizon {horizon}. Give the demonstrator's own horizon, or "
             "leave it out."
         )
-    return [int(length) if horizon is None else int(horizon) for length in log.lengths]
+    return lengths if horizon is None else np.broadcast_to(np.int64(horizon), lengths.shape)

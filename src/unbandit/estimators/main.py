@@ -11,20 +11,20 @@ import numpy as np
 
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
-from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
+from unbandit.errors import AssumptionWarning, ParameterError
 from unbandit.estimators.arguments import (
-    DRAWING,
     Method,
+    as_log,
     as_record,
     check_choices,
     check_numbers,
+    draws,
     horizons,
     known_mean,
     position,
     read_by,
     reward_noise,
     usable_method,
-    with_rounds,
 )
 from unbandit.estimators.asking import Asked
 from unbandit.estimators.bootstrap import bootstrapped
@@ -32,7 +32,9 @@ from unbandit.estimators.closed import apart, together
 from unbandit.estimators.inferring import bootstrapped_posterior, inferred, settled_prior
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
-from unbandit.result import Columns, Estimate, Notice
+from unbandit.log.record import Record
+from unbandit.on_demand import integers, marked
+from unbandit.result import Estimate, Notice
 
 __all__ = ["estimate", "sensitivity"]
 
@@ -113,14 +115,12 @@ def estimate(
     >>> result["1"].mean_low < 0.5 < result["1"].mean_high
     True
     """
-    record = as_record(log)
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    record: Record = as_log(log, f"method {method or 'posterior'}") if draws(method, assumed) else as_record(log)
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
-    if chosen in DRAWING:
-        with_rounds(record, f"method {chosen}")
     noise, found = reward_noise(fitted, sigma, bernoulli, scale)
     notes = [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:
@@ -150,25 +150,22 @@ def estimate(
         answer = bootstrapped(asked, resamples or 1000, drawn or 0)
     else:
         answer = together(asked) if pool else apart(asked)
-    if len(answer.lost) == len(answer.demonstrations):
-        lost = answer.lost[0].message
-        raise NotIdentifiable(f"{lost} So nothing else follows; choose an arm with verdict estimated.")
-    found += answer.warnings + answer.lost
+    found += answer.warnings
     for notice in found:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return Estimate(
         rule=str(assumed),
         method=chosen,
         arms=record.arms,
-        demonstrations=tuple(answer.demonstrations),
-        columns=Columns(pulls=answer.pulls, verdict=answer.verdict, **answer.numbers),
-        horizons=tuple(asked.horizons),
+        demonstrations=answer.demonstrations,
+        columns=answer.columns,
+        horizons=integers(asked.horizons),
         level=level,
         sigma=noise.sigma if scale == "known" else None,
         warnings=tuple(found),
         notes=tuple(notes + answer.notes),
         seed=drawn,
-        best_by_demonstration=tuple(answer.best),
+        best_by_demonstration=marked(answer.best, record.arms),
         posteriors=tuple(answer.posteriors),
     )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import SwitchingCounts
 from unbandit.estimators.comparison import Comparison, Tests, Width, most_pulled
 from unbandit.estimators.equating import Equation
-from unbandit.result import BOUNDED, ESTIMATED
+from unbandit.result import BOUNDED, ESTIMATED, UNSEEN
 
 __all__ = ["eliminated_and_active", "index_comparison"]
 
@@ -37,9 +37,12 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     before = latest[at - 1]
     skipped = before < at - 1  # no test at the epoch before: the last one survived is further back
     survived = skipped & (before > 0)
-    result.below[gone] = 2 * width(n)
+    result.below[gone] = 2 * width(n, gone)
     above = np.where(skipped, np.nan, result.below[gone])
-    above[survived] = 2 * width(before[survived].astype(np.float64))
+    if survived.any():
+        places = np.zeros_like(gone)
+        places[gone] = survived
+        above[survived] = 2 * width(before[survived].astype(np.float64), places)
     result.above[gone] = above
     result.gap[gone] = np.where(survived, (result.below[gone] + above) / 2, result.below[gone])
     result.own[gone] = result.other[gone] = n
@@ -52,13 +55,14 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     # How long the arm could have stayed: until the end or, against the last arm alone, for half of what that had.
     most = pulls.max(axis=-1, keepdims=True)
     longest = np.where(alone.any(axis=-1, keepdims=True), (pulls + most) / 2, np.maximum(most - 1, pulls))[gone]
-    result.cut[gone] = np.where(skipped, np.nan, 2 * width(longest.astype(np.float64)))
+    result.cut = np.full(pulls.shape, np.nan)
+    result.cut[gone] = np.where(skipped, np.nan, 2 * width(longest.astype(np.float64), gone))
     result.settle(alone)
     result.best, open_still = active, active & ~alone
     result.verdict[open_still], result.below[open_still] = BOUNDED, 0.0
     last = latest[np.maximum(pulls - 1, 0)]
     tested = open_still & (last > 0)
-    result.above[tested] = 2 * width(last[tested].astype(np.float64))
+    result.above[tested] = 2 * width(last[tested].astype(np.float64), tested)
     for counts in (result.own, result.other, result.own_above, result.other_above):
         counts[tested] = last[tested]
     return result
@@ -81,33 +85,32 @@ def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_
     """
     pulls, equation = read.pulls, set_up(read)
     initial, batch = equation.rule.initial, equation.rule.batch
-    best, result = most_pulled(pulls), Comparison.of_nothing(pulls.shape)
-    all_of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True), pulls.shape)
-    ended = np.broadcast_to(np.where(best, read.rounds, 0).max(axis=-1, keepdims=True), pulls.shape) + 1
+    best, all_of_best = most_pulled(pulls), pulls.max(axis=-1, keepdims=True)
+    ended = np.where(best, read.rounds, 0).max(axis=-1, keepdims=True)
     seen = (pulls > 0) & ~best
     compared = seen & (read.own > initial) & (read.of_best > 0)
-    own, of_best, t = read.own[compared], read.of_best[compared], read.rounds[compared] + 1
-    gap, result.slope[compared] = equation.solve(compared, own, of_best, t)
+    below, slope = equation.solve(compared, read.own, read.of_best, read.rounds)
     # Before the last decision for it, the arm's index was still in front; since then it was never taken up again, so it
     # fell to below where the best arm's index stood in the end. The upper end starts halfway between the two.
-    before = np.maximum(own - batch, initial)
-    then, _ = equation.solve(compared, before, of_best, t)
-    in_the_end, _ = equation.solve(compared, before, all_of_best[compared], ended[compared])
-    earlier = (then + in_the_end) / 2
-    result.below[compared], result.above[compared] = gap, earlier
-    result.gap[compared] = gap if batch == 1 else (gap + earlier) / 2
-    result.own[compared], result.other[compared] = own, of_best
-    result.own_above[compared], result.other_above[compared] = before, of_best
-    result.verdict[compared] = ESTIMATED
+    before = np.maximum(read.own - batch, initial)
+    then, _ = equation.solve(compared, before, read.of_best, read.rounds)
+    in_the_end, _ = equation.solve(compared, before, all_of_best, ended)
+    above = (then + in_the_end) / 2
+    gap = below.copy() if batch == 1 else (below + above) / 2
+    own, other, own_above = (np.where(compared, counts, np.nan) for counts in (read.own, read.of_best, before))
+    other_above = other.copy()
+    verdict = np.where(compared, np.int8(ESTIMATED), np.int8(UNSEEN))
 
     never = seen & ~compared
-    result.own[never] = np.where(over, pulls, np.minimum(pulls, initial))[never]
-    result.other[never] = all_of_best[never]
-    last = result.own[never].astype(np.int64), all_of_best[never], ended[never]
-    gap, result.slope[never] = equation.solve(never, *last)
-    result.below[never], result.verdict[never] = gap, BOUNDED
-
-    unsolved = (compared | never) & np.isnan(result.below)
-    result.verdict[unsolved], result.below[unsolved] = BOUNDED, 0.0
+    if never.any():
+        pulls_then = np.where(over, pulls, np.minimum(pulls, initial))
+        bound, slope_then = equation.solve(never, pulls_then, all_of_best, ended)
+        below, slope = np.where(never, bound, below), np.where(never, slope_then, slope)
+        own, other = np.where(never, pulls_then, own), np.where(never, all_of_best, other)
+        verdict[never] = BOUNDED
+    unsolved = seen & np.isnan(below)
+    if unsolved.any():
+        verdict[unsolved], below[unsolved] = BOUNDED, 0.0
+    result = Comparison(best, verdict, gap, below, above, own, other, own_above, other_above, slope)
     result.settle(best)
     return result

@@ -99,7 +99,7 @@ def identify(
         raise LogError("expected rewards of 0 and 1 for Bernoulli rewards; got others. Leave bernoulli out.")
     question = Question(
         log=record,
-        horizons=tuple(horizons(horizon, record)),
+        horizons=tuple(horizons(horizon, record).tolist()),
         prior=settled_prior(prior, noise, None),
         sigma=noise,
         particles=None if particles is None else whole("particles", particles),

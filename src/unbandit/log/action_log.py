@@ -84,15 +84,15 @@ class ActionLog:
     @classmethod
     def read(
         cls,
-        path: str | os.PathLike[str],
+        path: Paths,
         *,
         columns: Mapping[str, str] | None = None,
         arms: Sequence[object] | None = None,
     ) -> ActionLog:
         """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
 
-        A folder, or a pattern such as ``"logs/*.parquet"``, is read as one log. `scan` is for files that do not fit in
-        memory.
+        A folder, a pattern such as ``"logs/*.parquet"``, or a list of files is read as one log. `scan` is for files that
+        do not fit in memory.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class ActionLog:
         >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
         [[1, 2, 0]]
         """
-        if is_several(path):
+        if not isinstance(path, str | os.PathLike) or is_several(path):
             from unbandit.log.folder import FolderTable
 
             return cls._of(assemble(FolderTable(path), columns, arms))

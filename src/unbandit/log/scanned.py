@@ -60,10 +60,11 @@ class ScannedLog:
 
     @classmethod
     def of(
-        cls, paths: Paths, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-    ) -> ScannedLog:
+        cls, paths: Paths, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None,
+        notices: tuple[str, ...] = (),
+    ) -> ScannedLog:  # fmt: skip
         """Open files; see `ActionLog.scan`."""
-        return cls(sources_of(paths), columns, arms)
+        return cls(sources_of(paths), columns, arms, notices=notices)
 
     def __len__(self) -> int:
         return len(self.demonstrations)

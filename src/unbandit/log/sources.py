@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from unbandit.errors import LogError
-from unbandit.log.blocks import BLOCK, header_of_file, text_blocks
+from unbandit.log.text_blocks import BLOCK, header_of_file, text_blocks
 from unbandit.log.labels import listed
 from unbandit.log.places import Paths, Place, places_of
 from unbandit.log.reading import ParquetTable, unreadable

@@ -52,6 +52,10 @@ class Tallies:
     broken: Counts | None = None
     broken_arm: Counts | None = None
 
+    def row(self, which: int) -> Tallies:
+        """Return what was read of one demonstration, one place an arm."""
+        return self._at(which)
+
     def part(self, start: int, stop: int) -> Tallies:
         """Return what was read of some demonstrations, as views.
 
@@ -61,8 +65,11 @@ class Tallies:
         >>> Tallies(rounds, rounds, rounds).part(1, 2).pulls.tolist()
         [[3, 4]]
         """
+        return self._at(slice(start, stop))
+
+    def _at(self, places: int | slice) -> Tallies:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: array[start:stop] for name, array in named.items() if array is not None})
+        return replace(self, **{name: array[places] for name, array in named.items() if array is not None})
 
     @property
     def at_switching(self) -> tuple[Counts, Counts, Counts]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
+from unbandit.log.blocks import in_threads
 from unbandit.log.coding import Codes
 from unbandit.log.tallies import Need, Tallies
 
@@ -30,7 +29,7 @@ def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, cou
     ([[3, 1]], [[1, 2]], [[0, 1]], [[0, 1]])
     """
     shape = (offsets.size - 1, arms)
-    found = _room(shape) if counted is None else counted
+    found = _room(shape) if counted is None else Tallies(counted.pulls, counted.first, counted.last)
     if need == "switching":
         found = replace(found, **{name: np.empty(shape, np.int64) for name in ("own", "of_best", "rounds")})
     elif need == "epochs":
@@ -45,14 +44,7 @@ def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, cou
         _read(block, ends, part, need)
         return True
 
-    blocks = _blocks(offsets)
-    workers = min(len(blocks), os.cpu_count() or 1)
-    if workers == 1:
-        sound = [fill(*block) for block in blocks]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            sound = list(pool.map(lambda block: fill(*block), blocks))
-    if not all(sound):
+    if not all(in_threads(fill, _blocks(offsets))):
         raise ParameterError(
             f"actions: expected codes from 0 to {arms - 1}, one for each arm; got others. "
             "Use ActionLog.from_actions for labels, and do not change an array that a log was made of."
