@@ -14,8 +14,8 @@ from unbandit.demonstrators.base import whole
 from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.intervals import Anchor, Noise
 from unbandit.log import ActionLog
-from unbandit.log.frames import is_frame
 from unbandit.log.choosing import read_or_scan
+from unbandit.log.frames import is_frame
 from unbandit.log.record import Record, is_record
 from unbandit.result import Notice
 
@@ -65,7 +65,7 @@ def as_record(log: Any) -> Record:
 
 
 def as_log(log: Any, what: str) -> ActionLog:
-    """Take what `as_record` takes, all of it into memory; refuse a record whose rounds cannot be looked at one by one."""
+    """Take what `as_record` takes, into memory; refuse a record whose rounds cannot be looked at one by one."""
     return ActionLog.read(log) if isinstance(log, str | os.PathLike) else with_rounds(as_record(log), what)
 
 

@@ -91,8 +91,8 @@ class ActionLog:
     ) -> ActionLog:
         """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
 
-        A folder, a pattern such as ``"logs/*.parquet"``, or a list of files is read as one log. `scan` is for files that
-        do not fit in memory.
+        A folder, a pattern such as ``"logs/*.parquet"``, or a list of files is read as one log. `scan` is for files
+        that do not fit in memory.
 
         Parameters
         ----------

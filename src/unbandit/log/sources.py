@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from unbandit.errors import LogError
-from unbandit.log.text_blocks import BLOCK, header_of_file, text_blocks
 from unbandit.log.labels import listed
 from unbandit.log.places import Paths, Place, places_of
 from unbandit.log.reading import ParquetTable, unreadable
 from unbandit.log.table import Table
+from unbandit.log.text_blocks import BLOCK, header_of_file, text_blocks
 
 __all__ = ["ROWS", "Piece", "Source", "check_alike", "sources_of"]
 
