@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import called, compiled
 
-__all__ = ["advance_epochs", "advance_switching", "epochs_of_runs", "no_marks"]
+__all__ = ["advance_epochs", "advance_switching", "epochs_of_runs", "no_marks", "switching_of_runs"]
 
 HEAD, TAIL, DUE, WRAPPED, BROKEN, BROKEN_ARM = range(6)
 
@@ -23,24 +23,12 @@ def no_marks(demonstrations: int) -> NDArray[np.int64]:
     return np.tile(np.array([-1, -1, -1, 0, 0, -1]), (demonstrations, 1))
 
 
-@compiled
-def advance_switching(
+@called
+def _advance_pairs(
     codes: NDArray[Any], before: int, pulls: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64],
     rounds: NDArray[np.int64], own: NDArray[np.int64], of_other: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Add the next rounds of one demonstration; once from front to back, and back until every pair is found.
-
-    Parameters
-    ----------
-    codes
-        Arms, round by round.
-    before
-        How many rounds came earlier.
-    pulls, first, last
-        Of each arm so far, as in `Tallies`.
-    rounds, own, of_other
-        At `[i, b]`: arm i's last pull before arm b's last (0 if there is none), and the pulls of both up to there.
-    """
+    """See `advance_switching`."""
     arms = pulls.size
     old_pulls, old_last = pulls.copy(), last.copy()
     for t in range(codes.size):
@@ -79,6 +67,27 @@ def advance_switching(
                 done += 1
         after[i] += 1
         t -= 1
+
+
+@compiled
+def advance_switching(
+    codes: NDArray[Any], before: int, pulls: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64],
+    rounds: NDArray[np.int64], own: NDArray[np.int64], of_other: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Add the next rounds of one demonstration; once from front to back, and back until every pair is found.
+
+    Parameters
+    ----------
+    codes
+        Arms, round by round.
+    before
+        How many rounds came earlier.
+    pulls, first, last
+        Of each arm so far, as in `Tallies`.
+    rounds, own, of_other
+        At `[i, b]`: arm i's last pull before arm b's last (0 if there is none), and the pulls of both up to there.
+    """
+    _advance_pairs(codes, before, pulls, first, last, rounds, own, of_other)
 
 
 @called
@@ -147,3 +156,17 @@ def epochs_of_runs(
         d, start, stop = who[run], starts[run], starts[run + 1]
         _advance(codes[start:stop], lengths[d], following[d], preceding[d], passed[d], marks[d])
         lengths[d] += stop - start
+
+
+@compiled
+def switching_of_runs(
+    codes: NDArray[Any], starts: NDArray[np.int64], who: NDArray[np.int64], lengths: NDArray[np.int64],
+    pulls: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64],
+    rounds: NDArray[np.int64], own: NDArray[np.int64], of_other: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Go on with the switching rounds of many demonstrations, whose rows come in runs; `lengths` go on too."""
+    for run in range(who.size):
+        d, start, stop = who[run], starts[run], starts[run + 1]
+        before = lengths[d]
+        _advance_pairs(codes[start:stop], before, pulls[d], first[d], last[d], rounds[d], own[d], of_other[d])
+        lengths[d] = before + stop - start

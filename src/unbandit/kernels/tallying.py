@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import called, compiled
 
-__all__ = ["first_out_of_order", "switch_runs", "tally_runs"]
+__all__ = ["count_runs", "first_out_of_order", "switch_runs", "tally_runs"]
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
 ONE = np.int64(1)
@@ -126,6 +126,23 @@ def tally_runs(
         else:
             _switch(codes, start, stop, d, pulls, last, own, of_best, rounds)
         lengths[d] = before + stop - start
+
+
+@compiled
+def count_runs(
+    codes: NDArray[Any], starts: NDArray[np.int64], who: NDArray[np.int64],
+    lengths: NDArray[np.int64], pulls: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Add runs of rows to the counts of their demonstrations, and to nothing else; see `tally_runs`."""
+    for run in range(who.size):
+        d, start, stop = who[run], starts[run], starts[run + 1]
+        for t in range(start, stop):
+            arm, now = np.uint64(codes[t]), lengths[d] + (t - start) + 1
+            pulls[d, arm] += 1
+            last[d, arm] = now
+            if first[d, arm] == 0:
+                first[d, arm] = now
+        lengths[d] += stop - start
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,14 @@ class Dictionary:
     def add(self, label: str) -> int:
         """Return the code of a label, a new one if need be."""
         return self._codes.setdefault(self._canonical(label), len(self._codes))
+
+    def forget(self, count: int) -> None:
+        """Keep the first labels only, so many of them."""
+        from unbandit.kernels.recoding import UNKNOWN
+
+        self._codes = dict(itertools.islice(self._codes.items(), count))
+        self._table[self._table >= count] = UNKNOWN
+        self._as_they_are = False
 
     def code(self, column: pl.Series) -> Codes:
         """Code the next piece of a column without missing values, of a type that can be a label."""

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.log.assembly import each_row_its_own, lone_arm
+from unbandit.log.arm_order import arm_order
+from unbandit.log.assembly import each_row_its_own
 from unbandit.log.gathering import Gathering
-from unbandit.log.labels import is_number, natural_order, same_but_capitals
+from unbandit.log.labels import same_but_capitals
 from unbandit.log.places import Paths
 from unbandit.log.sources import ROWS, Source, sources_of
 from unbandit.log.tallies import Need, Tallies
@@ -135,7 +136,7 @@ def _read_switching(walk: Walk) -> _Read:
     names = tuple(walk.demonstrations.dictionary.labels) if several else ("1",)
     count, labels = len(names), walk.arms.dictionary.labels
     pulls, first, last, own, of_best, rounds = (grid[:count, : len(labels)] for grid in gathered.grids)
-    order = _arm_order(walk, labels, first)
+    order = arm_order(labels, walk.expected is not None, first, walk.sources[0].refuse, walk.name["arm"])
     torn = gathered.torn[:count]
     best = order[pulls[:, order].argmax(axis=1)]
     torn |= pulls.argmax(axis=1) != best  # ties go to the arm that comes first, and the order was not known before
@@ -153,19 +154,6 @@ def _read_switching(walk: Walk) -> _Read:
     for array in (lengths, *arrays):
         array.setflags(write=False)
     return _Read(tuple(labels[code] for code in order), order, names, lengths, Tallies(*arrays), notices)
-
-
-def _arm_order(walk: Walk, labels: list[str], first: Integers) -> Integers:
-    """Number the arms as listed by the user, else by value if all are numbers, else as they first appear."""
-    if walk.expected is not None:
-        return np.arange(len(labels))
-    if len(labels) < 2:
-        raise lone_arm(walk.sources[0].refuse, labels[0], walk.name["arm"])
-    if all(map(is_number, labels)):
-        place = {label: code for code, label in enumerate(labels)}
-        return np.array([place[label] for label in natural_order(labels)])
-    earliest = np.argmax(first > 0, axis=0)  # the demonstration that each arm appears in first
-    return np.lexsort((first[earliest, np.arange(len(labels))], earliest))
 
 
 def _switch_again(
