@@ -64,7 +64,7 @@ def told(places: NDArray[np.int64], names: Sequence[str], tell: Callable[[int], 
     first = int(places[0])
     notice = tell(first)
     where = f'In {places.size:,} of {len(names):,} demonstrations, the first being "{names[first]}"'
-    return [(first, Notice(notice.code, f"{where}: {notice.message}"))]
+    return [(first, replace(notice, message=f"{where}: {notice.message}", round=None, arm=None))]
 
 
 def _any(marked: Callable[[Reading], Marks]) -> Callable[[Reading], Marks]:

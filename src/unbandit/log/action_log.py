@@ -20,10 +20,11 @@ from unbandit.log.labels import given_arms, label_of
 from unbandit.log.places import Paths, is_several
 from unbandit.log.reading import open_bytes, open_table
 from unbandit.log.rewards import Rewards, check_rewards
-from unbandit.log.sequences import from_sequences, numbered
+from unbandit.log.sequences import from_sequences
 from unbandit.log.tallies import Need, Tallies
 from unbandit.log.tallying import tally
 from unbandit.log.writing import write_table
+from unbandit.on_demand import numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +68,7 @@ class ActionLog:
     arms: tuple[str, ...]
     actions: Codes | None
     offsets: NDArray[np.int64]
-    demonstrations: tuple[str, ...] = ("1",)
+    demonstrations: Sequence[str] = ("1",)
     notices: tuple[str, ...] = ()
     rewards: Rewards | None = None
     _counts: NDArray[np.int64] | None = None
@@ -386,7 +387,7 @@ class ActionLog:
         [(1, 'B'), (2, 'A')]
         """
         labels = pl.Series("arm", self.arms, dtype=pl.String)
-        names = pl.Series("demonstration", self.demonstrations, dtype=pl.String)
+        names = pl.Series("demonstration", list(self.demonstrations), dtype=pl.String)
         if self.actions is None:
             each = np.repeat(np.arange(len(self)), len(self.arms))
             columns = [names.gather(each), labels.gather(np.tile(np.arange(len(self.arms)), len(self)))]
