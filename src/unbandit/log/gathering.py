@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.log.coding import Codes
-from unbandit.log.walking import Runs
+from unbandit.log.rows import Runs
 
 __all__ = ["MOST_PAIRS", "Gathering"]
 

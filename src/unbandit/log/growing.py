@@ -12,9 +12,9 @@ from unbandit.errors import LogError, ParameterError, UnbanditError
 from unbandit.log.arm_order import arm_order
 from unbandit.log.frames import series_of
 from unbandit.log.labels import given_arms, is_number, label_of
+from unbandit.log.rows import LabelColumn, Runs
 from unbandit.log.table import ColumnTable
 from unbandit.log.tallies import Need, Tallies
-from unbandit.log.walking import LabelColumn, Runs
 
 __all__ = ["MOST_ARMS", "GrowingLog"]
 
@@ -57,8 +57,8 @@ class GrowingLog:
     def __init__(self, arms: Sequence[object] | None = None, *, need: Need = "switching") -> None:
         self.need: Need = need
         self.expected = None if arms is None else given_arms(arms)
-        self.arm_column = LabelColumn("arm", "arm", self.expected)
-        self.demonstration_column = LabelColumn("demonstration", "demonstration")
+        self.arm_column = LabelColumn("arm", self.expected)
+        self.demonstration_column = LabelColumn("demonstration")
         self._lengths = np.zeros(0, np.int64)
         self._grids = {name: np.zeros((0, 0), np.int64) for name in _COUNTS}
         if need == "switching":
@@ -150,7 +150,10 @@ class GrowingLog:
         order, (_, grids) = self._ordered(), self.state()
         found = Tallies(*(grids[name][:, order] for name in _COUNTS))
         if need == "switching":
-            return _switching(found, *(grids[name][:, order][:, :, order] for name in _PAIRS))
+            which, place = np.arange(self._count), found.pulls.argmax(axis=1)
+            rounds, own, of_best = (grids[name][which, :, order[place]][:, order] for name in _PAIRS)
+            rounds[which, place] = found.last[which, place]
+            return Tallies(*found.counted, np.where(of_best > 0, own, 0), of_best, rounds)
         if need == "epochs":
             broken, arm = grids["marks"][:, 4], grids["marks"][:, 5]
             gone = np.where(arm >= 0, np.argsort(order)[arm], 0)
@@ -230,11 +233,3 @@ class GrowingLog:
                 self._grids[name] = larger
             self._lengths = np.pad(self._lengths, (0, rows - self._lengths.size))
         self._count = demonstrations
-
-
-def _switching(found: Tallies, rounds: Integers, own: Integers, of_other: Integers) -> Tallies:
-    """Read off the pairs with the most-pulled arm, which is known now."""
-    which, best = np.arange(len(found.pulls)), found.pulls.argmax(axis=1)
-    latest, of_best = rounds[which, :, best].copy(), of_other[which, :, best]
-    latest[which, best] = found.last[which, best]
-    return Tallies(*found.counted, np.where(of_best > 0, own[which, :, best], 0), of_best, latest)

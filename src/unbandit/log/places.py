@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from unbandit.errors import LogError, ParameterError
 
-__all__ = ["Paths", "Place", "is_several", "places_of"]
+__all__ = ["Paths", "Place", "by_value", "is_several", "places_of"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -80,7 +80,7 @@ def places_of(paths: Paths) -> list[Place]:
             continue
         found |= {file: _keys(file.relative_to(base)) for file in files}
     found |= _told_apart(single)
-    return [Place(path, found[path]) for path in sorted(found, key=_by_value)]
+    return [Place(path, found[path]) for path in sorted(found, key=by_value)]
 
 
 def _keys(file: Path) -> dict[str, str]:
@@ -124,6 +124,6 @@ def _counts(file: Path) -> bool:
     return file.name.lower().endswith(ENDINGS) and not any(part.startswith((".", "_")) for part in file.parts)
 
 
-def _by_value(file: Path) -> list[str | int]:
+def by_value(file: Path) -> list[str | int]:
     """Compare numbers in names as numbers: part-2 comes before part-10."""
     return [int(piece) if at % 2 else piece for at, piece in enumerate(re.split(r"(\d+)", str(file)))]

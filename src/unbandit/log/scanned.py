@@ -99,7 +99,7 @@ class ScannedLog:
     @property
     def notices(self) -> tuple[str, ...]:
         """Return what the user should hear about the reading."""
-        return self._said + self._walk.notices + self._read.notices
+        return self._said + self._walk.reader.notices + self._read.notices
 
     def tallied(self, need: Need) -> Tallies:
         """Return what closed forms need of every demonstration; see `ActionLog.tallied`."""
@@ -127,16 +127,14 @@ class _Read(NamedTuple):
 
 def _read_switching(walk: Walk) -> _Read:
     """Go through the rows once, and a second time where demonstrations were torn."""
-    gathered = Gathering()
-    several = "demonstration" in walk.name
+    gathered, reader = Gathering(), walk.reader
     for runs in walk.runs():
-        count = len(walk.demonstrations.dictionary) if several else 1
-        gathered.add(runs, count, len(walk.arms.dictionary))
+        gathered.add(runs, *reader.known())
     gathered.close()
-    names = tuple(walk.demonstrations.dictionary.labels) if several else ("1",)
-    count, labels = len(names), walk.arms.dictionary.labels
+    names = tuple(reader.demonstrations.dictionary.labels) if reader.several else ("1",)
+    count, labels = len(names), reader.arms.dictionary.labels
     pulls, first, last, own, of_best, rounds = (grid[:count, : len(labels)] for grid in gathered.grids)
-    order = arm_order(labels, walk.expected is not None, first, walk.sources[0].refuse, walk.name["arm"])
+    order = arm_order(labels, walk.expected is not None, first, walk.sources[0].refuse, reader.name["arm"])
     torn = gathered.torn[:count]
     best = order[pulls[:, order].argmax(axis=1)]
     torn |= pulls.argmax(axis=1) != best  # ties go to the arm that comes first, and the order was not known before
@@ -144,8 +142,8 @@ def _read_switching(walk: Walk) -> _Read:
         _switch_again(walk, gathered.lengths[:count], torn, best, pulls, last, own, of_best, rounds)
     notices = same_but_capitals(labels)
     lengths = gathered.lengths[:count]
-    if several and count > 1 and lengths.max() == 1:
-        notices += each_row_its_own(walk.name["demonstration"])
+    if count > 1 and lengths.max() == 1:
+        notices += each_row_its_own(reader.name["demonstration"])
     sorted_already = bool((order == np.arange(order.size)).all())
     arrays = [
         grid if sorted_already and grid.flags.c_contiguous else np.ascontiguousarray(grid[:, order])

@@ -14,7 +14,7 @@ from unbandit.log.reading import ParquetTable, unreadable
 from unbandit.log.table import Table
 from unbandit.log.text_blocks import BLOCK, header_of_file, text_blocks
 
-__all__ = ["ROWS", "Piece", "Source", "check_alike", "sources_of"]
+__all__ = ["ROWS", "Piece", "Source", "check_alike", "constant", "sources_of"]
 
 ROWS = 1 << 20
 """Rows of a Parquet file that are read at once."""
@@ -82,8 +82,7 @@ class Source(ABC):
             columns, count = dict(zip(piece.names, piece.columns, strict=True)), len(piece.columns[0])
             if count == 0:
                 continue
-            for key, value in self.keys.items():
-                columns[key] = pl.Series(key, [value]).new_from_index(0, count)
+            columns |= {key: constant(key, value, count) for key, value in self.keys.items()}
             piece.columns = [columns[name] for name in names]
             piece.names = list(names)
             yield piece
@@ -93,16 +92,16 @@ class ParquetSource(Source):
     """A Parquet file."""
 
     def __init__(self, place: Place) -> None:
-        self.path, self._table = str(place.path), ParquetTable(place.path, str(place.path))
+        self.path, self.table = str(place.path), ParquetTable(place.path, str(place.path))
         self._file = place.path
-        self.keys = {key: value for key, value in place.keys.items() if key not in self._table.names}
-        self.names = [*self._table.names, *self.keys]
+        self.keys = {key: value for key, value in place.keys.items() if key not in self.table.names}
+        self.names = [*self.table.names, *self.keys]
 
     def kind(self, name: str) -> str:
         """Say what a column holds."""
         if name in self.keys:
             return "text"
-        kind = self._table.kinds[name]
+        kind = self.table.kinds[name]
         if kind.is_integer():
             return "integers"
         if kind.is_float() or kind.is_decimal():
@@ -111,20 +110,20 @@ class ParquetSource(Source):
 
     def size(self) -> int:
         """Guess from the number of rows: a Parquet file may hold a thousand of them in a byte."""
-        return 40 * self._table.rows()
+        return 40 * self.table.rows()
 
     def _pieces(self, names: list[str], rows: int) -> Iterator[Piece]:
         before = 0
         try:
             for frame in self._frames(names, rows):
-                yield Piece(frame.get_columns(), before, self._table)
+                yield Piece(frame.get_columns(), before, self.table)
                 before += frame.height
         except _ERRORS as error:
-            raise self._table.broken(error) from error
+            raise self.table.broken(error) from error
 
     def _frames(self, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
         source = str(self._file.absolute())
-        if self._file.stat().st_size <= _SMALL and self._table.rows() <= rows:
+        if self._file.stat().st_size <= _SMALL and self.table.rows() <= rows:
             yield pl.read_parquet(source, columns=names, glob=False, hive_partitioning=False)
             return
         scan = pl.scan_parquet(source, glob=False, hive_partitioning=False).select(names)
@@ -156,6 +155,11 @@ class TextSource(Source):
         for block, columns in text_blocks(self._file, self._header, positions, BLOCK if rows >= ROWS else 8 * rows):
             columns = [column.alias(name) for column, name in zip(columns, names, strict=True)]
             yield Piece(columns, 0, block)  # the block knows which rows it holds
+
+
+def constant(name: str, value: str, count: int) -> pl.Series:
+    """Return a column of one text."""
+    return pl.Series(name, [value]).new_from_index(0, count)
 
 
 def sources_of(paths: Paths) -> list[Source]:

@@ -1,85 +1,22 @@
-"""Go through the files of a log from the first row to the last, with labels as codes and rounds checked."""
+"""Go through the files of a log from the first row to the last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.errors import LogError
-from unbandit.log.assembly import unknown_arm, without_point
-from unbandit.log.cells import no_labels, odd_label, odd_labels, read_whole_numbers, refuse_missing
-from unbandit.log.coding import Codes
-from unbandit.log.columns import check_roles, find_columns, reward_notices, unread_notice
-from unbandit.log.dictionary import Dictionary, first_rows
-from unbandit.log.labels import given_arms, is_missing_word, label_of
-from unbandit.log.sources import ROWS, Piece, Source, check_alike
-from unbandit.log.table import Table
+from unbandit.log.labels import given_arms
+from unbandit.log.rows import LabelColumn, RowReader, Runs
+from unbandit.log.sources import ROWS, Source, check_alike
 
-__all__ = ["LabelColumn", "Runs", "Walk", "grown"]
-
-Integers = NDArray[np.int64]
-
-
-class Runs(NamedTuple):
-    """Rows in order, cut where another demonstration begins.
-
-    Attributes
-    ----------
-    codes
-        The arm of every row.
-    starts, who
-        Where each run begins, and the end; the demonstration of each.
-    """
-
-    codes: Codes
-    starts: Integers
-    who: Integers
-
-
-class LabelColumn:
-    """Code a column of labels piece by piece, and refuse what is none."""
-
-    def __init__(self, name: str, role: str, expected: tuple[str, ...] | None = None) -> None:
-        self.name, self._role, self._expected = name, role, expected
-        known = set(expected or ())
-        canonical = str if expected is None else lambda label: label if label in known else without_point(label)
-        self.dictionary = Dictionary(canonical, by_value=role == "arm")
-        for label in expected or ():
-            self.dictionary.add(label)
-        self._words: dict[str, LogError] = {}
-
-    def code(self, piece: Table, column: pl.Series) -> Codes:
-        """Code some rows."""
-        refuse_missing(piece, column, self.name, self._role)
-        if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Null):
-            raise no_labels(piece, column, self.name, self._role)
-        before = len(self.dictionary)
-        codes = self.dictionary.code(column)
-        if len(self.dictionary) == before or (column.dtype.is_integer() and self._expected is None):
-            return codes  # nothing that could be wrong
-        for row in first_rows(codes, before).tolist():
-            label = label_of(column[row])
-            if odd_labels([label], self._expected or ()):
-                raise odd_label(piece, label, row + 1, self.name, self._role)
-            if self._expected is not None:
-                raise unknown_arm(piece, label, row + 1, self.name, self._expected)
-            if is_missing_word(label):  # perhaps a name: the labels to come will tell
-                self._words[label] = odd_label(piece, label, row + 1, self.name, self._role)
-        return codes
-
-    def check(self) -> None:
-        """Refuse, when all labels are known, words for a missing value among numbers."""
-        labels = self.dictionary.labels
-        for at in odd_labels(labels, self._expected or ()) if self._words else []:
-            raise self._words[labels[at]]
+__all__ = ["Walk"]
 
 
 class Walk:
-    """Know the columns of a log in files, and go through its rows as often as need be.
+    """Go through the rows of a log in files as often as need be.
 
     Parameters
     ----------
@@ -95,119 +32,34 @@ class Walk:
         self, sources: Sequence[Source], columns: Mapping[str, str] | None, arms: Sequence[object] | None,
         rows: int = ROWS,
     ) -> None:  # fmt: skip
-        named = check_roles(columns)
+        self.sources, self._rows = sources, rows
         self.expected = None if arms is None else given_arms(arms)
-        self.sources, self._rows, first = sources, rows, sources[0]
-        found = find_columns(first.names, columns, first.refuse)
-        self.name = {role: first.names[at] for role, at in found.items()}
-        if "pulls" in found:
-            raise first.refuse(
-                "expected one row a choice; got a table of counts, which needs no scanning. Read it with "
-                "ActionLog.read, or name the column of rounds with --columns round=NAME.",
-                column=self.name["pulls"],
-            )
-        self.notices = () if named.get("reward") == "" else reward_notices(first.names, found)
-        self.notices += unread_notice(first.names, found, named)
-        if "reward" in found:
-            name = self.name.pop("reward")
-            self.notices += (f'column "{name}" is not read: a log that is scanned gives no rewards.',)
-        check_alike(sources, list(self.name.values()))
-        self.arms = LabelColumn(self.name["arm"], "arm", self.expected)
-        self.demonstrations = LabelColumn(self.name.get("demonstration", ""), "demonstration")
-        self.checked, self._met = False, (0, 0)
-        self._begins, self._counted = np.full(1, -1), np.zeros(1, np.int64)
+        columns_of_labels = LabelColumn("arm", self.expected), LabelColumn("demonstration")
+        self.reader = RowReader(sources[0].names, sources[0].refuse, columns, *columns_of_labels)
+        check_alike(sources, list(self.reader.name.values()))
+        self._met: tuple[int, int] | None = None  # what was known after the first time
 
     def runs(self) -> Iterator[Runs]:
         """Go through all rows; rounds are checked on the first time only."""
-        empty = True
+        reader, empty = self.reader, True
         for source in self.sources:
-            for piece in source.pieces(list(self.name.values()), self._rows):
+            for piece in source.pieces(list(reader.name.values()), self._rows):
                 empty = False
-                yield self.read(piece)
+                runs = reader.read(piece, again=self._met is not None)
+                if self._met not in (None, reader.known()):
+                    raise self._changed(source)
+                yield runs
         if empty:
-            raise self.sources[0].refuse(
-                "expected one row a choice; got a table without rows. Check that it was saved."
-            )
-        self.arms.check()
-        self.demonstrations.check()
-        self.checked, self._met = True, self._known()
+            said = "expected one row a choice; got a table without rows. Check that it was saved."
+            raise self.sources[0].refuse(said)
+        reader.arms.check()
+        reader.demonstrations.check()
+        self._met = reader.known()
 
-    def same(self, counted: Integers, before: Integers) -> None:
+    def same(self, counted: NDArray[np.int64], before: NDArray[np.int64]) -> None:
         """Refuse files that had other rows when they were read again."""
         if not np.array_equal(counted, before):
-            raise self._changed(self.sources[0].path)
+            raise self._changed(self.sources[0])
 
-    def _known(self) -> tuple[int, int]:
-        return len(self.arms.dictionary), len(self.demonstrations.dictionary)
-
-    def _changed(self, path: str | None) -> LogError:
-        return LogError("expected a file at rest; it changed while it was read. Wait until it is written.", path=path)
-
-    def read(self, piece: Piece) -> Runs:
-        """Turn some rows, which follow those read before, into runs."""
-        cells = dict(zip(self.name, piece.columns, strict=True))
-        codes = self.arms.code(piece, cells["arm"])
-        starts, who = np.array([0, codes.size]), np.zeros(1, np.int64)
-        if "demonstration" in cells:
-            starts, who = self._turns(piece, cells["demonstration"])
-        runs = Runs(codes, starts, who)
-        if self.checked and self._met != self._known():
-            raise self._changed(piece.path)
-        if "round" in cells and not self.checked:
-            self._check_rounds(piece, cells["round"], runs)
-        return runs
-
-    def _turns(self, piece: Piece, column: pl.Series) -> tuple[Integers, Integers]:
-        """Find where another demonstration begins; of integers, only these rows need be looked up."""
-        refuse_missing(piece, column, self.demonstrations.name, "demonstration")
-        integers = column.dtype.is_integer()
-        values = column.to_numpy() if integers else self.demonstrations.code(piece, column)
-        changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-        starts = np.concatenate(([0], changes, [values.size]))
-        who = values[starts[:-1]]
-        if integers:
-            who = self.demonstrations.code(piece, pl.Series(who))
-        return starts, who.astype(np.int64)
-
-    def _check_rounds(self, piece: Piece, column: pl.Series, runs: Runs) -> None:
-        """Refuse rounds that do not count up from 0 or 1 within each demonstration."""
-        from unbandit.kernels.tallying import first_out_of_order
-
-        name = self.name["round"]
-        rounds = read_whole_numbers(piece, column, name, "round")
-        count = int(runs.who.max()) + 1
-        self._begins, self._counted = grown(self._begins, count, -1), grown(self._counted, count)
-        at = first_out_of_order(rounds, *runs[1:], self._begins, self._counted)
-        if at == rounds.size:
-            return
-        run = int(np.searchsorted(runs.starts, at, side="right")) - 1
-        d, got = int(runs.who[run]), int(rounds[at])
-        labels = self.demonstrations.dictionary.labels
-        of = f' in demonstration "{labels[d]}"' if len(labels) > 1 else ""
-        if self._begins[d] < 0:
-            came = f"expected rounds from 0 or 1{of}; they begin at {got}, so the opening is missing, or comes later."
-        else:
-            last = int(self._begins[d] + self._counted[d]) + at - int(runs.starts[run]) - 1
-            came = f"expected round {last + 1} after round {last}{of}; got {got}, so rows are missing or out of order."
-        raise piece.refuse(
-            f"{came} A log that is scanned must be in order, also from file to file: sort it, or if it fits in memory "
-            "read it with ActionLog.read.",
-            row=at + 1,
-            column=name,
-            value=got,
-        )
-
-
-def grown(array: Integers, count: int, fill: int = 0) -> Integers:
-    """Return an array with room for `count` entries, the same one if it has.
-
-    Examples
-    --------
-    >>> grown(np.array([1, 2]), 3).tolist()[:3]
-    [1, 2, 0]
-    """
-    if array.shape[0] >= count:
-        return array
-    larger = np.full((max(count, 2 * array.shape[0]), *array.shape[1:]), fill, array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
+    def _changed(self, source: Source) -> LogError:
+        return source.refuse("expected a file at rest; it changed while it was read. Wait until it is written.")
