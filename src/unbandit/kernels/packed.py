@@ -1,4 +1,4 @@
-"""Read demonstrations of few arms faster: eight counters in one word, a word or two for every few rounds.
+"""Read demonstrations of few arms faster: sixteen counters in one word, a word for every fifteen rounds.
 
 Adding a table's entry to a word counts a round, and no memory waits for what the round before wrote to it. The words of
 a demonstration then tell about when an arm was last pulled, and how often the best arm had been pulled up to there.
@@ -15,12 +15,11 @@ from unbandit.kernels.switching import first_pulls, last_before_best
 __all__ = ["MOST_ARMS", "read_few_arms"]
 
 MOST_ARMS = 15
-"""Two words hold so many counters, and one for codes of no arm."""
+"""A word holds so many counters of four bits, and one for codes of no arm."""
 
-ROUNDS = 16  # of a word; fewer than 256, which a counter of eight bits holds
-WORDS = 4_000  # so many are added up in counters of sixteen bits
-
-_FIELDS = 8
+ROUNDS = 15  # of a word: a counter of four bits holds no more
+WORDS = 17  # so many are added up in counters of eight bits
+COUNTER = np.uint64(15)
 
 
 @compiled
@@ -32,32 +31,22 @@ def read_few_arms(
 
     `own`, `of_best` and `rounds` may have no rows: they are then left out. False if there are codes of no arm.
     """
-    arms, demonstrations = pulls.shape[1], offsets.size - 1
-    two, switching = arms >= _FIELDS, rounds.shape[0] > 0
-    low, high = _tables(arms)
-    longest = 0
+    arms, demonstrations, switching = pulls.shape[1], offsets.size - 1, rounds.shape[0] > 0
+    table, longest = np.zeros(256, np.uint64), 0
+    for code in range(256):
+        table[code] = np.uint64(1) << np.uint64(4 * min(code, arms))
     for which in range(demonstrations):
         longest = max(longest, offsets[which + 1] - offsets[which])
-    words = np.zeros((2, longest // ROUNDS + 1), np.uint64)
-    sums, latest = np.zeros(2 * _FIELDS, np.int64), np.zeros(256, np.int64)
+    words, sums = np.zeros(longest // ROUNDS + 1, np.uint64), np.zeros(MOST_ARMS + 1, np.int64)
     for which in range(demonstrations):
         demonstration = actions[offsets[which] : offsets[which + 1]]
-        count = (demonstration.size + ROUNDS - 1) // ROUNDS
-        sums[:] = 0
-        if two:
-            _pack_two(demonstration, low, high, words, latest)
-            _add_up(words[1, :count], sums[_FIELDS:])
-        else:
-            _pack(demonstration, low, words[0])
-        _add_up(words[0, :count], sums[:_FIELDS])
-        if sums[2 * _FIELDS - 1 if two else _FIELDS - 1] > 0:
+        count = _pack(demonstration, table, words)
+        _add_up(words, count, sums)
+        if sums[arms] > 0:
             return False
         for arm in range(arms):
             pulls[which, arm] = sums[arm]
-            if sums[arm] == 0:
-                last[which, arm] = 0
-            else:
-                last[which, arm] = latest[arm] + 1 if two else _last_round(demonstration, words[0, :count], arm)
+            last[which, arm] = _last_round(demonstration, words, count, arm) if sums[arm] > 0 else 0
         if switching:
             room = own[which], of_best[which], rounds[which]
             _switch(demonstration, words, count, pulls[which], last[which], *room)
@@ -66,23 +55,11 @@ def read_few_arms(
 
 
 @compiled
-def _tables(arms: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return what each code adds to the two words; codes of no arm add to the last counter there is."""
-    low, high = np.zeros(256, np.uint64), np.zeros(256, np.uint64)
-    for code in range(256):
-        field = code if code < arms else (2 * _FIELDS - 1 if arms >= _FIELDS else _FIELDS - 1)
-        table = low if field < _FIELDS else high
-        table[code] = np.uint64(1) << np.uint64(8 * (field % _FIELDS))
-    return low, high
-
-
-@compiled
-def _pack(actions: NDArray[np.uint8], table: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
-    """Count every so many rounds in a word."""
+def _pack(actions: NDArray[np.uint8], table: NDArray[np.uint64], words: NDArray[np.uint64]) -> int:
+    """Count every few rounds in a word; return how many words there are."""
     whole = actions.size // ROUNDS
     for at in range(whole):
-        word = np.uint64(0)
-        start = at * ROUNDS
+        word, start = np.uint64(0), at * ROUNDS
         for t in range(ROUNDS):
             word += table[actions[start + t]]
         words[at] = word
@@ -90,56 +67,32 @@ def _pack(actions: NDArray[np.uint8], table: NDArray[np.uint64], words: NDArray[
     for t in range(whole * ROUNDS, actions.size):
         word += table[actions[t]]
     words[whole] = word
+    return whole + 1
 
 
 @compiled
-def _pack_two(
-    actions: NDArray[np.uint8], low: NDArray[np.uint64], high: NDArray[np.uint64], words: NDArray[np.uint64],
-    latest: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Count every so many rounds in two words, and keep where each code was last: of many arms quicker than looking."""
-    whole = actions.size // ROUNDS
-    for at in range(whole):
-        word, other = np.uint64(0), np.uint64(0)
-        start = at * ROUNDS
-        for t in range(start, start + ROUNDS, 2):
-            code, next_code = actions[t], actions[t + 1]
-            word += low[code] + low[next_code]
-            other += high[code] + high[next_code]
-            latest[code] = t
-            latest[next_code] = t + 1
-        words[0, at], words[1, at] = word, other
-    word, other = np.uint64(0), np.uint64(0)
-    for t in range(whole * ROUNDS, actions.size):
-        word += low[actions[t]]
-        other += high[actions[t]]
-        latest[actions[t]] = t
-    words[0, whole], words[1, whole] = word, other
-
-
-@compiled
-def _add_up(words: NDArray[np.uint64], sums: NDArray[np.int64]) -> None:
+def _add_up(words: NDArray[np.uint64], count: int, sums: NDArray[np.int64]) -> None:
     """Add the counters of all words up."""
-    byte = np.uint64(0x00FF00FF00FF00FF)  # every other counter, so that each has room for many words
-    for start in range(0, words.size, WORDS):
+    every_other = np.uint64(0x0F0F0F0F0F0F0F0F)
+    sums[:] = 0
+    for start in range(0, count, WORDS):
         even, odd = np.uint64(0), np.uint64(0)
-        for word in words[start : start + WORDS]:
-            even += word & byte
-            odd += (word >> np.uint64(8)) & byte
-        for pair in range(_FIELDS // 2):
-            sums[2 * pair] += np.int64((even >> np.uint64(16 * pair)) & np.uint64(0xFFFF))
-            sums[2 * pair + 1] += np.int64((odd >> np.uint64(16 * pair)) & np.uint64(0xFFFF))
+        for at in range(start, min(start + WORDS, count)):
+            even += words[at] & every_other
+            odd += (words[at] >> np.uint64(4)) & every_other
+        for pair in range((MOST_ARMS + 1) // 2):
+            sums[2 * pair] += np.int64((even >> np.uint64(8 * pair)) & np.uint64(255))
+            sums[2 * pair + 1] += np.int64((odd >> np.uint64(8 * pair)) & np.uint64(255))
 
 
 @compiled
-def _last_round(actions: NDArray[np.uint8], words: NDArray[np.uint64], arm: int) -> int:
+def _last_round(actions: NDArray[np.uint8], words: NDArray[np.uint64], count: int, arm: int) -> int:
     """Return the round of an arm's last pull, of which there is one."""
-    mask = np.uint64(255) << np.uint64(8 * arm)
-    at = words.size - 1
-    while words[at] & mask == 0:
+    counter, at = COUNTER << np.uint64(4 * arm), count - 1
+    while words[at] & counter == 0:
         at -= 1
-    t = min((at + 1) * ROUNDS, actions.size) - 1
-    while actions[t] != arm:
+    t, code = min((at + 1) * ROUNDS, actions.size) - 1, np.uint8(arm)
+    while actions[t] != code:
         t -= 1
     return t + 1
 
@@ -154,21 +107,19 @@ def _switch(
     for arm in range(pulls.size):
         best = arm if pulls[arm] > pulls[best] else best
     last_before_best(actions, pulls, last, best, rounds, own)
-    counters, shift = words[best // _FIELDS], np.uint64(8 * (best % _FIELDS))
-    code_of_best = np.uint8(best)
+    code, shift = np.uint8(best), np.uint64(4 * best)
     for arm in range(pulls.size):
         tau, after = rounds[arm], 0
-        of_best[arm] = 0
         if tau == 0:
-            own[arm] = 0
+            own[arm] = of_best[arm] = 0
             continue
-        at = (tau + ROUNDS // 2) // ROUNDS
+        at = (tau + ROUNDS // 2) // ROUNDS  # the nearest word: a few rounds by themselves, then word by word
         for t in range(tau, min(at * ROUNDS, actions.size)):
-            after += 1 if actions[t] == code_of_best else 0
+            after += 1 if actions[t] == code else 0
         for t in range(at * ROUNDS, tau):
-            after -= 1 if actions[t] == code_of_best else 0
+            after -= 1 if actions[t] == code else 0
         for word in range(at, count):
-            after += np.int64((counters[word] >> shift) & np.uint64(255))
+            after += np.int64((words[word] >> shift) & COUNTER)
         of_best[arm] = pulls[best] - after
         own[arm] = own[arm] if of_best[arm] > 0 else 0
     rounds[best] = last[best]
