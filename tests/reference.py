@@ -109,6 +109,26 @@ def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[
     return rounds, own, of_best
 
 
+def reference_counts(actions: list[int], arms: int) -> tuple[list[int], list[int], list[int]]:
+    """Count pulls, and find the round of each arm's first and of its last; 0 where there is none."""
+    turns = [[round for round, pulled in enumerate(actions, 1) if pulled == arm] for arm in range(arms)]
+    first, last = ([pick(each, default=0) for each in turns] for pick in (min, max))
+    return [len(each) for each in turns], first, last
+
+
+def reference_epochs(actions: list[int], arms: int) -> tuple[list[int], int, int]:
+    """Pull the arms in turn, in the order of their first pulls, and note whose turn passes when another is pulled."""
+    waiting, passed, broken = list(dict.fromkeys(actions)), [0] * arms, 0
+    for round, arm in enumerate(actions, 1):
+        if passed[arm]:
+            broken = broken or round
+            continue
+        while waiting[0] != arm:
+            passed[waiting.pop(0)] = round
+        waiting.append(waiting.pop(0))
+    return passed, broken, actions[broken - 1] if broken else 0
+
+
 def switching_read(actions: np.ndarray[Any, Any], arms: int) -> list[np.ndarray[Any, Any]]:
     """Read one demonstration by the package's own kernel: pulls, switching rounds, and both counts then."""
     offsets = np.array([0, actions.size])

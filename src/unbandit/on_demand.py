@@ -39,6 +39,18 @@ class OnDemand(Sequence[Member]):
     def __iter__(self) -> Iterator[Member]:
         return self._some(range(len(self)))
 
+    def _places(self, member: object) -> Iterator[int]:
+        """Give the places in which a member stands."""
+        return (at for at, each in enumerate(self) if each == member)
+
+    def index(self, member: Any, start: int = 0, stop: int | None = None) -> int:
+        """Return the first place in which a member stands."""
+        within = range(len(self))[start:stop]
+        for at in self._places(member):
+            if at in within:
+                return at
+        raise ValueError(f"{member!r} is not in the sequence")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OnDemand | tuple):
             return NotImplemented
@@ -78,11 +90,9 @@ class Numbered(OnDemand[str]):
             return False
         return name[0] != "0" and int(name) <= self._count
 
-    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return the place of a name."""
-        if name not in self:
-            raise ValueError(f"{name!r} is not in the sequence")
-        return range(self._count).index(int(name) - 1) if (start, stop) == (0, None) else super().index(name, start)
+    def _places(self, member: object) -> Iterator[int]:
+        if member in self:
+            yield int(str(member)) - 1
 
     def __eq__(self, other: object) -> bool:
         return self._count == other._count if isinstance(other, Numbered) else super().__eq__(other)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import compiled
 
-__all__ = ["first_pulls", "pulls_and_last", "switching_counts"]
+__all__ = ["first_pulls", "last_before_best", "pulls_and_last", "switching_counts"]
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
 FEW_ARMS = 32  # up to so many are sorted in place
@@ -93,7 +93,7 @@ def switching_counts(
         best = 0
         for arm in range(arms):
             best = arm if pulls[which, arm] > pulls[which, best] else best
-        _last_before_best(demonstration, pulls[which], last[which], best, rounds[which], own[which])
+        last_before_best(demonstration, pulls[which], last[which], best, rounds[which], own[which])
         of_best[which] = 0
         if pulls[which, best] > 0:
             _latest_first(rounds[which], order)
@@ -104,7 +104,7 @@ def switching_counts(
 
 
 @compiled
-def _last_before_best(
+def last_before_best(
     actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], best: int,
     rounds: NDArray[np.int64], own: NDArray[np.int64],
 ) -> None:  # fmt: skip

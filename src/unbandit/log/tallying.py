@@ -18,6 +18,9 @@ __all__ = ["tally"]
 BLOCK = 1 << 18
 """Rounds of a block: so few that they are still in a core's own memory when they are read for the second time."""
 
+MOST_ARMS = 15
+"""So many arms, at most, are read by `kernels.packed`."""
+
 
 def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, counted: Tallies | None = None) -> Tallies:
     """Read demonstrations, one after the other in `actions`; what was `counted` before is not counted again.
@@ -39,6 +42,8 @@ def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, cou
     def fill(start: int, stop: int) -> bool:
         part, ends = found.part(start, stop), offsets[start : stop + 1] - offsets[start]
         block = actions[offsets[start] : offsets[stop]]
+        if counted is None and block.dtype == np.uint8 and arms <= MOST_ARMS:
+            return _few_arms(block, ends, part, need)
         if counted is None and not _count(block, ends, part):
             return False
         _read(block, ends, part, need)
@@ -61,6 +66,18 @@ def _blocks(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
     count, total = offsets.size - 1, int(offsets[-1])
     cuts = np.searchsorted(offsets, np.arange(BLOCK, total, BLOCK), side="left")
     return list(pairwise(np.unique(np.concatenate(([0], cuts, [count]))).tolist()))
+
+
+def _few_arms(block: Codes, ends: NDArray[np.int64], part: Tallies, need: Need) -> bool:
+    """Count and, but for epochs, read in one go; False if there are codes of no arm."""
+    from unbandit.kernels.packed import read_few_arms
+
+    at_switching = part.at_switching if need == "switching" else (np.empty((0, 0), np.int64),) * 3
+    if not read_few_arms(block.view(np.uint8), ends, part.pulls, part.first, part.last, *at_switching):
+        return False
+    if need == "epochs":
+        _read(block, ends, part, need)
+    return True
 
 
 def _count(block: Codes, ends: NDArray[np.int64], part: Tallies) -> bool:
