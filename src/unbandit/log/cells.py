@@ -11,7 +11,15 @@ from unbandit.log.coding import Coded, code_labels
 from unbandit.log.labels import is_hole, is_missing_word, is_not_finite, is_number
 from unbandit.log.table import Table
 
-__all__ = ["no_labels", "odd_label", "odd_labels", "read_labels", "read_whole_numbers", "refuse_missing"]
+__all__ = [
+    "never_labels",
+    "no_labels",
+    "odd_label",
+    "odd_labels",
+    "read_labels",
+    "read_whole_numbers",
+    "refuse_missing",
+]
 
 
 def read_labels(
@@ -120,12 +128,17 @@ def odd_labels(labels: list[str], expected: tuple[str, ...]) -> list[int]:
 
     "none" may be an arm; among labels that are otherwise all numbers it is a hole.
     """
-    odd = [at for at, label in enumerate(labels) if not label or is_not_finite(label) or is_hole(label)]
+    odd = never_labels(labels)
     words = [at for at, label in enumerate(labels) if is_missing_word(label)]
     others = [label for at, label in enumerate(labels) if at not in {*odd, *words}]
     if words and others and all(map(is_number, others)):
         odd += words
     return [at for at in odd if labels[at] not in expected]
+
+
+def never_labels(labels: list[str]) -> list[int]:
+    """Return the places of labels that stand for nothing, whatever the others are."""
+    return [at for at, label in enumerate(labels) if not label or is_not_finite(label) or is_hole(label)]
 
 
 def _article(what: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,26 +41,32 @@ class Dictionary:
     def __init__(self, canonical: Callable[[str], str] = str, *, by_value: bool = True) -> None:
         self._canonical, self._by_value = canonical, by_value
         self._codes: dict[str, int] = {}
+        self._unnamed: list[NDArray[np.int64]] = []  # integers that have codes, and no label yet: only few ask for it
         self._low, self._table = 0, np.empty(0, np.uint32)
+        self._count, self._only_integers = 0, True
         self._as_they_are = False  # whether the integers 0, 1, ... are their own codes
 
     @property
     def labels(self) -> list[str]:
         """Return every label, in the order of the codes."""
-        return list(self._codes)
+        return [*self._codes, *itertools.chain(*(map(str, integers.tolist()) for integers in self._unnamed))]
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return self._count
 
     def add(self, label: str) -> int:
         """Return the code of a label, a new one if need be."""
-        return self._codes.setdefault(self._canonical(label), len(self._codes))
+        self._name()
+        code = self._codes.setdefault(self._canonical(label), self._count)
+        self._count, self._only_integers = len(self._codes), False
+        return code
 
     def forget(self, count: int) -> None:
         """Keep the first labels only, so many of them."""
         from unbandit.kernels.recoding import UNKNOWN
 
-        self._codes = dict(itertools.islice(self._codes.items(), count))
+        self._name()
+        self._codes, self._count = dict(itertools.islice(self._codes.items(), count)), count
         self._table[self._table >= count] = UNKNOWN
         self._as_they_are = False
 
@@ -83,12 +89,26 @@ class Dictionary:
             if not self._widen(int(distinct[0]), int(distinct[-1])):
                 return None
             added = (distinct if self._by_value else new[np.sort(first)]).astype(np.int64)
-            self._table[added - self._low] = [self.add(str(value)) for value in added.tolist()]
-            count = len(self._codes)
-            self._as_they_are = self._low == 0 and bool((self._table[:count] == np.arange(count)).all())
+            self._table[added - self._low] = self._codes_of(added)
+            count = len(self)
+            few = count <= 1 << 16
+            self._as_they_are = few and self._low == 0 and bool((self._table[:count] == np.arange(count)).all())
             codes = np.empty(values.size, self._type())
             missing = recode(values, self._low, self._table, codes)
         return codes
+
+    def _codes_of(self, added: NDArray[np.int64]) -> Sequence[int]:
+        """Give codes to integers that the table does not have."""
+        if self._canonical is not str or not self._only_integers:
+            return [self.add(str(value)) for value in added.tolist()]
+        self._unnamed.append(added)
+        self._count += added.size
+        return range(self._count - added.size, self._count)
+
+    def _name(self) -> None:
+        """Give labels to integers that have none."""
+        if self._unnamed:
+            self._codes, self._unnamed = {label: code for code, label in enumerate(self.labels)}, []
 
     def _widen(self, low: int, high: int) -> bool:
         """Make room for more integers, and some more than asked for; False when there is none."""
@@ -110,22 +130,27 @@ class Dictionary:
         """Turn the codes of a piece into ours; new labels in the order in which they first appear there."""
         from unbandit.kernels.recoding import recode
 
-        fresh = [code for code, label in enumerate(coded.labels) if self._canonical(label) not in self._codes]
+        self._name()
+        known, names = self._codes, coded.labels
+        if self._canonical is not str:
+            names = [self._canonical(name) for name in names]
+        fresh = [code for code, name in enumerate(names) if name not in known]
         if len(fresh) > 1:
             rows = first_rows(coded.codes)
             place = dict(zip(coded.codes[rows].tolist(), rows.tolist(), strict=True))
             fresh.sort(key=lambda code: place.get(code, coded.codes.size))
-        new = [coded.labels[code] for code in fresh]
-        for label in natural_order(new) if self._by_value else new:
-            self.add(label)
-        table = np.array([self.add(label) for label in coded.labels], np.uint32)
+        new = [names[code] for code in fresh]
+        for name in natural_order(new) if self._by_value else new:
+            known.setdefault(name, len(known))
+        self._count, self._only_integers = len(known), False
+        table = np.array([known[name] for name in names], np.uint32)
         codes = np.empty(coded.codes.size, self._type())
         recode(coded.codes, 0, table, codes)
         return codes
 
     def _type(self) -> np.dtype[np.unsignedinteger[Any]]:
         """Return the smallest type that holds every code and a number more."""
-        count = len(self._codes)
+        count = len(self)
         return np.dtype(np.uint8 if count < 1 << 8 else np.uint16 if count < 1 << 16 else np.uint32)
 
 

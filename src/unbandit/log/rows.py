@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError
 from unbandit.log.assembly import unknown_arm, without_point
-from unbandit.log.cells import no_labels, odd_label, odd_labels, read_whole_numbers, refuse_missing
+from unbandit.log.cells import never_labels, no_labels, odd_label, odd_labels, read_whole_numbers, refuse_missing
 from unbandit.log.coding import Codes
 from unbandit.log.columns import Refuse, check_roles, find_columns, reward_notices, unread_notice
 from unbandit.log.dictionary import Dictionary, first_rows
@@ -61,21 +61,24 @@ class LabelColumn:
         codes = self.dictionary.code(column)
         if len(self.dictionary) == before or (column.dtype.is_integer() and self._expected is None):
             return codes  # nothing that could be wrong
-        for row in first_rows(codes, before).tolist():
-            label = label_of(column[row])
-            if odd_labels([label], self._expected or ()):
-                raise odd_label(piece, label, row + 1, self.name, self._role)
-            if self._expected is not None:
-                raise unknown_arm(piece, label, row + 1, self.name, self._expected)
+        rows = first_rows(codes, before)
+        labels = [label_of(value) for value in column.gather(rows).to_list()]
+        for at in never_labels(labels):
+            if labels[at] not in (self._expected or ()):
+                raise odd_label(piece, labels[at], int(rows[at]) + 1, self.name, self._role)
+        for label, row in zip(labels, rows.tolist(), strict=True) if self._expected is not None else ():
+            raise unknown_arm(piece, label, row + 1, self.name, self._expected or ())
+        for at, label in enumerate(labels):
             if is_missing_word(label):  # perhaps a name: the labels to come will tell
-                self._words[label] = odd_label(piece, label, row + 1, self.name, self._role)
+                self._words[label] = odd_label(piece, label, int(rows[at]) + 1, self.name, self._role)
         return codes
 
     def check(self) -> None:
         """Refuse, when all labels are known, words for a missing value among numbers."""
-        labels = self.dictionary.labels
-        for at in odd_labels(labels, self._expected or ()) if self._words else []:
-            raise self._words[labels[at]]
+        if self._words:
+            labels = self.dictionary.labels
+            for at in odd_labels(labels, self._expected or ()):
+                raise self._words[labels[at]]
 
 
 class RowReader:
@@ -150,23 +153,27 @@ class RowReader:
         self._begins, self._counted = (np.array(each, np.int64) for each in rounds)
 
     def _turns(self, piece: Piece, column: pl.Series) -> tuple[Integers, Integers]:
-        """Find where another demonstration begins; of integers, only these rows need be looked up."""
+        """Find where another demonstration begins; as a rule only these rows need be looked up."""
         refuse_missing(piece, column, self.demonstrations.name, "demonstration")
-        integers = column.dtype.is_integer()
-        values = column.to_numpy() if integers else self.demonstrations.code(piece, column)
-        changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-        starts = np.concatenate(([0], changes, [values.size]))
-        who = values[starts[:-1]]
-        if integers:
-            who = self.demonstrations.code(piece, pl.Series(who))
-        return starts, who.astype(np.int64)
+        starts = turns_of(column)
+        if starts is None:
+            who = self.demonstrations.code(piece, column)
+            starts = _starts(who)
+            return starts, who[starts[:-1]].astype(np.int64)
+        first = pl.Series(column.to_numpy()[starts[:-1]]) if column.dtype.is_integer() else column.gather(starts[:-1])
+        who = self.demonstrations.code(_Rows(piece, starts), first)
+        changed = np.concatenate(([True], who[1:] != who[:-1]))  # labels that differ in blanks only are one
+        return np.append(starts[:-1][changed], starts[-1]), who[changed].astype(np.int64)
 
     def _check_rounds(self, piece: Piece, column: pl.Series, runs: Runs) -> None:
         """Refuse rounds that do not count up from 0 or 1 within each demonstration."""
         from unbandit.kernels.tallying import first_out_of_order
 
         name = self.name["round"]
-        rounds = read_whole_numbers(piece, column, name, "round")
+        if column.dtype.is_integer() and not column.null_count():
+            rounds = column.to_numpy()
+        else:
+            rounds = read_whole_numbers(piece, column, name, "round")
         count = int(runs.who.max()) + 1
         self._begins, self._counted = _grown(self._begins, count, -1), _grown(self._counted, count)
         at = first_out_of_order(rounds, *runs[1:], self._begins, self._counted)
@@ -188,6 +195,57 @@ class RowReader:
             column=name,
             value=got,
         )
+
+
+class _Rows(Table):
+    """Some rows of a piece, as if they stood one after the other."""
+
+    def __init__(self, piece: Table, rows: Integers) -> None:
+        self.path, self.names, self._piece, self._rows = piece.path, piece.names, piece, rows
+
+    def take(self, positions: Sequence[int]) -> list[pl.Series]:
+        """Give columns."""
+        return [column.gather(self._rows) for column in self._piece.take(positions)]
+
+    def refuse(
+        self, message: str, *, row: int | None = None, column: str | None = None, value: object = None
+    ) -> LogError:
+        """Name the row of the piece."""
+        row = None if row is None else int(self._rows[row - 1]) + 1
+        return self._piece.refuse(message, row=row, column=column, value=value)
+
+
+def turns_of(column: pl.Series) -> Integers | None:
+    """Return the rows in which another value begins, or may do, and the end; None for what must be coded to tell.
+
+    Examples
+    --------
+    >>> turns_of(pl.Series(["a", "a", "b"])).tolist(), turns_of(pl.Series([1, 2, 2])).tolist()
+    ([0, 2, 3], [0, 1, 3])
+    """
+    if column.dtype.is_integer():
+        return _starts(column.to_numpy())
+    if column.dtype != pl.String:
+        return None
+    from unbandit.kernels.tallying import run_starts_of_pairs
+    from unbandit.log.arrow_views import views_of
+
+    with views_of(column) as chunks:  # equal views are equal texts; others are looked at as texts
+        if chunks is None:
+            return None
+        found, row = [], 0
+        for views in chunks:
+            room = np.empty(len(views) + 1, np.int64)
+            found.append(row + room[: run_starts_of_pairs(views, room)])
+            row += len(views)
+    return np.concatenate([*found, [row]])
+
+
+def _starts(values: NDArray[Any]) -> Integers:
+    from unbandit.kernels.tallying import run_starts
+
+    room = np.empty(values.size + 1, np.int64)
+    return room[: run_starts(values, room) + 1].copy()
 
 
 def _grown(array: Integers, count: int, fill: int = 0) -> Integers:

@@ -10,7 +10,7 @@ from reference import reference_switching
 
 from unbandit.kernels.growing import advance_epochs, advance_switching, no_marks
 from unbandit.kernels.recoding import UNKNOWN, recode
-from unbandit.kernels.tallying import count_runs, first_out_of_order, switch_runs, tally_runs
+from unbandit.kernels.tallying import count_runs, first_out_of_order, run_starts, switch_runs, tally_runs
 
 
 def reference_epochs(actions):
@@ -75,11 +75,11 @@ def test_epochs_go_on_from_piece_to_piece(made, size, turns):
     assert marks[5] == (actions[broken - 1] if broken else -1)
 
 
-@pytest.mark.parametrize("arms", [2, 3, 9])
+@pytest.mark.parametrize("arms", [2, 3, 8, 9])
 @pytest.mark.parametrize("seed", range(4))
 def test_runs_of_any_length_whole_and_torn(arms, seed):
     rng = np.random.default_rng(seed)
-    lengths = rng.choice([1, 2, 7, 30, 200], 12)
+    lengths = rng.choice([1, 2, 7, 30, 200, 3000], 12)
     who = np.append(rng.permutation(8), rng.integers(0, 3, 4))  # three of them come again
     codes = rng.integers(0, arms, lengths.sum()).astype(np.uint8)
     codes[rng.random(codes.size) < 0.6] = seed % arms
@@ -122,6 +122,14 @@ def test_the_first_round_out_of_order_is_found():
         wrong = rounds.copy()
         wrong[at] += 7
         assert found(wrong) == at
+
+
+@given(lengths=st.lists(st.integers(1, 150), max_size=9))
+def test_runs_begin_where_another_value_does(lengths):
+    values = np.repeat(np.arange(len(lengths)) % 3 - 1, lengths).astype(np.int16)
+    starts = np.empty(values.size + 1, np.int64)
+    count = run_starts(values, starts)
+    assert starts[: count + 1].tolist() == [0, *np.cumsum(lengths).tolist()]
 
 
 def test_recoding_marks_what_has_no_code():
