@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.log.coding import Codes
-from unbandit.log.rows import Runs
+from unbandit.log.runs import Runs
 
 __all__ = ["MOST_PAIRS", "Gathering"]
 

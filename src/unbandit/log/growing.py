@@ -12,7 +12,8 @@ from unbandit.errors import LogError, ParameterError, UnbanditError
 from unbandit.log.arm_order import arm_order
 from unbandit.log.frames import series_of
 from unbandit.log.labels import given_arms, is_number, label_of
-from unbandit.log.rows import LabelColumn, Runs
+from unbandit.log.rows import LabelColumn
+from unbandit.log.runs import Runs
 from unbandit.log.table import ColumnTable
 from unbandit.log.tallies import Need, Tallies
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,28 +15,13 @@ from unbandit.log.coding import Codes
 from unbandit.log.columns import Refuse, check_roles, find_columns, reward_notices, unread_notice
 from unbandit.log.dictionary import Dictionary, first_rows
 from unbandit.log.labels import is_missing_word, label_of
+from unbandit.log.runs import Runs, in_memory, starts_of, turns_of
 from unbandit.log.sources import Piece
 from unbandit.log.table import Table
 
-__all__ = ["LabelColumn", "RowReader", "Runs"]
+__all__ = ["LabelColumn", "RowReader"]
 
 Integers = NDArray[np.int64]
-
-
-class Runs(NamedTuple):
-    """Rows in order, cut where another demonstration begins.
-
-    Attributes
-    ----------
-    codes
-        The arm of every row.
-    starts, who
-        Where each run begins, and the end; the demonstration of each.
-    """
-
-    codes: Codes
-    starts: Integers
-    who: Integers
 
 
 class LabelColumn:
@@ -155,14 +139,16 @@ class RowReader:
     def _turns(self, piece: Piece, column: pl.Series) -> tuple[Integers, Integers]:
         """Find where another demonstration begins; as a rule only these rows need be looked up."""
         refuse_missing(piece, column, self.demonstrations.name, "demonstration")
-        starts = turns_of(column)
-        if starts is None:
+        found = turns_of(column)
+        if found is None:
             who = self.demonstrations.code(piece, column)
-            starts = _starts(who)
+            starts = starts_of(who)
             return starts, who[starts[:-1]].astype(np.int64)
-        first = pl.Series(column.to_numpy()[starts[:-1]]) if column.dtype.is_integer() else column.gather(starts[:-1])
+        starts, first = found
         who = self.demonstrations.code(_Rows(piece, starts), first)
-        changed = np.concatenate(([True], who[1:] != who[:-1]))  # labels that differ in blanks only are one
+        changed = np.concatenate(
+            ([True], who[1:] != who[:-1])
+        )  # a value may go on where another piece of memory begins
         return np.append(starts[:-1][changed], starts[-1]), who[changed].astype(np.int64)
 
     def _check_rounds(self, piece: Piece, column: pl.Series, runs: Runs) -> None:
@@ -170,23 +156,27 @@ class RowReader:
         from unbandit.kernels.tallying import first_out_of_order
 
         name = self.name["round"]
-        if column.dtype.is_integer() and not column.null_count():
-            rounds = column.to_numpy()
-        else:
-            rounds = read_whole_numbers(piece, column, name, "round")
+        plain = column.dtype.is_integer() and not column.null_count()
+        parts = in_memory(column) if plain else [read_whole_numbers(piece, column, name, "round")]
         count = int(runs.who.max()) + 1
         self._begins, self._counted = _grown(self._begins, count, -1), _grown(self._counted, count)
-        at = first_out_of_order(rounds, *runs[1:], self._begins, self._counted)
-        if at == rounds.size:
+        at = 0
+        for rounds in parts:
+            here = runs.between(at, at + rounds.size)
+            wrong = first_out_of_order(rounds, *here[1:], self._begins, self._counted)
+            at += wrong
+            if wrong < rounds.size:
+                break
+        else:
             return
-        run = int(np.searchsorted(runs.starts, at, side="right")) - 1
-        d, got = int(runs.who[run]), int(rounds[at])
+        run = int(np.searchsorted(here.starts, wrong, side="right")) - 1
+        d, got = int(here.who[run]), int(rounds[wrong])
         labels = self.demonstrations.dictionary.labels
         of = f' in demonstration "{labels[d]}"' if len(labels) > 1 else ""
         if self._begins[d] < 0:
             came = f"expected rounds from 0 or 1{of}; they begin at {got}, so the opening is missing, or comes later."
         else:
-            last = int(self._begins[d] + self._counted[d]) + at - int(runs.starts[run]) - 1
+            last = int(self._begins[d] + self._counted[d]) + wrong - int(here.starts[run]) - 1
             came = f"expected round {last + 1} after round {last}{of}; got {got}, so rows are missing or out of order."
         raise piece.refuse(
             f"{came} A log that is scanned must be in order, also from file to file: sort it, or if it fits in memory "
@@ -213,39 +203,6 @@ class _Rows(Table):
         """Name the row of the piece."""
         row = None if row is None else int(self._rows[row - 1]) + 1
         return self._piece.refuse(message, row=row, column=column, value=value)
-
-
-def turns_of(column: pl.Series) -> Integers | None:
-    """Return the rows in which another value begins, or may do, and the end; None for what must be coded to tell.
-
-    Examples
-    --------
-    >>> turns_of(pl.Series(["a", "a", "b"])).tolist(), turns_of(pl.Series([1, 2, 2])).tolist()
-    ([0, 2, 3], [0, 1, 3])
-    """
-    if column.dtype.is_integer():
-        return _starts(column.to_numpy())
-    if column.dtype != pl.String:
-        return None
-    from unbandit.kernels.tallying import run_starts_of_pairs
-    from unbandit.log.arrow_views import views_of
-
-    with views_of(column) as chunks:  # equal views are equal texts; others are looked at as texts
-        if chunks is None:
-            return None
-        found, row = [], 0
-        for views in chunks:
-            room = np.empty(len(views) + 1, np.int64)
-            found.append(row + room[: run_starts_of_pairs(views, room)])
-            row += len(views)
-    return np.concatenate([*found, [row]])
-
-
-def _starts(values: NDArray[Any]) -> Integers:
-    from unbandit.kernels.tallying import run_starts
-
-    room = np.empty(values.size + 1, np.int64)
-    return room[: run_starts(values, room) + 1].copy()
 
 
 def _grown(array: Integers, count: int, fill: int = 0) -> Integers:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError
 from unbandit.log.labels import given_arms
-from unbandit.log.rows import LabelColumn, RowReader, Runs
+from unbandit.log.rows import LabelColumn, RowReader
+from unbandit.log.runs import Runs
 from unbandit.log.sources import ROWS, Source, check_alike
 
 __all__ = ["Walk"]
