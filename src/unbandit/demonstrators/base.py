@@ -13,17 +13,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit.demonstrators.tables import laid_out
+from unbandit.devices import checked_device
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.log import ActionLog
+
+if TYPE_CHECKING:
+    from unbandit.kernels.gpu.running import How, Stage
 
 __all__ = ["Demonstrator", "in_blocks", "known_rules", "whole"]
 
@@ -114,7 +118,7 @@ class Demonstrator(BaseModel, ABC):
 
     def demonstrate(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
-        first_run: int = 0,
+        first_run: int = 0, device: str = "cpu",
     ) -> ActionLog:  # fmt: skip
         """Play the rule on an instance and return the actions alone.
 
@@ -128,12 +132,18 @@ class Demonstrator(BaseModel, ABC):
             By default one a core; the result does not depend on it.
         first_run
             The number of the first of them, to play some of a larger set.
+        device
+            `cpu`, or `cuda` for a GPU: the same actions, but for a demonstration in very many.
         """
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         smallest = np.min_scalar_type(len(instance) - 1)
         actions = np.empty((runs, horizon), dtype=smallest)
         rule = self._facing(instance)
-        bandit, parameters = laid_out(instance, horizon, seed), rule.parameters(horizon)
+        bandit = laid_out(instance, horizon, seed)
+        if checked_device(device) == "cuda":
+            rule._staged(bandit, horizon).actions(first_run, runs, actions)
+            return ActionLog.from_codes(actions, instance.arms)
+        parameters = rule.parameters(horizon)
 
         def fill(first: int, last: int) -> None:
             rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
@@ -143,13 +153,13 @@ class Demonstrator(BaseModel, ABC):
 
     def evidence(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
-        first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None,
+        first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None, device: str = "cpu",
     ) -> Any:  # fmt: skip
         """Play the rule and return only what the estimator of its kind reads; the logs themselves are not kept.
 
         Parameters
         ----------
-        instance, horizon, runs, seed, threads, first_run
+        instance, horizon, runs, seed, threads, first_run, device
             As for `demonstrate`.
         orders
             For each run the order in which its arms stand (runs x arms); by default as the instance lists them. Run `r`
@@ -160,8 +170,13 @@ class Demonstrator(BaseModel, ABC):
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         placed = None if orders is None else _orders(orders, runs, len(instance))
         rule, played = self._facing(instance), horizon if length is None else min(whole("length", length), horizon)
-        bandit, parameters = laid_out(instance, played, seed, placed), rule.parameters(horizon)
-        found = rule._empty_evidence(runs, len(instance))
+        bandit, found = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
+        if checked_device(device) == "cuda":
+            for first, last, read in rule._staged(bandit, horizon).gathered(first_run, runs):
+                for name, column in vars(found.part(first, last)).items():
+                    column[:] = getattr(read, name)
+            return found
+        parameters = rule.parameters(horizon)
 
         def fill(first: int, last: int) -> None:
             rule._gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
@@ -176,6 +191,23 @@ class Demonstrator(BaseModel, ABC):
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Any) -> None:
         """Fill the evidence of the runs from `first_run` on."""
         raise NotIdentifiable(f"{self.name}: nothing is known of how to read this rule's demonstrations.")
+
+    def _staged(self, bandit: Bandit, horizon: int, *, drawn: bool = False) -> Stage:
+        """Lay instance and rule out in a GPU's memory; `drawn` if each run draws the order of its arms."""
+        from unbandit.kernels.gpu.running import Stage
+
+        computed = getattr(self, "power_width", None)  # quicker there than a table
+        plain = computed is not None and self._width_is_plain()
+        parameters = computed(horizon) if computed is not None and plain else self.parameters(horizon)
+        return Stage(bandit, parameters, self._way(bandit.means.size), drawn=drawn)
+
+    def _width_is_plain(self) -> bool:
+        """Return whether a rule with the paper's width uses it at every pull."""
+        return True
+
+    def _way(self, arms: int) -> How:
+        """Return how the rule is played on a GPU."""
+        raise ParameterError(f"{self.name}: this kind of rule is not played on a GPU. Take device cpu.")
 
     @abstractmethod
     def parameters(self, horizon: int) -> Any:

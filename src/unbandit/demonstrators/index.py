@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.tables import width_parameters
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.solving import halved
+
+if TYPE_CHECKING:
+    from unbandit.kernels.gpu.running import How
 
 __all__ = ["AdditiveIndexRule", "IndexRule", "SwitchingCounts"]
 
@@ -116,6 +119,12 @@ class IndexRule(Demonstrator):
             pull_largest_index(
                 bandit, parameters, first_run, self.uses_round, random, self.initial, self.batch, actions
             )
+
+    def _way(self, arms: int) -> How:
+        from unbandit.kernels.gpu.running import index_by_index, merging
+
+        random = self.ties == "random"
+        return merging() if self._merges else index_by_index(self.uses_round, random, self.initial, self.batch)
 
     def _empty_evidence(self, runs: int, arms: int) -> SwitchingCounts:
         return SwitchingCounts(*(np.zeros((runs, arms), np.int64) for _ in range(4)))

@@ -1,0 +1,43 @@
+"""How many runs at a time: as many as the GPU's memory takes, and fewer where it turns out to take less."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+from numba import cuda
+
+__all__ = ["fitting", "in_batches"]
+
+SHARE = 0.5
+"""Of the free memory, what is asked for: others may be using the GPU too."""
+
+MOST = 1 << 21
+"""Runs at a time, at most: more do not make a GPU any busier."""
+
+
+def fitting(bytes_a_run: int, *, whole: int = 1) -> int:
+    """Return how many runs the free memory takes, in multiples of `whole`, and at least that many."""
+    free, _ = cuda.current_context().get_memory_info()
+    runs = min(int(min(free, 2**62) * SHARE) // max(bytes_a_run, 1), MOST)
+    return max(runs // whole, 1) * whole
+
+
+def in_batches(work: Callable[[int, int], None], runs: int, bytes_a_run: int, *, whole: int = 1) -> None:
+    """Call `work(first, last)` over all runs, as many at a time as fit; after a refusal of memory, half as many."""
+    size, first = fitting(bytes_a_run, whole=whole), 0
+    while first < runs:
+        last = min(first + size, runs)
+        try:
+            work(first, last)
+        except Exception as error:
+            if not _out_of_memory(error) or size <= whole:
+                raise
+            gc.collect()  # what the failed try had taken
+            size = max(size // 2 // whole, 1) * whole
+            continue
+        first = last
+
+
+def _out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error).upper().replace(" ", "_")

@@ -1,0 +1,85 @@
+"""Simulate an index rule that ignores the round on a GPU: few arms, one thread a demonstration, quick.
+
+All that a thread knows of its arms is held in registers, so the arms are compared place by place instead of being
+looked up: no loop of the CPU's has that form. What is computed in a round is the CPU's.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import cuda, float64, int32
+
+from unbandit.kernels.bandit import REWARDS, inverse_of
+from unbandit.kernels.formula import index_value
+from unbandit.kernels.gpu.porting import Formulas, kernel, meanings_of, ported
+from unbandit.kernels.gpu.quantile import ALL_NEAR, POWERS, bring_near, near_coefficients
+from unbandit.kernels.scalar import philox, reward_from_word
+
+__all__ = ["MOST", "merged"]
+
+ONE = np.uint64(1)
+
+MOST = 32
+"""The most arms that this is quick for."""
+
+LOOKED_UP = range(3, 9)
+"""Numbers of arms for which sums are looked up all the same: measured to be quicker there."""
+
+
+@lru_cache(maxsize=64)
+def merged(formulas: Formulas, arms: int) -> Any:
+    """Return the kernel; it fills actions (rounds, runs) and pulls (arms, runs)."""
+    meanings, looked_up = meanings_of(formulas, near_coefficients(ALL_NEAR)), arms in LOOKED_UP
+    index_of, inverse, block, draw, fill = (
+        ported(function, meanings)
+        for function in (meanings[index_value], inverse_of, philox, reward_from_word, bring_near)
+    )
+
+    @kernel
+    def run_all(scene: Any, parameters: Any, actions: Any, pulls_out: Any) -> None:
+        near = cuda.shared.array((POWERS, ALL_NEAR), float64)
+        fill(near, scene.far, cuda.threadIdx.x, cuda.blockDim.x)
+        cuda.syncthreads()
+        run = cuda.grid(1)
+        if run >= pulls_out.shape[1]:
+            return
+        table, name = (near, scene.far), np.uint64(scene.first_run + run)
+        totals, index = cuda.local.array(arms, float64), cuda.local.array(arms, float64)
+        means, pulls = cuda.local.array(arms, float64), cuda.local.array(arms, int32)
+        for arm in range(arms):
+            means[arm] = scene.listed[arm] if scene.order.shape[1] == 0 else scene.listed[scene.order[arm, run]]
+            pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
+        for t in range(actions.shape[0]):
+            if looked_up:
+                chosen, value = 0, index[0]
+                for arm in range(1, arms):
+                    if index[arm] > value:
+                        chosen, value = arm, index[arm]
+                n, total, mean = pulls[chosen], totals[chosen], means[chosen]
+            else:
+                chosen, value, n, total, mean = 0, index[0], pulls[0], totals[0], means[0]
+                for arm in range(1, arms):
+                    if index[arm] > value:
+                        chosen, value, n, total, mean = arm, index[arm], pulls[arm], totals[arm], means[arm]
+            first, second = block(np.uint64(n) >> ONE, np.uint64(chosen), name, REWARDS, scene.key[0], scene.key[1])
+            total += draw(second if n & 1 else first, mean, scene.sigma, scene.bernoulli, table)
+            n += 1
+            sample_mean = total * inverse(scene.inverse, np.uint64(n))
+            value = index_of(parameters, sample_mean, np.uint64(n), np.uint64(t + 1))
+            if looked_up:
+                pulls[chosen], totals[chosen] = n, total
+                for arm in range(arms):
+                    if arm == chosen:
+                        index[arm] = value
+            else:
+                for arm in range(arms):
+                    if arm == chosen:
+                        pulls[arm], totals[arm], index[arm] = n, total, value
+            actions[t, run] = chosen
+        for arm in range(arms):
+            pulls_out[arm, run] = pulls[arm]
+
+    return run_all

@@ -1,0 +1,43 @@
+"""Read a demonstration's switching rounds backwards, no further than needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.kernels.compiling import inlined
+
+__all__ = ["find_switches"]
+
+
+@inlined
+def find_switches(
+    actions: NDArray[Any], pulls: NDArray[Any], own: NDArray[Any], of_best: NDArray[Any], rounds: NDArray[Any]
+) -> None:
+    """Fill what `switching.switching_rounds` finds, of the most-pulled arm (the first of several) the last round.
+
+    `pulls` has the arms' pull counts; the other arrays, one place an arm, are filled.
+    """
+    best, missing = 0, 0
+    for arm in range(pulls.size):
+        own[arm], of_best[arm], rounds[arm] = pulls[arm], 0, 0
+        missing += 1 if pulls[arm] > 0 else 0
+        best = arm if pulls[arm] > pulls[best] else best
+    missing -= 1
+    most, after, t = pulls[best], 0, actions.size
+    while missing > 0 or after == 0:
+        t -= 1
+        arm = np.int64(actions[t])
+        if arm == best:
+            rounds[best] = t + 1 if after == 0 else rounds[best]
+            after += 1
+        elif after == 0:  # not followed by the best arm
+            own[arm] -= 1
+            missing -= 1 if own[arm] == 0 else 0
+        elif rounds[arm] == 0:
+            rounds[arm], of_best[arm] = t + 1, most - after
+            missing -= 1
+    for arm in range(pulls.size):
+        own[arm] = own[arm] if of_best[arm] > 0 else 0
