@@ -11,6 +11,8 @@ from unbandit.kernels.compiling import inlined
 
 __all__ = ["find_switches"]
 
+ZERO, ONE = np.uint64(0), np.uint64(1)
+
 
 @inlined
 def find_switches(
@@ -21,6 +23,7 @@ def find_switches(
     `pulls` has the arms' pull counts; the other arrays, one place an arm, are filled.
     """
     best, missing = 0, 0
+    few, found = pulls.size <= 64, np.uint64(0)  # of few arms, those that are found are kept as bits of one number
     for arm in range(pulls.size):
         own[arm], of_best[arm], rounds[arm] = pulls[arm], 0, 0
         missing += 1 if pulls[arm] > 0 else 0
@@ -36,8 +39,9 @@ def find_switches(
         elif after == 0:  # not followed by the best arm
             own[arm] -= 1
             missing -= 1 if own[arm] == 0 else 0
-        elif rounds[arm] == 0:
+        elif ((found >> np.uint64(arm)) & ONE) == ZERO if few else rounds[arm] == 0:
             rounds[arm], of_best[arm] = t + 1, most - after
+            found |= ONE << np.uint64(arm & 63)
             missing -= 1
     for arm in range(pulls.size):
         own[arm] = own[arm] if of_best[arm] > 0 else 0

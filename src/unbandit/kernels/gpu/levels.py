@@ -50,6 +50,8 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
         )
     )
 
+    stretch = 2 * group
+
     @kernel
     def run_all(
         scene: Any, parameters: Any, guide: Any, horizon: Any, pulls_out: Any, own_out: Any, of_best_out: Any,
@@ -58,7 +60,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
         near = cuda.shared.array((POWERS, MOST_NEAR), float64)
         told = cuda.shared.array(group, int64)
         values = cuda.shared.array(group, float64)  # each on a line of its own: simulated ones go by their lines
-        path = cuda.shared.array(2 * group, float64)
+        path = cuda.shared.array(stretch, float64)
         me = cuda.threadIdx.x
         fill(near, scene.far, me, group)
         cuda.syncthreads()
@@ -181,7 +183,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                 path[2 * me + 1] = draw(second, means[best], scene.sigma, scene.bernoulli, table)
                 cuda.syncthreads()
                 if me == 0:
-                    for at in range(2 * group):
+                    for at in range(stretch):
                         total += path[at]
                         path[at] = total
                 cuda.syncthreads()
@@ -190,11 +192,11 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                     path[at] = index_of(parameters, path[at] * inverse(scene.inverse, count), count, ONE)
                 cuda.syncthreads()
                 if me == 0:
-                    for at in range(2 * group):
+                    for at in range(stretch):
                         level, minimum = minimum, min(minimum, path[at])
                         path[at] = level
                 cuda.syncthreads()
-                size = min(2 * group, pulls[best] - begin)
+                size = min(stretch, pulls[best] - begin)
                 for arm in range(me, arms, group):
                     if kept_pulls[arm] > 0 and so_far[arm] == begin:
                         low, high = 0, size

@@ -12,7 +12,7 @@ __all__ = ["fitting", "in_batches"]
 SHARE = 0.5
 """Of the free memory, what is asked for: others may be using the GPU too."""
 
-MOST = 1 << 21
+MOST = 1 << 20
 """Runs at a time, at most: more do not make a GPU any busier."""
 
 

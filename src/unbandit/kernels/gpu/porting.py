@@ -21,6 +21,8 @@ __all__ = ["SIMULATED", "Formulas", "formulas_of", "kernel", "meanings_of", "por
 Formulas = tuple[tuple[str, Formula], ...]
 """A rule's formulas by the names of their seams (`kernels.formula.meaning`), in a form that can be looked up."""
 
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a few runs keep no GPU busy, and nobody need be told
+
 SIMULATED = bool(config.ENABLE_CUDASIM)
 """Whether numba only plays a GPU, in plain Python (`NUMBA_ENABLE_CUDASIM=1`)."""
 

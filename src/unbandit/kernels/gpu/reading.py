@@ -12,22 +12,32 @@ from unbandit.kernels.gpu.porting import kernel, ported
 from unbandit.kernels.ordering import arm_bits, rank_of
 from unbandit.kernels.switches import find_switches
 
-__all__ = ["arranged", "switches"]
+__all__ = ["arranged", "shuffled", "switches"]
+
+
+@lru_cache(maxsize=1)
+def shuffled() -> Any:
+    """Return the kernel that draws the bits by which arms are put in order, one thread an arm and run."""
+    bits_of = ported(arm_bits, {})
+
+    @kernel
+    def run_all(key: Any, first_run: Any, bits: Any) -> None:
+        arm, run = cuda.grid(1) // bits.shape[1], cuda.grid(1) % bits.shape[1]
+        if arm < bits.shape[0]:
+            bits[arm, run] = bits_of(key[0], key[1], np.uint64(first_run + run), arm)
+
+    return run_all
 
 
 @lru_cache(maxsize=1)
 def arranged() -> Any:
-    """Return the kernel that draws each run's order of arms: (arms, runs), from bits of the same shape."""
-    bits_of, rank = ported(arm_bits, {}), ported(rank_of, {})
+    """Return the kernel that puts arms in the order of their bits: (arms, runs), which arm stands where."""
+    rank = ported(rank_of, {})
 
     @kernel
-    def run_all(key: Any, first_run: Any, bits: Any, order: Any) -> None:
-        run = cuda.grid(1)
-        if run >= order.shape[1]:
-            return
-        for arm in range(order.shape[0]):
-            bits[arm, run] = bits_of(key[0], key[1], np.uint64(first_run + run), arm)
-        for arm in range(order.shape[0]):
+    def run_all(bits: Any, order: Any) -> None:
+        arm, run = cuda.grid(1) // bits.shape[1], cuda.grid(1) % bits.shape[1]
+        if arm < bits.shape[0]:
             order[rank(bits[:, run], arm), run] = arm
 
     return run_all

@@ -18,7 +18,7 @@ from unbandit.kernels.gpu.memory import fitting, in_batches
 from unbandit.kernels.gpu.merging import MOST, merged
 from unbandit.kernels.gpu.porting import SIMULATED, formulas_of
 from unbandit.kernels.gpu.quantile import one_sided
-from unbandit.kernels.gpu.reading import arranged, switches
+from unbandit.kernels.gpu.reading import arranged, shuffled, switches
 from unbandit.kernels.gpu.scene import Scene
 from unbandit.kernels.gpu.threads import (
     FEW,
@@ -111,6 +111,7 @@ class Stage:
         self._host_parameters = parameters
         self._kind = np.uint8 if self.arms <= 256 else np.uint16 if self.arms <= 65536 else np.uint32
         self._far, self._listed = cuda.to_device(one_sided()), cuda.to_device(np.array(bandit.listed))
+        self._actions: Any = None
         self._inverse = cuda.to_device(np.ones(1))  # dividing is as quick here as looking up
 
     def bytes_a_run(self, *, actions: bool) -> int:
@@ -132,7 +133,8 @@ class Stage:
         if self.drawn:
             order = cuda.device_array((self.arms, last - first), np.uint32)
             bits = cuda.device_array(order.shape, np.uint64)
-            arranged()[_blocks(last - first)](self.bandit.key, first_run + first, bits, order)
+            shuffled()[_blocks(bits.size)](self.bandit.key, first_run + first, bits)
+            arranged()[_blocks(bits.size)](bits, order)
         elif self.bandit.orders.shape[0] > 0:
             order = cuda.to_device(np.ascontiguousarray(self.bandit.orders[first:last].T.astype(np.uint32)))
         noise = float(self.bandit.sigma), bool(self.bandit.bernoulli)
@@ -175,12 +177,19 @@ class Stage:
         in_batches(work, runs, self.bytes_a_run(actions=not self.counts_alone()))
         yield from found
 
+    def _sheet(self, runs: int) -> Any:
+        """Return room for actions, the same as before if it is as large."""
+        if self._actions is None or self._actions.shape[1] != runs:
+            self._actions = None  # let go of the old one first
+            self._actions = cuda.device_array((self.horizon, runs), self._kind)
+        return self._actions
+
     def _room(self, runs: int, kind: Any) -> Any:
         return cuda.device_array((self.arms, runs), kind)
 
     def _played(self, scene: Scene, runs: int) -> tuple[Any, Any]:
         """Return actions (rounds, runs) and pulls (arms, runs)."""
-        actions, pulls = cuda.device_array((self.horizon, runs), self._kind), self._room(runs, np.int32)
+        actions, pulls = self._sheet(runs), self._room(runs, np.int32)
         if self.how.play is None and self.arms <= MOST:
             merged(self.formulas, self.arms)[_blocks(runs)](scene, self.parameters, actions, pulls)
         elif self.how.play is None:
@@ -215,10 +224,10 @@ class Stage:
         return Evidence(scene.order, pulls, own, of_best, rounds)
 
 
-def _blocks(runs: int) -> tuple[int, int]:
-    """Return how many blocks of how many threads there are to be, one thread a run."""
-    threads = 4 if SIMULATED else THREADS
-    return -(-runs // threads), threads
+def _blocks(threads: int) -> tuple[int, int]:
+    """Return how many blocks of how many threads each make so many."""
+    block = 4 if SIMULATED else THREADS
+    return -(-threads // block), block
 
 
 def _groups_at_once(group: int) -> int:
