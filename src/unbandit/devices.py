@@ -5,6 +5,7 @@ A GPU gives the same answers, and promises its own bits alone: what it computed 
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib.util import find_spec
 from typing import Literal
@@ -68,8 +69,9 @@ def _installed() -> bool:
 def why_no_gpu() -> str | None:
     """Return in words why no GPU can be used; None if one can."""
     try:
-        from numba import cuda
-
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it deprecates in others is not ours to tell
+            from numba import cuda
         if not cuda.is_available():
             error = cuda.cuda_error()
             return f"CUDA says: {_line(error)}" if error is not None else "found no driver, or none that fits"

@@ -210,6 +210,8 @@ def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
         named = [function.__globals__.get(name) for name in function.__code__.co_names]
     else:
         return seen
+    if inspect.ismodule(function) and getattr(function, "__file__", None) is None:
+        return seen  # built into the interpreter
     file = Path(getattr(function, "__file__", None) or function.__code__.co_filename)
     if file in seen or not file.exists() or _installed(function.__name__, function):
         return seen

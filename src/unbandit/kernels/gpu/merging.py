@@ -28,11 +28,15 @@ MOST = 32
 LOOKED_UP = range(3, 9)
 """Numbers of arms for which sums are looked up all the same: measured to be quicker there."""
 
+BITS, A_WORD, LOW = np.uint64(5), 12, np.uint64(31)
+"""Of more arms, which one stands where is packed into three numbers, 12 places of 5 bits each."""
+
 
 @lru_cache(maxsize=64)
 def merged(formulas: Formulas, arms: int) -> Any:
     """Return the kernel; it fills actions (rounds, runs) and pulls (arms, runs)."""
     meanings, looked_up = meanings_of(formulas, near_coefficients(ALL_NEAR)), arms in LOOKED_UP
+    packed, few = arms >= LOOKED_UP.stop, 1 if arms >= LOOKED_UP.stop else arms
     index_of, inverse, block, draw, fill = (
         ported(function, meanings)
         for function in (meanings[index_value], inverse_of, philox, reward_from_word, bring_near)
@@ -48,9 +52,17 @@ def merged(formulas: Formulas, arms: int) -> Any:
             return
         table, name = (near, scene.far), np.uint64(scene.first_run + run)
         totals, index = cuda.local.array(arms, float64), cuda.local.array(arms, float64)
-        means, pulls = cuda.local.array(arms, float64), cuda.local.array(arms, int32)
+        means, pulls = cuda.local.array(few, float64), cuda.local.array(arms, int32)
+        places_0, places_1, places_2 = np.uint64(0), np.uint64(0), np.uint64(0)
         for arm in range(arms):
-            means[arm] = scene.listed[arm] if scene.order.shape[1] == 0 else scene.listed[scene.order[arm, run]]
+            which = arm if scene.order.shape[1] == 0 else scene.order[arm, run]
+            if packed:
+                shifted = np.uint64(which) << (BITS * np.uint64(arm % A_WORD))
+                places_0 |= shifted if arm < A_WORD else np.uint64(0)
+                places_1 |= shifted if A_WORD <= arm < 2 * A_WORD else np.uint64(0)
+                places_2 |= shifted if arm >= 2 * A_WORD else np.uint64(0)
+            else:
+                means[arm] = scene.listed[which]
             pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
         for t in range(actions.shape[0]):
             if looked_up:
@@ -60,10 +72,15 @@ def merged(formulas: Formulas, arms: int) -> Any:
                         chosen, value = arm, index[arm]
                 n, total, mean = pulls[chosen], totals[chosen], means[chosen]
             else:
-                chosen, value, n, total, mean = 0, index[0], pulls[0], totals[0], means[0]
+                chosen, value, n, total = 0, index[0], pulls[0], totals[0]
                 for arm in range(1, arms):
                     if index[arm] > value:
-                        chosen, value, n, total, mean = arm, index[arm], pulls[arm], totals[arm], means[arm]
+                        chosen, value, n, total = arm, index[arm], pulls[arm], totals[arm]
+                if packed:
+                    word = places_0 if chosen < A_WORD else places_1 if chosen < 2 * A_WORD else places_2
+                    mean = scene.listed[(word >> (BITS * np.uint64(chosen % A_WORD))) & LOW]
+                else:
+                    mean = means[1] if chosen == 1 else means[0]
             first, second = block(np.uint64(n) >> ONE, np.uint64(chosen), name, REWARDS, scene.key[0], scene.key[1])
             total += draw(second if n & 1 else first, mean, scene.sigma, scene.bernoulli, table)
             n += 1
