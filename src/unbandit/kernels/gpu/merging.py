@@ -29,17 +29,26 @@ LOOKED_UP = range(3, 9)
 """Numbers of arms for which sums are looked up all the same: measured to be quicker there."""
 
 BITS, A_WORD, LOW = np.uint64(5), 12, np.uint64(31)
-"""Of more arms, which one stands where is packed into three numbers, 12 places of 5 bits each."""
+"""Where each arm stands is packed into three numbers, of 12 arms with 5 bits each."""
+
+
+def place_of(places: Any, arm: int) -> Any:
+    """Return where an arm stands."""
+    word = places[0] if arm < A_WORD else places[1] if arm < 2 * A_WORD else places[2]
+    return (word >> (BITS * np.uint64(arm % A_WORD))) & LOW
 
 
 @lru_cache(maxsize=64)
-def merged(formulas: Formulas, arms: int) -> Any:
-    """Return the kernel; it fills actions (rounds, runs) and pulls (arms, runs)."""
+def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
+    """Return the kernel; it fills actions (rounds, runs) and pulls (arms, runs), in the order of the instance's arms.
+
+    The threads of a warp then mostly pull the same arm at the same time. Where an arm stands in its run decides which
+    rewards it draws, and who wins a tie; that two indices are equal is looked for only where `ties` can be.
+    """
     meanings, looked_up = meanings_of(formulas, near_coefficients(ALL_NEAR)), arms in LOOKED_UP
-    packed, few = arms >= LOOKED_UP.stop, 1 if arms >= LOOKED_UP.stop else arms
-    index_of, inverse, block, draw, fill = (
+    index_of, inverse, block, draw, fill, stands = (
         ported(function, meanings)
-        for function in (meanings[index_value], inverse_of, philox, reward_from_word, bring_near)
+        for function in (meanings[index_value], inverse_of, philox, reward_from_word, bring_near, place_of)
     )
 
     @kernel
@@ -52,37 +61,46 @@ def merged(formulas: Formulas, arms: int) -> Any:
             return
         table, name = (near, scene.far), np.uint64(scene.first_run + run)
         totals, index = cuda.local.array(arms, float64), cuda.local.array(arms, float64)
-        means, pulls = cuda.local.array(few, float64), cuda.local.array(arms, int32)
+        pulls = cuda.local.array(arms, int32)
         places_0, places_1, places_2 = np.uint64(0), np.uint64(0), np.uint64(0)
         for arm in range(arms):
-            which = arm if scene.order.shape[1] == 0 else scene.order[arm, run]
-            if packed:
-                shifted = np.uint64(which) << (BITS * np.uint64(arm % A_WORD))
-                places_0 |= shifted if arm < A_WORD else np.uint64(0)
-                places_1 |= shifted if A_WORD <= arm < 2 * A_WORD else np.uint64(0)
-                places_2 |= shifted if arm >= 2 * A_WORD else np.uint64(0)
-            else:
-                means[arm] = scene.listed[which]
-            pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
-        for t in range(actions.shape[0]):
+            place = arm if scene.place.shape[1] == 0 else scene.place[arm, run]
+            shifted = np.uint64(place) << (BITS * np.uint64(arm % A_WORD))
+            places_0 |= shifted if arm < A_WORD else np.uint64(0)
+            places_1 |= shifted if A_WORD <= arm < 2 * A_WORD else np.uint64(0)
+            places_2 |= shifted if arm >= 2 * A_WORD else np.uint64(0)
+            pulls[arm], totals[arm] = 0, 0.0
+            index[arm] = arms - place  # in the opening, the places in turn
+        places = (places_0, places_1, places_2)
+        opening = min(arms, actions.shape[0])
+        for t in range(opening):
+            chosen = 0
+            for arm in range(1, arms):
+                chosen = arm if index[arm] > index[chosen] else chosen
+            for arm in range(arms):
+                if arm == chosen:
+                    pulls[arm], index[arm] = 1, -np.inf
+            actions[t, run] = chosen
+        for arm in range(arms):
+            if pulls[arm] > 0:
+                first, _ = block(np.uint64(0), stands(places, arm), name, REWARDS, scene.key[0], scene.key[1])
+                totals[arm] = draw(first, scene.listed[arm], scene.sigma, scene.bernoulli, table)
+                index[arm] = index_of(parameters, totals[arm] * inverse(scene.inverse, ONE), ONE, ONE)
+        for t in range(opening, actions.shape[0]):
+            chosen, value, n, total = 0, index[0], pulls[0], totals[0]
+            for arm in range(1, arms):
+                ahead = index[arm] > value
+                if ties:
+                    ahead |= index[arm] == value and stands(places, arm) < stands(places, chosen)
+                if ahead and looked_up:
+                    chosen, value = arm, index[arm]
+                elif ahead:
+                    chosen, value, n, total = arm, index[arm], pulls[arm], totals[arm]
             if looked_up:
-                chosen, value = 0, index[0]
-                for arm in range(1, arms):
-                    if index[arm] > value:
-                        chosen, value = arm, index[arm]
-                n, total, mean = pulls[chosen], totals[chosen], means[chosen]
-            else:
-                chosen, value, n, total = 0, index[0], pulls[0], totals[0]
-                for arm in range(1, arms):
-                    if index[arm] > value:
-                        chosen, value, n, total = arm, index[arm], pulls[arm], totals[arm]
-                if packed:
-                    word = places_0 if chosen < A_WORD else places_1 if chosen < 2 * A_WORD else places_2
-                    mean = scene.listed[(word >> (BITS * np.uint64(chosen % A_WORD))) & LOW]
-                else:
-                    mean = means[1] if chosen == 1 else means[0]
-            first, second = block(np.uint64(n) >> ONE, np.uint64(chosen), name, REWARDS, scene.key[0], scene.key[1])
-            total += draw(second if n & 1 else first, mean, scene.sigma, scene.bernoulli, table)
+                n, total = pulls[chosen], totals[chosen]
+            place = stands(places, chosen)
+            first, second = block(np.uint64(n) >> ONE, place, name, REWARDS, scene.key[0], scene.key[1])
+            total += draw(second if n & 1 else first, scene.listed[chosen], scene.sigma, scene.bernoulli, table)
             n += 1
             sample_mean = total * inverse(scene.inverse, np.uint64(n))
             value = index_of(parameters, sample_mean, np.uint64(n), np.uint64(t + 1))

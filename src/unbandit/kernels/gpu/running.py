@@ -18,7 +18,7 @@ from unbandit.kernels.gpu.memory import fitting, in_batches
 from unbandit.kernels.gpu.merging import MOST, merged
 from unbandit.kernels.gpu.porting import SIMULATED, formulas_of
 from unbandit.kernels.gpu.quantile import one_sided
-from unbandit.kernels.gpu.reading import arranged, shuffled, switches
+from unbandit.kernels.gpu.reading import arranged, moved, shuffled, switches
 from unbandit.kernels.gpu.scene import Scene
 from unbandit.kernels.gpu.threads import (
     FEW,
@@ -124,21 +124,28 @@ class Stage:
         """Return whether what is read follows without the actions."""
         return self.how.reads == "eliminations" or self._by_levels()
 
+    def _merged(self) -> bool:
+        return self.how.play is None and self.arms <= MOST
+
     def _by_levels(self) -> bool:
         return self.how.play is None and self.arms > MOST
 
     def scene(self, first_run: int, first: int, last: int) -> Scene:
         """Return the scene of the runs from `first` to `last`, the former being run `first_run + first`."""
-        order = cuda.device_array((self.arms, 0), np.uint32)
+        shape = self.arms, last - first
+        order = place = cuda.device_array((self.arms, 0), np.uint32)
         if self.drawn:
-            order = cuda.device_array((self.arms, last - first), np.uint32)
-            bits = cuda.device_array(order.shape, np.uint64)
+            bits = cuda.device_array(shape, np.uint64)
+            order, place = cuda.device_array(shape, np.uint32), cuda.device_array(shape, np.uint32)
             shuffled()[_blocks(bits.size)](self.bandit.key, first_run + first, bits)
-            arranged()[_blocks(bits.size)](bits, order)
+            arranged()[_blocks(bits.size)](bits, order, place)
         elif self.bandit.orders.shape[0] > 0:
-            order = cuda.to_device(np.ascontiguousarray(self.bandit.orders[first:last].T.astype(np.uint32)))
+            given = self.bandit.orders[first:last]
+            order, place = (
+                cuda.to_device(np.ascontiguousarray(part.T, np.uint32)) for part in (given, given.argsort(axis=1))
+            )
         noise = float(self.bandit.sigma), bool(self.bandit.bernoulli)
-        return Scene(self._far, self._listed, *noise, self._inverse, self.bandit.key, order, first_run + first)
+        return Scene(self._far, self._listed, *noise, self._inverse, self.bandit.key, order, place, first_run + first)
 
     def actions(self, first_run: int, runs: int, out: NDArray[Any]) -> None:
         """Fill `out` (runs x horizon) with what is played."""
@@ -162,7 +169,13 @@ class Stage:
         if self.how.reads == "pulls":
             return Evidence(scene.order, pulls)
         own, of_best, rounds = (self._room(runs, np.int32) for _ in range(3))
-        switches()[_blocks(runs)](actions, pulls, own, of_best, rounds)
+        by_arm = self._merged() and scene.place.shape[1] > 0  # written by arm, and not by where the arms stand
+        place = scene.place if by_arm else cuda.device_array((self.arms, 0), np.uint32)
+        switches()[_blocks(runs)](actions, place, pulls, own, of_best, rounds)
+        if by_arm:
+            into = cuda.device_array((4, self.arms, runs), np.int32)
+            moved()[_blocks(pulls.size)](place, pulls, own, of_best, rounds, into)
+            pulls, own, of_best, rounds = into[0], into[1], into[2], into[3]
         return Evidence(scene.order, pulls, own, of_best, rounds)
 
     def gathered(self, first_run: int, runs: int) -> Iterator[tuple[int, int, Evidence]]:
@@ -188,10 +201,11 @@ class Stage:
         return cuda.device_array((self.arms, runs), kind)
 
     def _played(self, scene: Scene, runs: int) -> tuple[Any, Any]:
-        """Return actions (rounds, runs) and pulls (arms, runs)."""
+        """Return actions (rounds, runs) and pulls (arms, runs): by place, or where arms are merged, by arm."""
         actions, pulls = self._sheet(runs), self._room(runs, np.int32)
-        if self.how.play is None and self.arms <= MOST:
-            merged(self.formulas, self.arms)[_blocks(runs)](scene, self.parameters, actions, pulls)
+        if self._merged():
+            start = merged(self.formulas, self.arms, scene.bernoulli)[_blocks(runs)]
+            start(scene, self.parameters, actions, pulls)
         elif self.how.play is None:
             self._launch(by_index, scene, runs, (0, 0, 1, 1), actions, pulls)
         else:

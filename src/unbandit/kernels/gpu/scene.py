@@ -22,8 +22,8 @@ class Scene(NamedTuple):
         1/n as far as the table goes; see `kernels.bandit.inverse_of`.
     key
         The seed, as two 32-bit numbers.
-    order
-        Which arm stands where, (arms, runs); of no runs, if all stand as listed.
+    order, place
+        Which arm stands where, and where each arm stands, (arms, runs); of no runs, if all stand as listed.
     first_run
         The number of the first run.
     """
@@ -35,4 +35,5 @@ class Scene(NamedTuple):
     inverse: Any
     key: Any
     order: Any
+    place: Any
     first_run: int
