@@ -2,11 +2,11 @@
 
 Without its mean and scaled to unit variance, the sum of an arm's first `n` rewards is a random walk `W(n)`. Here it is
 drawn coarse first. `W(2n)` at a power of two is `W(n)` plus a normal of variance `n`; half way between two neighbours
-`a` and `b` of the grid, given both, it is normal around `(W(a) + W(b)) / 2` with variance `(b - a) / 4`. Every `n` takes
-one normal, a pure function of (seed, run, arm, n), so a sum is the same whatever was drawn before it.
+`a` and `b` of the grid, given both, it is normal around `(W(a) + W(b)) / 2` with variance `(b - a) / 4`. Every `n`
+takes one normal, a pure function of (seed, run, arm, n), so a sum is the same whatever was drawn before it.
 
-After `n` pulls the index is at most `v` exactly if `W(n)` lies on or below `B(n) = n (v - mean - C(n)) / sigma`. For the
-width `C(n)` proportional to `1/sqrt(n)` that boundary is convex: between `a` and `b` it lies below its chord. A
+After `n` pulls the index is at most `v` exactly if `W(n)` lies on or below `B(n) = n (v - mean - C(n)) / sigma`. For
+the width `C(n)` proportional to `1/sqrt(n)` that boundary is convex: between `a` and `b` it lies below its chord. A
 Brownian bridge that begins `x` above a straight line and ends `y` above it crosses it with probability
 `exp(-2 x y / (b - a))`, and a walk, which is looked at only at whole numbers, with less. Stretches where this is below
 1e-18 are not looked into.
