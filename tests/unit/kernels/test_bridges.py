@@ -64,6 +64,15 @@ def test_many_pulls(alpha, means):
     assert counts_found(rule, instance, horizon, 2, 9) == counts_read(rule, instance, horizon, 2, 9)
 
 
+@pytest.mark.parametrize("scale", [1e-18, 1e-15, 1e-14])
+@pytest.mark.parametrize("sigma", [1e-17, 1e-16, 1e-15])
+def test_indices_that_differ_by_rounding_alone(sigma, scale):
+    """Means of 1 leave so little room below them that most indices are equal."""
+    rule, instance = UCB(alpha=0, scale=scale), Instance([1.0, 1.0, 1.0], sigma)
+    for run in range(10):
+        assert counts_found(rule, instance, 500, run, 1) == counts_read(rule, instance, 500, run, 1)
+
+
 def test_counts_agree_with_the_definition():
     rule, instance, horizon = UCB(scale=0.5), Instance([0.2, 0.0, 0.1], 0.3), 400
     for run in range(20):
