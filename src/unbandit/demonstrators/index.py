@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator, Gather
-from unbandit.demonstrators.tables import power_parameters, width_parameters
+from unbandit.demonstrators.tables import has_power_width, power_parameters, width_parameters
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
@@ -143,7 +143,7 @@ class IndexRule(Demonstrator):
     def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
         obstacles = {
             "rewards of 0 and 1": isinstance(instance.noise, Bernoulli),
-            "an index that is not the sample mean plus a width in 1/sqrt(n)": not hasattr(self, "power_width"),
+            "an index that is not the sample mean plus a width in 1/sqrt(n)": not has_power_width(self, horizon),
             "an index that uses the round": self.uses_round,
             "ties broken at random": self.ties == "random",
             f"initial={self.initial}": self.initial > 1,

@@ -15,7 +15,7 @@ from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.scalar import QUANTILE_TABLE
 from unbandit.tape import Tape
 
-__all__ = ["laid_out", "power_parameters", "width_parameters"]
+__all__ = ["has_power_width", "laid_out", "power_parameters", "width_parameters"]
 
 Table = NDArray[np.float64]
 
@@ -78,6 +78,15 @@ def width_parameters(rule: HasWidth, horizon: int) -> Any:
         return power_parameters(rule, horizon)
     _check_first(rule, horizon)
     return width_table(rule, horizon)
+
+
+def has_power_width(rule: Any, horizon: int) -> bool:
+    """Tell whether a rule's widths are in `1/sqrt(n)`: it says so, and no class below it gives others."""
+    if not hasattr(rule, "power_width"):
+        return False
+    few, said = np.array([1.0, 2.0, 1000.0, horizon]), rule.power_width(horizon)
+    with np.errstate(over="ignore"):
+        return np.array_equal(rule.width(few, horizon), said.factor * np.sqrt(said.growth / few))
 
 
 def power_parameters(rule: Any, horizon: int) -> Any:

@@ -174,7 +174,15 @@ def test_the_tape_and_the_kernel_mean_the_same_stream():
     assert int(bridges.BRIDGES) == Stream.BRIDGES
 
 
+class NarrowUCB(UCB):
+    """Give UCB another width, and leave the rest as it is."""
+
+    def width(self, pulls, horizon):
+        return super().width(pulls, horizon) / np.log(pulls + 2)
+
+
 REFUSED = {
+    "a width of its own": (NarrowUCB(), TWO, "ucb with an index"),
     "ties": (UCB(ties="random"), TWO, "ties broken at random"),
     "initial": (UCB(initial=2), TWO, "initial=2"),
     "batch": (UCB(batch=3), TWO, "batch=3"),
@@ -200,3 +208,5 @@ def test_words_and_widths_that_are_refused():
         UCB().evidence(TWO, 100, draw="some")
     with pytest.raises(ParameterError, match="finite width"):
         UCB(scale=1e308).evidence(TWO, 10**8, draw="needed")
+    with pytest.raises(ParameterError, match='expects device="cpu"'):
+        UCB().evidence(TWO, 100, draw="needed", device="cuda")
