@@ -45,13 +45,19 @@ class Curve:
     seconds: NDArray[np.float64]
     limit: float | None = None
 
+    def fitted_part(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the sizes and times that a law is fitted to: over arms the larger half, where it shows."""
+        first = self.sizes.size // 2 if self.panel == "arms" else 0
+        return self.sizes[first:], self.seconds[first:]
+
     def exponent(self) -> tuple[float, float]:
         """Return the slope of log time over log size, and its standard error."""
-        return fitted(self.sizes, self.seconds)
+        return fitted(*self.fitted_part())
 
     def exponent_of_logarithm(self) -> tuple[float, float]:
         """Return the slope of log time over log log2 size: at most 1 is at most logarithmic."""
-        return fitted(np.log2(self.sizes), self.seconds)
+        sizes, seconds = self.fitted_part()
+        return fitted(np.log2(sizes), seconds)
 
 
 def fitted(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> tuple[float, float]:
@@ -107,10 +113,10 @@ def curves(effort: Effort) -> list[Curve]:
         found.append(
             timed("runs", f"counts only, K={arms}", powers(6, 8 if small else 13), many, _once, effort.repeats)
         )
-    several = powers(1, 5 if small else 14)
+    several = powers(1, 6 if small else 14)
     for name, way in (("full log", "demonstrate"), ("counts only", "evidence")):
         found.append(timed("arms", f"UCB, {name}", several, partial(_arms, way), _played, effort.repeats))
-    few = powers(1, 4 if small else 8)
+    few = powers(1, 6 if small else 8)
     found.append(
         timed("arms", "UCB1, full log: uses the round", few, _compared, _compared_rounds, effort.repeats, None)
     )
@@ -183,5 +189,6 @@ def row(curve: Curve) -> Row:
     slope, error = curve.exponent_of_logarithm() if curve.panel == "arms" else curve.exponent()
     against = "logarithmic" if curve.panel == "arms" else "linear"
     reach, reached = ("", None) if curve.limit is None else (f"at most {curve.limit:g}", slope <= curve.limit)
-    title = f"Exponent of {LAWS[curve.panel]}: {curve.name}"
+    since = f", from K={curve.fitted_part()[0][0]:.0f} on" if curve.panel == "arms" else ""
+    title = f"Exponent of {LAWS[curve.panel]}: {curve.name}{since}"
     return Row(title, f"{slope:.3f} ± {error:.3f}", against, f"{slope:.3f} ± {error:.3f}", reach, reached)

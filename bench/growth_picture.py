@@ -43,9 +43,10 @@ def _panel(axes: Axes, curves: Sequence[Curve], across: str, along: str) -> None
     axes.grid(color=GRID)
     for curve, look in zip(curves, LINES, strict=False):
         slope, error = curve.exponent()
-        level = np.exp(np.log(curve.seconds).mean() - slope * np.log(curve.sizes).mean())
+        sizes, seconds = curve.fitted_part()
+        level = np.exp(np.log(seconds).mean() - slope * np.log(sizes).mean())
         power = f"{SYMBOLS[curve.panel]} to the power {slope:.3f} ± {error:.3f}".replace("-", "−")
-        axes.loglog(curve.sizes, level * curve.sizes**slope, color=look.colour, linestyle=look.dashes, linewidth=1)
+        axes.loglog(sizes, level * sizes**slope, color=look.colour, linestyle=look.dashes, linewidth=1)
         axes.loglog([], [], color=look.colour, linestyle=look.dashes, marker=look.marker, markersize=4,
                     label=f"{curve.name}:\n{power}")  # fmt: skip
         axes.loglog(curve.sizes, curve.seconds, color=look.colour, linestyle="none", marker=look.marker, markersize=4)
