@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,13 @@ from unbandit.log import ActionLog
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.running import How, Stage
 
-__all__ = ["Demonstrator", "in_blocks", "known_rules", "whole"]
+__all__ = ["Demonstrator", "Draw", "Gather", "in_blocks", "known_rules", "whole"]
+
+Draw = Literal["every", "needed"]
+"""Which rewards are drawn: that of every pull, or only what decides the counts."""
+
+Gather = Callable[[Bandit, Any, int, Any], None]
+"""Fill the evidence of some runs: from a bandit, the rule's parameters and the number of the first run."""
 
 known_rules: dict[str, type[Demonstrator]] = {}
 """Every rule that has been defined, by name; filled as classes are defined."""
@@ -154,6 +160,7 @@ class Demonstrator(BaseModel, ABC):
     def evidence(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
         first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None, device: str = "cpu",
+        draw: Draw = "every",
     ) -> Any:  # fmt: skip
         """Play the rule and return only what the estimator of its kind reads; the logs themselves are not kept.
 
@@ -166,20 +173,35 @@ class Demonstrator(BaseModel, ABC):
             is then a demonstration on `instance.reordered(orders[r])`, and its columns are that instance's arms.
         length
             How many of the rounds are played, if not all of them up to the rule's horizon.
+        draw
+            "every" draws the reward of every pull, and counts what `demonstrate` shows. "needed" draws only those sums
+            of rewards that decide the counts (`kernels.bridges`): other demonstrations of the same distribution, in a
+            time that hardly grows with the horizon. For UCB with Gaussian rewards alone.
+
+        Examples
+        --------
+        >>> from unbandit import UCB, Instance
+        >>> UCB(alpha=0.25).evidence(Instance([1.0, 0.5]), horizon=10**8, draw="needed").pulls.sum().tolist()
+        100000000
         """
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         placed = None if orders is None else _orders(orders, runs, len(instance))
         rule, played = self._facing(instance), horizon if length is None else min(whole("length", length), horizon)
+        if draw not in get_args(Draw):
+            raise ParameterError(f'draw: expected "every" or "needed"; got {draw!r}.')
+        if draw == "needed" and device == "cuda":
+            raise ParameterError('draw: "needed" expects device="cpu"; got "cuda". Leave one of the two out.')
         bandit, found = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
         if checked_device(device) == "cuda":
             for first, last, read in rule._staged(bandit, horizon).gathered(first_run, runs):
                 for name, column in vars(found.part(first, last)).items():
                     column[:] = getattr(read, name)
             return found
-        parameters = rule.parameters(horizon)
+        ways = {"every": rule._drawing_every, "needed": rule._drawing_needed}
+        parameters, gather = ways[draw](instance, horizon)
 
         def fill(first: int, last: int) -> None:
-            rule._gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
+            gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
 
         in_blocks(fill, runs, threads)
         return found
@@ -208,6 +230,17 @@ class Demonstrator(BaseModel, ABC):
     def _way(self, arms: int) -> How:
         """Return how the rule is played on a GPU."""
         raise ParameterError(f"{self.name}: this kind of rule is not played on a GPU. Take device cpu.")
+
+    def _drawing_every(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
+        """Return the rule's parameters, and what gathers evidence from every reward."""
+        return self.parameters(horizon), self._gather
+
+    def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
+        """Return the rule's parameters, and what gathers evidence without drawing every reward."""
+        raise ParameterError(
+            f'draw: "needed" expects Gaussian rewards and UCB as in the paper; got {self.name}. '
+            'Leave it out: draw="every" is for all rules.'
+        )
 
     @abstractmethod
     def parameters(self, horizon: int) -> Any:

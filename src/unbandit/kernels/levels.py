@@ -188,7 +188,7 @@ def _write_out(
 def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
     arms, (runs, horizon) = bandit.means.size, actions.shape
-    window = max(WINDOW, 32 * arms)
+    window = max(WINDOW, 8 * arms)
     guide = level_guide(parameters, bandit.sample, arms, horizon)
     pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     written = np.empty(arms, np.uint64)
