@@ -30,7 +30,7 @@ from unbandit.kernels.gpu.threads import (
     workspace,
 )
 
-__all__ = ["Evidence", "How", "Stage", "eliminating", "index_by_index", "merging", "with_chance"]
+__all__ = ["Evidence", "How", "Stage", "blocks", "eliminating", "index_by_index", "merging", "with_chance"]
 
 THREADS = 512
 """Threads a block where each has a demonstration of its own."""
@@ -137,8 +137,8 @@ class Stage:
         if self.drawn:
             bits = cuda.device_array(shape, np.uint64)
             order, place = cuda.device_array(shape, np.uint32), cuda.device_array(shape, np.uint32)
-            shuffled()[_blocks(bits.size)](self.bandit.key, first_run + first, bits)
-            arranged()[_blocks(bits.size)](bits, order, place)
+            shuffled()[blocks(bits.size)](self.bandit.key, first_run + first, bits)
+            arranged()[blocks(bits.size)](bits, order, place)
         elif self.bandit.orders.shape[0] > 0:
             given = self.bandit.orders[first:last]
             order, place = (
@@ -171,10 +171,10 @@ class Stage:
         own, of_best, rounds = (self._room(runs, np.int32) for _ in range(3))
         by_arm = self._merged() and scene.place.shape[1] > 0  # written by arm, and not by where the arms stand
         place = scene.place if by_arm else cuda.device_array((self.arms, 0), np.uint32)
-        switches()[_blocks(runs)](actions, place, pulls, own, of_best, rounds)
+        switches()[blocks(runs)](actions, place, pulls, own, of_best, rounds)
         if by_arm:
             into = cuda.device_array((4, self.arms, runs), np.int32)
-            moved()[_blocks(pulls.size)](place, pulls, own, of_best, rounds, into)
+            moved()[blocks(pulls.size)](place, pulls, own, of_best, rounds, into)
             pulls, own, of_best, rounds = into[0], into[1], into[2], into[3]
         return Evidence(scene.order, pulls, own, of_best, rounds)
 
@@ -204,7 +204,7 @@ class Stage:
         """Return actions (rounds, runs) and pulls (arms, runs): by place, or where arms are merged, by arm."""
         actions, pulls = self._sheet(runs), self._room(runs, np.int32)
         if self._merged():
-            start = merged(self.formulas, self.arms, scene.bernoulli)[_blocks(runs)]
+            start = merged(self.formulas, self.arms, scene.bernoulli)[blocks(runs)]
             start(scene, self.parameters, actions, pulls)
         elif self.how.play is None:
             self._launch(by_index, scene, runs, (0, 0, 1, 1), actions, pulls)
@@ -220,7 +220,7 @@ class Stage:
             shape = (numbers, counts)
         room = cuda.device_array((runs if self.arms > FEW else 1, shape[0]), np.float64)
         tally = cuda.device_array((runs if self.arms > FEW else 1, shape[1]), np.int64)
-        start = one_a_thread(play, self.formulas, self.arms, self.how.columns)[_blocks(runs)]
+        start = one_a_thread(play, self.formulas, self.arms, self.how.columns)[blocks(runs)]
         start(scene, self.parameters, options, first, second, room, tally)
 
     def _leveled(self, scene: Scene, runs: int) -> Evidence:
@@ -238,7 +238,7 @@ class Stage:
         return Evidence(scene.order, pulls, own, of_best, rounds)
 
 
-def _blocks(threads: int) -> tuple[int, int]:
+def blocks(threads: int) -> tuple[int, int]:
     """Return how many blocks of how many threads each make so many."""
     block = 4 if SIMULATED else THREADS
     return -(-threads // block), block

@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda, float64
 
 from unbandit.kernels.appraisal import BOUNDED, ESTIMATED
-from unbandit.kernels.gpu.porting import kernel
+from unbandit.kernels.gpu.porting import SIMULATED, kernel
 
 __all__ = ["STATISTICS", "THREADS", "chunk_of", "placed", "summed"]
 
@@ -21,9 +21,9 @@ STATISTICS = (
     *("points", "error", "absolute", "squared", "estimated", "bounded", "intervals", "held", "pulls", "regret"),
     *("found", "kept", "kept_points", "kept_squared"),
 )
-"""What is summed, in this order; see `study.folds.SUMMED`."""
+"""What is summed, in this order; see `study.folding.SUMMED`."""
 
-THREADS = 64
+THREADS = 8 if SIMULATED else 64
 MANY = len(STATISTICS)
 
 
@@ -90,11 +90,11 @@ def summed() -> Any:
         for at in range(MANY):
             parts[at, me] = own[at]
         cuda.syncthreads()
-        if me < MANY:
+        for at in range(me, MANY, THREADS):
             total = 0.0
             for other in range(THREADS):
-                total += parts[me, other]
-            sums[part, me, fold, arm] = total
+                total += parts[at, other]
+            sums[part, at, fold, arm] = total
 
     return run_all
 
