@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from unbandit.cli.device import DEVICE, chosen_device
 from unbandit.errors import ParameterError
 
 __all__ = ["HELP", "simulate"]
@@ -35,6 +36,7 @@ def simulate(
         "every", "--draw", help="With --counts: every reward, or for UCB only the needed ones (long horizons)."
     ),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the log does not depend on it."),
+    device: str = typer.Option("auto", "--device", help=DEVICE),
 ) -> None:
     """Build the instance, play the rule, write the log or the counts."""
     import sys
@@ -60,13 +62,15 @@ def simulate(
         raise ParameterError(f'--truth: expected a file of its own; got "{truth}", where the log goes.')
     if draw != "every" and not counts:
         raise ParameterError(f"--draw {draw}: expected with --counts, for a log shows every round. Add --counts.")
+    device = "cpu" if draw != "every" and device == "auto" else chosen_device(device, max(runs, 0) * max(horizon, 0))
     say_if_first()
     with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
         if counts:
-            asked = {"runs": runs, "seed": seed, "threads": threads, "draw": draw}
+            asked = {"runs": runs, "seed": seed, "threads": threads, "draw": draw, "device": device}
             table = counted(chosen.evidence(faced, horizon, **cast(Any, asked)), faced.arms)
         else:
-            table = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads).to_frame()
+            log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads, device=device)
+            table = log.to_frame()
     if output == "-":
         for at, part in enumerate(table.iter_slices(100_000)):
             sys.stdout.write(part.write_csv(include_header=at == 0))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import EliminationRule, IndexRule
 from unbandit.demonstrators.tables import laid_out
+from unbandit.devices import checked_device
 from unbandit.estimators.intervals import FIFTY, quantile
 from unbandit.instance import Gaussian
 from unbandit.study.folding import SUMMED, fold_count, folded
@@ -63,6 +64,7 @@ def _on_gpu(study: Study, task: Task, cell: Cell) -> NDArray[np.float64]:
     """Simulate, estimate and sum on the GPU."""
     from unbandit.kernels.gpu.scoring import Asked, scored
 
+    checked_device("cuda")
     instance, rule = cell.instance, cell.rule._facing(cell.instance)
     stage = rule._staged(laid_out(instance, cell.horizon, cell.seed), cell.horizon, drawn=True)
     usual = float(np.sqrt(2) * instance.sigma)
