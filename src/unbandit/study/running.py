@@ -87,7 +87,7 @@ class StudyResult(Result[Study]):
     @cached_property
     def _folds(self) -> Folds:
         columns = SUMMED if self.study.keep == "sums" else NEEDED
-        return Folds(self.study, self.parts(columns))
+        return Folds(self.study, self.parts(list(columns)))
 
     def summary(self) -> pl.DataFrame:
         """Return a row for each cell, estimator and arm: errors, coverage, regret."""
