@@ -69,23 +69,20 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
             places_0 |= shifted if arm < A_WORD else np.uint64(0)
             places_1 |= shifted if A_WORD <= arm < 2 * A_WORD else np.uint64(0)
             places_2 |= shifted if arm >= 2 * A_WORD else np.uint64(0)
-            pulls[arm], totals[arm] = 0, 0.0
-            index[arm] = arms - place  # in the opening, the places in turn
         places = (places_0, places_1, places_2)
         opening = min(arms, actions.shape[0])
-        for t in range(opening):
+        for t in range(opening):  # the places in turn
             chosen = 0
-            for arm in range(1, arms):
-                chosen = arm if index[arm] > index[chosen] else chosen
             for arm in range(arms):
-                if arm == chosen:
-                    pulls[arm], index[arm] = 1, -np.inf
+                chosen = arm if stands(places, arm) == t else chosen
             actions[t, run] = chosen
         for arm in range(arms):
-            if pulls[arm] > 0:
+            pulls[arm], totals[arm], index[arm] = 0, 0.0, -np.inf
+            if stands(places, arm) < opening:
                 first, _ = block(np.uint64(0), stands(places, arm), name, REWARDS, scene.key[0], scene.key[1])
-                totals[arm] = draw(first, scene.listed[arm], scene.sigma, scene.bernoulli, table)
-                index[arm] = index_of(parameters, totals[arm] * inverse(scene.inverse, ONE), ONE, ONE)
+                total = draw(first, scene.listed[arm], scene.sigma, scene.bernoulli, table)
+                pulls[arm], totals[arm] = 1, total
+                index[arm] = index_of(parameters, total * inverse(scene.inverse, ONE), ONE, ONE)
         for t in range(opening, actions.shape[0]):
             chosen, value, n, total = 0, index[0], pulls[0], totals[0]
             for arm in range(1, arms):
