@@ -12,7 +12,7 @@ from unbandit.kernels.gpu.porting import kernel, ported
 from unbandit.kernels.ordering import arm_bits, rank_of
 from unbandit.kernels.switches import find_switches
 
-__all__ = ["arranged", "moved", "shuffled", "switches"]
+__all__ = ["arranged", "moved", "packed_switches", "shuffled", "switches"]
 
 
 @lru_cache(maxsize=1)
@@ -46,23 +46,71 @@ def arranged() -> Any:
 
 @lru_cache(maxsize=1)
 def switches() -> Any:
-    """Return the kernel that reads what was played, one thread a demonstration, in the order that it is written in.
-
-    Of several most-pulled arms the one that stands first counts; an empty `place` says that all stand as written.
-    """
+    """Return the kernel that reads actions (rounds, runs), one thread a demonstration."""
     find = ported(find_switches, {})
 
     @kernel
-    def run_all(actions: Any, place: Any, pulls: Any, own: Any, of_best: Any, rounds: Any) -> None:
+    def run_all(actions: Any, pulls: Any, own: Any, of_best: Any, rounds: Any) -> None:
         run = cuda.grid(1)
         if run >= pulls.shape[1]:
             return
-        best, moved = 0, place.shape[1] > 0
+        best = 0
         for arm in range(1, pulls.shape[0]):
+            best = arm if pulls[arm, run] > pulls[best, run] else best
+        find(actions[:, run], pulls[:, run], best, own[:, run], of_best[:, run], rounds[:, run])
+
+    return run_all
+
+
+@lru_cache(maxsize=1)
+def packed_switches() -> Any:
+    """Return the kernel that reads actions of few arms, four to a word, as `merging` writes them.
+
+    It is `switches.find_switches`, but that words in which the best arm alone was pulled are passed over at once. Of
+    several most-pulled arms the one that stands first counts; an empty `place` says that all stand as listed.
+    """
+
+    @kernel
+    def run_all(words: Any, horizon: Any, place: Any, pulls: Any, own: Any, of_best: Any, rounds: Any) -> None:
+        run = cuda.grid(1)
+        if run >= pulls.shape[1]:
+            return
+        best, moved, missing = 0, place.shape[1] > 0, -1
+        for arm in range(pulls.shape[0]):
             more = pulls[arm, run] - pulls[best, run]
             if more > 0 or (more == 0 and moved and place[arm, run] < place[best, run]):
                 best = arm
-        find(actions[:, run], pulls[:, run], best, own[:, run], of_best[:, run], rounds[:, run])
+            own[arm, run], of_best[arm, run], rounds[arm, run] = pulls[arm, run], 0, 0
+            missing += 1 if pulls[arm, run] > 0 else 0
+        most, after, last, found = pulls[best, run], 0, 0, 0
+        at = (horizon - 1) >> 2
+        word, all_best = np.int64(words[at, run]), best * 0x01010101
+        size = horizon - 4 * at
+        while missing > 0 or after == 0:
+            before = np.int64(words[max(at - 1, 0), run])  # read ahead
+            if word == all_best and size == 4:
+                last = 4 * at + 4 if after == 0 else last
+                after += 4
+            else:
+                for back in range(4):
+                    t = 4 * at + 3 - back
+                    arm = (word >> (8 * (3 - back))) & 255
+                    if t >= horizon or (missing == 0 and after > 0):
+                        continue
+                    if arm == best:
+                        last = t + 1 if after == 0 else last
+                        after += 1
+                    elif after == 0:  # not followed by the best arm
+                        own[arm, run] -= 1
+                        missing -= 1 if own[arm, run] == 0 else 0
+                    elif (found >> arm) & 1 == 0:
+                        rounds[arm, run], of_best[arm, run] = t + 1, most - after
+                        found |= 1 << arm
+                        missing -= 1
+            at, word, size = at - 1, before, 4
+        rounds[best, run] = last
+        for arm in range(pulls.shape[0]):
+            own[arm, run] = own[arm, run] if of_best[arm, run] > 0 else 0
 
     return run_all
 

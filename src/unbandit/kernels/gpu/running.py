@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.counts import guide_of
 from unbandit.kernels.gpu.levels import COUNTS, NUMBERS, counted_by_levels
-from unbandit.kernels.gpu.memory import fitting, in_batches
+from unbandit.kernels.gpu.memory import fitting, in_batches, scratch
 from unbandit.kernels.gpu.merging import MOST, merged
 from unbandit.kernels.gpu.porting import SIMULATED, formulas_of
 from unbandit.kernels.gpu.quantile import one_sided
-from unbandit.kernels.gpu.reading import arranged, moved, shuffled, switches
+from unbandit.kernels.gpu.reading import arranged, moved, packed_switches, shuffled, switches
 from unbandit.kernels.gpu.scene import Scene
 from unbandit.kernels.gpu.threads import (
     FEW,
@@ -111,7 +111,6 @@ class Stage:
         self._host_parameters = parameters
         self._kind = np.uint8 if self.arms <= 256 else np.uint16 if self.arms <= 65536 else np.uint32
         self._far, self._listed = cuda.to_device(one_sided()), cuda.to_device(np.array(bandit.listed))
-        self._actions: Any = None
         self._inverse = cuda.to_device(np.ones(1))  # dividing is as quick here as looking up
 
     def bytes_a_run(self, *, actions: bool) -> int:
@@ -152,7 +151,8 @@ class Stage:
 
         def work(first: int, last: int) -> None:
             played, _ = self._played(self.scene(first_run, first, last), last - first)
-            out[first:last] = played.copy_to_host().T
+            host = np.ascontiguousarray(played.copy_to_host().T)
+            out[first:last] = host.view(np.uint8)[:, : self.horizon] if self._merged() else host
 
         in_batches(work, runs, self.bytes_a_run(actions=True))
 
@@ -169,12 +169,13 @@ class Stage:
         if self.how.reads == "pulls":
             return Evidence(scene.order, pulls)
         own, of_best, rounds = (self._room(runs, np.int32) for _ in range(3))
-        by_arm = self._merged() and scene.place.shape[1] > 0  # written by arm, and not by where the arms stand
-        place = scene.place if by_arm else cuda.device_array((self.arms, 0), np.uint32)
-        switches()[blocks(runs)](actions, place, pulls, own, of_best, rounds)
-        if by_arm:
+        if not self._merged():
+            switches()[blocks(runs)](actions, pulls, own, of_best, rounds)
+            return Evidence(scene.order, pulls, own, of_best, rounds)
+        packed_switches()[blocks(runs)](actions, self.horizon, scene.place, pulls, own, of_best, rounds)
+        if scene.place.shape[1] > 0:  # so far by arm, and not by where arms stand
             into = cuda.device_array((4, self.arms, runs), np.int32)
-            moved()[blocks(pulls.size)](place, pulls, own, of_best, rounds, into)
+            moved()[blocks(pulls.size)](scene.place, pulls, own, of_best, rounds, into)
             pulls, own, of_best, rounds = into[0], into[1], into[2], into[3]
         return Evidence(scene.order, pulls, own, of_best, rounds)
 
@@ -190,23 +191,19 @@ class Stage:
         in_batches(work, runs, self.bytes_a_run(actions=not self.counts_alone()))
         yield from found
 
-    def _sheet(self, runs: int) -> Any:
-        """Return room for actions, the same as before if it is as large."""
-        if self._actions is None or self._actions.shape[1] != runs:
-            self._actions = None  # let go of the old one first
-            self._actions = cuda.device_array((self.horizon, runs), self._kind)
-        return self._actions
-
     def _room(self, runs: int, kind: Any) -> Any:
         return cuda.device_array((self.arms, runs), kind)
 
     def _played(self, scene: Scene, runs: int) -> tuple[Any, Any]:
-        """Return actions (rounds, runs) and pulls (arms, runs): by place, or where arms are merged, by arm."""
-        actions, pulls = self._sheet(runs), self._room(runs, np.int32)
+        """Return actions (rounds, runs) and pulls (arms, runs): by place; where arms are merged, words, and by arm."""
+        pulls = self._room(runs, np.int32)
         if self._merged():
+            words = scratch((-(-self.horizon // 4), runs), np.uint32)
             start = merged(self.formulas, self.arms, scene.bernoulli)[blocks(runs)]
-            start(scene, self.parameters, actions, pulls)
-        elif self.how.play is None:
+            start(scene, self.parameters, self.horizon, words, pulls)
+            return words, pulls
+        actions = scratch((self.horizon, runs), self._kind)
+        if self.how.play is None:
             self._launch(by_index, scene, runs, (0, 0, 1, 1), actions, pulls)
         else:
             self._launch(self.how.play, scene, runs, self.how.options, actions, pulls)
