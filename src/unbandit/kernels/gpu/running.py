@@ -15,7 +15,7 @@ from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.counts import guide_of
 from unbandit.kernels.gpu.levels import COUNTS, NUMBERS, counted_by_levels
 from unbandit.kernels.gpu.memory import fitting, in_batches, scratch
-from unbandit.kernels.gpu.merging import MOST, merged
+from unbandit.kernels.gpu.merging import MOST, merged, threads
 from unbandit.kernels.gpu.porting import SIMULATED, formulas_of
 from unbandit.kernels.gpu.quantile import one_sided
 from unbandit.kernels.gpu.reading import arranged, moved, packed_switches, shuffled, switches
@@ -199,7 +199,7 @@ class Stage:
         pulls = self._room(runs, np.int32)
         if self._merged():
             words = scratch((-(-self.horizon // 4), runs), np.uint32)
-            start = merged(self.formulas, self.arms, scene.bernoulli)[blocks(runs)]
+            start = merged(self.formulas, self.arms, scene.bernoulli)[blocks(runs, threads(self.arms))]
             start(scene, self.parameters, self.horizon, words, pulls)
             return words, pulls
         actions = scratch((self.horizon, runs), self._kind)
@@ -235,10 +235,10 @@ class Stage:
         return Evidence(scene.order, pulls, own, of_best, rounds)
 
 
-def blocks(threads: int) -> tuple[int, int]:
-    """Return how many blocks of how many threads each make so many."""
-    block = 4 if SIMULATED else THREADS
-    return -(-threads // block), block
+def blocks(wanted: int, block: int = THREADS) -> tuple[int, int]:
+    """Return how many blocks of how many threads each make as many as are wanted."""
+    block = 4 if SIMULATED else block
+    return -(-wanted // block), block
 
 
 def _groups_at_once(group: int) -> int:
