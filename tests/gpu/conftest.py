@@ -22,4 +22,4 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def size():
     """Return horizon and runs: a simulated GPU is slow."""
-    return (48, 3) if SIMULATED else (700, 2_000)
+    return (24, 2) if SIMULATED else (700, 2_000)
