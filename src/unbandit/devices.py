@@ -53,6 +53,8 @@ def settled(device: str, rounds: int) -> tuple[Device, str | None]:
     >>> settled("auto", 1_000)
     ('cpu', None)
     """
+    if device not in (*DEVICES, "auto"):
+        raise ParameterError(f'device: expected one of auto, {", ".join(DEVICES)}; got "{device}".')
     if device != "auto":
         return checked_device(device), None
     if rounds < WORTH or not _installed() or why_no_gpu() is not None:
