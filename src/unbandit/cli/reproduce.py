@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from unbandit.cli.device import DEVICE, folder_device
 
 if TYPE_CHECKING:
     from unbandit.paper.reproduce import Made, Reproduction
@@ -31,6 +35,7 @@ def reproduce(
         help="Far beyond the paper: 100,000 runs, or ten times its own, and more.",
     ),
     seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
+    device: str = typer.Option("auto", "--device", help=DEVICE),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),
     listed: bool = typer.Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
@@ -47,6 +52,7 @@ def reproduce(
         _print_list()
         return
     err = console(error=True)
+    device = folder_device(Path(folder) / "reproduction.json", device)
 
     def told(made: Made) -> None:
         err.print(f"{made.files[0]}, .svg, .parquet: {made.picture.title}", soft_wrap=True)
@@ -58,10 +64,12 @@ def reproduce(
             runs=runs,
             seed=seed,
             full=full,
+            device=device,
             threads=threads,
             progress=progress_on(err),
             ready=say_if_first,
             told=told,
+            said=partial(typer.echo, err=True),
         )
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What was simulated is kept in {folder}: the same command goes on from there.", err=True)

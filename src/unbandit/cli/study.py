@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+
+from unbandit.cli.device import DEVICE, chosen_device, folder_device
 
 if TYPE_CHECKING:
     import polars
@@ -49,6 +52,8 @@ def study(
     threads: int = typer.Option(None, "--threads", help="By default one a core; the results do not depend on it."),
     runs: int = typer.Option(None, "--runs", help="Runs of each cell, instead of the file's."),
     seed: int = typer.Option(None, "--seed", help="The seed, instead of the file's."),
+    device: str = typer.Option("auto", "--device", help=DEVICE),
+    keep: str = typer.Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
 ) -> None:
     """Read the study, do what is not yet done, sum it up."""
     from unbandit.cli.first_start import say_if_first
@@ -60,6 +65,8 @@ def study(
     from unbandit.study.progress import progress_on
 
     asked = Study.read(file, runs=runs, seed=seed)
+    device = chosen_device(folder_device(Path(output) / "study.json", device), asked.rounds)
+    asked = asked.on(device, keep=keep)
     if threads is not None:
         whole("threads", threads)
     folder = Folder(output, asked)

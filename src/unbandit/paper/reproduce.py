@@ -22,6 +22,7 @@ from pathlib import Path
 import polars as pl
 
 from unbandit.demonstrators.base import whole
+from unbandit.devices import settled
 from unbandit.errors import OutputError
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
@@ -149,10 +150,12 @@ def reproduce(
     runs: int | None = None,
     seed: int = 1,
     full: bool = False,
+    device: str = "cpu",
     threads: int | None = None,
     progress: Progress | None = None,
     ready: Callable[[], None] = lambda: None,
     told: Callable[[Made], None] = lambda made: None,
+    said: Callable[[str], None] = lambda notice: None,
 ) -> Reproduction:
     """Make pictures of the paper, and the page that shows them.
 
@@ -168,6 +171,8 @@ def reproduce(
         The same seed gives the same pictures, on any number of threads.
     full
         Beyond the paper's sizes.
+    device
+        `cpu` or `cuda`; or `auto`, which takes a GPU if there is one and the work is worth it.
     threads
         By default one a core.
     progress
@@ -176,6 +181,8 @@ def reproduce(
         Is called once everything has been checked, before any work.
     told
         Is told of every picture that is made.
+    said
+        Is told which device was taken, where that was left open and it is not the CPU.
 
     Raises
     ------
@@ -188,6 +195,13 @@ def reproduce(
     if threads is not None:
         whole("threads", threads)
     work = [(picture, picture.studies(size)) for picture in chosen(names, full=full)]
+    rounds = sum(study.rounds for _, studies in work for study in studies.values())
+    chosen_device, notice = settled(device, rounds)
+    size = replace(size, device=chosen_device)
+    if notice is not None:
+        said(notice)
+    if size.device == "cuda":
+        work = [(picture, _on_gpu(picture, studies)) for picture, studies in work]
     target = Path(folder)
     _check_writable(target)
     place.check(target, size)
@@ -234,6 +248,12 @@ def _work(
         bar.end()
 
 
+def _on_gpu(picture: Picture, studies: dict[str, Study]) -> dict[str, Study]:
+    """Return a picture's studies on a GPU, where they keep no more than it needs."""
+    keep = "rows" if picture.needs_rows else "sums"
+    return {name: study.on("cuda", keep=keep) for name, study in studies.items()}
+
+
 def _made(picture: Picture, results: Results, folder: Path) -> Made:
     """Draw a picture, write its files, and test its claims."""
     claims, table = picture.claims(results), picture.table(results)
@@ -278,6 +298,7 @@ def _asked(names: Sequence[str], size: Size) -> str:
     words = ["unbandit", "reproduce", *names]
     words += ["--runs", str(size.runs)] if size.runs is not None else []
     words += ["--full"] if size.full else []
+    words += ["--device", size.device] if size.device != "cpu" else []
     words += ["--seed", str(size.seed)] if size.seed != 1 else []
     return shlex.join(words)
 

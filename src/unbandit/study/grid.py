@@ -13,13 +13,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
+from unbandit.devices import DEVICES, Device
 from unbandit.errors import ParameterError
 from unbandit.estimators.many import check_comparable
 from unbandit.instance import Instance
@@ -28,7 +29,7 @@ from unbandit.study.families import Family, ShrinkingGap
 from unbandit.study.identity import identity
 from unbandit.study.seeds import cell_seed
 from unbandit.study.spacing import spaced
-from unbandit.study.tasks import Task, Tasks, block
+from unbandit.study.tasks import GPU_ROUNDS, ROUNDS, Task, Tasks, block
 from unbandit.study.work import Work
 from unbandit.tape import Tape
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from unbandit.study.running import StudyResult
 
 __all__ = ["Cell", "Estimator", "Family", "ShrinkingGap", "Study", "Task", "Tasks", "spaced"]
+
+
+KEPT = ("rows", "sums")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,11 @@ class Study(Work):
         Any of ``"switching"``, ``"counts"``, ``"naive"``, ``"naive:constant=0.75"``.
     level
         Of the intervals, between 0 and 1.
+    device
+        `cpu`, or `cuda` for a GPU: the same answers, in bits of its own.
+    keep
+        `rows` (one for each estimator, run and arm), or `sums`: over runs, all that statistics are made of, and small
+        for any number of runs.
 
     Raises
     ------
@@ -98,6 +107,8 @@ class Study(Work):
     seed: int
     estimators: tuple[Estimator, ...]
     level: float
+    device: Device
+    keep: Literal["rows", "sums"]
 
     def __init__(
         self,
@@ -108,6 +119,8 @@ class Study(Work):
         seed: int = 1,
         estimators: Iterable[Estimator | str] | Estimator | str = ("switching",),
         level: float = 0.95,
+        device: str = "cpu",
+        keep: str = "rows",
     ) -> None:
         settled = {
             "instances": tuple(_instance(given) for given in _several("instances", instances)),
@@ -120,6 +133,8 @@ class Study(Work):
                 for given in _several("estimators", estimators)
             ),
             "level": _level(level),
+            "device": _one_of("device", device, DEVICES),
+            "keep": _one_of("keep", keep, KEPT),
         }
         for field, value in settled.items():
             object.__setattr__(self, field, value)
@@ -158,8 +173,11 @@ class Study(Work):
     @cached_property
     def tasks(self) -> Tasks:
         """Return the work, cut into blocks of runs whose sizes depend on the grid alone."""
-        rows = len(self.estimators)
-        return Tasks(((cell.horizon, block(cell.horizon, rows * len(cell.instance))) for cell in self.cells), self.runs)
+        rows, rounds = len(self.estimators), GPU_ROUNDS if self.device == "cuda" else ROUNDS
+        if self.device == "cuda" and self.keep == "sums":
+            rows = 0  # no run leaves any
+        sizes = ((cell.horizon, block(cell.horizon, rows * len(cell.instance), rounds)) for cell in self.cells)
+        return Tasks(sizes, self.runs)
 
     @property
     def rounds(self) -> int:
@@ -171,10 +189,21 @@ class Study(Work):
         return identity(self)
 
     def rows(self, task: Task) -> pl.DataFrame:
-        """Simulate and estimate the runs of a task: one row for each estimator, run and arm."""
+        """Simulate and estimate the runs of a task: one row for each estimator, run and arm, or for each fold."""
         from unbandit.study.rows import rows
+        from unbandit.study.sums import sums
 
-        return rows(self, task)
+        return (sums if self.keep == "sums" else rows)(self, task)
+
+    def on(self, device: str, *, keep: str | None = None) -> Study:
+        """Return the same study on another device, keeping rows or sums.
+
+        Examples
+        --------
+        >>> Study("two-armed", "ucb", 100, runs=10).on("cpu", keep="sums").keep
+        'sums'
+        """
+        return replaced(self, device=device, keep=self.keep if keep is None else keep)
 
     def run(
         self,
@@ -267,6 +296,17 @@ def _resolved(family: Family, horizon: int) -> Instance:
     if not isinstance(instance, Instance):
         raise ParameterError(f"instances: expected {family.name} to give an Instance; got {instance!r}.")
     return instance
+
+
+def replaced(study: Study, **changes: Any) -> Study:
+    """Return a study with some of its fields changed."""
+    return Study(**{field.name: getattr(study, field.name) for field in fields(study)} | changes)
+
+
+def _one_of(name: str, given: Any, known: tuple[str, ...]) -> Any:
+    if given not in known:
+        raise ParameterError(f'{name}: expected one of {", ".join(known)}; got "{given}".')
+    return given
 
 
 def _level(level: Any) -> float:

@@ -23,7 +23,8 @@ import polars as pl
 from unbandit.demonstrators.base import whole
 from unbandit.errors import ParameterError, ResumeError
 from unbandit.study.folder import Folder
-from unbandit.study.folds import SUMMED, Folds
+from unbandit.study.folding import NEEDED, SUMMED
+from unbandit.study.folds import Folds
 from unbandit.study.grid import Study
 from unbandit.study.progress import Progress, Silent
 from unbandit.study.summary import summary
@@ -85,7 +86,8 @@ class StudyResult(Result[Study]):
 
     @cached_property
     def _folds(self) -> Folds:
-        return Folds(self.study, self.parts({name for values in SUMMED.values() for name in values.meta.root_names()}))
+        columns = SUMMED if self.study.keep == "sums" else NEEDED
+        return Folds(self.study, self.parts(list(columns)))
 
     def summary(self) -> pl.DataFrame:
         """Return a row for each cell, estimator and arm: errors, coverage, regret."""

@@ -1,0 +1,63 @@
+"""On a GPU every rule does what it does on the CPU, action for action."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unbandit import Bernoulli, Instance, parse_rule, rules
+from unbandit.tape import Tape
+
+EXAMPLES = [
+    pytest.param(kind(**example), id=f"{name}-{number}")
+    for name, kind in sorted(rules().items())
+    for number, example in enumerate(kind.examples)
+]
+
+
+def instance_for(rule, arms=3):
+    means = np.linspace(0.8, 0.2, arms)
+    return Instance(means, Bernoulli() if rule.bernoulli_only else 0.5)
+
+
+@pytest.mark.parametrize("rule", EXAMPLES)
+def test_same_actions_as_the_cpu(rule, size):
+    horizon, runs = size
+    instance = instance_for(rule)
+    here = rule.demonstrate(instance, horizon, runs=runs, seed=3)
+    there = rule.demonstrate(instance, horizon, runs=runs, seed=3, device="cuda")
+    same = (here.actions.reshape(runs, -1) == there.actions.reshape(runs, -1)).all(axis=1)
+    assert same.mean() >= 0.9999
+
+
+@pytest.mark.parametrize("rule", [example for example in EXAMPLES if example.values[0].reveals == "values"])
+def test_same_evidence_as_the_cpu(rule, size):
+    horizon, runs = size
+    instance, orders = instance_for(rule), Tape(5).orders(np.arange(runs), 3)
+    asked = {"runs": runs, "seed": 5, "orders": orders, "first_run": 7}
+    here, there = (rule.evidence(instance, horizon, **asked, device=device) for device in ("cpu", "cuda"))
+    same = [
+        (getattr(here, name) == getattr(there, name)).all(axis=1)
+        for name in vars(here)
+        if name != "rounds" or here.rounds.any()
+    ]
+    assert np.all(same, axis=0).mean() >= 0.9999
+
+
+@pytest.mark.parametrize("rule", ["ucb:alpha=0.25", "ucb:alpha=0.9,scale=0.3", "lilucb", "moss", "sae", "softmax"])
+@pytest.mark.parametrize("spread", [0.0, 0.3, 2.0])
+def test_many_arms_as_on_the_cpu(rule, spread, size):
+    rule, (_, runs) = parse_rule(rule), size
+    instance = Instance(np.random.default_rng(2).normal(0, spread, 70), 0.5)
+    asked = {"runs": runs, "seed": 11}
+    here, there = (rule.evidence(instance, 900, **asked, device=device) for device in ("cpu", "cuda"))
+    same = [(getattr(here, name) == getattr(there, name)).all(axis=1) for name in vars(here) if name != "rounds"]
+    assert np.all(same, axis=0).mean() >= 0.9999
+
+
+@pytest.mark.parametrize("horizon", [5, 33, 70, 71, 120])
+def test_horizons_about_the_number_of_arms(horizon, size):
+    rule, runs = parse_rule("ucb"), min(size[1], 3)
+    instance = Instance(np.linspace(1, 0, 70), 0.5)
+    here, there = (rule.evidence(instance, horizon, runs=runs, seed=1, device=device) for device in ("cpu", "cuda"))
+    assert all((getattr(here, name) == getattr(there, name)).all() for name in ("pulls", "own", "of_best"))
