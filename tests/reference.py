@@ -13,7 +13,7 @@ import numpy as np
 
 from unbandit.demonstrators.tables import laid_out
 from unbandit.instance import Instance
-from unbandit.kernels.switching import pulls_and_last, switching_rounds
+from unbandit.kernels.switching import pulls_and_last, switching_counts
 from unbandit.tape import Stream, Tape
 
 
@@ -109,10 +109,35 @@ def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[
     return rounds, own, of_best
 
 
+def reference_counts(actions: list[int], arms: int) -> tuple[list[int], list[int], list[int]]:
+    """Count pulls, and find the round of each arm's first and of its last; 0 where there is none."""
+    turns = [[round for round, pulled in enumerate(actions, 1) if pulled == arm] for arm in range(arms)]
+    first, last = ([pick(each, default=0) for each in turns] for pick in (min, max))
+    return [len(each) for each in turns], first, last
+
+
+def reference_epochs(actions: list[int], arms: int) -> tuple[list[int], int, int]:
+    """Pull the arms in turn, in the order of their first pulls, and note whose turn passes when another is pulled."""
+    waiting, passed, broken = list(dict.fromkeys(actions)), [0] * arms, 0
+    for round, arm in enumerate(actions, 1):
+        if passed[arm]:
+            broken = broken or round
+            continue
+        while waiting[0] != arm:
+            passed[waiting.pop(0)] = round
+        waiting.append(waiting.pop(0))
+    return passed, broken, actions[broken - 1] if broken else 0
+
+
 def switching_read(actions: np.ndarray[Any, Any], arms: int) -> list[np.ndarray[Any, Any]]:
     """Read one demonstration by the package's own kernel: pulls, switching rounds, and both counts then."""
-    pulls, last = (part[0, :arms] for part in pulls_and_last(actions, np.array([0, actions.size]), arms))
-    return [pulls, *switching_rounds(actions, pulls, last, int(pulls.argmax()))]
+    offsets = np.array([0, actions.size])
+    pulls, last = (part[:, :arms].copy() for part in pulls_and_last(actions, offsets, arms))
+    rounds, own, of_best = np.full((3, 1, arms), -1)
+    switching_counts(actions, offsets, pulls, last, own, of_best, rounds)
+    assert rounds[0, pulls[0].argmax()] == last[0, pulls[0].argmax()]
+    rounds[0, pulls[0].argmax()] = 0
+    return [part[0] for part in (pulls, rounds, own, of_best)]
 
 
 def simulated(

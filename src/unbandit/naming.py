@@ -22,4 +22,4 @@ def place_of(demonstrations: Sequence[str], asked: object) -> int:
     if str(asked) not in demonstrations:
         listed = ", ".join(demonstrations[:12]) + (", ..." if len(demonstrations) > 12 else "")
         raise ParameterError(f'demonstration: expected one of {listed}; got "{asked}".')
-    return list(demonstrations).index(str(asked))
+    return demonstrations.index(str(asked))

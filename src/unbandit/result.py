@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
+from unbandit.on_demand import Marked
 
 if TYPE_CHECKING:
     import polars
@@ -120,22 +121,36 @@ class Estimate:
     rule: str
     method: str
     arms: tuple[str, ...]
-    demonstrations: tuple[str, ...]
+    demonstrations: Sequence[str]
     columns: Columns
-    horizons: tuple[int, ...]
+    horizons: Sequence[int]
     level: float
     sigma: float | None
     warnings: tuple[Notice, ...] = ()
     notes: tuple[Notice, ...] = ()
     seed: int | None = None
-    best_by_demonstration: tuple[tuple[str, ...], ...] = field(default=())
+    best_by_demonstration: Sequence[tuple[str, ...]] = field(default=())
     posteriors: tuple[Posterior, ...] = field(default=(), repr=False)
 
     @property
     def best(self) -> tuple[str, ...]:
         """Return the arms found or still thought to be best: one, unless the record leaves it open."""
-        found = dict.fromkeys(arm for arms in self.best_by_demonstration for arm in arms)
-        return tuple(arm for arm in self.arms if arm in found)
+        return tuple(arm for arm, found in zip(self.arms, np.any(self.marks, axis=0).tolist(), strict=True) if found)
+
+    @property
+    def marks(self) -> NDArray[np.bool_]:
+        """Return which arms are found or still thought to be best, (demonstrations, arms).
+
+        Examples
+        --------
+        >>> import unbandit
+        >>> unbandit.estimate(unbandit.ActionLog.from_actions("ABABAA"), "ucb", sigma=1.0).marks.tolist()
+        [[True, False]]
+        """
+        best = self.best_by_demonstration
+        if isinstance(best, Marked):
+            return best.marks
+        return np.array([[arm in names for arm in self.arms] for names in best], np.bool_).reshape(-1, len(self.arms))
 
     @property
     def gaps(self) -> NDArray[np.float64]:
@@ -169,9 +184,10 @@ class Estimate:
         arm, demonstration = key if isinstance(key, tuple) else (key, None)
         if demonstration is None and len(self.demonstrations) > 1:
             raise KeyError(f"{key!r}: expected result[arm, demonstration], for there are several demonstrations")
-        for row in self:
-            if row.arm == str(arm) and demonstration in (None, row.demonstration):
-                return row
+        which = 0 if demonstration is None else _place(self.demonstrations, demonstration)
+        at = _place(self.arms, str(arm))
+        if which is not None and at is not None:
+            return next(islice(self._rows(which), at, None))
         raise KeyError(f"{key!r}: expected an arm among {', '.join(self.arms[:12])}")
 
     def ranked(self, demonstration: str | None = None) -> list[ArmEstimate]:
@@ -194,46 +210,21 @@ class Estimate:
     @cached_property
     def frame(self) -> polars.DataFrame:
         """Return the answer as a table, one row an arm (and demonstration)."""
-        import polars as pl
+        from unbandit.result_text import as_frame
 
-        several, arms = len(self.demonstrations), len(self.arms)
-        columns: dict[str, Any] = {}
-        if several > 1:
-            columns["demonstration"] = np.repeat(np.array(self.demonstrations, dtype=object), arms).tolist()
-        columns["arm"] = list(self.arms) * several
-        columns["pulls"] = self.columns.pulls.reshape(-1)
-        columns |= {name: getattr(self.columns, name).reshape(-1) for name in NUMBERS}
-        table = pl.DataFrame(columns, nan_to_null=True)
-        verdicts = pl.Series("verdict", VERDICTS).gather(self.columns.verdict.reshape(-1).astype(np.uint32))
-        return table.with_columns(pl.col(name).cast(pl.Float64) for name in NUMBERS).with_columns(verdicts)
+        return as_frame(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints."""
-        several = len(self.demonstrations) > 1
-        rows = []
-        for row in self:
-            numbers = {name: getattr(row, name) for name in NUMBERS}
-            named = {"demonstration": row.demonstration} if several else {}
-            rows.append(named | {"arm": row.arm, "pulls": row.pulls} | numbers | {"verdict": row.verdict})
-        same = len(set(self.horizons)) == 1
-        return {
-            "schema": SCHEMA,
-            "rule": self.rule,
-            "method": self.method,
-            "horizon": self.horizons[0] if same else list(self.horizons),
-            "demonstrations": len(self.demonstrations),
-            "level": self.level,
-            "sigma": self.sigma,
-            "seed": self.seed,
-            "best": list(self.best),
-            "warnings": [asdict(notice) for notice in self.warnings],
-            "notes": [asdict(notice) for notice in self.notes],
-            "arms": rows,
-        }
+        from unbandit.result_text import as_dict
+
+        return as_dict(self)
 
     def to_json(self) -> str:
         """Return the answer as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        from unbandit.result_text import json_pieces
+
+        return "".join(json_pieces(self))
 
     def plot(
         self,
@@ -264,10 +255,9 @@ class Estimate:
         return plots.arms_with_intervals(self, truth=truth, unit=unit, label=label, demonstration=demonstration)
 
     def __str__(self) -> str:
-        lines = [f"{self.rule} | {self.method} | {self.level:.0%} intervals"]
-        lines += [f"  {row.arm}: {row.verdict}{_in_words(row)}" for row in self.ranked()]
-        lines += [f"  warning: {notice.message}" for notice in self.warnings]
-        return "\n".join(lines + [f"  note: {notice.message}" for notice in self.notes])
+        from unbandit.result_text import in_lines
+
+        return in_lines(self)
 
     def _repr_html_(self) -> str:
         """Show a table with interval bars in notebooks."""
@@ -276,23 +266,11 @@ class Estimate:
         return notebook_table(self)
 
 
+def _place(names: Sequence[str], name: object) -> int | None:
+    """Return where a name stands, if it does."""
+    return names.index(name) if isinstance(name, str) and name in names else None
+
+
 def _or_none(value: float) -> float | None:
     """Turn NaN into None."""
     return None if math.isnan(value) else value
-
-
-def _in_words(row: ArmEstimate) -> str:
-    """Write a row's numbers."""
-    parts: Sequence[tuple[str, float | None, float | None, float | None]] = (
-        ("gap", row.gap, row.gap_low, row.gap_high),
-        ("mean", row.mean, row.mean_low, row.mean_high),
-        ("ratio", row.ratio, None, None),
-    )
-    written = ""
-    for name, point, low, high in parts:
-        if point is None and low is None and high is None:
-            continue
-        written += f", {name}" + (f" {point:.4g}" if point is not None else "")
-        if low is not None or high is not None:
-            written += f" [{'' if low is None else f'{low:.4g}'}, {'' if high is None else f'{high:.4g}'}]"
-    return written

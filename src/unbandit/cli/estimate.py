@@ -35,9 +35,10 @@ def estimate(
     """Read the log, estimate, print or write."""
     from unbandit import estimators
     from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.tables import console, print_estimate, print_notices
+    from unbandit.cli.tables import console, print_estimate, print_notices, summary_of_many
     from unbandit.log import ActionLog
     from unbandit.log.writing import check_name
+    from unbandit.result_text import json_pieces
 
     if output is not None and not output.lower().endswith(".json"):
         try:
@@ -58,34 +59,31 @@ def estimate(
     if output is not None:
         _write(answer, others, output)
     if as_json:
-        typer.echo(_json(answer, others))
+        for piece in json_pieces(answer, others):
+            typer.echo(piece, nl=False)
+        typer.echo()
         return
     if output is None or others:
         print_estimate(answer)
     else:
         typer.echo(f"{output}: {len(answer):,} rows", err=True)
+        summary = summary_of_many(answer)
+        if summary:
+            typer.echo(summary, err=True)
     for name, other in others.items():
         print_estimate(other, f"with {name} instead")
     print_notices(answer.warnings, answer.notes)
-
-
-def _json(answer: Estimate, others: dict[str, Estimate]) -> str:
-    """Write the answer, and where it was asked for how it changes, as JSON."""
-    import json
-
-    result = answer.to_dict()
-    if others:
-        result["sensitivity"] = {name: other.to_dict() for name, other in others.items()}
-    return json.dumps(result, indent=2, allow_nan=False)
 
 
 def _write(answer: Estimate, others: dict[str, Estimate], output: str) -> None:
     """Write the table, or the whole answer as JSON; whole, or not at all."""
     from unbandit.files import written_whole
     from unbandit.log.writing import write_table
+    from unbandit.result_text import json_pieces
 
     if not output.lower().endswith(".json"):
         write_table(lambda: answer.frame, output)
         return
-    with written_whole(output) as temporary:
-        temporary.write_text(_json(answer, others) + "\n", encoding="utf-8")
+    with written_whole(output) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.writelines(json_pieces(answer, others))
+        file.write("\n")

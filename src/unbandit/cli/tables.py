@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from unbandit.result import ArmEstimate, Estimate, Notice
 
-__all__ = ["console", "estimate_table", "print_estimate", "print_notices"]
+__all__ = ["console", "estimate_table", "print_estimate", "print_notices", "summary_of_many"]
 
 NARROW = 100
 """Fewer columns than this do not hold gaps and means side by side."""
@@ -70,9 +71,12 @@ def estimate_table(
 def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     """Print the answer for every demonstration, or for the first few of many."""
     out = console()
-    intervals = any(row.gap_low is not None or row.gap_high is not None for row in estimate.ranked())
+    intervals = any(np.isfinite(ends).any() for ends in (estimate.columns.gap_low, estimate.columns.gap_high))
     head = f"{estimate.rule}, method {estimate.method}"
     out.print(title or (f"{head}, {estimate.level * 100:g}% intervals" if intervals else head), style="bold")
+    summary = summary_of_many(estimate)
+    if summary:
+        out.print(summary)
     several, shown = len(estimate.demonstrations) > 1, estimate.demonstrations[:MOST_TABLES]
     for demonstration in shown:
         if several:
@@ -81,6 +85,13 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     if len(shown) < len(estimate.demonstrations):
         left = len(estimate.demonstrations) - len(shown)
         out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
+
+
+def summary_of_many(estimate: Estimate) -> str | None:
+    """Say of more demonstrations than are shown which arm is the best in how many of them."""
+    from unbandit.reporting.sentence import sentence
+
+    return sentence(estimate, []) if len(estimate.demonstrations) > MOST_TABLES else None
 
 
 def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice]) -> None:

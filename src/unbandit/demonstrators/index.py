@@ -164,7 +164,7 @@ class IndexRule(Demonstrator):
 
     def _read_simulated(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
         """Simulate a few runs at a time, and read them."""
-        from unbandit.kernels.switching import pulls_and_last, switching_counts_of_runs
+        from unbandit.kernels.switching import pulls_and_last, switching_counts
 
         (runs, arms), horizon = rows.pulls.shape, bandit.horizon
         few = max(1, 2_000_000 // horizon)
@@ -173,9 +173,9 @@ class IndexRule(Demonstrator):
             stop = min(start + few, runs)
             block, part = scratch[: stop - start], rows.part(start, stop)
             self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
-            found = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
-            part.pulls[:], last = (columns[:, :arms] for columns in found)
-            switching_counts_of_runs(block, part.pulls, last, part.own, part.of_best, part.rounds)
+            actions, offsets = block.reshape(-1), np.arange(len(block) + 1) * horizon
+            part.pulls[:], last = (columns[:, :arms] for columns in pulls_and_last(actions, offsets, arms))
+            switching_counts(actions, offsets, part.pulls, last, part.own, part.of_best, part.rounds)
 
 
 class AdditiveIndexRule(IndexRule):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.demonstrators.base import whole
@@ -14,11 +15,13 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.intervals import Anchor, Noise
 from unbandit.log import ActionLog
 from unbandit.log.frames import is_frame
+from unbandit.log.record import Record, is_record
 from unbandit.result import Notice
 
 __all__ = [
     "Method",
     "as_log",
+    "as_record",
     "check_choices",
     "check_numbers",
     "horizons",
@@ -27,6 +30,7 @@ __all__ = [
     "read_by",
     "reward_noise",
     "usable_method",
+    "with_rounds",
 ]
 
 Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
@@ -50,16 +54,31 @@ def draws(method: str | None, rule: Demonstrator) -> bool:
     return method in DRAWING or (method is None and isinstance(rule, RandomisedRule))
 
 
-def as_log(log: ActionLog | Any) -> ActionLog:
-    """Take a log as it is, read a path, or take a dataframe or a sequence of labels."""
-    if isinstance(log, ActionLog):
+def as_record(log: Any) -> Record:
+    """Take a record as it is, read a path, or take a dataframe or a sequence of labels."""
+    if is_record(log):
         return log
     if is_frame(log):
         return ActionLog.from_frame(log)
     return ActionLog.read(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
 
 
-def usable_method(method: Method | None, log: ActionLog, rule: Demonstrator) -> Method:
+def as_log(log: Any, what: str) -> ActionLog:
+    """Take what `as_record` takes, but refuse a record whose rounds cannot be looked at one by one."""
+    return with_rounds(as_record(log), what)
+
+
+def with_rounds(record: Record, what: str) -> ActionLog:
+    """Refuse a record that is only counted as it is read; `what` is what asked for its rounds."""
+    if isinstance(record, ActionLog):
+        return record
+    raise ParameterError(
+        f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}. "
+        "Read the demonstrations that matter with ActionLog.read, or estimate by method switching, counts or naive."
+    )
+
+
+def usable_method(method: Method | None, log: Record, rule: Demonstrator) -> Method:
     """Return the method, or the best one that the record and the rule allow."""
     if method is None:
         by_chance = isinstance(rule, RandomisedRule) and log.ordered
@@ -75,7 +94,7 @@ def usable_method(method: Method | None, log: ActionLog, rule: Demonstrator) -> 
     return method
 
 
-def read_by(method: Method, log: ActionLog) -> Method:
+def read_by(method: Method, log: Record) -> Method:
     """Return the method by which every demonstration is read: of the bootstrap, the closed form that applies."""
     return ("switching" if log.ordered else "counts") if method == "bootstrap" else method
 
@@ -174,14 +193,15 @@ def position(name: str, arm: object, arms: tuple[str, ...]) -> int:
     return arms.index(str(arm))
 
 
-def horizons(horizon: int | None, log: ActionLog) -> list[int]:
+def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
     """Return `T` of each demonstration: the one given, or the length of each."""
     if horizon is not None and (not isinstance(horizon, int | np.integer) or not 1 <= horizon < 2**63):
         raise ParameterError(f"horizon: expected a whole number of rounds, 1 or more; got {horizon!r}.")
-    longest = int(log.lengths.max())
+    lengths = log.lengths
+    longest = int(lengths.max())
     if horizon is not None and horizon < longest:
         raise LogError(
             f"the log has {longest} rounds, more than the horizon {horizon}. Give the demonstrator's own horizon, or "
             "leave it out."
         )
-    return [int(length) if horizon is None else int(horizon) for length in log.lengths]
+    return lengths if horizon is None else np.broadcast_to(np.int64(horizon), lengths.shape)

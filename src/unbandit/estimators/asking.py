@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
-from unbandit.estimators.arguments import Method
-from unbandit.estimators.compare import compare
-from unbandit.estimators.comparison import Comparison
+from unbandit.estimators.arguments import Method, with_rounds
+from unbandit.estimators.compare import Reading, compare, needed
 from unbandit.estimators.intervals import Anchor, Noise, quantile
+from unbandit.estimators.many import check_comparable
 from unbandit.inference import Posterior
 from unbandit.log import ActionLog
-from unbandit.result import NUMBERS, UNSEEN, Notice
+from unbandit.log.record import Record
+from unbandit.log.tallies import Tallies
+from unbandit.result import NUMBERS, UNSEEN, Columns, Notice
 
-__all__ = ["Answer", "Asked"]
+__all__ = ["Answer", "Asked", "Judged"]
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,10 @@ class Asked:
         Whether the width's scale is known, and the arm that ratios are counted in, if one was given.
     """
 
-    log: ActionLog
+    log: Record
     rule: Demonstrator
     method: Method
-    horizons: list[int]
+    horizons: NDArray[np.int64]
     noise: Noise
     anchor: Anchor | None
     level: float
@@ -56,35 +60,88 @@ class Asked:
         """Return the normal quantile of the level."""
         return quantile(self.level)
 
-    def compare(self, which: int) -> Comparison:
-        """Read one demonstration."""
+    @property
+    def whole(self) -> ActionLog:
+        """Return the record as a log whose rounds can be looked at."""
+        return with_rounds(self.log, f"method {self.method}")
+
+    @cached_property
+    def tallies(self) -> Tallies:
+        """Return what the method counts."""
+        check_comparable(self.rule, self.method)
+        return self.log.tallied(needed(self.rule, self.method))
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of rounds of each demonstration."""
+        return self.log.lengths
+
+    def read(self, start: int, stop: int) -> Reading:
+        """Read the demonstrations from `start` up to `stop`."""
         sigma = self.noise.sigma if self.noise.sigma is not None else 0.5
-        return compare(self.log, which, self.rule, self.method, self.horizons[which], sigma, self.constant, self.anchor)
+        return compare(
+            self.tallies.part(start, stop), self.lengths[start:stop], self.log.ordered, self.rule, self.method,
+            np.asarray(self.horizons[start:stop]), sigma, self.constant, self.anchor,
+        )  # fmt: skip
+
+
+class Found(Protocol):
+    """Stand for anything that has verdicts and marks the arms that may be best."""
+
+    @property
+    def verdict(self) -> NDArray[np.int8]:
+        """Return one of `result.VERDICTS` for each arm, as its number."""
+
+    @property
+    def best(self) -> NDArray[np.bool_]:
+        """Return which arms may be best."""
+
+
+class Judged(NamedTuple):
+    """Hold verdicts, and which arms may be best."""
+
+    verdict: NDArray[np.int8]
+    best: NDArray[np.bool_]
 
 
 @dataclass
 class Answer:
-    """Gather numbers, verdicts and notices: one row a demonstration, or one row in all."""
+    """Gather numbers, verdicts and notices: one row a demonstration, or one row in all.
 
-    demonstrations: tuple[str, ...]
+    Attributes
+    ----------
+    numbers
+        Those that there are, by name; what is left out has no number anywhere.
+    best
+        Which arms may be best.
+    """
+
+    demonstrations: Sequence[str]
     pulls: NDArray[np.int64]
-    numbers: dict[str, NDArray[np.float64]] = field(init=False)
+    numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     verdict: NDArray[np.int8] = field(init=False)
-    best: list[tuple[str, ...]] = field(default_factory=list)
+    best: NDArray[np.bool_] = field(init=False)
     warnings: list[Notice] = field(default_factory=list)
     notes: list[Notice] = field(default_factory=list)
-    lost: list[Notice] = field(default_factory=list)
     posteriors: list[Posterior] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.numbers = {name: np.full(self.pulls.shape, np.nan) for name in NUMBERS}
         self.verdict = np.full(self.pulls.shape, UNSEEN, np.int8)
+        self.best = np.zeros(self.pulls.shape, np.bool_)
 
-    def put(
-        self, which: int, row: dict[str, NDArray[np.float64]], verdict: NDArray[np.int8], best: tuple[str, ...]
-    ) -> None:
-        """Put one row in its place."""
-        for column, values in row.items():
-            self.numbers[column][which] = values
-        self.verdict[which] = verdict
-        self.best.append(best)
+    def put(self, rows: int | slice, values: Mapping[str, NDArray[np.float64]], found: Found) -> None:
+        """Put one row, or some, in their places."""
+        for name, numbers in values.items():
+            self.numbers[name][rows] = numbers
+        self.verdict[rows], self.best[rows] = found.verdict, found.best
+
+    def room(self, *names: str) -> None:
+        """Make room for numbers."""
+        self.numbers |= {name: np.full(self.pulls.shape, np.nan) for name in names}
+
+    @property
+    def columns(self) -> Columns:
+        """Return everything as an answer holds it; of numbers that there are none of, one that stands for all."""
+        nothing = np.broadcast_to(np.nan, self.pulls.shape)
+        numbers = {name: self.numbers.get(name, nothing) for name in NUMBERS}
+        return Columns(pulls=self.pulls, verdict=self.verdict, **numbers)

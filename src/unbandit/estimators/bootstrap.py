@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import intervals
 from unbandit.estimators.asking import Answer, Asked
-from unbandit.estimators.closed import labels, read
+from unbandit.estimators.closed import read_one
 from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.intervals import Anchor
 from unbandit.estimators.many import compare_many
@@ -29,7 +29,7 @@ Replicate = Callable[[Asked, int, Instance, int, int], Comparison]
 
 def replicates(asked: Asked, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
     """Simulate a demonstration again and again, as long as it was, and read each as the record was read."""
-    horizon, length = asked.horizons[which], int(asked.log.lengths[which])
+    horizon, length = int(asked.horizons[which]), int(asked.log.lengths[which])
     evidence = asked.rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length)
     return compare_many(evidence, asked.rule, asked.method, horizon, asked.constant, asked.anchor)
 
@@ -46,11 +46,12 @@ def bootstrapped(asked: Asked, resamples: int, seed: int, replicate: Replicate =
         What simulates and estimates again; for rules without a closed form another estimator can be put in.
     """
     answer = Answer(asked.log.demonstrations, asked.log.pulls)
+    answer.room("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high")
     for which in range(len(asked.log)):
-        comparison = read(asked, which, answer)
+        comparison = read_one(asked, which, answer)
         anchor = asked.anchor
         low, high = intervals.ends(comparison, asked.noise, anchor, asked.z)
-        mean, mean_low, mean_high = intervals.means(comparison, asked.noise, anchor, asked.z)
+        mean, mean_low, mean_high = intervals.means(comparison, asked.noise, anchor, asked.z, (low, high))
         again = replicate(asked, which, instance_at(asked, comparison, low, high), resamples, seed)
         strayed = np.where(again.verdict == BEST, 0.0, again.gap)
         spread, spreads = (intervals.spreads(each, asked.noise, anchor)[0] for each in (comparison, again))
@@ -71,7 +72,7 @@ def bootstrapped(asked: Asked, resamples: int, seed: int, replicate: Replicate =
         answer.warnings += [
             replace(notice, demonstration=here) for notice in _doubts(comparison, again, asked.log.arms)
         ]
-        answer.put(which, row, comparison.verdict, labels(asked, comparison.best))
+        answer.put(which, row, comparison)
     if (answer.verdict == BOUNDED).any():
         said = "Arms that are only bounded were simulated at their bound (halfway between two), and keep their bounds."
         answer.notes.append(Notice("bounded-kept", said))

@@ -1,119 +1,130 @@
-"""Read one demonstration by a method, as the rule's kind asks for."""
+"""Read demonstrations by a method, as the rule's kind asks for: any number of them at once."""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit import theory
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule
-from unbandit.demonstrators.width import RegretWidth
-from unbandit.estimators import checks, counts, switching
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, SwitchingCounts
+from unbandit.estimators import counts, switching
 from unbandit.estimators.arguments import Method
 from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.equating import equation
 from unbandit.estimators.intervals import Anchor
-from unbandit.estimators.many import check_comparable
 from unbandit.estimators.naive import naive
-from unbandit.log import ActionLog
-from unbandit.result import ESTIMATED, Notice
+from unbandit.estimators.widths import Horizon, RuleWidth, common
+from unbandit.log.tallies import Need, Tallies
+from unbandit.result import ESTIMATED
 
-__all__ = ["compare", "horizon_note", "ratios"]
+__all__ = ["Reading", "compare", "needed", "ratios"]
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Hold demonstrations with what they say: one row each; or one of them, one place an arm.
+
+    Attributes
+    ----------
+    rule, method, sigma
+        Who is taken to have made them, how they were read, and how noisy a reward is taken to be.
+    ordered
+        Whether the order of rounds is known.
+    lengths, horizon
+        How many rounds each has, and `T`.
+    tallies, comparison
+        What was counted, and what follows for every arm's gap.
+    at_the_end
+        Of an index rule that was read at its switching rounds: the gaps that its last round tells.
+    """
+
+    rule: Demonstrator
+    method: Method
+    sigma: float
+    ordered: bool
+    lengths: Counts
+    horizon: Horizon
+    tallies: Tallies
+    comparison: Comparison
+    at_the_end: NDArray[np.float64] | None = None
+
+    @cached_property
+    def deviation(self) -> NDArray[np.float64]:
+        """Return the standard deviation of each gap at this noise."""
+        result = self.comparison
+        return np.asarray(self.sigma * np.sqrt(1 / result.own + np.square(result.slope) / result.other))
+
+    def row(self, which: int) -> Reading:
+        """Return one of the demonstrations."""
+        return replace(
+            self,
+            lengths=self.lengths[which],
+            horizon=self.horizon if isinstance(self.horizon, int) else int(self.horizon[which]),
+            tallies=self.tallies.row(which),
+            comparison=self.comparison.row(which),
+            at_the_end=None if self.at_the_end is None else self.at_the_end[which],
+        )
+
+
+def needed(rule: Demonstrator, method: Method) -> Need:
+    """Return what must be counted for a method to read a rule's demonstrations.
+
+    Examples
+    --------
+    >>> from unbandit import SAE, UCB
+    >>> needed(UCB(), "switching"), needed(SAE(), "switching"), needed(SAE(), "counts")
+    ('switching', 'epochs', 'counts')
+    """
+    if method != "switching":
+        return "counts"
+    return "epochs" if isinstance(rule, EliminationRule) else "switching"
 
 
 def compare(
-    log: ActionLog, which: int, rule: Demonstrator, method: Method, horizon: int, sigma: float, constant: float,
-    anchor: Anchor | None = None,
-) -> Comparison:  # fmt: skip
-    """Return what demonstration `which` says about every arm's gap, with warnings where it does not fit the rule."""
-    check_comparable(rule, method)
+    tallies: Tallies, lengths: Counts, ordered: bool, rule: Demonstrator, method: Method, horizons: Counts,
+    sigma: float, constant: float, anchor: Anchor | None = None,
+) -> Reading:  # fmt: skip
+    """Return what demonstrations say about every arm's gap, from what was counted of them."""
+    horizon, pulls = common(horizons), tallies.pulls
+    made = partial(Reading, rule, method, sigma, ordered, lengths, horizon, tallies)
     if method == "naive":
-        return _most_pulled(log, which, naive(log.pulls[which], horizon, constant))
+        return made(naive(pulls, horizon, constant))
     if isinstance(rule, EliminationRule):
-        return _eliminated(log, which, rule, method, horizon, sigma)
+        width = RuleWidth(rule, horizon)
+        if method == "counts":
+            return made(counts.elimination_counts(pulls, width, rule.tests))
+        gone = (pulls > 0) & (tallies.turns[0] > 0)
+        return made(switching.eliminated_and_active(pulls, gone, width, rule.tests))
     assert isinstance(rule, IndexRule)
-    pulls = log.pulls[which]
     set_up = partial(equation, rule, horizon, anchor)
     if method == "counts":
-        result = counts.index_counts(pulls, set_up)
-    else:
-        result = switching.procedure_2(log.demonstration(which), pulls, log.last[which], set_up)
-        at_the_end = counts.index_counts(pulls, set_up).below
-        result.warnings += checks.not_reconsidered(result, at_the_end, log.last[which], sigma, log.arms)
-    result.warnings += checks.near_best(result, sigma, log.arms)
-    result.notes += checks.few_pulls(result, log.arms) + checks.coarse(result)
-    return _most_pulled(log, which, result)
+        return made(counts.index_counts(pulls, set_up))
+    last = tallies.last
+    over = last < np.take_along_axis(last, pulls.argmax(axis=-1)[:, None], axis=-1)
+    comparison = switching.index_comparison(SwitchingCounts(pulls, *tallies.at_switching), over, set_up)
+    return made(comparison, counts.gaps_at_the_end(pulls, comparison.verdict == ESTIMATED, set_up))
 
 
-def _most_pulled(log: ActionLog, which: int, result: Comparison) -> Comparison:
-    """Add the warnings that concern any rule whose best arm is the most-pulled one."""
-    pulls, last = log.pulls[which], None
-    if log.ordered:
-        result.warnings += checks.opening(_first_pulls(log, which), int(log.lengths[which]), log.arms)
-        last = log.last[which]
-    result.warnings += checks.tied_best(pulls, last, log.arms)
-    return result
-
-
-def _eliminated(
-    log: ActionLog, which: int, rule: EliminationRule, method: Method, horizon: int, sigma: float
-) -> Comparison:
-    """Read one demonstration of an elimination rule."""
-    pulls, width = log.pulls[which], partial(rule.width, horizon=horizon)
-    passed = None
-    if method == "switching":
-        actions, first = log.demonstration(which), _first_pulls(log, which)
-        result, broken, passed = switching.procedure_1(actions, pulls, first, width, rule.tests)
-        result.warnings += checks.opening(first, actions.size, log.arms)
-        if broken:
-            result.warnings += checks.broken_order(broken, log.arms[int(actions[broken - 1])])
-    else:
-        result = counts.elimination_counts(pulls, width, rule.tests)
-    result.notes += checks.coarse(result)
-    result.warnings += checks.several_active(result.best, log.arms)
-    result.warnings += checks.eliminated_among_many(result, pulls, passed, sigma, log.arms)
-    return result
-
-
-def _first_pulls(log: ActionLog, which: int) -> NDArray[np.int64]:
-    """Return the round of each arm's first pull, 0 if there is none."""
-    from unbandit.kernels.switching import first_pulls
-
-    return first_pulls(log.demonstration(which), log.pulls[which])
-
-
-def horizon_note(rule: Demonstrator, comparison: Comparison, horizon: int) -> list[Notice]:
-    """Tell if the horizon is too short for Theorem 2, at the estimated gaps."""
-    gaps = comparison.gap[comparison.verdict == ESTIMATED]
-    if not isinstance(rule, RegretWidth) or gaps.size == 0:
-        return []
-    asked = "An estimated gap is 0 or less, for which the paper's Theorem 2 would ask for an endless horizon"
-    if (gaps > 0).all():
-        required = theory.horizon_required(gaps, horizon, rule.alpha, rule.factor)
-        if horizon >= required:
-            return []
-        asked = (
-            f"The horizon {horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 asks for at the "
-            "estimated gaps"
-        )
-    promise = "its error bound is not promised here. The intervals do not rest on it."
-    return [Notice("short-horizon", f"{asked}: {promise}")]
-
-
-def ratios(comparison: Comparison, reference: int | None) -> tuple[NDArray[np.float64], int | None]:
+def ratios(comparison: Comparison, reference: int | None) -> tuple[NDArray[np.float64], Counts]:
     """Count every gap in units of one arm's gap: a common factor falls out.
 
-    Returns the ratios, NaN where the reference arm has no estimated gap above 0, and the reference arm: the one given,
-    or the one whose gap is known best.
+    Returns the ratios, NaN where the reference arm has no estimated gap above 0, and for each demonstration the
+    reference arm: the one given, or the one whose gap is known best; -1 where there is none.
     """
-    usable = (comparison.verdict == ESTIMATED) & (comparison.gap > 0)
-    if reference is None and usable.any():
-        reference = int(np.where(usable, _uncertainty(comparison), np.inf).argmin())
-    if reference is None or not usable[reference]:
-        return np.full(comparison.gap.size, np.nan), reference
-    return np.asarray(comparison.gap / comparison.gap[reference]), reference
+    with np.errstate(invalid="ignore"):
+        usable = (comparison.verdict == ESTIMATED) & (comparison.gap > 0)
+    known_best = np.where(usable, _uncertainty(comparison), np.inf).argmin(axis=-1)
+    units = np.where(usable.any(axis=-1), known_best, -1)
+    if reference is not None:
+        units = np.full(units.shape, reference)
+    place = np.maximum(units, 0)[..., None]
+    counted = np.take_along_axis(usable, place, axis=-1) & (units >= 0)[..., None]
+    unit = np.where(counted, np.take_along_axis(comparison.gap, place, axis=-1), np.nan)
+    return np.asarray(comparison.gap / unit), units
 
 
 def _uncertainty(comparison: Comparison) -> NDArray[np.float64]:

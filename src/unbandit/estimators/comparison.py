@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.result import BEST, UNSEEN, Notice
+from unbandit.result import BEST, UNSEEN
 
 __all__ = ["Comparison", "Tests", "Width", "most_pulled"]
 
-Width = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""The rule's width `C(n)`, its horizon put in."""
+Width = Callable[[NDArray[np.float64], NDArray[np.bool_]], NDArray[np.float64]]
+"""The rule's width `C(n)` of pull counts, one for each place that is marked; see `widths.RuleWidth`."""
 
 Tests = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Whether an elimination rule tests its arms at the end of these epochs."""
@@ -44,7 +44,8 @@ class Comparison:
     slope
         How far the arm's estimated mean moves with the best arm's: 1 where gaps need no known mean.
     cut
-        Of an arm that was eliminated: the smallest gap whose elimination the record was long enough to show.
+        Of an arm that was eliminated: the smallest gap whose elimination the record was long enough to show; None for
+        rules that eliminate none.
     """
 
     best: NDArray[np.bool_]
@@ -57,16 +58,27 @@ class Comparison:
     own_above: NDArray[np.float64]
     other_above: NDArray[np.float64]
     slope: NDArray[np.float64]
-    cut: NDArray[np.float64]
-    warnings: list[Notice] = field(default_factory=list)
-    notes: list[Notice] = field(default_factory=list)
+    cut: NDArray[np.float64] | None = None
 
     @classmethod
     def of_nothing(cls, shape: tuple[int, ...]) -> Comparison:
         """Return the comparison of records that tell nothing."""
-        gap, below, above, own, other, own_above, other_above, cut = np.full((8, *shape), np.nan)
+        gap, below, above, own, other, own_above, other_above = np.full((7, *shape), np.nan)
         best, verdict = np.zeros(shape, np.bool_), np.full(shape, UNSEEN, np.int8)
-        return cls(best, verdict, gap, below, above, own, other, own_above, other_above, np.ones(shape), cut)
+        return cls(best, verdict, gap, below, above, own, other, own_above, other_above, np.ones(shape))
+
+    def row(self, which: int) -> Comparison:
+        """Return one of several demonstrations, one place an arm."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: array[which] for name, array in arrays.items() if array is not None})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Comparison]) -> Comparison:
+        """Put demonstrations below one another."""
+        if len(parts) == 1:
+            return parts[0]
+        names = [field.name for field in fields(cls) if getattr(parts[0], field.name) is not None]
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
     def settle(self, best: NDArray[np.bool_]) -> None:
         """Take these arms, one a demonstration, as the best."""

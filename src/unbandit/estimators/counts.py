@@ -9,7 +9,7 @@ from unbandit.demonstrators import SwitchingCounts
 from unbandit.estimators.comparison import Comparison, Tests, Width
 from unbandit.estimators.switching import SetUp, eliminated_and_active, index_comparison
 
-__all__ = ["elimination_counts", "index_counts"]
+__all__ = ["elimination_counts", "gaps_at_the_end", "index_counts"]
 
 
 def index_counts(pulls: NDArray[np.int64], set_up: SetUp) -> Comparison:
@@ -17,9 +17,21 @@ def index_counts(pulls: NDArray[np.int64], set_up: SetUp) -> Comparison:
 
     The indices are those before the last round, as far as they depend on it.
     """
+    return index_comparison(_at_the_end(pulls), True, set_up)
+
+
+def gaps_at_the_end(pulls: NDArray[np.int64], where: NDArray[np.bool_], set_up: SetUp) -> NDArray[np.float64]:
+    """Return the same gaps alone, of the arms that are marked; 0 where no mean gives one, NaN for the others."""
+    read = _at_the_end(pulls)
+    gap, _ = set_up(read).solve(where, pulls, read.of_best, read.rounds)
+    return np.where(where & np.isnan(gap), 0.0, gap)
+
+
+def _at_the_end(pulls: NDArray[np.int64]) -> SwitchingCounts:
+    """Take the last round for the switching round of every arm."""
     of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True), pulls.shape)
     rounds = np.broadcast_to(np.maximum(pulls.sum(axis=-1, keepdims=True) - 1, 0), pulls.shape)
-    return index_comparison(SwitchingCounts(pulls, pulls, of_best, rounds), True, set_up)
+    return SwitchingCounts(pulls, pulls, of_best, rounds)
 
 
 def elimination_counts(pulls: NDArray[np.int64], width: Width, tests: Tests) -> Comparison:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, IndexRule, SwitchingCounts
 from unbandit.errors import NotIdentifiable
-from unbandit.estimators.comparison import Width, most_pulled
+from unbandit.estimators.comparison import most_pulled
 from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.widths import Horizon, RuleWidth, by_horizon, spread_out
 
 __all__ = ["Equation", "equation"]
 
@@ -21,6 +21,7 @@ STEP = 1e-5
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -39,38 +40,46 @@ class Equation:
     """
 
     rule: IndexRule
-    horizon: int
-    width: Width | None
+    horizon: Horizon
+    width: RuleWidth | None
     best_mean: Numbers
 
-    def solve(self, where: NDArray[np.bool_], own: Counts, other: Counts, rounds: Counts) -> tuple[Numbers, Numbers]:
+    def solve(self, where: Marks, own: Counts, other: Counts, after: Counts) -> tuple[Numbers, Numbers]:
         """Return the gaps of the arms marked by `where`, and how far each of their means moves with the best arm's.
 
-        The other arrays have one place for each arm that is marked: pulls of the arm, pulls of the best arm, and the
-        round before which the two indices are equated. A gap is NaN where no mean solves the equation.
+        All arrays have a row each demonstration and a place each arm, or one for all of them: pulls of the arm, pulls
+        of the best arm, and the round after which the two indices are equated. A gap is NaN where no mean solves the
+        equation, and where no arm is marked.
         """
         if self.width is not None:
-            return self.width(own.astype(np.float64)) - self.width(other.astype(np.float64)), np.ones(own.shape)
+            gap = self.width.of_counts(own) - self.width.of_counts(other)
+            return np.where(where, gap, np.nan), np.broadcast_to(1.0, where.shape)
         best = np.broadcast_to(self.best_mean, where.shape)[where]
-        mean = partial(_equated, self.rule.parameters(self.horizon), of_known=other, own=own, rounds=rounds)
-        gap = best - mean(best)
+        counts, others, rounds = (np.broadcast_to(each, where.shape)[where] for each in (own, other, after))
+        horizon = spread_out(self.horizon, where)
+        solved = partial(_equated, self.rule, horizon, of_known=others, own=counts, rounds=rounds + 1)
+        found, slopes = np.full(where.shape, np.nan), np.ones(where.shape)
+        gaps = best - solved(best)
+        found[where] = gaps
         if self.rule.shifts:
-            return gap, np.ones(own.shape)
+            return found, slopes
         step = STEP * np.maximum(np.abs(best), 1.0)
-        below, here, above = mean(best - step), best - gap, mean(best + step)
+        below, here, above = solved(best - step), best - gaps, solved(best + step)
         with np.errstate(invalid="ignore"):
             slope = (above - below) / (2 * step)
             slope = np.where(np.isfinite(slope), slope, (here - below) / step)  # at the edge of what a mean can be
-        return np.where(np.isfinite(gap), gap, np.nan), np.where(np.isfinite(slope), slope, 1.0)
+        found[where] = np.where(np.isfinite(gaps), gaps, np.nan)
+        slopes[where] = np.where(np.isfinite(slope), slope, 1.0)
+        return found, slopes
 
 
-def equation(rule: IndexRule, horizon: int, anchor: Anchor | None, read: SwitchingCounts) -> Equation:
+def equation(rule: IndexRule, horizon: Horizon, anchor: Anchor | None, read: SwitchingCounts) -> Equation:
     """Set the equation up; where gaps depend on the best arm's mean, take it from the one mean that is known.
 
     `read` has the counts at which each arm, the anchor too, is compared with the best one.
     """
     if isinstance(rule, AdditiveIndexRule):
-        return Equation(rule, horizon, partial(rule.width, horizon=horizon), np.zeros(1))
+        return Equation(rule, horizon, RuleWidth(rule, horizon), np.zeros(1))
     if rule.shifts:
         return Equation(rule, horizon, None, np.zeros(1))
     if anchor is None:
@@ -83,15 +92,20 @@ def equation(rule: IndexRule, horizon: int, anchor: Anchor | None, read: Switchi
     own, other, rounds = (values[..., anchor.arm] for values in (read.own, read.of_best, read.rounds))
     compared = (own > rule.initial) & (other > 0)
     known = np.where(compared, anchor.value, np.nan).reshape(-1)
-    solved = _equated(rule.parameters(horizon), known, own.reshape(-1), other.reshape(-1), rounds.reshape(-1) + 1)
+    solved = _equated(rule, horizon, known, own.reshape(-1), other.reshape(-1), rounds.reshape(-1) + 1)
     solved = np.where(np.isfinite(solved), solved, np.nan).reshape(own.shape)
     itself = most_pulled(read.pulls)[..., anchor.arm]
     return Equation(rule, horizon, None, np.where(itself, anchor.value, solved)[..., None])
 
 
-def _equated(parameters: Any, known: Numbers, of_known: Counts, own: Counts, rounds: Counts) -> Numbers:
+def _equated(
+    rule: IndexRule, horizon: Horizon, known: Numbers, of_known: Counts, own: Counts, rounds: Counts
+) -> Numbers:
     """Call the compiled loop, on arrays laid out as it takes them."""
     from unbandit.kernels.equating import equated_means
 
-    counts = (np.ascontiguousarray(values, np.int64) for values in (of_known, own, rounds))
-    return equated_means(parameters, np.ascontiguousarray(known, np.float64), *counts)
+    def solved(one: int, means: Numbers, *counts: Counts) -> Numbers:
+        laid_out = (np.ascontiguousarray(values, np.int64) for values in counts)
+        return equated_means(rule.parameters(one), np.ascontiguousarray(means, np.float64), *laid_out)
+
+    return by_horizon(solved, horizon, known, of_known, own, rounds)

@@ -125,7 +125,7 @@ def switching_rounds(
     >>> ub.switching_rounds(ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118), "ucb")
     {'B': 82}
     """
-    record = as_log(log)
+    record = as_log(log, "switching rounds")
     fitted = _fitted(rule, record)
     which = place_of(record.demonstrations, demonstration)
     rounds = _rounds(record, which, fitted)
@@ -172,7 +172,7 @@ def hesitation(
     >>> bool(np.isclose(moment.own[here], moment.other[here]))
     True
     """
-    record = as_log(log)
+    record = as_log(log, "hesitation")
     fitted = _fitted(rule, record)
     which = place_of(record.demonstrations, demonstration)
     rounds = _rounds(record, which, fitted)
@@ -215,19 +215,14 @@ def _fitted(rule: Demonstrator | str, record: ActionLog) -> Demonstrator:
 
 def _rounds(record: ActionLog, which: int, rule: Demonstrator) -> Counts:
     """Return the switching round of every arm, 0 where there is none."""
-    codes, pulls, last = record.demonstration(which), record.pulls[which], record.last[which]
+    single = record if len(record) == 1 else record.select(which)  # what was read of it before is kept
     if isinstance(rule, EliminationRule):
-        from unbandit.kernels.epochs import read_epochs
-        from unbandit.kernels.switching import first_pulls
-
-        seen, first = np.flatnonzero(pulls), first_pulls(codes, pulls)
-        passed, _ = read_epochs(codes, seen[np.argsort(first[seen], kind="stable")], pulls.size)
-        return np.where((pulls > 0) & (passed > 0), last, 0)
-    from unbandit.kernels import switching
-
+        found = single.tallied("epochs")
+        return np.asarray(np.where((found.pulls > 0) & (found.turns[0] > 0), found.last, 0)[0])
     assert isinstance(rule, IndexRule)
-    rounds, own, of_best = switching.switching_rounds(codes, pulls, last, int(pulls.argmax()))
-    return np.where((own > rule.initial) & (of_best > 0), rounds, 0)
+    found = single.tallied("switching")
+    own, of_best, rounds = found.at_switching
+    return np.asarray(np.where((own > rule.initial) & (of_best > 0), rounds, 0)[0])
 
 
 def _answer(record: ActionLog, rule: Demonstrator | str, given: Estimate | None, options: dict[str, Any]) -> Estimate:

@@ -14,7 +14,7 @@ from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_mean, reward_noise
-from unbandit.estimators.asking import Answer, Asked
+from unbandit.estimators.asking import Answer, Asked, Judged
 from unbandit.estimators.intervals import Anchor
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer, parse_prior, usual_prior
 from unbandit.instance import Bernoulli, Gaussian, Instance
@@ -71,7 +71,7 @@ def posterior(
     >>> found.means.shape, float(found.beats("0", "2")) > 0.9
     ((4, 1000, 3), True)
     """
-    record = as_log(log)
+    record = as_log(log, "posterior")
     assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
     check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None, assumed)
     if len(record) > 1 and not pool:
@@ -83,7 +83,7 @@ def posterior(
     noise, found = reward_noise(assumed, sigma, bernoulli, "known")
     known = known_mean(best_mean, anchor, record.arms)
     answer = infer(
-        record, assumed, settled_prior(prior, noise.sigma, known), noise.sigma, horizons(horizon, record),
+        record, assumed, settled_prior(prior, noise.sigma, known), noise.sigma, horizons(horizon, record).tolist(),
         anchor=_placed(known, record.pulls.sum(axis=0)), is_best=best_mean is not None,
         particles=None if particles is None else whole("particles", particles), clouds=whole("clouds", clouds),
         draws=whole("draws", draws), seed=seed, threads=threads,
@@ -129,23 +129,23 @@ def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float]
 
 def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
     """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
-    check_pool(asked.log, pool)
+    check_pool(asked.whole, pool)
     names = (", ".join(asked.log.demonstrations),) if pool else asked.log.demonstrations
     pulls = asked.log.pulls.sum(axis=0, keepdims=True) if pool else asked.log.pulls
     answer = Answer(names, pulls)
+    answer.room("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high")
     for which, name in enumerate(names):
-        record = asked.log if pool else asked.log.select(which)
-        rounds = asked.horizons if pool else [asked.horizons[which]]
+        record = asked.whole if pool else asked.whole.select(which)
+        rounds = asked.horizons.tolist() if pool else [int(asked.horizons[which])]
         found = _infer(asked, record, rounds, prior, particles, seed)
         here = name if len(names) > 1 else None
         answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
         _refuse_values(asked, found)
-        row, verdict, best = _row(found, asked.level)
-        answer.put(which, row, verdict, best)
+        answer.put(which, *_row(found, asked.level))
         answer.posteriors.append(found)
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(asked, found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
-    answer.notes += _from_the_prior(asked.log, asked.rule, asked.noise.sigma, asked.anchor)
+    answer.notes += _from_the_prior(asked.whole, asked.rule, asked.noise.sigma, asked.anchor)
     return answer
 
 
@@ -165,7 +165,7 @@ def bootstrapped_posterior(
         means = answer.numbers["mean"][which]
         noise = Bernoulli() if asked.noise.sigma is None else Gaussian(asked.noise.sigma)
         instance = Instance(np.clip(means, 0, 1) if asked.noise.sigma is None else means, noise, asked.log.arms)
-        horizon, length = asked.horizons[which], int(asked.log.lengths[which])
+        horizon, length = int(asked.horizons[which]), int(asked.log.lengths[which])
         logs = asked.rule.demonstrate(instance, horizon, runs=resamples, seed=seed)
         drawn = []
         for run in range(resamples):
@@ -206,7 +206,7 @@ def _refuse_values(asked: Asked, found: Posterior) -> None:
     )
 
 
-def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], tuple[str, ...]]:
+def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]], Judged]:
     """Return numbers, verdicts and the arms that may be best."""
     chance, seen = found.probability_best, found.pulls > 0
     mean_low, mean_high = found.interval(level)
@@ -222,7 +222,7 @@ def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]]
         row["gap_low"][first] = row["gap_high"][first] = np.nan
     for values in row.values():
         values[~seen] = np.nan
-    return row, verdict, tuple(found.arms[at] for at in np.flatnonzero(candidates))
+    return row, Judged(verdict, candidates)
 
 
 def _notes(asked: Asked, found: Posterior) -> list[Notice]:

@@ -22,8 +22,10 @@ CLEAR = 4.0
 FIFTY = 50
 """How many times smaller the error of a bound is made where luck may have given it."""
 
+Numbers = NDArray[np.float64]
+
 Deviation = float | NDArray[np.float64]
-"""One number, or one a demonstration."""
+"""One number for all, or one a demonstration or an arm."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,15 @@ class Noise:
 
     sigma: float | None
 
-    def of_arms(self, comparison: Comparison, anchor: Anchor | None) -> tuple[NDArray[np.float64], Deviation]:
+    def of_arms(self, comparison: Comparison, anchor: Anchor | None) -> tuple[Deviation, Deviation]:
         """Return the deviation for each arm, and for the best arm; 1/2 for a Bernoulli arm whose mean is not known.
 
         A mean that was estimated at 0 or below, or at 1 or above, says no more than that it is not known.
         """
         if self.sigma is not None:
-            return np.full(comparison.gap.shape, self.sigma), self.sigma
+            return self.sigma, self.sigma
         if anchor is None:
-            return np.full(comparison.gap.shape, 0.5), 0.5
+            return 0.5, 0.5
         points = _points(comparison, anchor)
         inside = (points > 0) & (points < 1)
         # Few successes, or few failures, do not show how rare they are: as if there had been two more of each.
@@ -81,18 +83,25 @@ def ends(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the low and high ends of every gap's interval; a bound is not let below 0, an estimate's end is."""
     deviation, above = spreads(comparison, noise, anchor)
-    bounded = comparison.verdict == BOUNDED
-    reach = np.where(bounded, np.nan_to_num(_by_luck(comparison, deviation, z) * deviation), z * deviation)
-    low = np.fmin(comparison.below - reach, _before_the_end(comparison, deviation, z))
-    return np.where(bounded, np.maximum(low, 0.0), low), comparison.above + z * above
+    low, bounded = comparison.below - z * deviation, comparison.verdict == BOUNDED
+    if bounded.any():
+        reach = np.nan_to_num(_by_luck(comparison, deviation, z) * deviation)
+        low = np.where(bounded, comparison.below - reach, low)
+    if comparison.cut is not None:
+        low = np.fmin(low, _before_the_end(comparison, comparison.cut, deviation, z))
+    if bounded.any():
+        low = np.where(bounded, np.maximum(low, 0.0), low)
+    return low, comparison.above + z * above
 
 
 def spreads(
     comparison: Comparison, noise: Noise, anchor: Anchor | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the standard deviation of each gap, and that of the comparison behind its upper end."""
-    loose = ((1 - comparison.slope) * _level_deviation(comparison, noise, anchor)) ** 2  # what the anchor leaves open
     variances = (_variance(comparison, noise, anchor), _variance(comparison, noise, anchor, above=True))
+    if anchor is None or anchor.arm is None:
+        return np.sqrt(variances[0]), np.sqrt(variances[1])
+    loose = ((1 - comparison.slope) * _level_deviation(comparison, noise, anchor)) ** 2  # what the anchor leaves open
     return np.sqrt(variances[0] + loose), np.sqrt(variances[1] + loose)
 
 
@@ -107,7 +116,7 @@ def _by_luck(comparison: Comparison, deviation: NDArray[np.float64], z: float) -
         return np.where(comparison.below < ONE_IN_A_MILLION * deviation, wider, z)
 
 
-def _before_the_end(comparison: Comparison, deviation: NDArray[np.float64], z: float) -> NDArray[np.float64]:
+def _before_the_end(comparison: Comparison, cut: Numbers, deviation: Numbers, z: float) -> Numbers:
     """Return the low ends of arms that the record was only just long enough to show eliminated; NaN for others.
 
     Had such an arm's sample mean been a little better, there would be no estimate: given that there is one, it is
@@ -117,7 +126,7 @@ def _before_the_end(comparison: Comparison, deviation: NDArray[np.float64], z: f
     """
     ends = np.full(comparison.below.shape, np.nan)
     with np.errstate(invalid="ignore"):
-        ahead = (comparison.below - comparison.cut) / deviation
+        ahead = (comparison.below - cut) / deviation
         near = np.flatnonzero(ahead < CLEAR)
     if near.size == 0:
         return ends
@@ -134,38 +143,42 @@ def _before_the_end(comparison: Comparison, deviation: NDArray[np.float64], z: f
 
 
 def means(
-    comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float
+    comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float, found: tuple[Numbers, Numbers]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return every arm's mean with its interval's ends, from one known mean; NaN without one.
 
+    `found` has the ends of the gaps' intervals.
     An anchor with no estimated gap tells nothing about the others: then, too, all are NaN.
 
     With any arm but the best as anchor, both comparisons' noise counts: the interval is rather too long, as the two
     share the best arm's sample mean in part.
     """
-    nothing = np.full(comparison.gap.size, np.nan)
     if anchor is None:
-        return nothing, nothing, nothing
-    low, high = ends(comparison, noise, anchor, z)
-    if anchor.arm is None or np.flatnonzero(comparison.best).tolist() == [anchor.arm]:
-        return anchor.value - comparison.gap, anchor.value - high, anchor.value - low
-    if np.isnan(comparison.gap[anchor.arm]):
-        return nothing, nothing, nothing
-    level = anchor.value + comparison.gap[anchor.arm]  # the best arm's mean, as far as the anchor tells
+        return (np.broadcast_to(np.nan, comparison.gap.shape),) * 3
+    straight = anchor.value - comparison.gap, anchor.value - found[1], anchor.value - found[0]
+    if anchor.arm is None:
+        return straight
+    level = anchor.value + comparison.gap[..., [anchor.arm]]  # the best arm's mean, as far as the anchor tells
     loose = (comparison.slope * _level_deviation(comparison, noise, anchor)) ** 2
     reach = z * np.sqrt(np.nan_to_num(_variance(comparison, noise, anchor)) + loose)
     further = z * np.sqrt(np.nan_to_num(_variance(comparison, noise, anchor, above=True)) + loose)
     point, below, above = level - comparison.gap, level - comparison.above - further, level - comparison.below + reach
     best = comparison.verdict == BEST
     below[best], above[best] = point[best] - reach[best], point[best] + reach[best]
-    below[anchor.arm] = above[anchor.arm] = np.nan
-    point[anchor.arm] = anchor.value
+    below[..., anchor.arm] = above[..., anchor.arm] = np.nan
+    point[..., anchor.arm] = anchor.value
+    itself = comparison.best[..., [anchor.arm]] & (comparison.best.sum(axis=-1, keepdims=True) == 1)
+    lost = np.isnan(level) & ~itself
+    point, below, above = (
+        np.where(itself, known, np.where(lost, np.nan, values))
+        for known, values in zip(straight, (point, below, above), strict=True)
+    )
     return point, below, above
 
 
 def _points(comparison: Comparison, anchor: Anchor) -> NDArray[np.float64]:
     """Return the means as the anchor tells them."""
-    shift = 0.0 if anchor.arm is None else np.nan_to_num(comparison.gap[anchor.arm])
+    shift = 0.0 if anchor.arm is None else np.nan_to_num(comparison.gap[..., [anchor.arm]])
     return np.asarray(anchor.value + shift - comparison.gap)
 
 
@@ -175,7 +188,7 @@ def _variance(
     """Return the variance of each gap, or of the comparison behind its upper end; NaN where nothing was compared."""
     own, best = noise.of_arms(comparison, anchor)
     pulls = (comparison.own_above, comparison.other_above) if above else (comparison.own, comparison.other)
-    return np.asarray(own**2 / pulls[0] + (comparison.slope * best) ** 2 / pulls[1])
+    return np.asarray(np.square(own) / pulls[0] + np.square(comparison.slope * best) / pulls[1])
 
 
 def _level_deviation(comparison: Comparison, noise: Noise, anchor: Anchor | None) -> Deviation:

@@ -11,10 +11,11 @@ import numpy as np
 
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
-from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
+from unbandit.errors import AssumptionWarning, ParameterError
 from unbandit.estimators.arguments import (
+    DRAWING,
     Method,
-    as_log,
+    as_record,
     check_choices,
     check_numbers,
     horizons,
@@ -23,6 +24,7 @@ from unbandit.estimators.arguments import (
     read_by,
     reward_noise,
     usable_method,
+    with_rounds,
 )
 from unbandit.estimators.asking import Asked
 from unbandit.estimators.bootstrap import bootstrapped
@@ -30,7 +32,8 @@ from unbandit.estimators.closed import apart, together
 from unbandit.estimators.inferring import bootstrapped_posterior, inferred, settled_prior
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
-from unbandit.result import Columns, Estimate, Notice
+from unbandit.on_demand import integers, marked
+from unbandit.result import Estimate, Notice
 
 __all__ = ["estimate", "sensitivity"]
 
@@ -60,7 +63,8 @@ def estimate(
     Parameters
     ----------
     log
-        An `ActionLog`, the path of one, or anything that `ActionLog.from_actions` takes.
+        An `ActionLog`, the path of one, or anything that `ActionLog.from_actions` takes. Closed forms read any record
+        that can be tallied (`unbandit.log.record.Record`).
     rule
         The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``.
     method
@@ -110,12 +114,14 @@ def estimate(
     >>> result["1"].mean_low < 0.5 < result["1"].mean_high
     True
     """
-    record = as_log(log)
+    record = as_record(log)
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
+    if chosen in DRAWING:
+        with_rounds(record, f"method {chosen}")
     noise, found = reward_noise(fitted, sigma, bernoulli, scale)
     notes = [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:
@@ -145,10 +151,7 @@ def estimate(
         answer = bootstrapped(asked, resamples or 1000, drawn or 0)
     else:
         answer = together(asked) if pool else apart(asked)
-    if len(answer.lost) == len(answer.demonstrations):
-        lost = answer.lost[0].message
-        raise NotIdentifiable(f"{lost} So nothing else follows; choose an arm with verdict estimated.")
-    found += answer.warnings + answer.lost
+    found += answer.warnings
     for notice in found:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return Estimate(
@@ -156,14 +159,14 @@ def estimate(
         method=chosen,
         arms=record.arms,
         demonstrations=answer.demonstrations,
-        columns=Columns(pulls=answer.pulls, verdict=answer.verdict, **answer.numbers),
-        horizons=tuple(asked.horizons),
+        columns=answer.columns,
+        horizons=integers(asked.horizons),
         level=level,
         sigma=noise.sigma if scale == "known" else None,
         warnings=tuple(found),
         notes=tuple(notes + answer.notes),
         seed=drawn,
-        best_by_demonstration=tuple(answer.best),
+        best_by_demonstration=marked(answer.best, record.arms),
         posteriors=tuple(answer.posteriors),
     )
 
@@ -181,7 +184,7 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     if not isinstance(assumed, RegretWidth):
         raise ParameterError(f"sensitivity: expected a rule with alpha and scale; got {assumed}.")
-    record, answers = as_log(log), {}
+    record, answers = as_record(log), {}
     scale = "sigma" if assumed.sigma is not None else "scale"
     # the noise stays what it was, also where the rule's own sigma is varied
     if options.get("sigma") is None and not options.get("bernoulli"):

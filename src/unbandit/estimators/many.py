@@ -13,6 +13,7 @@ from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.equating import equation
 from unbandit.estimators.intervals import Anchor
 from unbandit.estimators.naive import naive
+from unbandit.estimators.widths import Horizon, RuleWidth
 
 __all__ = ["can_compare", "check_comparable", "compare_many"]
 
@@ -49,7 +50,7 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
 
 
 def compare_many(
-    evidence: Any, rule: Demonstrator, method: Method, horizon: int, constant: float, anchor: Anchor | None = None
+    evidence: Any, rule: Demonstrator, method: Method, horizon: Horizon, constant: float, anchor: Anchor | None = None
 ) -> Comparison:
     """Return what the demonstrations behind `rule.evidence(...)` say about every arm's gap.
 
@@ -69,7 +70,7 @@ def compare_many(
         return naive(evidence.pulls, horizon, constant)
     rule = rule.for_arms(evidence.pulls.shape[-1])
     if isinstance(rule, EliminationRule):
-        width = partial(rule.width, horizon=horizon)
+        width = RuleWidth(rule, horizon)
         if method == "counts":
             return counts.elimination_counts(evidence.pulls, width, rule.tests)
         return switching.eliminated_and_active(evidence.pulls, (evidence.pulls > 0) & evidence.gone, width, rule.tests)

@@ -65,10 +65,8 @@ class Edges:
         return inverse @ right, inverse
 
 
-def pool(
-    comparisons: Sequence[Comparison], noise: Noise, anchor: Anchor | None, z: float, arms: tuple[str, ...]
-) -> Pooled:
-    """Combine the comparisons of several demonstrations of one instance into one.
+def pool(found: Comparison, noise: Noise, anchor: Anchor | None, z: float, arms: tuple[str, ...]) -> Pooled:
+    """Combine the comparisons of several demonstrations of one instance, one row each, into one.
 
     Every arm that a demonstration estimates is compared with that demonstration's own best arm. Weighted least squares
     finds the means that agree best with all comparisons, so two arms need never have been compared themselves. An
@@ -77,24 +75,25 @@ def pool(
     tightest of their bounds, each at an error divided by how many there are.
     """
     count = len(arms)
-    tops = [int(found.best.argmax()) if found.best.sum() == 1 else -1 for found in comparisons]
-    settled = [_edges(found, top, noise, anchor, z) for found, top in zip(comparisons, tops, strict=True) if top >= 0]
-    leaders = sorted({top for top in tops if top >= 0})
-    notices = _of_leaders(leaders, [arms[top] for top in tops if top >= 0], arms)
+    tops = np.where(found.best.sum(axis=1) == 1, found.best.argmax(axis=1), -1)
+    edges, open_still = _Edges(found, noise, anchor, z), tops < 0
+    settled = edges.of(~open_still, tops)
+    times = np.bincount(tops[~open_still], minlength=count)
+    leaders = np.flatnonzero(times).tolist()
+    notices = _of_leaders(leaders, times, arms)
     if leaders:
-        point = _joined([each[0] for each in settled])
+        point = settled[0]
         group = _group(point, leaders, count)
         means, _ = point.solve(count)
         best = max((top for top in leaders if group[top]), key=lambda top: means[top])
     else:
         best = count  # a node of its own stands for the unknown best arm
-    open_still = [found for found, top in zip(comparisons, tops, strict=True) if top < 0]
-    usable = [found for found in open_still if best == count or found.best[best]]
-    if len(usable) < len(open_still):
-        said = f'{len(open_still) - len(usable)} demonstrations had given up "{arms[best]}" and are left out.'
-        notices.append(Notice("left-out", said))
-    settled += [_edges(found, best, noise, anchor, z) for found in usable]
-    point, low, high = (_joined([each[which] for each in settled]) for which in range(3))
+    usable = open_still if best == count else open_still & found.best[:, best]
+    left_out = int(open_still.sum() - usable.sum())
+    if left_out:
+        notices.append(Notice("left-out", f'{left_out} demonstrations had given up "{arms[best]}" and are left out.'))
+    against_best = edges.of(usable, np.full(tops.shape, best))
+    point, low, high = (_joined(pair) for pair in zip(settled, against_best, strict=True))
     group = _group(point, [best], count + 1)
 
     solved = [edges.solve(count + 1) for edges in (point, low, high)]
@@ -107,16 +106,16 @@ def pool(
 
     gap, below, above = (np.where(group, means[best] - means, np.nan)[:count] for means, _ in solved)
     gap_low, gap_high = below - z * deviations(best, 1), above + z * deviations(best, 2)
-    verdict = np.where(group[:count], ESTIMATED, _verdicts(comparisons)).astype(np.int8)
+    verdict = np.where(group[:count], ESTIMATED, _verdicts(found)).astype(np.int8)
     marks = np.zeros(count, np.bool_)
     if best < count:
         marks[best], verdict[best] = True, BEST
         gap_low[best] = gap_high[best] = np.nan
     else:
-        marks = np.all([found.best for found in open_still], axis=0) & (verdict == BOUNDED)
+        marks = found.best[open_still].all(axis=0) & (verdict == BOUNDED)
     bounded = verdict == BOUNDED
     gap[bounded] = np.nan
-    gap_low[bounded], gap_high[bounded] = (ends[bounded] for ends in _bounds(comparisons, noise, anchor, z))
+    gap_low[bounded], gap_high[bounded] = (ends[bounded] for ends in _bounds(found, noise, anchor, z))
     numbers = {"gap": gap, "gap_low": gap_low, "gap_high": gap_high}
     numbers |= {name: np.full(count, np.nan) for name in ("mean", "mean_low", "mean_high")}
     if anchor is not None and anchor.arm in (None, best):
@@ -132,17 +131,23 @@ def pool(
     return Pooled(marks, verdict, numbers, deviations(best, 0), notices)
 
 
-def _edges(found: Comparison, top: int, noise: Noise, anchor: Anchor | None, z: float) -> tuple[Edges, Edges, Edges]:
-    """Return one demonstration's comparisons: of points, and of what the intervals' two ends start from."""
-    estimated = np.flatnonzero((found.verdict == ESTIMATED) & ~np.isnan(found.gap))
-    below, above = (np.where(np.isnan(values), 1.0, values) for values in spreads(found, noise, anchor))
-    low, high = ends(found, noise, anchor, z)
-    first = np.full(estimated.size, top, np.int64)
+class _Edges:
+    """Make edges of comparisons: of points, and of what the intervals' two ends start from."""
 
-    def made(values: Numbers, deviation: Numbers) -> Edges:
-        return Edges(first, estimated, values[estimated], deviation[estimated] ** 2)
+    def __init__(self, found: Comparison, noise: Noise, anchor: Anchor | None, z: float) -> None:
+        self.estimated = (found.verdict == ESTIMATED) & ~np.isnan(found.gap)
+        below, above = (np.where(np.isnan(values), 1.0, values) for values in spreads(found, noise, anchor))
+        low, high = ends(found, noise, anchor, z)
+        self.values = (found.gap, below), (low + z * below, below), (high - z * above, above)
 
-    return made(found.gap, below), made(low + z * below, below), made(high - z * above, above)
+    def of(self, rows: NDArray[np.bool_], tops: NDArray[np.int64]) -> tuple[Edges, Edges, Edges]:
+        """Return those of the demonstrations that are marked, each with its own best arm."""
+        places = self.estimated & rows[:, None]
+        which, second = np.nonzero(places)
+        points, low, high = (
+            Edges(tops[which], second, values[places], deviation[places] ** 2) for values, deviation in self.values
+        )
+        return points, low, high
 
 
 def _joined(edges: Sequence[Edges]) -> Edges:
@@ -169,11 +174,11 @@ def _group(edges: Edges, start: Sequence[int], count: int) -> NDArray[np.bool_]:
     return max(groups, key=lambda linked: int(linked.sum()))
 
 
-def _of_leaders(leaders: list[int], found: list[str], arms: tuple[str, ...]) -> list[Notice]:
-    """Say if the demonstrations have different best arms."""
+def _of_leaders(leaders: list[int], found: NDArray[np.int64], arms: tuple[str, ...]) -> list[Notice]:
+    """Say if the demonstrations have different best arms; `found` has in how many each arm is the best."""
     if len(leaders) < 2:
         return []
-    times = ", ".join(f'"{arms[top]}" in {found.count(arms[top])}' for top in leaders[:6])
+    times = ", ".join(f'"{arms[top]}" in {found[top]}' for top in leaders[:6])
     more = ", ..." if len(leaders) > 6 else ""
     return [
         Notice(
@@ -184,19 +189,16 @@ def _of_leaders(leaders: list[int], found: list[str], arms: tuple[str, ...]) -> 
     ]
 
 
-def _verdicts(comparisons: Sequence[Comparison]) -> NDArray[np.int8]:
+def _verdicts(found: Comparison) -> NDArray[np.int8]:
     """Return for arms without a pooled estimate whether anything was seen of them."""
-    seen = np.any([found.verdict != UNSEEN for found in comparisons], axis=0)
-    return np.where(seen, BOUNDED, UNSEEN)
+    return np.where((found.verdict != UNSEEN).any(axis=0), BOUNDED, UNSEEN)
 
 
-def _bounds(
-    comparisons: Sequence[Comparison], noise: Noise, anchor: Anchor | None, z: float
-) -> tuple[Numbers, Numbers]:
+def _bounds(found: Comparison, noise: Noise, anchor: Anchor | None, z: float) -> tuple[Numbers, Numbers]:
     """Return the tightest of all bounds, each at an error divided by how many there are."""
-    stricter = -NormalDist().inv_cdf(NormalDist().cdf(-z) / len(comparisons))
-    lows, highs = zip(*(ends(found, noise, anchor, stricter) for found in comparisons), strict=True)
-    bounded = np.stack([found.verdict == BOUNDED for found in comparisons])
+    stricter = -NormalDist().inv_cdf(NormalDist().cdf(-z) / len(found.gap))
+    lows, highs = ends(found, noise, anchor, stricter)
+    bounded = found.verdict == BOUNDED
     low = np.where(bounded & ~np.isnan(lows), lows, 0.0).max(axis=0)
     high = np.where(bounded & ~np.isnan(highs), highs, np.inf).min(axis=0)
     return low, np.where(np.isfinite(high), high, np.nan)

@@ -120,7 +120,7 @@ def settling(
     >>> growth.rounds.tolist(), growth.columns.verdict[:, 1].tolist()
     ([10, 224, 5000], [1, 1, 1])
     """
-    record = as_log(log)
+    record = as_log(log, "settling")
     assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
     _check(record, assumed, points, options)
     which = place_of(record.demonstrations, demonstration)

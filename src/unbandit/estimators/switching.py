@@ -7,7 +7,6 @@ to one reward. Solve that equation for the gap.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,38 +14,20 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import SwitchingCounts
 from unbandit.estimators.comparison import Comparison, Tests, Width, most_pulled
 from unbandit.estimators.equating import Equation
-from unbandit.result import BOUNDED, ESTIMATED
+from unbandit.result import BOUNDED, ESTIMATED, UNSEEN
 
-__all__ = ["eliminated_and_active", "index_comparison", "procedure_1", "procedure_2"]
+__all__ = ["eliminated_and_active", "index_comparison"]
 
 SetUp = Callable[[SwitchingCounts], Equation]
 """What makes the rule's equation from what was read."""
 
 
-def procedure_1(
-    actions: NDArray[Any], pulls: NDArray[np.int64], first: NDArray[np.int64], width: Width, tests: Tests
-) -> tuple[Comparison, int, NDArray[np.int64]]:
+def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width, tests: Tests) -> Comparison:
     """Invert successive elimination: an arm eliminated after `n_i` pulls has gap `2 C(n_i)` (Procedure 1).
 
-    An arm counts as eliminated only if its turn visibly passed. One that is still active at the end has survived test
-    `n_i - 1`: its gap is at most `2 C(n_i - 1)`. While two or more are active, none of them is known to be best.
-
-    Returns
-    -------
-    comparison, broken, passed
-        `broken` is the first round that no elimination rule explains (0 if none), `passed` the round in which each
-        arm's elimination showed.
-    """
-    from unbandit.kernels.epochs import read_epochs
-
-    seen = np.flatnonzero(pulls)
-    order = seen[np.argsort(first[seen], kind="stable")]
-    passed, broken = read_epochs(actions, order, pulls.size)
-    return eliminated_and_active(pulls, (pulls > 0) & (passed > 0), width, tests), broken, passed
-
-
-def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], width: Width, tests: Tests) -> Comparison:
-    """Apply Procedure 1 to arms known to be eliminated, and bound those still active; of one demonstration or many.
+    An arm counts as eliminated only if its turn visibly passed (`gone`). One that is still active at the end has
+    survived test `n_i - 1`: its gap is at most `2 C(n_i - 1)`. While two or more are active, none of them is known to
+    be best. Of one demonstration, or of many: one row each.
 
     Where tests are not made at every epoch, an arm that went at one of them was still there after the test before: its
     gap lies between twice the width at the one and at the other, and the point halfway.
@@ -56,9 +37,12 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     before = latest[at - 1]
     skipped = before < at - 1  # no test at the epoch before: the last one survived is further back
     survived = skipped & (before > 0)
-    result.below[gone] = 2 * width(n)
+    result.below[gone] = 2 * width(n, gone)
     above = np.where(skipped, np.nan, result.below[gone])
-    above[survived] = 2 * width(before[survived].astype(np.float64))
+    if survived.any():
+        places = np.zeros_like(gone)
+        places[gone] = survived
+        above[survived] = 2 * width(before[survived].astype(np.float64), places)
     result.above[gone] = above
     result.gap[gone] = np.where(survived, (result.below[gone] + above) / 2, result.below[gone])
     result.own[gone] = result.other[gone] = n
@@ -71,13 +55,14 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     # How long the arm could have stayed: until the end or, against the last arm alone, for half of what that had.
     most = pulls.max(axis=-1, keepdims=True)
     longest = np.where(alone.any(axis=-1, keepdims=True), (pulls + most) / 2, np.maximum(most - 1, pulls))[gone]
-    result.cut[gone] = np.where(skipped, np.nan, 2 * width(longest.astype(np.float64)))
+    result.cut = np.full(pulls.shape, np.nan)
+    result.cut[gone] = np.where(skipped, np.nan, 2 * width(longest.astype(np.float64), gone))
     result.settle(alone)
     result.best, open_still = active, active & ~alone
     result.verdict[open_still], result.below[open_still] = BOUNDED, 0.0
     last = latest[np.maximum(pulls - 1, 0)]
     tested = open_still & (last > 0)
-    result.above[tested] = 2 * width(last[tested].astype(np.float64))
+    result.above[tested] = 2 * width(last[tested].astype(np.float64), tested)
     for counts in (result.own, result.other, result.own_above, result.other_above):
         counts[tested] = last[tested]
     return result
@@ -89,56 +74,43 @@ def _latest_test(tests: Tests, epochs: int) -> NDArray[np.int64]:
     return np.maximum.accumulate(np.where((numbers > 0) & tests(numbers), numbers, 0))
 
 
-def procedure_2(actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], set_up: SetUp) -> Comparison:
+def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_up: SetUp) -> Comparison:
     """Invert an index rule: equate the indices of arm and best arm, both counts at the switching round (Procedure 2).
 
     Of an additive rule, `gap_i = C(n_i) - C(n_best)`. An arm that was never reconsidered, pulled in the opening alone
     before the best arm's last pull or not at all since, is bounded from below by the same equation with all of the best
-    arm's pulls. (After an opening that no index rule makes, an arm may have more pulls then: all of them count.)
-    """
-    from unbandit.kernels.switching import switching_rounds
-
-    best = int(pulls.argmax())
-    rounds, own, of_best = switching_rounds(actions, pulls, last, best)
-    rounds[best] = last[best]
-    return index_comparison(SwitchingCounts(pulls, own, of_best, rounds), last < last[best], set_up)
-
-
-def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_up: SetUp) -> Comparison:
-    """Equate the indices of each arm and the most-pulled one at the arm's switching round.
-
-    Where they were never equal, the arm had all its pulls behind it when the best one was preferred for the last time
-    if it is marked in `over`, otherwise those of the opening. Of one demonstration, or of many: one row each.
+    arm's pulls. It had all its own pulls behind it then if it is marked in `over`, otherwise those of the opening.
+    (After an opening that no index rule makes, an arm may have more pulls then: all of them count.)
+    Of one demonstration, or of many: one row each.
     """
     pulls, equation = read.pulls, set_up(read)
     initial, batch = equation.rule.initial, equation.rule.batch
-    best, result = most_pulled(pulls), Comparison.of_nothing(pulls.shape)
-    all_of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True), pulls.shape)
-    ended = np.broadcast_to(np.where(best, read.rounds, 0).max(axis=-1, keepdims=True), pulls.shape) + 1
+    best, all_of_best = most_pulled(pulls), pulls.max(axis=-1, keepdims=True)
+    ended = np.where(best, read.rounds, 0).max(axis=-1, keepdims=True)
     seen = (pulls > 0) & ~best
     compared = seen & (read.own > initial) & (read.of_best > 0)
-    own, of_best, t = read.own[compared], read.of_best[compared], read.rounds[compared] + 1
-    gap, result.slope[compared] = equation.solve(compared, own, of_best, t)
+    below, slope = equation.solve(compared, read.own, read.of_best, read.rounds)
     # Before the last decision for it, the arm's index was still in front; since then it was never taken up again, so it
     # fell to below where the best arm's index stood in the end. The upper end starts halfway between the two.
-    before = np.maximum(own - batch, initial)
-    then, _ = equation.solve(compared, before, of_best, t)
-    in_the_end, _ = equation.solve(compared, before, all_of_best[compared], ended[compared])
-    earlier = (then + in_the_end) / 2
-    result.below[compared], result.above[compared] = gap, earlier
-    result.gap[compared] = gap if batch == 1 else (gap + earlier) / 2
-    result.own[compared], result.other[compared] = own, of_best
-    result.own_above[compared], result.other_above[compared] = before, of_best
-    result.verdict[compared] = ESTIMATED
+    before = np.maximum(read.own - batch, initial)
+    then, _ = equation.solve(compared, before, read.of_best, read.rounds)
+    in_the_end, _ = equation.solve(compared, before, all_of_best, ended)
+    above = (then + in_the_end) / 2
+    gap = below.copy() if batch == 1 else (below + above) / 2
+    own, other, own_above = (np.where(compared, counts, np.nan) for counts in (read.own, read.of_best, before))
+    other_above = other.copy()
+    verdict = np.where(compared, np.int8(ESTIMATED), np.int8(UNSEEN))
 
     never = seen & ~compared
-    result.own[never] = np.where(over, pulls, np.minimum(pulls, initial))[never]
-    result.other[never] = all_of_best[never]
-    last = result.own[never].astype(np.int64), all_of_best[never], ended[never]
-    gap, result.slope[never] = equation.solve(never, *last)
-    result.below[never], result.verdict[never] = gap, BOUNDED
-
-    unsolved = (compared | never) & np.isnan(result.below)
-    result.verdict[unsolved], result.below[unsolved] = BOUNDED, 0.0
+    if never.any():
+        pulls_then = np.where(over, pulls, np.minimum(pulls, initial))
+        bound, slope_then = equation.solve(never, pulls_then, all_of_best, ended)
+        below, slope = np.where(never, bound, below), np.where(never, slope_then, slope)
+        own, other = np.where(never, pulls_then, own), np.where(never, all_of_best, other)
+        verdict[never] = BOUNDED
+    unsolved = seen & np.isnan(below)
+    if unsolved.any():
+        verdict[unsolved], below[unsolved] = BOUNDED, 0.0
+    result = Comparison(best, verdict, gap, below, above, own, other, own_above, other_above, slope)
     result.settle(best)
     return result

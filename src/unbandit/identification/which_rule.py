@@ -85,7 +85,7 @@ def identify(
     >>> print(found["ucb:alpha=0.25"].reason)  # doctest: +ELLIPSIS
     round ...: the rule pulls every arm once first, and ...
     """
-    record = as_log(log)
+    record = as_log(log, "identify")
     if not record.ordered:
         raise NotIdentifiable("The record holds pull counts without their order, and a rule is told by the order.")
     check_numbers(None, None, 0.95, sigma, bernoulli, "known", None)
@@ -99,7 +99,7 @@ def identify(
         raise LogError("expected rewards of 0 and 1 for Bernoulli rewards; got others. Leave bernoulli out.")
     question = Question(
         log=record,
-        horizons=tuple(horizons(horizon, record)),
+        horizons=tuple(horizons(horizon, record).tolist()),
         prior=settled_prior(prior, noise, None),
         sigma=noise,
         particles=None if particles is None else whole("particles", particles),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import compiled
 
-__all__ = ["read_epochs"]
+__all__ = ["epochs_of_demonstrations", "read_epochs"]
 
 
 @compiled
@@ -32,8 +32,42 @@ def read_epochs(actions: NDArray[Any], order: NDArray[np.int64], arms: int) -> t
     broken
         The first round whose arm had been passed over before, so that no elimination rule explains it; 0 if none.
     """
-    passed, broken = np.zeros(arms, np.int64), 0
+    passed = np.zeros(arms, np.int64)
     following, preceding = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
+    return passed, _pass_turns(actions, order, following, preceding, passed)
+
+
+@compiled
+def epochs_of_demonstrations(
+    actions: NDArray[Any], offsets: NDArray[np.int64], first: NDArray[np.int64],
+    passed: NDArray[np.int64], broken: NDArray[np.int64], broken_arm: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Fill in what `read_epochs` finds of each demonstration, and the arm of the round that is broken.
+
+    `first` has one row a demonstration: the round of each arm's first pull, by which the first epoch is ordered.
+    """
+    arms = first.shape[1]
+    following, preceding = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
+    for which in range(offsets.size - 1):
+        demonstration = actions[offsets[which] : offsets[which + 1]]
+        passed[which] = 0
+        broken[which] = broken_arm[which] = 0
+        if demonstration.size == 0:
+            continue
+        order = np.argsort(first[which])
+        order = order[np.count_nonzero(first[which] == 0) :]
+        broken[which] = _pass_turns(demonstration, order, following, preceding, passed[which])
+        if broken[which] > 0:
+            broken_arm[which] = demonstration[broken[which] - 1]
+
+
+@compiled
+def _pass_turns(
+    actions: NDArray[Any], order: NDArray[np.int64], following: NDArray[np.int64], preceding: NDArray[np.int64],
+    passed: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Go round the ring of arms, and take out those that are passed over; return the first round that breaks it."""
+    broken = 0
     for at in range(order.size):
         following[order[at]] = order[(at + 1) % order.size]
         preceding[order[at]] = order[at - 1]
@@ -48,4 +82,4 @@ def read_epochs(actions: NDArray[Any], order: NDArray[np.int64], arms: int) -> t
             following[preceding[due]], preceding[following[due]] = following[due], preceding[due]
             due = following[due]
         due = following[arm]
-    return passed, broken
+    return broken

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import compiled
 
-__all__ = ["first_pulls", "pulls_and_last", "switching_counts_of_runs", "switching_rounds"]
+__all__ = ["first_pulls", "last_before_best", "pulls_and_last", "switching_counts"]
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
+FEW_ARMS = 32  # up to so many are sorted in place
 
 
 @compiled
@@ -51,51 +52,65 @@ def pulls_and_last(
 
 
 @compiled
-def first_pulls(actions: NDArray[Any], pulls: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the round (from 1) of each arm's first pull, 0 for an arm never pulled; looks no further than needed."""
-    first = np.zeros(pulls.size, np.int64)
-    missing = np.count_nonzero(pulls)
-    for t in range(actions.size):
-        if missing == 0:
-            break
-        arm = np.uint64(actions[t])
-        if first[arm] == 0:
-            first[arm] = t + 1
-            missing -= 1
-    return first
-
-
-def switching_rounds(
-    actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], best: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Find each arm's switching round `tau_i`: its last pull that is followed by a pull of the best arm.
-
-    Parameters
-    ----------
-    actions
-        One demonstration.
-    pulls, last
-        Each arm's pulls, and the round of its last.
-    best
-        The most-pulled arm.
-
-    Returns
-    -------
-    rounds, own, of_best
-        The switching rounds (from 1; 0 where there is none, and for the best arm), and the pull counts of the arm and
-        of the best arm at that round, that pull included; 0 where the best arm had not been pulled by then.
-    """
-    rounds, own = _last_before_best(actions, pulls, last, best)
-    of_best = _pulls_of_best(actions, rounds, np.argsort(-rounds), pulls[best], best)
-    return rounds, np.where(of_best > 0, own, 0), of_best
+def first_pulls(
+    actions: NDArray[Any], offsets: NDArray[np.int64], pulls: NDArray[np.int64], first: NDArray[np.int64]
+) -> None:
+    """Fill in the round (from 1) of each arm's first pull, 0 for an arm never pulled; looks no further than needed."""
+    for which in range(offsets.size - 1):
+        earliest, missing = first[which], 0
+        for arm in range(pulls.shape[1]):
+            earliest[arm] = 0
+            missing += 1 if pulls[which, arm] > 0 else 0
+        t = offsets[which]
+        while missing > 0:
+            arm = np.uint64(actions[t])
+            t += 1
+            if earliest[arm] == 0:
+                earliest[arm] = t - offsets[which]
+                missing -= 1
 
 
 @compiled
-def _last_before_best(
-    actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], best: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find each arm's last pull before the best arm's last, and its pulls up to there."""
-    rounds, own = last.copy(), pulls.copy()
+def switching_counts(
+    actions: NDArray[Any], offsets: NDArray[np.int64], pulls: NDArray[np.int64], last: NDArray[np.int64],
+    own: NDArray[np.int64], of_best: NDArray[np.int64], rounds: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Find each arm's switching round `tau_i`, its last pull that is followed by one of the most-pulled arm.
+
+    All arrays but the first two have one row a demonstration. `pulls` has how often each arm was pulled, `last` the
+    round of its last pull. Filled in are:
+
+    rounds
+        The switching rounds (from 1), 0 where there is none; of the most-pulled arm the round of its last pull.
+    own, of_best
+        The pulls of the arm and of the most-pulled one at that round, that pull included; 0 where the latter had not
+        been pulled by then, and of that arm itself.
+    """
+    arms = pulls.shape[1]
+    order = np.empty(arms, np.int64)
+    for which in range(offsets.size - 1):
+        demonstration = actions[offsets[which] : offsets[which + 1]]
+        best = 0
+        for arm in range(arms):
+            best = arm if pulls[which, arm] > pulls[which, best] else best
+        last_before_best(demonstration, pulls[which], last[which], best, rounds[which], own[which])
+        of_best[which] = 0
+        if pulls[which, best] > 0:
+            _latest_first(rounds[which], order)
+            _pulls_of_best(demonstration, rounds[which], order, pulls[which, best], last[which, best], of_best[which])
+        for arm in range(arms):
+            own[which, arm] = own[which, arm] if of_best[which, arm] > 0 else 0
+        rounds[which, best] = last[which, best]
+
+
+@compiled
+def last_before_best(
+    actions: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64], best: int,
+    rounds: NDArray[np.int64], own: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Find each arm's last pull before the best arm's last, and its pulls up to there; of the best arm itself, 0."""
+    for arm in range(pulls.size):
+        rounds[arm], own[arm] = last[arm], pulls[arm]
     for t in range(last[best], actions.size):  # what comes after is not followed by the best arm
         rounds[np.uint64(actions[t])] = 0
         own[np.uint64(actions[t])] -= 1
@@ -110,15 +125,29 @@ def _last_before_best(
             rounds[np.uint64(actions[t])] = t + 1
             missing -= 1
     rounds[best] = 0
-    return rounds, own
+
+
+@compiled
+def _latest_first(rounds: NDArray[np.int64], order: NDArray[np.int64]) -> None:
+    """Sort arms by their rounds, the latest first."""
+    if rounds.size > FEW_ARMS:
+        order[:] = np.argsort(-rounds)
+        return
+    for arm in range(rounds.size):
+        at = arm
+        while at > 0 and rounds[order[at - 1]] < rounds[arm]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = arm
 
 
 @compiled
 def _pulls_of_best(
-    actions: NDArray[Any], rounds: NDArray[np.int64], latest_first: NDArray[np.int64], total: int, best: int
-) -> NDArray[np.int64]:
-    """Count the best arm's pulls up to each of some rounds, from the end backwards; 0 up to round 0."""
-    counts = np.zeros(rounds.size, np.int64)
+    actions: NDArray[Any], rounds: NDArray[np.int64], latest_first: NDArray[np.int64], total: int, final: int,
+    counts: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Count the best arm's pulls, of which the last is in round `final`, up to each of some rounds, from the end."""
+    best = actions[final - 1]  # of the type of the others, so that many are compared at once
     after, at = 0, actions.size
     for arm in latest_first:
         if rounds[arm] == 0:
@@ -127,31 +156,3 @@ def _pulls_of_best(
             after += 1 if actions[t] == best else 0
         at = rounds[arm]
         counts[arm] = total - after
-    return counts
-
-
-@compiled
-def switching_counts_of_runs(
-    block: NDArray[Any], pulls: NDArray[np.int64], last: NDArray[np.int64],
-    own_out: NDArray[np.int64], of_best_out: NDArray[np.int64], rounds_out: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Fill what `switching_rounds` finds for each run of a block (runs x horizon), read once from front to back.
-
-    Of the most-pulled arm, `rounds_out` has the round of its last pull.
-    """
-    for run in range(block.shape[0]):
-        best = 0
-        for arm in range(pulls.shape[1]):
-            best = arm if pulls[run, arm] > pulls[run, best] else best
-        rounds, own = _last_before_best(block[run], pulls[run], last[run], best)
-        of_best_out[run] = 0
-        best_so_far = 0
-        for t in range(block.shape[1]):
-            arm = np.uint64(block[run, t])
-            if arm == np.uint64(best):
-                best_so_far += 1
-            elif rounds[arm] == t + 1:
-                of_best_out[run, arm] = best_so_far
-        for arm in range(pulls.shape[1]):
-            own_out[run, arm] = own[arm] if of_best_out[run, arm] > 0 else 0
-            rounds_out[run, arm] = last[run, best] if arm == best else rounds[arm]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,8 +19,11 @@ from unbandit.log.frames import FrameTable, series_of
 from unbandit.log.labels import given_arms, label_of
 from unbandit.log.reading import open_bytes, open_table
 from unbandit.log.rewards import Rewards, check_rewards
-from unbandit.log.sequences import from_sequences, numbered
+from unbandit.log.sequences import from_sequences
+from unbandit.log.tallies import Need, Tallies
+from unbandit.log.tallying import tally
 from unbandit.log.writing import write_table
+from unbandit.on_demand import numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +65,7 @@ class ActionLog:
     arms: tuple[str, ...]
     actions: Codes | None
     offsets: NDArray[np.int64]
-    demonstrations: tuple[str, ...] = ("1",)
+    demonstrations: Sequence[str] = ("1",)
     notices: tuple[str, ...] = ()
     rewards: Rewards | None = None
     _counts: NDArray[np.int64] | None = None
@@ -253,7 +256,7 @@ class ActionLog:
         """Return how often each arm was pulled (`n_i`): (demonstrations, arms)."""
         if self._counts is not None:
             return self._counts
-        return self._pulls_and_last[0]
+        return self._counted.pulls
 
     @property
     def last(self) -> NDArray[np.int64]:
@@ -264,24 +267,48 @@ class ActionLog:
         >>> ActionLog.from_actions(["B", "A", "A"]).last.tolist()
         [[1, 3]]
         """
-        return self._pulls_and_last[1]
-
-    @cached_property
-    def _pulls_and_last(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Read the log once for both."""
-        from unbandit.kernels.switching import pulls_and_last
-
         if self.actions is None:
             raise ParameterError("last: expected a log with rounds; this one holds counts. Use its pulls.")
-        pulls, last = pulls_and_last(self.actions, self.offsets, len(self.arms))
-        if pulls[:, -1].any():
-            raise ParameterError(
-                f"actions: expected codes from 0 to {len(self.arms) - 1}, one for each arm; got others. "
-                "Use ActionLog.from_actions for labels, and do not change an array that a log was made of."
-            )
-        for array in (pulls, last):
-            array.setflags(write=False)
-        return pulls[:, :-1], last[:, :-1]
+        return self._counted.last
+
+    @property
+    def _counted(self) -> Tallies:
+        """Return pulls with the first and last of each, from whatever was read before."""
+        return next(iter(self._kept.values()), None) or self.tallied("counts")
+
+    def tallied(self, need: Need) -> Tallies:
+        """Read what closed forms need of every demonstration, on threads; what was read is kept.
+
+        Parameters
+        ----------
+        need
+            `counts` (pulls, first and last pulls), `switching` (besides, the counts at each arm's switching round) or
+            `epochs` (besides, when each arm's turn passed). A table of counts has `counts` alone, and no rounds.
+
+        Examples
+        --------
+        >>> ActionLog.from_actions("ABAA").tallied("switching").of_best.tolist()
+        [[0, 1]]
+        """
+        if need in self._kept:
+            return self._kept[need]
+        if self.actions is None:
+            if need != "counts":
+                raise ParameterError(f"{need}: expected a log with rounds; this one holds counts. Use its pulls.")
+            nowhere = np.broadcast_to(np.int64(0), self.pulls.shape)
+            found = Tallies(self.pulls, nowhere, nowhere)
+        else:
+            found = tally(self.actions, self.offsets, len(self.arms), need, next(iter(self._kept.values()), None))
+        for field in fields(found):
+            if getattr(found, field.name) is not None:
+                getattr(found, field.name).setflags(write=False)
+        self._kept[need] = found
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[Need, Tallies]:
+        """Hold what was read before."""
+        return {}
 
     def demonstration(self, which: int) -> Codes:
         """Return the codes of one demonstration, as a view.
@@ -322,7 +349,7 @@ class ActionLog:
         [(1, 'B'), (2, 'A')]
         """
         labels = pl.Series("arm", self.arms, dtype=pl.String)
-        names = pl.Series("demonstration", self.demonstrations, dtype=pl.String)
+        names = pl.Series("demonstration", list(self.demonstrations), dtype=pl.String)
         if self.actions is None:
             each = np.repeat(np.arange(len(self)), len(self.arms))
             columns = [names.gather(each), labels.gather(np.tile(np.arange(len(self.arms)), len(self)))]

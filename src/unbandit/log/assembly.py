@@ -27,7 +27,7 @@ class Parts(NamedTuple):
     arms: tuple[str, ...]
     actions: Codes | None
     offsets: Integers
-    demonstrations: tuple[str, ...]
+    demonstrations: Sequence[str]
     notices: tuple[str, ...]
     rewards: Rewards | None
     counts: Integers | None

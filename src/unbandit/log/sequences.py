@@ -17,17 +17,18 @@ from unbandit.log.frames import is_frame, series_of
 from unbandit.log.labels import given_arms
 from unbandit.log.rewards import check_rewards
 from unbandit.log.table import ColumnTable
+from unbandit.on_demand import numbered
 
-__all__ = ["from_sequences", "numbered"]
+__all__ = ["from_sequences"]
 
 
 def from_sequences(actions: Any, arms: Sequence[object] | None, rewards: Any = None) -> Parts:
     """Read and check choices in memory, and the rewards beside them where some are known."""
     expected = None if arms is None else given_arms(arms)
     flat, lengths = _flattened(actions)
-    if 0 in lengths:
+    if not lengths.all():
         raise LogError(
-            f"expected at least one choice in each demonstration; demonstration {lengths.index(0) + 1} has none. "
+            f"expected at least one choice in each demonstration; demonstration {lengths.argmin() + 1} has none. "
             "Leave it out."
         )
     table = ColumnTable(pl.Series([], dtype=pl.String))
@@ -37,12 +38,8 @@ def from_sequences(actions: Any, arms: Sequence[object] | None, rewards: Any = N
         coded = read_labels(table, series_of(flat), "arm", "arm", expected)
     labels, codes = in_arm_order(table, coded, None, expected)
     offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    return Parts(labels, codes, offsets, numbered(len(lengths)), (), check_rewards(rewards, lengths), None)
-
-
-def numbered(count: int) -> tuple[str, ...]:
-    """Return the names of demonstrations that have none: "1", "2", ..."""
-    return tuple(map(str, range(1, count + 1)))
+    known = None if rewards is None else check_rewards(rewards, lengths.tolist())
+    return Parts(labels, codes, offsets, numbered(len(lengths)), (), known, None)
 
 
 def _as_listed(values: NDArray[np.integer[Any]], expected: tuple[str, ...] | None) -> Coded | None:
@@ -53,7 +50,7 @@ def _as_listed(values: NDArray[np.integer[Any]], expected: tuple[str, ...] | Non
     return Coded(list(expected), values) if inside else None
 
 
-def _flattened(actions: Any) -> tuple[Any, list[int]]:
+def _flattened(actions: Any) -> tuple[Any, NDArray[np.int64]]:
     """Lay demonstrations one after the other; return them with their lengths."""
     if not isinstance(actions, np.ndarray | list | tuple | str) and is_frame(actions):
         raise ParameterError("actions: expected choices; got a dataframe. Use ActionLog.from_frame.")
@@ -62,22 +59,22 @@ def _flattened(actions: Any) -> tuple[Any, list[int]]:
             raise ParameterError(
                 f"actions: expected one sequence, or an array with one row a demonstration; got shape {actions.shape}."
             )
-        return actions.reshape(-1), [actions.shape[1]] * actions.shape[0] if actions.ndim == 2 else [actions.size]
+        return actions.reshape(-1), np.full(actions.shape[0] if actions.ndim == 2 else 1, actions.shape[-1])
     if hasattr(actions, "dtype"):  # a column of a dataframe
-        return actions, [len(actions)]
+        return actions, np.array([len(actions)])
     if isinstance(actions, dict) or not isinstance(actions, Iterable):
         raise ParameterError(f"actions: expected a sequence of choices; got {type(actions).__name__}.")
     rows = list(actions)
     nested = [_is_sequence(row) for row in rows]
     if not any(nested):
-        return _as_array(rows), [len(rows)]
+        return _as_array(rows), np.array([len(rows)])
     if not all(nested):
         raise ParameterError(
             "actions: expected either choices or sequences of choices; "
             f"got both (position {nested.index(not nested[0]) + 1}). Put single choices in a list of their own."
         )
     demonstrations = [_as_array(row if isinstance(row, np.ndarray) else list(row)) for row in rows]
-    lengths = [len(demonstration) for demonstration in demonstrations]
+    lengths = np.array([len(demonstration) for demonstration in demonstrations])
     if all(isinstance(one, np.ndarray) and one.dtype.kind in "iu" and one.ndim == 1 for one in demonstrations):
         return np.concatenate(demonstrations), lengths
     return [label for demonstration in demonstrations for label in _plain(demonstration)], lengths

@@ -6,7 +6,7 @@ rounds at a time. All three give these arrays, so an estimator does not know whi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -38,7 +38,8 @@ class Tallies:
         The round in which it showed that an elimination rule's arm was gone: its turn came and another was pulled;
         0 for an arm still active at the end.
     broken, broken_arm
-        For each demonstration the first round whose arm had been passed over before, 0 if there is none, and that arm.
+        For each demonstration the first round whose arm had been passed over before, 0 if there is none, and that arm
+        (0 if there is none).
     """
 
     pulls: Counts
@@ -50,3 +51,38 @@ class Tallies:
     passed: Counts | None = None
     broken: Counts | None = None
     broken_arm: Counts | None = None
+
+    def row(self, which: int) -> Tallies:
+        """Return what was read of one demonstration, one place an arm."""
+        return self._at(which)
+
+    def part(self, start: int, stop: int) -> Tallies:
+        """Return what was read of some demonstrations, as views.
+
+        Examples
+        --------
+        >>> rounds = np.array([[1, 2], [3, 4]])
+        >>> Tallies(rounds, rounds, rounds).part(1, 2).pulls.tolist()
+        [[3, 4]]
+        """
+        return self._at(slice(start, stop))
+
+    def _at(self, places: int | slice) -> Tallies:
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: array[places] for name, array in named.items() if array is not None})
+
+    @property
+    def at_switching(self) -> tuple[Counts, Counts, Counts]:
+        """Return `own`, `of_best` and `rounds`, which must have been asked for."""
+        assert self.own is not None
+        assert self.of_best is not None
+        assert self.rounds is not None
+        return self.own, self.of_best, self.rounds
+
+    @property
+    def turns(self) -> tuple[Counts, Counts, Counts]:
+        """Return `passed`, `broken` and `broken_arm`, which must have been asked for."""
+        assert self.passed is not None
+        assert self.broken is not None
+        assert self.broken_arm is not None
+        return self.passed, self.broken, self.broken_arm

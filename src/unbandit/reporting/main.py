@@ -123,7 +123,7 @@ def report(
     if isinstance(log, str | os.PathLike):
         log, found = read_log(log)
         source = source or found
-    record = as_log(log)
+    record = as_log(log, "report")
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     means = None if truth is None else checked(truth, record.arms)
     tell("Estimating", 0.05)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit.reporting.quantity import Quantity, ends, point, quantity
 from unbandit.reporting.words import DOUBTS
@@ -43,11 +44,14 @@ def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
 def _of_many(answer: Estimate) -> str:
     """Count which arm is best in how many demonstrations."""
     total, arms = len(answer.demonstrations), len(answer.arms)
-    told = zip(answer.best_by_demonstration, _doubtful(answer), strict=True)
-    alone = Counter(best[0] for best, doubtful in told if len(best) == 1 and not doubtful)
-    undecided = total - alone.total()
-    if not alone:
+    marks = answer.marks
+    decided = (marks.sum(axis=1) == 1) & ~_doubtful(answer)
+    found = marks[decided].sum(axis=0)
+    if not decided.any():
         return f"In none of the {total:,} demonstrations does the record tell which of the {arms:,} arms is the best"
+    places = np.argsort(marks[decided].argmax(axis=0), kind="stable")  # as they first appear
+    alone = Counter({answer.arms[at]: int(found[at]) for at in places if found[at]})
+    undecided = total - alone.total()
     (first, times), *others = alone.most_common()
     if times == total:
         which = "both" if total == 2 else f"all {total:,}"
@@ -139,14 +143,15 @@ def _too_close(answer: Estimate, others: Sequence[ArmEstimate]) -> list[ArmEstim
     return [row for row in others if row.gap_low is not None and row.gap_low <= 0]
 
 
-def _doubtful(answer: Estimate) -> list[bool]:
+def _doubtful(answer: Estimate) -> NDArray[np.bool_]:
     """Tell for each demonstration whether its first place is shared, or too close to tell."""
-    tied = {notice.demonstration for notice in answer.warnings if notice.code == "tied-best"}
-    columns = answer.columns
+    columns, tied = answer.columns, np.zeros(len(answer.demonstrations), np.bool_)
+    if any(notice.code == "tied-best" for notice in answer.warnings):
+        tied = (columns.pulls == columns.pulls.max(axis=1, keepdims=True)).sum(axis=1) > 1
     with np.errstate(invalid="ignore"):
         close = (columns.verdict != BEST) & np.isfinite(columns.gap) & (columns.gap_low <= 0)
     too_close = close.any(axis=1) & (answer.method != "posterior")  # a posterior that names one has told
-    return [name in tied or bool(near) for name, near in zip(answer.demonstrations, too_close, strict=True)]
+    return np.asarray(tied | too_close)
 
 
 def _chance(answer: Estimate, best: str) -> str:

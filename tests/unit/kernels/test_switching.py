@@ -46,8 +46,9 @@ def test_demonstrations_are_counted_apart(demonstrations):
 def test_first_pulls_are_the_first(log):
     arms, actions = log
     pulls = np.bincount(np.array(actions, int), minlength=arms)
-    found = first_pulls(np.array(actions, np.uint8), pulls)
-    assert found.tolist() == [actions.index(arm) + 1 if arm in actions else 0 for arm in range(arms)]
+    found = np.full((1, arms), -1)
+    first_pulls(np.array(actions, np.uint8), np.array([0, len(actions)]), pulls[None], found)
+    assert found[0].tolist() == [actions.index(arm) + 1 if arm in actions else 0 for arm in range(arms)]
 
 
 @given(logs)

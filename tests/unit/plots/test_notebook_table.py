@@ -90,5 +90,7 @@ def test_many_demonstrations_are_shown_in_good_time_and_their_notices_once():
     reader = read(result)
     assert time.process_time() - start < 1
     assert "9,960 more rows" in reader.text
-    assert "more like this" in reader.text
+    assert "of 500 demonstrations, the first being" in reader.text
+    few = answered(UCB().demonstrate(datasets.linear(20), 200, runs=15, seed=1))
+    assert "more like this" in read(few).text
     assert reader.tags.count("p") <= 10

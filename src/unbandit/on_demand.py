@@ -1,0 +1,148 @@
+"""Sequences whose members are made when they are asked for: what a tuple of a million would take long to hold."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FEW", "Integers", "Marked", "Numbered", "integers", "marked", "numbered"]
+
+FEW = 1_000
+"""Up to so many members stand in a plain tuple."""
+
+Member = TypeVar("Member", covariant=True)
+
+
+class OnDemand(Sequence[Member]):
+    """Behave as the tuple of its members would."""
+
+    @abstractmethod
+    def _made(self, at: int) -> Member:
+        """Return the member in a place, counted from 0."""
+
+    def _some(self, places: range) -> Iterator[Member]:
+        """Give the members in some places."""
+        return map(self._made, places)
+
+    @overload
+    def __getitem__(self, at: int) -> Member: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Member, ...]: ...
+    def __getitem__(self, at: int | slice) -> Member | tuple[Member, ...]:
+        places = range(len(self))[at]
+        return self._made(places) if isinstance(places, int) else tuple(self._some(places))
+
+    def __iter__(self) -> Iterator[Member]:
+        return self._some(range(len(self)))
+
+    def _places(self, member: object) -> Iterator[int]:
+        """Give the places in which a member stands."""
+        return (at for at, each in enumerate(self) if each == member)
+
+    def index(self, member: Any, start: int = 0, stop: int | None = None) -> int:
+        """Return the first place in which a member stands."""
+        within = range(len(self))[start:stop]
+        for at in self._places(member):
+            if at in within:
+                return at
+        raise ValueError(f"{member!r} is not in the sequence")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OnDemand | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        if len(self) <= FEW:
+            return repr(tuple(self))
+        first = ", ".join(map(repr, self[:3]))
+        return f"<{len(self):,} members: {first}, ..., {self[-1]!r}>"
+
+
+class Numbered(OnDemand[str]):
+    """Name demonstrations "1", "2", ...
+
+    Examples
+    --------
+    >>> names = Numbered(1_000_000)
+    >>> names[-1], "17" in names, names.index("17"), "017" in names
+    ('1000000', True, 16, False)
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _made(self, at: int) -> str:
+        return str(at + 1)
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or not (name.isascii() and name.isdecimal()):
+            return False
+        return name[0] != "0" and int(name) <= self._count
+
+    def _places(self, member: object) -> Iterator[int]:
+        if member in self:
+            yield int(str(member)) - 1
+
+    def __eq__(self, other: object) -> bool:
+        return self._count == other._count if isinstance(other, Numbered) else super().__eq__(other)
+
+    __hash__ = OnDemand.__hash__
+
+
+class Integers(OnDemand[int]):
+    """Hold whole numbers as an array does, and give them as Python's own."""
+
+    def __init__(self, values: NDArray[np.int64]) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _made(self, at: int) -> int:
+        return int(self.values[at])
+
+
+class Marked(OnDemand[tuple[str, ...]]):
+    """Give for each demonstration the names of the arms that are marked in its row.
+
+    Examples
+    --------
+    >>> Marked(np.array([[True, False], [True, True]]), ("A", "B"))[1]
+    ('A', 'B')
+    """
+
+    def __init__(self, marks: NDArray[np.bool_], arms: tuple[str, ...]) -> None:
+        self.marks, self.arms = marks, arms
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+    def _made(self, at: int) -> tuple[str, ...]:
+        return tuple(self.arms[arm] for arm in np.flatnonzero(self.marks[at]))
+
+
+def numbered(count: int) -> Sequence[str]:
+    """Return the names of demonstrations that have none: "1", "2", ..."""
+    return tuple(map(str, range(1, count + 1))) if count <= FEW else Numbered(count)
+
+
+def integers(values: NDArray[np.int64]) -> Sequence[int]:
+    """Return whole numbers as a sequence."""
+    return tuple(map(int, values)) if len(values) <= FEW else Integers(values)
+
+
+def marked(marks: NDArray[np.bool_], arms: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+    """Return for each row the names of the arms that are marked."""
+    found = Marked(marks, arms)
+    return tuple(found) if len(found) <= FEW else found
