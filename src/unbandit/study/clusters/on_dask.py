@@ -1,0 +1,80 @@
+"""Dask, as seen by the driver."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from concurrent.futures import CancelledError
+from typing import Any
+
+from unbandit.errors import ClusterError
+from unbandit.study.clusters.backend import HeadGone
+from unbandit.study.clusters.link import LostWorker
+from unbandit.study.clusters.working import work
+
+__all__ = ["OnDask"]
+
+
+class OnDask:
+    """Hand calls to a Dask cluster: that at an address, or one of our own."""
+
+    def __init__(self, address: str | None, workers: int, wait: float) -> None:
+        import dask
+        from distributed import Client, LocalCluster
+
+        dask.config.set({"distributed.comm.timeouts.connect": f"{wait}s"})
+        self._own = None
+        if not address:
+            self._own = LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,
+                memory_limit=0, silence_logs=logging.ERROR,
+            )  # fmt: skip
+        self._client = Client(address or self._own, timeout=wait, set_as_default=False)
+        self._cancelled: set[str] = set()
+        try:
+            self._client.wait_for_workers(1, timeout=wait)
+        except TimeoutError:
+            raise ClusterError(f"it has no workers, nor came one within {wait:g} s") from None
+
+    def submit(self, call: bytes) -> Any:
+        """Have a call done, and return a future."""
+        return self._client.submit(work, call, key=f"unbandit-{uuid.uuid4().hex}", pure=False)
+
+    def outcome(self, future: Any) -> bytes:
+        """Return what came of a call."""
+        from distributed import KilledWorker
+
+        try:
+            found: bytes = future.result()
+        except KilledWorker as error:
+            raise LostWorker(str(error)) from None
+        except CancelledError as error:
+            if future.key in self._cancelled:
+                raise CancelledError from None
+            raise HeadGone(str(error)) from None
+        except (ImportError, AttributeError) as error:
+            raise ClusterError(
+                f"Dask: a worker could not begin: {str(error).rstrip('.')}. "
+                "Install the same version of unbandit on every worker."
+            ) from None
+        finally:
+            future.release()
+        return found
+
+    def cancel(self, future: Any) -> None:
+        """Drop a call; one that is being done goes on to its end, and nobody waits for it."""
+        self._cancelled.add(future.key)
+        future.cancel()
+
+    def workers(self) -> int:
+        """Return the threads of all workers."""
+        if self._client.status != "running":
+            raise HeadGone("the connection to its scheduler broke")
+        found = self._client.scheduler_info(n_workers=-1)["workers"]
+        return sum(each["nthreads"] for each in found.values())
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._client.close(timeout=2)
+        if self._own is not None:
+            self._own.close(timeout=5)
