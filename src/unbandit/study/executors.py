@@ -7,9 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from unbandit.clusters import WAIT, Cluster
 from unbandit.demonstrators.base import whole
 from unbandit.errors import ParameterError
-from unbandit.study.clusters import WAIT, Cluster
 from unbandit.study.folder import Folder
 
 __all__ = ["WAIT", "Cluster", "Submits", "check_reach", "chosen"]

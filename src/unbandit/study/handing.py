@@ -11,9 +11,9 @@ from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 
+from unbandit.clusters import LostWorker
 from unbandit.errors import ClusterError
 from unbandit.study.batches import Batches
-from unbandit.study.clusters import LostWorker
 from unbandit.study.executors import Cluster, Submits
 from unbandit.study.folder import Folder
 from unbandit.study.packing import Receipt, packed, perform_all
@@ -159,5 +159,5 @@ def _check_all_there(study: Work, place: Folder) -> None:
     away = len(study.tasks) - len(place.present())
     if away:
         raise ClusterError(
-            f"the workers wrote {away:,} parts to a {place.path} of their own. Take a folder on shared or object storage."
+            f"the workers wrote {away:,} parts to a {place.path} of their own. Take a folder that all of them see."
         )

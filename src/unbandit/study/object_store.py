@@ -21,6 +21,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -246,9 +247,9 @@ class Lease:
 def _opened(address: str) -> tuple[Any, str]:
     """Return the file system behind an address, and the path in it."""
     try:
-        from fsspec.core import url_to_fs
+        url_to_fs = import_module("fsspec.core").url_to_fs
     except ImportError:
-        raise MissingExtra(f"{address}: a folder elsewhere", "cloud") from None
+        raise MissingExtra(f"{address}: a folder elsewhere", "remote") from None
     try:
         files, root = url_to_fs(address)
     except ImportError as error:  # fsspec says which package reads such addresses
@@ -264,9 +265,8 @@ def _opened(address: str) -> tuple[Any, str]:
 
 
 def _has_its_own(files: Any, name: str) -> bool:
-    from fsspec import AbstractFileSystem
-
-    return getattr(type(files), name, None) is not getattr(AbstractFileSystem, name)
+    plain = import_module("fsspec").AbstractFileSystem
+    return getattr(type(files), name, None) is not getattr(plain, name)
 
 
 @contextmanager

@@ -12,8 +12,10 @@ import pickle
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from unbandit.errors import ClusterError
@@ -100,11 +102,7 @@ def _opened(study: Packed) -> Work:
 
 def _pickler() -> Any:
     """Return what pickles classes of a script too, where it is installed: Ray and Dask bring it."""
-    try:
-        from cloudpickle import Pickler
-    except ImportError:
-        try:
-            from ray.cloudpickle import Pickler
-        except ImportError:
-            return pickle.Pickler
-    return Pickler
+    for module in ("cloudpickle", "ray.cloudpickle"):
+        with suppress(ImportError):
+            return import_module(module).Pickler
+    return pickle.Pickler

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import uuid
 from concurrent.futures import CancelledError
+from importlib import import_module
 from typing import Any
 
+from unbandit.clusters.backend import HeadGone
+from unbandit.clusters.link import LostWorker
+from unbandit.clusters.working import work
 from unbandit.errors import ClusterError
-from unbandit.study.clusters.backend import HeadGone
-from unbandit.study.clusters.link import LostWorker
-from unbandit.study.clusters.working import work
 
 __all__ = ["OnDask"]
 
@@ -19,17 +20,16 @@ class OnDask:
     """Hand calls to a Dask cluster: that at an address, or one of our own."""
 
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
-        import dask
-        from distributed import Client, LocalCluster
-
-        dask.config.set({"distributed.comm.timeouts.connect": f"{wait}s"})
-        self._own = None
+        library: Any = import_module("distributed")
+        self._killed: type[Exception] = library.KilledWorker
+        import_module("dask").config.set({"distributed.comm.timeouts.connect": f"{wait}s"})
+        self._own: Any = None
         if not address:
-            self._own = LocalCluster(
+            self._own = library.LocalCluster(
                 n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,
                 memory_limit=0, silence_logs=logging.ERROR,
             )  # fmt: skip
-        self._client = Client(address or self._own, timeout=wait, set_as_default=False)
+        self._client = library.Client(address or self._own, timeout=wait, set_as_default=False)
         self._cancelled: set[str] = set()
         try:
             self._client.wait_for_workers(1, timeout=wait)
@@ -42,11 +42,9 @@ class OnDask:
 
     def outcome(self, future: Any) -> bytes:
         """Return what came of a call."""
-        from distributed import KilledWorker
-
         try:
             found: bytes = future.result()
-        except KilledWorker as error:
+        except self._killed as error:
             raise LostWorker(str(error)) from None
         except CancelledError as error:
             if future.key in self._cancelled:

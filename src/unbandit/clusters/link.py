@@ -83,8 +83,8 @@ class Cluster:
             raise MissingExtra(f"--executor {name}", name)
 
     def __enter__(self) -> Cluster:
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed at the end of the with block)
-        command = [sys.executable, "-m", "unbandit.study.clusters.driver"]
+        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        command = [sys.executable, "-m", "unbandit.clusters.driver"]
         self._driver = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=self._environment(),
             start_new_session=True,  # Ctrl-C is for us to hear

@@ -16,13 +16,13 @@ import time
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from importlib import import_module
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
+from unbandit.clusters.backend import Backend, HeadGone
+from unbandit.clusters.link import NAMES, LostWorker
+from unbandit.clusters.on_dask import OnDask
+from unbandit.clusters.on_ray import OnRay
 from unbandit.errors import ClusterError
-from unbandit.study.clusters.backend import Backend, HeadGone
-from unbandit.study.clusters.link import NAMES, LostWorker
-from unbandit.study.clusters.on_dask import OnDask
-from unbandit.study.clusters.on_ray import OnRay
 
 __all__ = ["Driver", "main"]
 
@@ -128,7 +128,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from unbandit.study.clusters import driver  # its classes have one name, whoever imports them
+    from unbandit.clusters import driver  # its classes have one name, whoever imports them
 
     driver.main()
     os._exit(0)  # threads of a library may hang on a head that is gone

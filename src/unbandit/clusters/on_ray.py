@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import CancelledError
+from importlib import import_module
 from typing import Any
 
+from unbandit.clusters.backend import HeadGone
+from unbandit.clusters.link import LostWorker
+from unbandit.clusters.working import work
 from unbandit.errors import ClusterError
-from unbandit.study.clusters.backend import HeadGone
-from unbandit.study.clusters.link import LostWorker
-from unbandit.study.clusters.working import work
 
 __all__ = ["OnRay"]
 
@@ -21,15 +22,15 @@ class OnRay:
     """Hand calls to a Ray cluster: that at an address, or one of our own."""
 
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
-        import ray
-
-        self._ray = ray
+        self._ray: Any = import_module("ray")
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         if address:
-            ray.init(address=address, **quiet)
+            self._ray.init(address=address, **quiet)
         else:
-            ray.init(address="local", num_cpus=workers, include_dashboard=False, object_store_memory=OBJECTS, **quiet)
-        self._work = ray.remote(num_cpus=1, max_retries=0)(work)
+            self._ray.init(
+                address="local", num_cpus=workers, include_dashboard=False, object_store_memory=OBJECTS, **quiet
+            )
+        self._work = self._ray.remote(num_cpus=1, max_retries=0)(work)
         if not self.workers():
             raise ClusterError("it has no processors to work on")
 
@@ -42,8 +43,7 @@ class OnRay:
 
     def outcome(self, future: Any) -> bytes:
         """Return what came of a call."""
-        from ray import exceptions
-
+        exceptions = self._ray.exceptions
         try:
             found: bytes = future.result()
         except exceptions.TaskCancelledError:
