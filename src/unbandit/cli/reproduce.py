@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unbandit.cli.study import ADDRESS, EXECUTOR, WAIT
+
 if TYPE_CHECKING:
     from unbandit.paper.reproduce import Made, Reproduction
 
@@ -32,6 +34,9 @@ def reproduce(
     ),
     seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),
+    executor: str = typer.Option("threads", "--executor", metavar="NAME", help=EXECUTOR),
+    address: str = typer.Option(None, "--address", metavar="HEAD", help=ADDRESS),
+    wait: float = typer.Option(20.0, "--wait", metavar="SECONDS", help=WAIT),
     listed: bool = typer.Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
     """Make the pictures, print the claims, say where the page is."""
@@ -59,6 +64,10 @@ def reproduce(
             seed=seed,
             full=full,
             threads=threads,
+            executor=executor,
+            address=address,
+            wait=wait,
+            say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
             progress=progress_on(err),
             ready=say_if_first,
             told=told,

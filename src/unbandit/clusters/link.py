@@ -91,9 +91,11 @@ class Cluster:
         )  # fmt: skip
         try:
             self._send((self.name, self.address, self._asked, self.wait))
-            threading.Thread(target=self._listen, name="cluster", daemon=True).start()
+            self._listener = threading.Thread(target=self._listen, name="cluster", daemon=True)
+            self._listener.start()
             self._await_answer()
         except BaseException:
+            self._driver.kill()  # it may wait for an answer for long
             self._end()
             raise
         return self
@@ -207,6 +209,9 @@ class Cluster:
             self._driver.kill()
             self._driver.wait()
         self._give_up(ClusterError(f"{NAMES[self.name][0]}: the cluster was left."))
+        self._listener.join()
+        assert self._driver.stdout is not None
+        self._driver.stdout.close()
         self._errors.close()
 
 

@@ -15,6 +15,8 @@ from unbandit.errors import ClusterError
 
 __all__ = ["OnDask"]
 
+BROKEN = "the connection to it broke"
+
 
 class OnDask:
     """Hand calls to a Dask cluster: that at an address, or one of our own."""
@@ -22,7 +24,12 @@ class OnDask:
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
         library: Any = import_module("distributed")
         self._killed: type[Exception] = library.KilledWorker
-        import_module("dask").config.set({"distributed.comm.timeouts.connect": f"{wait}s"})
+        import_module("dask").config.set(
+            {
+                "distributed.comm.timeouts.connect": f"{wait}s",
+                "distributed.scheduler.allowed-failures": 0,  # of a cluster of our own: what is handed out again, we say
+            }
+        )
         self._own: Any = None
         if not address:
             self._own = library.LocalCluster(
@@ -32,9 +39,9 @@ class OnDask:
         self._client = library.Client(address or self._own, timeout=wait, set_as_default=False)
         self._cancelled: set[str] = set()
         try:
-            self._client.wait_for_workers(1, timeout=wait)
+            self._client.wait_for_workers(1, timeout=0.9 * wait)
         except TimeoutError:
-            raise ClusterError(f"it has no workers, nor came one within {wait:g} s") from None
+            raise ClusterError("it has no workers") from None
 
     def submit(self, call: bytes) -> Any:
         """Have a call done, and return a future."""
@@ -46,10 +53,10 @@ class OnDask:
             found: bytes = future.result()
         except self._killed as error:
             raise LostWorker(str(error)) from None
-        except CancelledError as error:
+        except CancelledError:
             if future.key in self._cancelled:
                 raise CancelledError from None
-            raise HeadGone(str(error)) from None
+            raise HeadGone(BROKEN) from None
         except (ImportError, AttributeError) as error:
             raise ClusterError(
                 f"Dask: a worker could not begin: {str(error).rstrip('.')}. "
@@ -67,7 +74,7 @@ class OnDask:
     def workers(self) -> int:
         """Return the threads of all workers."""
         if self._client.status != "running":
-            raise HeadGone("the connection to its scheduler broke")
+            raise HeadGone(BROKEN)
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         return sum(each["nthreads"] for each in found.values())
 

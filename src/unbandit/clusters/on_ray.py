@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from concurrent.futures import CancelledError
 from importlib import import_module
 from typing import Any
@@ -31,8 +32,11 @@ class OnRay:
                 address="local", num_cpus=workers, include_dashboard=False, object_store_memory=OBJECTS, **quiet
             )
         self._work = self._ray.remote(num_cpus=1, max_retries=0)(work)
-        if not self.workers():
-            raise ClusterError("it has no processors to work on")
+        until = time.monotonic() + 0.9 * wait  # whoever started us waits no longer than that
+        while not self.workers():
+            if time.monotonic() > until:
+                raise ClusterError("it has no processors to work on")
+            time.sleep(0.2)
 
     def submit(self, call: bytes) -> Any:
         """Have a call done, and return a future that knows its reference."""

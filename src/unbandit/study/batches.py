@@ -44,10 +44,10 @@ class Batches:
 
     Examples
     --------
-    >>> tasks = [Task(number, 0, 0, 1, rounds) for number, rounds in enumerate([30_000_000, 10_000_000, 10, 10])]
-    >>> batches = Batches(tasks, range(4))
-    >>> batches.next(workers=1), batches.next(workers=1)
-    ([0], [1, 2, 3])
+    >>> tasks = [Task(number, 0, 0, 1, rounds) for number, rounds in enumerate([30_000_000, 20, 20, 20, 20])]
+    >>> batches = Batches(tasks, range(5))
+    >>> batches.next(workers=1), batches.next(workers=1), batches.next(workers=1), batches.next(workers=1)
+    ([0], [1, 2], [3], [4])
     """
 
     def __init__(self, tasks: Sequence[Task], numbers: Iterable[int], most: int = MOST) -> None:

@@ -31,7 +31,7 @@ FOREIGN = 64
 AHEAD = 2
 """Batches that a worker of a cluster has in hand: one at work, one waiting."""
 
-TRIES = 5
+TRIES = 4
 """How often a batch is handed out, if workers die over it."""
 
 ENDING = 15.0
@@ -129,7 +129,7 @@ def _do(
             if not calls:
                 return
             over = calls.next(None if wait is None else 1.0)
-            if count:
+            if count or over is not None:
                 seen = time.monotonic()
             if wait is not None and time.monotonic() - seen > wait:
                 raise ClusterError(f"the cluster has had no workers for {wait:g} s.")

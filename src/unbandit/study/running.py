@@ -92,7 +92,9 @@ def run(
             stack.enter_context(hands)  # before anything is written: a head that does not answer changes nothing
         done, tasks = stack.enter_context(place.held()), study.tasks
         if place.broken:
-            say(f"{place.path}: {len(place.broken):,} of its parts were cut or altered, and are made again.")
+            many = len(place.broken)
+            said = "1 part was cut or altered, and is" if many == 1 else f"{many:,} parts were cut or altered, and are"
+            say(f"{place.path}: {said} made again.")
         # the longest first, so that no worker is left alone with a long one at the end
         missing = sorted(set(range(len(tasks))) - done, key=lambda number: (-tasks[number].rounds, number))
         told.begin(study.rounds, study.rounds - sum(tasks[number].rounds for number in missing))
