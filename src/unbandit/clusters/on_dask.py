@@ -27,7 +27,7 @@ class OnDask:
         import_module("dask").config.set(
             {
                 "distributed.comm.timeouts.connect": f"{wait}s",
-                "distributed.scheduler.allowed-failures": 0,  # of a cluster of our own: what is handed out again, we say
+                "distributed.scheduler.allowed-failures": 0,  # of our own: we hand out again ourselves
             }
         )
         self._own: Any = None

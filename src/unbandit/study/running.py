@@ -88,8 +88,9 @@ def run(
     place, told = Folder(folder, study), progress if progress is not None else Silent()
     check_reach(hands, place)
     with ExitStack() as stack:
-        if isinstance(executor, str) and isinstance(hands, Cluster) and len(place.look()) < len(study.tasks):
-            stack.enter_context(hands)  # before anything is written: a head that does not answer changes nothing
+        before = place.look()  # whatever is refused changes nothing
+        if isinstance(executor, str) and isinstance(hands, Cluster) and len(before) < len(study.tasks):
+            stack.enter_context(hands)
         done, tasks = stack.enter_context(place.held()), study.tasks
         if place.broken:
             many = len(place.broken)
