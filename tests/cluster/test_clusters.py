@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import bucket_files
 import nodes
 import pytest
 import shell
@@ -50,6 +51,10 @@ def running(request):
     with pytest.MonkeyPatch.context() as patch:
         for key, value in QUIET.items():
             patch.setenv(key, value)
+        known = logs / "known"
+        known.mkdir()
+        bucket_files.install(known)
+        patch.syspath_prepend(str(known))
         patch.setenv(
             "PYTHONPATH", os.pathsep.join([str(Path(nodes.__file__).parent), os.environ.get("PYTHONPATH", "")])
         )
@@ -89,6 +94,28 @@ def test_workers_with_other_code_are_refused(running, study, tmp_path):
         "the worker has 0.1). Install the same versions of unbandit and polars on every worker. 0 of 48 parts" in said
     )
     assert parts(tmp_path) == 0
+
+
+def test_parts_go_to_an_object_store(running, study, alone, tmp_path):
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    fsspec.register_implementation("bucket", bucket_files.Bucket, clobber=True)
+    address = f"bucket://{tmp_path}/all"
+    result = study.run(address, executor=running.name, address=running.address, wait=WAIT)
+    assert contents(tmp_path / "all") == alone
+    assert result.summary().height == 3 * 8 * (2 + 4)
+
+
+def test_the_papers_pictures_are_the_same(running, script, tmp_path):
+    if running.name == "ray":
+        pytest.skip("once is enough: it is the same seam")
+    asked = ("reproduce", "sketch-tradeoff", "--runs", 3)
+    done = script(*asked, "-o", "cluster", "--executor", running.name, "--address", running.address)
+    assert done.returncode == 0, done.stderr
+    assert script(*asked, "-o", "threads").returncode == 0
+    there, here = contents(tmp_path / "cluster"), contents(tmp_path / "threads")
+    assert set(there) == set(here)
+    assert {name for name in here if there[name] != here[name]} == {"index.html"}
+    assert f"--executor {running.name} --address {running.address}" in there["index.html"].decode()
 
 
 def test_the_head_is_lost_and_comes_back(running, study, alone, script, tmp_path):
