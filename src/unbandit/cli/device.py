@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import typer
 
@@ -22,12 +21,18 @@ def chosen_device(device: str, rounds: int) -> str:
     return chosen
 
 
-def folder_device(description: Path, device: str) -> str:
-    """Return the device of what a folder already holds, where it was left open: it goes on as it began."""
+def folder_device(folder: str, description: str, device: str) -> str:
+    """Return the device of what a folder already holds, where it was left open: it goes on as it began.
+
+    `description` is the name of the file in which the folder says what it holds.
+    """
+    from unbandit.errors import UnbanditError
+    from unbandit.study.storage import storage_at
+
     if device != "auto":
         return device
     try:
-        had = json.loads(description.read_text(encoding="utf-8")).get("device")
-    except (OSError, ValueError, AttributeError):
-        return device
+        had = json.loads(storage_at(folder).read(description)).get("device")
+    except (OSError, ValueError, AttributeError, UnbanditError):
+        return device  # what is wrong with it is said where the folder is used
     return str(had) if had in ("cpu", "cuda") else device

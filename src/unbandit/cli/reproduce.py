@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unbandit.cli.device import DEVICE, folder_device
+from unbandit.cli.study import ADDRESS, EXECUTOR, WAIT
 
 if TYPE_CHECKING:
     from unbandit.paper.reproduce import Made, Reproduction
@@ -37,6 +36,9 @@ def reproduce(
     seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
     device: str = typer.Option("auto", "--device", help=DEVICE),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),
+    executor: str = typer.Option("threads", "--executor", metavar="NAME", help=EXECUTOR),
+    address: str = typer.Option(None, "--address", metavar="HEAD", help=ADDRESS),
+    wait: float = typer.Option(20.0, "--wait", metavar="SECONDS", help=WAIT),
     listed: bool = typer.Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
     """Make the pictures, print the claims, say where the page is."""
@@ -52,7 +54,7 @@ def reproduce(
         _print_list()
         return
     err = console(error=True)
-    device = folder_device(Path(folder) / "reproduction.json", device)
+    device = folder_device(folder, "reproduction.json", device)
 
     def told(made: Made) -> None:
         err.print(f"{made.files[0]}, .svg, .parquet: {made.picture.title}", soft_wrap=True)
@@ -66,10 +68,13 @@ def reproduce(
             full=full,
             device=device,
             threads=threads,
+            executor=executor,
+            address=address,
+            wait=wait,
+            say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
             progress=progress_on(err),
             ready=say_if_first,
             told=told,
-            said=partial(typer.echo, err=True),
         )
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What was simulated is kept in {folder}: the same command goes on from there.", err=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -209,22 +209,40 @@ class Study(Work):
         self,
         folder: str | os.PathLike[str],
         *,
-        executor: Executor | Any = None,
+        executor: Executor | str | Any = None,
+        address: str | None = None,
+        wait: float = 20.0,
         threads: int | None = None,
         progress: Progress | None = None,
+        say: Callable[[str], None] = lambda sentence: None,
     ) -> StudyResult:
         """Do what is not yet done, and keep it in a folder as Parquet parts, one a task.
 
         Parameters
         ----------
         folder
-            Made if it is not there. One with the same study goes on where it stopped; any other is refused.
+            Made if it is not there. One with the same study goes on where it stopped; any other is refused. An address
+            such as ``s3://bucket/results`` is a place elsewhere, which fsspec must know.
         executor
-            Anything with `submit(function, *arguments)` that gives futures; by default threads.
+            ``"threads"``, the default; ``"ray"`` or ``"dask"``, a cluster; or anything with
+            `submit(function, *arguments)` that gives futures. The parts do not depend on it.
+        address
+            Of the cluster's head; without one a cluster is started on this machine, and stopped at the end.
+        wait
+            Seconds that the head has to answer.
         threads
-            How many of them, one a core unless told; the parts do not depend on it.
+            How many of them, or workers of a cluster on this machine: one a core unless told.
         progress
             Is told of every task done; by default nobody is.
+        say
+            Is told in a sentence what is worth knowing: parts that are made again, workers that died.
+
+        Raises
+        ------
+        ClusterError
+            If the head cannot be reached, or is lost; what is done is kept, and the same call goes on.
+        OutputError, ResumeError
+            If the folder cannot be written, or is not this study's.
 
         Examples
         --------
@@ -236,7 +254,12 @@ class Study(Work):
         """
         from unbandit.study.running import StudyResult, run
 
-        return StudyResult(self, run(self, folder, executor=executor, threads=threads, progress=progress))
+        return StudyResult(
+            self,
+            run(
+                self, folder, executor=executor, address=address, wait=wait, threads=threads, progress=progress, say=say
+            ),
+        )
 
     def __reduce__(self) -> tuple[type[Study], tuple[Any, ...]]:
         return Study, tuple(getattr(self, field.name) for field in fields(self))
