@@ -56,10 +56,12 @@ if TYPE_CHECKING:
     from unbandit.estimators import estimate, posterior, sensitivity
     from unbandit.estimators.hesitation import Hesitation, hesitation, switching_rounds
     from unbandit.estimators.settling import Settling, settling
+    from unbandit.estimators.streaming import StreamingEstimate
     from unbandit.identification import Identification, identify
     from unbandit.inference import BetaPrior, NormalPrior, Posterior, parse_prior
     from unbandit.instance import Bernoulli, Gaussian, Instance
     from unbandit.log import ActionLog
+    from unbandit.log.scanned import ScannedLog
     from unbandit.planning import Leak, Plan, leak, plan
     from unbandit.reporting import Report, report
     from unbandit.result import Estimate
@@ -110,9 +112,11 @@ _HOMES = {
     "estimators": ["estimate", "posterior", "sensitivity"],
     "estimators.hesitation": ["Hesitation", "hesitation", "switching_rounds"],
     "estimators.settling": ["Settling", "settling"],
+    "estimators.streaming": ["StreamingEstimate"],
     "inference": ["BetaPrior", "NormalPrior", "Posterior", "parse_prior"],
     "instance": ["Bernoulli", "Gaussian", "Instance"],
     "log": ["ActionLog"],
+    "log.scanned": ["ScannedLog"],
     "study": ["Study"],
     "tape": ["Tape", "normal_quantile"],
 }
@@ -159,8 +163,10 @@ __all__ = [
     "RandomisedRule",
     "Report",
     "ResumeError",
+    "ScannedLog",
     "Settling",
     "Softmax",
+    "StreamingEstimate",
     "Study",
     "Tape",
     "Thompson",

@@ -119,7 +119,7 @@ def test_standard_input_is_named_too(refused):
 
 def test_what_is_not_a_file_ends_with_3(refused, tmp_path):
     (tmp_path / "folder").mkdir()
-    assert "folder: expected a file; got a directory" in refused(3, "estimate", "folder", *ASKED)
+    assert "folder: expected files that end in .parquet" in refused(3, "estimate", "folder", *ASKED)
     message = refused(3, "estimate", "nothing.csv", *ASKED)
     assert "nothing.csv: expected a file; there is none of this name" in message
 

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 
+from unbandit.errors import ParameterError
+
 if TYPE_CHECKING:
     from unbandit.demonstrators import Demonstrator
 
 __all__ = ["Question", "asking"]
+
+
+_LOGS = typer.Argument(
+    ..., metavar="LOG", help="The log: files, a folder, a pattern, or - for standard input.", show_default=False
+)
 
 
 @dataclass(frozen=True)
@@ -21,8 +28,8 @@ class Question:
 
     Attributes
     ----------
-    log
-        The path of the log, or "-".
+    logs
+        The paths of the log, or "-".
     rule
         The demonstrator.
     options
@@ -33,7 +40,7 @@ class Question:
         As it was given, also where the method draws nothing.
     """
 
-    log: str
+    logs: tuple[str, ...]
     rule: Demonstrator
     options: dict[str, Any]
     columns: dict[str, str] | None
@@ -41,13 +48,24 @@ class Question:
     seed: int | None
 
     @property
+    def log(self) -> str:
+        """Return the path of the log where only one will do: a file, a folder, a pattern or "-"."""
+        if len(self.logs) > 1:
+            raise ParameterError(
+                f"LOG: expected one file here, or a folder; got {len(self.logs)}: {', '.join(self.logs[:3])} ... "
+                "Put them in a folder, or a pattern that they match in quotes."
+            )
+        return self.logs[0]
+
+    @property
     def name(self) -> str:
         """Return what messages call the log."""
-        return "standard input" if self.log == "-" else self.log
+        more = f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else ""
+        return "standard input" if self.logs == ("-",) else self.logs[0] + more
 
 
 def _question(
-    log: str = typer.Argument(..., metavar="LOG", help="The log, or - for standard input.", show_default=False),
+    logs: list[str] = _LOGS,
     rule: str = typer.Option(..., "--rule", help="Who made it: name:key=value,... (see: unbandit demonstrators)"),
     method: str = typer.Option(
         None, "--method", help="switching, posterior, counts, naive or bootstrap; by default what fits."
@@ -93,7 +111,7 @@ def _question(
     }
     if draws(method, assumed):
         options["seed"] = seed
-    return Question(log, assumed, options, assignments("--columns", columns), arm_list(arms), seed)
+    return Question(tuple(logs), assumed, options, assignments("--columns", columns), arm_list(arms), seed)
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

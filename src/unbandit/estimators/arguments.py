@@ -14,6 +14,7 @@ from unbandit.demonstrators.base import whole
 from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.intervals import Anchor, Noise
 from unbandit.log import ActionLog
+from unbandit.log.choosing import read_or_scan
 from unbandit.log.frames import is_frame
 from unbandit.log.record import Record, is_record
 from unbandit.result import Notice
@@ -60,12 +61,12 @@ def as_record(log: Any) -> Record:
         return log
     if is_frame(log):
         return ActionLog.from_frame(log)
-    return ActionLog.read(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
+    return read_or_scan(log) if isinstance(log, str | os.PathLike) else ActionLog.from_actions(log)
 
 
 def as_log(log: Any, what: str) -> ActionLog:
-    """Take what `as_record` takes, but refuse a record whose rounds cannot be looked at one by one."""
-    return with_rounds(as_record(log), what)
+    """Take what `as_record` takes, into memory; refuse a record whose rounds cannot be looked at one by one."""
+    return ActionLog.read(log) if isinstance(log, str | os.PathLike) else with_rounds(as_record(log), what)
 
 
 def with_rounds(record: Record, what: str) -> ActionLog:

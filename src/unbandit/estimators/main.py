@@ -13,18 +13,18 @@ from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import AssumptionWarning, ParameterError
 from unbandit.estimators.arguments import (
-    DRAWING,
     Method,
+    as_log,
     as_record,
     check_choices,
     check_numbers,
+    draws,
     horizons,
     known_mean,
     position,
     read_by,
     reward_noise,
     usable_method,
-    with_rounds,
 )
 from unbandit.estimators.asking import Asked
 from unbandit.estimators.bootstrap import bootstrapped
@@ -32,6 +32,7 @@ from unbandit.estimators.closed import apart, together
 from unbandit.estimators.inferring import bootstrapped_posterior, inferred, settled_prior
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
+from unbandit.log.record import Record
 from unbandit.on_demand import integers, marked
 from unbandit.result import Estimate, Notice
 
@@ -114,14 +115,12 @@ def estimate(
     >>> result["1"].mean_low < 0.5 < result["1"].mean_high
     True
     """
-    record = as_record(log)
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    record: Record = as_log(log, f"method {method or 'posterior'}") if draws(method, assumed) else as_record(log)
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
-    if chosen in DRAWING:
-        with_rounds(record, f"method {chosen}")
     noise, found = reward_noise(fitted, sigma, bernoulli, scale)
     notes = [Notice("reading", notice) for notice in record.notices]
     if chosen != method and not record.ordered:

@@ -17,6 +17,7 @@ from unbandit.log.assembly import Parts, assemble
 from unbandit.log.coding import Codes
 from unbandit.log.frames import FrameTable, series_of
 from unbandit.log.labels import given_arms, label_of
+from unbandit.log.places import Paths, is_several
 from unbandit.log.reading import open_bytes, open_table
 from unbandit.log.rewards import Rewards, check_rewards
 from unbandit.log.sequences import from_sequences
@@ -27,6 +28,8 @@ from unbandit.on_demand import numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from unbandit.log.scanned import ScannedLog
 
 __all__ = ["ActionLog"]
 
@@ -82,12 +85,15 @@ class ActionLog:
     @classmethod
     def read(
         cls,
-        path: str | os.PathLike[str],
+        path: Paths,
         *,
         columns: Mapping[str, str] | None = None,
         arms: Sequence[object] | None = None,
     ) -> ActionLog:
         """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
+
+        A folder, a pattern such as ``"logs/*.parquet"``, or a list of files is read as one log. `scan` is for files
+        that do not fit in memory.
 
         Parameters
         ----------
@@ -107,7 +113,39 @@ class ActionLog:
         >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
         [[1, 2, 0]]
         """
+        if not isinstance(path, str | os.PathLike) or is_several(path):
+            from unbandit.log.folder import FolderTable
+
+            return cls._of(assemble(FolderTable(path), columns, arms))
         return cls._of(assemble(open_table(path), columns, arms))
+
+    @staticmethod
+    def scan(
+        paths: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
+    ) -> ScannedLog:
+        """Open files that need not fit in memory: rows are read in streaming passes, and only tallies are kept.
+
+        Parameters
+        ----------
+        paths
+            A file, a folder of files (with folders in it, also such as ``demonstration=7``), a pattern such as
+            ``"logs/*.parquet"``, or a list of these: Parquet, CSV, TSV, or gzipped text. Files come in the order of
+            their names, with numbers in them by value; in that order, the rows of each demonstration must be in order.
+        columns, arms
+            As `read` takes them.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> pl.DataFrame({"arm": ["B", "A", "A"]}).write_parquet(folder / "part-1.parquet")
+        >>> pl.DataFrame({"arm": ["A", "B"]}).write_parquet(folder / "part-2.parquet")
+        >>> ActionLog.scan(folder).pulls.tolist()
+        [[2, 3]]
+        """
+        from unbandit.log.scanned import ScannedLog
+
+        return ScannedLog.of(paths, columns, arms)
 
     @classmethod
     def from_bytes(

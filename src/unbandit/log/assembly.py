@@ -8,15 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.errors import LogError
 from unbandit.log.cells import read_labels, read_whole_numbers
 from unbandit.log.coding import Coded, Codes, first_appearances, recoded
-from unbandit.log.columns import check_roles, find_columns, reward_notices, unread_notice
+from unbandit.log.columns import Refuse, check_roles, find_columns, reward_notices, unread_notice
 from unbandit.log.labels import given_arms, is_number, label_of, listed, natural_order, same_but_capitals, typed
 from unbandit.log.ordering import grouping, place_by_round
 from unbandit.log.rewards import Rewards, known_notice, read_rewards
 from unbandit.log.table import Table
 
-__all__ = ["Parts", "assemble", "in_arm_order"]
+__all__ = ["Parts", "assemble", "in_arm_order", "lone_arm", "unknown_arm", "without_point"]
 
 Integers = NDArray[np.int64]
 
@@ -75,10 +76,7 @@ def assemble(table: Table, columns: Mapping[str, str] | None, arms: Sequence[obj
     lengths = np.array([len(arm.codes)]) if demonstration is None else np.bincount(demonstration)
     offsets = _offsets(lengths)
     if len(names) > 1 and lengths.max() == 1:
-        notices += (
-            f'column "{name["demonstration"]}" is different in every row: '
-            "each row is read as a demonstration of its own.",
-        )
+        notices += each_row_its_own(name["demonstration"])
     codes, rewards = arm.codes, None
     if "reward" in found:
         rewards = read_rewards(table, cells["reward"], name["reward"], named="reward" in named)
@@ -113,12 +111,7 @@ def in_arm_order(
         else:
             order = [coded.labels[code] for code in first_appearances(coded.codes, len(coded.labels))]
         if len(order) < 2:
-            raise table.refuse(
-                f'expected two arms or more; got only "{order[0]}". '
-                f"List every arm there was, pulled or not, with --arms {typed([order[0]])},OTHER.",
-                column=column,
-                value=order[0],
-            )
+            raise lone_arm(table.refuse, order[0], column)
     else:
         order = list(expected)
         coded = _matched(table, coded, column, expected)
@@ -130,23 +123,43 @@ def in_arm_order(
 def _matched(table: Table, coded: Coded, column: str | None, expected: tuple[str, ...]) -> Coded:
     """Check every label against the arms that were listed; "3.0" in a file is the arm 3 of the list."""
     known = set(expected)
-    labels = [label if label in known else _without_point(label) for label in coded.labels]
+    labels = [label if label in known else without_point(label) for label in coded.labels]
     unknown = [code for code, label in enumerate(labels) if label not in known]
     if unknown:
         row = int(np.argmax(np.isin(coded.codes, unknown)))
-        value = coded.labels[int(coded.codes[row])]
-        raise table.refuse(
-            f'expected an arm among {listed(expected, ", ")}; got "{value}". '
-            f"Add it with --arms {typed([*expected, value])}.",
-            row=row + 1,
-            column=column,
-            value=value,
-        )
+        raise unknown_arm(table, coded.labels[int(coded.codes[row])], row + 1, column, expected)
     return Coded(labels, coded.codes)
 
 
-def _without_point(label: str) -> str:
+def unknown_arm(table: Table, value: str, row: int, column: str | None, expected: tuple[str, ...]) -> LogError:
+    """Make the error that refuses an arm which was not listed."""
+    return table.refuse(
+        f'expected an arm among {listed(expected, ", ")}; got "{value}". '
+        f"Add it with --arms {typed([*expected, value])}.",
+        row=row,
+        column=column,
+        value=value,
+    )
+
+
+def lone_arm(refuse: Refuse, arm: str, column: str | None) -> LogError:
+    """Make the error that refuses a log of one arm."""
+    return refuse(
+        f'expected two arms or more; got only "{arm}". '
+        f"List every arm there was, pulled or not, with --arms {typed([arm])},OTHER.",
+        column=column,
+        value=arm,
+    )
+
+
+def without_point(label: str) -> str:
+    """Write a whole number as one: "3.0" as "3"."""
     return label_of(float(label)) if is_number(label) and label.rstrip("0").endswith(".") else label
+
+
+def each_row_its_own(column: str) -> tuple[str, ...]:
+    """Say that the column of demonstrations tells every row apart."""
+    return (f'column "{column}" is different in every row: each row is read as a demonstration of its own.',)
 
 
 def _renumbered(codes: Codes, order: list[int]) -> Codes:

@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit.errors import LogError
 from unbandit.log.coding import Coded, code_labels
 from unbandit.log.labels import is_hole, is_missing_word, is_not_finite, is_number
 from unbandit.log.table import Table
 
-__all__ = ["read_labels", "read_whole_numbers"]
+__all__ = ["no_labels", "odd_label", "odd_labels", "read_labels", "read_whole_numbers", "refuse_missing"]
 
 
 def read_labels(
@@ -27,31 +28,40 @@ def read_labels(
     expected
         Labels that the user named, which therefore are no blunders however odd they look.
     """
-    _refuse_missing(table, column, name, role)
+    refuse_missing(table, column, name, role)
     coded = code_labels(column)
     if coded is None:
-        raise table.refuse(
-            f"expected names or numbers for {role}; got a column of type {column.dtype}. Turn it into text first.",
-            column=name,
-        )
-    odd = _odd_labels(coded.labels, expected or ())
+        raise no_labels(table, column, name, role)
+    odd = odd_labels(coded.labels, expected or ())
     if odd:
         row = int(np.argmax(np.isin(coded.codes, odd)))
-        value = coded.labels[int(coded.codes[row])]
-        came = f'"{value}", which is no name for one' if value else "a blank cell"
-        rescue = f" If it is one, list it with --{role}s." if value and role == "arm" else ""
-        raise table.refuse(
-            f"expected {_article(role)}; got {came}. Fill it in or remove the row, if it was no round.{rescue}",
-            row=row + 1,
-            column=name,
-            value=value,
-        )
+        raise odd_label(table, coded.labels[int(coded.codes[row])], row + 1, name, role)
     return coded
+
+
+def odd_label(table: Table, value: str, row: int, name: str, role: str) -> LogError:
+    """Make the error that refuses a label which stands for nothing."""
+    came = f'"{value}", which is no name for one' if value else "a blank cell"
+    rescue = f" If it is one, list it with --{role}s." if value and role == "arm" else ""
+    return table.refuse(
+        f"expected {_article(role)}; got {came}. Fill it in or remove the row, if it was no round.{rescue}",
+        row=row,
+        column=name,
+        value=value,
+    )
+
+
+def no_labels(table: Table, column: pl.Series, name: str, role: str) -> LogError:
+    """Make the error that refuses a column of a type that cannot be labels."""
+    return table.refuse(
+        f"expected names or numbers for {role}; got a column of type {column.dtype}. Turn it into text first.",
+        column=name,
+    )
 
 
 def read_whole_numbers(table: Table, column: pl.Series, name: str, what: str) -> NDArray[np.int64]:
     """Read a column of whole numbers; refuse everything else."""
-    _refuse_missing(table, column, name, what)
+    refuse_missing(table, column, name, what)
     kind = column.dtype
     if kind in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
@@ -85,7 +95,7 @@ def read_whole_numbers(table: Table, column: pl.Series, name: str, what: str) ->
     return values.astype(np.int64)
 
 
-def _refuse_missing(table: Table, column: pl.Series, name: str, what: str) -> None:
+def refuse_missing(table: Table, column: pl.Series, name: str, what: str) -> None:
     """Refuse a cell without a value, and a number that is not finite."""
     missing = column.is_null() if column.null_count() else None
     came: object = None
@@ -105,7 +115,7 @@ def _refuse_missing(table: Table, column: pl.Series, name: str, what: str) -> No
     )
 
 
-def _odd_labels(labels: list[str], expected: tuple[str, ...]) -> list[int]:
+def odd_labels(labels: list[str], expected: tuple[str, ...]) -> list[int]:
     """Return the codes of labels that stand for nothing.
 
     "none" may be an arm; among labels that are otherwise all numbers it is a hole.

@@ -19,7 +19,7 @@ from unbandit.errors import LogError
 from unbandit.log.table import Table
 from unbandit.log.text import TextTable
 
-__all__ = ["ParquetTable", "open_bytes", "open_table"]
+__all__ = ["ParquetTable", "open_bytes", "open_table", "unreadable"]
 
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 
@@ -45,7 +45,7 @@ def open_table(path: str | os.PathLike[str]) -> Table:
             file.seek(0)
             data = file.read()
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
     return open_bytes(data, name)
 
 
@@ -57,9 +57,10 @@ class ParquetTable(Table):
         # An absolute path, so that no name is taken for an address on the network.
         self._source = str(source.absolute()) if isinstance(source, Path) else source
         try:
-            self.names = list(pl.read_parquet_schema(self._opened()))
+            self.kinds = pl.read_parquet_schema(self._opened())
+            self.names = list(self.kinds)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
 
     def take(self, positions: Sequence[int]) -> list[pl.Series]:
         """Read columns."""
@@ -67,7 +68,7 @@ class ParquetTable(Table):
         try:
             frame = pl.read_parquet(self._opened(), columns=wanted, glob=False, hive_partitioning=False)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         if frame.is_empty():
             raise self.refuse("expected one row a choice; got a table without rows. Check that it was saved.")
         return [frame[name] for name in wanted]
@@ -79,15 +80,25 @@ class ParquetTable(Table):
             frame = pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False).select(wanted).head(count)
             return frame.collect().get_columns()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
+
+    def rows(self) -> int:
+        """Return the number of rows, which a file says at its end."""
+        try:
+            return int(
+                pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False).select(pl.len()).collect().item()
+            )
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise self.broken(error) from error
 
     def _opened(self) -> str | io.BytesIO:
         return self._source if isinstance(self._source, str) else io.BytesIO(self._source)
 
-    def _broken(self, error: BaseException) -> LogError:
+    def broken(self, error: BaseException) -> LogError:
+        """Make the error that says why the file could not be read."""
         # Polars gives the kind of an error of the system, not always its number.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
-            return _unreadable(str(self.path), error)
+            return unreadable(str(self.path), error)
         reason = str(error).strip().splitlines()[0]
         return self.refuse(f"expected a whole Parquet file; it could not be read ({reason}). Write or copy it again.")
 
@@ -110,7 +121,7 @@ def open_bytes(data: bytes, name: str) -> Table:
     return ParquetTable(data, name) if data.startswith(_PARQUET) else TextTable(data, name)
 
 
-def _unreadable(name: str, error: OSError) -> LogError:
+def unreadable(name: str, error: OSError) -> LogError:
     """Say why a file could not be opened or read to its end."""
     if isinstance(error, FileNotFoundError):
         return LogError("expected a file; there is none of this name. Check the path.", path=name)

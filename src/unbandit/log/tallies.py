@@ -72,6 +72,11 @@ class Tallies:
         return replace(self, **{name: array[places] for name, array in named.items() if array is not None})
 
     @property
+    def counted(self) -> tuple[Counts, Counts, Counts]:
+        """Return `pulls`, `first` and `last`, which are always there."""
+        return self.pulls, self.first, self.last
+
+    @property
     def at_switching(self) -> tuple[Counts, Counts, Counts]:
         """Return `own`, `of_best` and `rounds`, which must have been asked for."""
         assert self.own is not None

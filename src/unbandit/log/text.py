@@ -42,7 +42,7 @@ class TextTable(Table):
             raise self.refuse("expected a header and one row a choice; got an empty file. Check that it was saved.")
         self._lines_before = text[: len(text) - len(body)].count(b"\n")
         self._data = body.rstrip(b"\r\n") + b"\n" if body.endswith((b"\n\n", b"\n\r\n")) else body
-        self._separator = self._sniff()
+        self.separator = self._sniff()
         self.names = [name.strip() for name in next(self._records())[1]]
 
     def take(self, positions: Sequence[int]) -> list[pl.Series]:
@@ -52,7 +52,7 @@ class TextTable(Table):
             frame = pl.read_csv(
                 io.BytesIO(self._data),
                 columns=wanted,
-                separator=self._separator,
+                separator=self.separator,
                 infer_schema=False,
                 encoding="utf8",
             )
@@ -69,6 +69,12 @@ class TextTable(Table):
         if len(self.names) > 1 and columns[wanted[-1]].null_count() and not self._plainly_even(len(frame)):
             self._refuse_uneven_rows()
         return [columns[position] for position in positions]
+
+    def header_lines(self) -> int:
+        """Return how many lines the names of the columns take up: one, unless a quoted name has a break in it."""
+        records = self._records()
+        next(records)
+        return next((line - self._lines_before - 1 for line, _ in records), self._data.count(b"\n") or 1)
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Read the first rows of columns; a cell that is not there is blank."""
@@ -89,7 +95,7 @@ class TextTable(Table):
     def _records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Walk over the header and the rows with the line each begins in: slow, for the header and for errors."""
         lines = io.TextIOWrapper(io.BytesIO(self._data), encoding="utf-8", newline="")
-        reader = csv.reader(lines, delimiter=self._separator, strict=strict)
+        reader = csv.reader(lines, delimiter=self.separator, strict=strict)
         begins = 1
         for record in reader:
             yield begins + self._lines_before, record
@@ -99,7 +105,7 @@ class TextTable(Table):
         """Choose the separator that cuts the header into most names, and the first row into as many cells."""
         widths, reason = {}, ""
         for separator in SEPARATORS:
-            self._separator = separator
+            self.separator = separator
             try:
                 records = [record for _, record in islice(self._records(), 2)]
                 even = len(records) < 2 or len(records[0]) == len(records[1])
@@ -114,7 +120,7 @@ class TextTable(Table):
 
     def _plainly_even(self, rows: int) -> bool:
         """Tell whether the separators add up: no row can then be short, for one that is long is refused elsewhere."""
-        separators = self._data.count(self._separator.encode())
+        separators = self._data.count(self.separator.encode())
         return b'"' not in self._data and separators == (rows + 1) * (len(self.names) - 1)
 
     def _refuse_uneven_rows(self) -> None:
@@ -132,7 +138,7 @@ class TextTable(Table):
                     path=self.path,
                     row=row,
                     line=line,
-                    value=self._separator.join(record),
+                    value=self.separator.join(record),
                 )
         except csv.Error as error:
             raise LogError(

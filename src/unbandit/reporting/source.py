@@ -11,6 +11,7 @@ from pathlib import Path
 
 from unbandit.errors import LogError
 from unbandit.log import ActionLog
+from unbandit.log.places import places_of
 
 __all__ = ["Source", "read_log"]
 
@@ -40,7 +41,7 @@ class Source:
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str]) -> Source:
-        """Read a file block by block, for its checksum and its size.
+        """Read a file, or all those of a folder, block by block, for checksum and size.
 
         Examples
         --------
@@ -53,10 +54,11 @@ class Source:
         """
         digest, size = hashlib.sha256(), 0
         try:
-            with Path(path).open("rb") as file:
-                while block := file.read(BLOCK):
-                    digest.update(block)
-                    size += len(block)
+            for place in places_of(path):  # of a folder: of all files in it, one after the other
+                with place.path.open("rb") as file:
+                    while block := file.read(BLOCK):
+                        digest.update(block)
+                        size += len(block)
         except OSError as error:
             raise LogError(
                 f"expected a readable file; got an error of the system: {error.strerror or error}. Check the path.",

@@ -140,7 +140,7 @@ def test_blank_last_cells_of_a_column_that_is_not_used_are_fine(tmp_path: Path) 
 
 
 def test_directories_and_missing_files_are_refused(tmp_path: Path) -> None:
-    assert "Name one file in it" in refusal(tmp_path).message
+    assert "the folder has none" in refusal(tmp_path).message
     assert "Check the path" in refusal(tmp_path / "nowhere.csv").message
 
 
@@ -183,10 +183,13 @@ def test_a_parquet_file_that_vanishes_while_it_is_read_is_refused(
     assert "there is none of this name" in refusal(path).message
 
 
-def test_names_with_wildcards_are_taken_literally(tmp_path: Path) -> None:
-    saved(tmp_path, parquet(FRAME), "a.parquet")
-    assert "none of this name" in refusal(tmp_path / "*.parquet").message
-    assert len(ActionLog.read(saved(tmp_path, parquet(FRAME), "[ab].parquet"))) == 1
+def test_names_with_wildcards_are_taken_literally_where_there_is_such_a_file(tmp_path: Path) -> None:
+    saved(tmp_path, parquet(FRAME.select("arm")), "a.parquet")
+    saved(tmp_path, parquet(FRAME.select("arm")), "b.parquet")
+    pattern = tmp_path / "[ab].parquet"
+    assert ActionLog.read(pattern).lengths.sum() == 2 * FRAME.height
+    assert ActionLog.read(saved(tmp_path, parquet(FRAME), pattern.name)).lengths.sum() == FRAME.height
+    assert "none does" in refusal(tmp_path / "*.csv").message
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])

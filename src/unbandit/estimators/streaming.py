@@ -1,0 +1,127 @@
+"""An estimate that is kept up to date while the log grows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.errors import ParameterError, ResumeError
+from unbandit.estimators.arguments import draws
+from unbandit.estimators.compare import needed
+from unbandit.estimators.main import estimate
+from unbandit.log.growing import GrowingLog
+from unbandit.log.snapshots import read_snapshot, write_snapshot
+from unbandit.result import Estimate
+
+__all__ = ["StreamingEstimate"]
+
+
+class StreamingEstimate:
+    """Take rounds as they come, and estimate at any moment as if all of them had been read at once.
+
+    The rounds are not kept: only pull counts, and for every pair of arms the switching round of the one as if the other
+    were the best (or, for rules that eliminate, whose turn it is). So memory does not grow with the log. Closed forms
+    only: methods switching, counts and naive.
+
+    Parameters
+    ----------
+    rule
+        The demonstrator, or its text such as ``"ucb:alpha=0.25"``.
+    arms
+        All arms there can be, in order; by default those pulled so far.
+    snapshot
+        A file to go on from, if it is there; `save` writes it.
+    **options
+        As `estimate` takes them.
+
+    Examples
+    --------
+    >>> from unbandit import UCB, Instance, estimate
+    >>> log = UCB(alpha=0.25).demonstrate(Instance([1.0, 0.5]), horizon=2_000, seed=1)
+    >>> streaming = StreamingEstimate("ucb:alpha=0.25", arms=log.arms, sigma=1.0)
+    >>> for start in range(0, 2_000, 500):
+    ...     streaming.update(log.actions[start : start + 500])
+    >>> streaming.estimate()["1"].gap == estimate(log, "ucb:alpha=0.25", sigma=1.0)["1"].gap
+    True
+    """
+
+    def __init__(
+        self, rule: Demonstrator | str, *, arms: Sequence[object] | None = None,
+        snapshot: str | os.PathLike[str] | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        self.rule = parse_rule(rule) if isinstance(rule, str) else rule
+        self.options, self.snapshot = options, snapshot
+        method = options.get("method")
+        if draws(method, self.rule):
+            raise ParameterError(
+                f"method: {method or 'posterior'} looks at rounds one by one, and those of a growing log are not kept. "
+                "Use method switching, counts or naive, or estimate the whole log."
+            )
+        self.position: dict[str, Any] = {}
+        self.log = GrowingLog(arms, need=needed(self.rule, method or "switching"))
+        if snapshot is not None and Path(snapshot).exists():
+            self._go_on(snapshot)
+
+    def update(self, actions: Any, demonstration: object = None) -> None:
+        """Take the next rounds of a demonstration, any number of them.
+
+        Parameters
+        ----------
+        actions
+            A sequence of labels, such as ``["A"]``; integers are positions in the arms where these were given and have
+            no number among their names.
+        demonstration
+            Its name, where there are several.
+        """
+        self.log.update(actions, demonstration)
+
+    def estimate(self) -> Estimate:
+        """Return what `unbandit.estimate` would of everything taken so far."""
+        return estimate(self.log, self.rule, **self.options)
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Write a snapshot, whole or not at all; by default to the file that was named at the beginning."""
+        target = self.snapshot if path is None else path
+        if target is None:
+            raise ParameterError("path: expected a file to write the snapshot to; got none.")
+        said, arrays = self.log.state()
+        anchor = self.options.get("anchor")
+        options = self.options | ({} if anchor is None else {"anchor": {str(arm): v for arm, v in anchor.items()}})
+        words = {"rule": str(self.rule), "options": options, "log": said, "position": self.position}
+        write_snapshot(target, words, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> StreamingEstimate:
+        """Go on from a snapshot, with the rule and the options that it was made with.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "state"
+        >>> streaming = StreamingEstimate("ucb", sigma=1.0)
+        >>> streaming.update(["A", "B", "A"])
+        >>> streaming.save(path)
+        >>> StreamingEstimate.load(path).log.pulls.tolist()
+        [[2, 1]]
+        """
+        said, _ = read_snapshot(path)
+        return cls(said["rule"], arms=said["log"]["expected"], snapshot=path, **said["options"])
+
+    def _go_on(self, path: str | os.PathLike[str]) -> None:
+        """Take over what a snapshot holds, if it is what this rule reads."""
+        said, arrays = read_snapshot(path)
+        held, arms = said["log"], self.log.expected
+        if held["need"] != self.log.need or held["expected"] != (None if arms is None else list(arms)):
+            raise ResumeError(
+                f"{os.fspath(path)}: expected a snapshot for {_described(self.log.need, arms)}; got one for "
+                f"{_described(held['need'], held['expected'])}. Remove it to begin anew, or name another file."
+            )
+        self.log, self.position = GrowingLog.restored(held, arrays), said["position"]
+
+
+def _described(need: str, arms: Sequence[str] | Mapping[str, Any] | None) -> str:
+    kind = {"counts": "counts alone", "epochs": "a rule that eliminates"}.get(need, "an index rule")
+    return f"{kind} and " + ("arms as they come" if arms is None else f"{len(arms):,} arms listed")

@@ -1,0 +1,235 @@
+"""A log that still grows: what closed forms read of it is carried on, and the rounds are let go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.errors import LogError, ParameterError, UnbanditError
+from unbandit.log.arm_order import arm_order
+from unbandit.log.frames import series_of
+from unbandit.log.labels import given_arms, is_number, label_of
+from unbandit.log.rows import LabelColumn, Runs
+from unbandit.log.table import ColumnTable
+from unbandit.log.tallies import Need, Tallies
+
+__all__ = ["MOST_ARMS", "GrowingLog"]
+
+Integers = NDArray[np.int64]
+
+MOST_ARMS = 2_000
+"""The switching round of every arm against every other is kept: four million pairs."""
+
+MOST_BYTES = 2**30
+"""Of the pairs of all demonstrations together."""
+
+_COUNTS, _PAIRS, _RING = ("pulls", "first", "last"), ("rounds", "own", "of_other"), ("following", "preceding", "passed")
+
+
+class GrowingLog:
+    """Hold what closed forms read of demonstrations so far, and take further rounds.
+
+    Parameters
+    ----------
+    arms
+        All arms there can be, in order; by default those pulled so far, by value if all are numbers, else as they
+        appear.
+    need
+        How much is carried on: `counts`, `switching` (the switching round of every arm against every other, since the
+        most-pulled one may change: so at most 2,000 arms) or `epochs`, for rules that eliminate.
+
+    Examples
+    --------
+    >>> log = GrowingLog()
+    >>> log.update(["B", "A", "A"])
+    >>> log.update(["B", "A"])
+    >>> log.arms, log.pulls.tolist(), log.tallied("switching").of_best.tolist()
+    (('B', 'A'), [[2, 3]], [[2, 0]])
+    """
+
+    rewards = None
+    ordered = True
+    notices: tuple[str, ...] = ()
+
+    def __init__(self, arms: Sequence[object] | None = None, *, need: Need = "switching") -> None:
+        self.need: Need = need
+        self.expected = None if arms is None else given_arms(arms)
+        self.arm_column = LabelColumn("arm", self.expected)
+        self.demonstration_column = LabelColumn("demonstration")
+        self._lengths = np.zeros(0, np.int64)
+        self._grids = {name: np.zeros((0, 0), np.int64) for name in _COUNTS}
+        if need == "switching":
+            self._grids |= {name: np.zeros((0, 0, 0), np.int64) for name in _PAIRS}
+        elif need == "epochs":
+            self._grids |= {name: np.zeros((0, 0), np.int64) for name in _RING} | {"marks": np.zeros((0, 6), np.int64)}
+        self._count = 0
+        self._order: Integers | None = None
+
+    def update(self, actions: Any, demonstration: object = None) -> None:
+        """Take the next rounds of one demonstration.
+
+        Parameters
+        ----------
+        actions
+            A sequence of labels; integers are positions in the arms where these were given and have no number among
+            their names.
+        demonstration
+            The name of the demonstration, where there are several.
+        """
+        column = series_of(actions)
+        if not len(column):
+            return
+        name = "1" if demonstration is None else label_of(demonstration)
+        if self.expected is not None and column.dtype.is_integer() and not any(map(is_number, self.expected)):
+            column = self._named(column.to_numpy())
+        arms, names = self.arm_column.dictionary, self.demonstration_column.dictionary
+        known = len(arms), len(names)
+        try:
+            codes = self.arm_column.code(ColumnTable(column.alias("arm")), column)
+            self.add(Runs(codes, np.array([0, codes.size]), np.array([names.add(name)])))
+        except UnbanditError:  # what is refused leaves nothing behind
+            arms.forget(known[0])
+            names.forget(known[1])
+            raise
+
+    def add(self, runs: Runs) -> None:
+        """Take rounds of several demonstrations, coded by this log's own columns."""
+        from unbandit.kernels import growing
+        from unbandit.kernels.tallying import count_runs
+
+        self._fit(max(len(self.demonstration_column.dictionary), int(runs.who.max()) + 1))
+        counts = [self._grids[name] for name in _COUNTS]
+        if self.need == "switching":
+            growing.switching_of_runs(*runs, self._lengths, *counts, *(self._grids[name] for name in _PAIRS))
+        else:
+            if self.need == "epochs":
+                ring = [self._grids[name] for name in (*_RING, "marks")]
+                growing.epochs_of_runs(*runs, self._lengths.copy(), *ring)
+            count_runs(*runs, self._lengths, *counts)
+        self._order = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        many = "" if len(self) == 1 else "s"
+        counted = f"{len(self):,} demonstration{many}, {len(self.arm_column.dictionary):,} arms"
+        return f"<GrowingLog: {counted}, {self.lengths.sum():,} rounds so far>"
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Return the label of every arm so far."""
+        labels = self.arm_column.dictionary.labels
+        return tuple(labels[code] for code in self._ordered())
+
+    @property
+    def demonstrations(self) -> tuple[str, ...]:
+        """Return the name of each demonstration."""
+        return tuple(self.demonstration_column.dictionary.labels) or ("1",)
+
+    @property
+    def lengths(self) -> Integers:
+        """Return the number of rounds of each so far."""
+        return self._lengths[: self._count].copy()
+
+    @property
+    def pulls(self) -> Integers:
+        """Return how often each arm was pulled so far: (demonstrations, arms)."""
+        return self._grids["pulls"][: self._count, self._ordered()]
+
+    def tallied(self, need: Need) -> Tallies:
+        """Return what closed forms need of the rounds so far; see `ActionLog.tallied`."""
+        if need not in ("counts", self.need):
+            raise ParameterError(
+                f"need: expected counts or {self.need}, which are carried on here; got {need}. Make the log with "
+                f"need={need!r}."
+            )
+        order, (_, grids) = self._ordered(), self.state()
+        found = Tallies(*(grids[name][:, order] for name in _COUNTS))
+        if need == "switching":
+            which, place = np.arange(self._count), found.pulls.argmax(axis=1)
+            rounds, own, of_best = (grids[name][which, :, order[place]][:, order] for name in _PAIRS)
+            rounds[which, place] = found.last[which, place]
+            return Tallies(*found.counted, np.where(of_best > 0, own, 0), of_best, rounds)
+        if need == "epochs":
+            broken, arm = grids["marks"][:, 4], grids["marks"][:, 5]
+            gone = np.where(arm >= 0, np.argsort(order)[arm], 0)
+            return Tallies(*found.counted, passed=grids["passed"][:, order], broken=broken.copy(), broken_arm=gone)
+        return found
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Integers]]:
+        """Return all there is to it, as something for JSON and as arrays."""
+        said = {
+            "need": self.need,
+            "expected": None if self.expected is None else list(self.expected),
+            "arms": self.arm_column.dictionary.labels,
+            "demonstrations": self.demonstration_column.dictionary.labels,
+        }
+        arms = len(self.arm_column.dictionary)
+        arrays = {"lengths": self._lengths[: self._count]}
+        for name, grid in self._grids.items():
+            arrays[name] = grid[(slice(self._count), *([slice(6 if name == "marks" else arms)] * (grid.ndim - 1)))]
+        return said, arrays
+
+    @classmethod
+    def restored(cls, said: dict[str, Any], arrays: dict[str, Integers]) -> GrowingLog:
+        """Make a log again from its state."""
+        log = cls(said["expected"], need=said["need"])
+        for label in said["arms"]:
+            log.arm_column.dictionary.add(label)
+        for name in said["demonstrations"]:
+            log.demonstration_column.dictionary.add(name)
+        log._lengths, log._count = arrays["lengths"], arrays["lengths"].size
+        log._grids = {name: arrays[name] for name in log._grids}
+        return log
+
+    def _named(self, codes: NDArray[Any]) -> Any:
+        assert self.expected is not None
+        outside = np.flatnonzero((codes < 0) | (codes >= len(self.expected)))
+        if outside.size:
+            raise ParameterError(
+                f"actions: expected names of arms, or positions from 0 to {len(self.expected) - 1}; got "
+                f"{codes[outside[0]]} in place {outside[0] + 1}."
+            )
+        return series_of([self.expected[code] for code in codes.tolist()])
+
+    def _ordered(self) -> Integers:
+        if not len(self):
+            raise LogError("expected one row a choice; got none yet. Wait for the first rounds.")
+        if self._order is None:
+            self.arm_column.check()
+            labels = self.arm_column.dictionary.labels
+            refuse = ColumnTable(series_of([])).refuse
+            self._order = arm_order(labels, self.expected is not None, self._first(), refuse, "arm")
+        return self._order
+
+    def _first(self) -> Integers:
+        return self._grids["first"][: self._count, : len(self.arm_column.dictionary)]
+
+    def _fit(self, demonstrations: int) -> None:
+        """Make room for as many demonstrations and arms as there are, and for some more."""
+        from unbandit.kernels.growing import no_marks
+
+        arms, (rows, columns) = len(self.arm_column.dictionary), self._grids["pulls"].shape
+        if demonstrations > rows or arms > columns:
+            if self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
+                raise ParameterError(
+                    f"arms: expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every "
+                    f"pair is kept; got {arms:,} in {demonstrations:,} demonstrations. Scan the log instead "
+                    "(ActionLog.scan), or follow it by method counts."
+                )
+            rows = rows if demonstrations <= rows else demonstrations + demonstrations // 2
+            columns = columns if arms <= columns else arms + arms // 4
+            for name, grid in self._grids.items():
+                if name == "marks":
+                    larger: Integers = no_marks(rows)
+                else:
+                    empty = -1 if name in ("following", "preceding") else 0
+                    larger = np.full((rows, *([columns] * (grid.ndim - 1))), empty, np.int64)
+                larger[tuple(slice(length) for length in grid.shape)] = grid
+                self._grids[name] = larger
+            self._lengths = np.pad(self._lengths, (0, rows - self._lengths.size))
+        self._count = demonstrations
