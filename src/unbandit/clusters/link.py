@@ -89,10 +89,11 @@ class Cluster:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=self._environment(),
             start_new_session=True,  # Ctrl-C is for us to hear
         )  # fmt: skip
+        self._listener = threading.Thread(target=self._listen, name="cluster", daemon=True)
+        self._listener.start()
         try:
-            self._send((self.name, self.address, self._asked, self.wait))
-            self._listener = threading.Thread(target=self._listen, name="cluster", daemon=True)
-            self._listener.start()
+            with suppress(OSError):  # a driver that cannot start is told of by its other end
+                self._send((self.name, self.address, self._asked, self.wait))
             self._await_answer()
         except BaseException:
             self._driver.kill()  # it may wait for an answer for long
@@ -139,7 +140,7 @@ class Cluster:
                     if kind == "gone":
                         self._give_up(self._told("was lost", rest[0]))
                     self._begun.put((kind, *rest))
-        except (EOFError, OSError, pickle.UnpicklingError):
+        except Exception:  # it ended, or says what we cannot read
             self._give_up(self._told("was lost", self._last_words()))
             self._begun.put(("ended", self._last_words()))
 
@@ -183,7 +184,7 @@ class Cluster:
 
     def _last_words(self) -> str:
         """Return the last line that the driver wrote to its standard error."""
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, AttributeError):  # not every system can read at a place
             size = os.fstat(self._errors.fileno()).st_size
             tail = os.pread(self._errors.fileno(), 4096, max(0, size - 4096)).decode(errors="replace")
             lines = [line.strip() for line in tail.splitlines() if line.strip()]
