@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test lint types contract tests bench lock clean
+.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test lint types contract tests test-gpu \
+  bench bench-scale bench-gpu lock clean
 
 env: .venv/installed
 
@@ -55,13 +56,27 @@ contract: env
 
 # Two halves side by side: each compiles kernels of its own on its first run, which takes longer than the tests.
 SECOND := tests/cli tests/docs tests/web tests/browser tests/unit/calibration tests/unit/identification tests/unit/inference
-FIRST := tests src $(addprefix --ignore=,$(SECOND))
+FIRST := tests src $(addprefix --ignore=,$(SECOND) tests/gpu)
 
+# The GPU's tests run on numba's simulation of one, which needs no GPU and is slow.
 tests: env
-	@$(BIN)/python -m pytest -p no:cacheprovider $(SECOND) > .second-half.log 2>&1 & second=$$!; \
+	@($(BIN)/python -m pytest -p no:cacheprovider $(SECOND) && \
+	  NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest -p no:cacheprovider tests/gpu) > .second-half.log 2>&1 & second=$$!; \
 	$(BIN)/python -m pytest -p no:cacheprovider $(FIRST); first=$$?; \
 	wait $$second; second=$$?; cat .second-half.log; rm -f .second-half.log; \
 	test $$first -eq 0 && test $$second -eq 0
+
+# The same tests on a real GPU, with much more of each.
+test-gpu: env
+	$(BIN)/python -m pytest -p no:cacheprovider -rs tests/gpu
+
+# Large work: clusters, logs larger than memory, a million logs, 10^8 rounds, how time grows (docs/growth.png).
+bench-scale: env
+	$(BIN)/python -m bench.scale
+
+# What a GPU does; needs one.
+bench-gpu: env
+	$(BIN)/python -m bench.gpu
 
 # Against a plain loop and other packages, as ratios; takes minutes, and an environment of its own.
 bench: .venv-bench/installed

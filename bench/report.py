@@ -39,6 +39,8 @@ class Row:
         return [self.work, against, self.ratio, self.reach, verdict]
 
 
+WARNING = "**A quick run: the numbers mean nothing.**\n\n"
+
 HEADINGS = ("work", "compared with", "ratio", "to reach", "reached")
 
 
@@ -66,15 +68,22 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def opening(all_cores: int, quick: bool) -> str:
     """Say on what machine and with what versions the numbers were measured."""
-    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
-    python = ".".join(map(str, sys.version_info[:3]))
-    warning = "**A quick run: the numbers mean nothing.**\n\n" if quick else ""
     return (
-        f"# Benchmarks\n\n{warning}Printed by `make bench` on {platform.system()} {platform.machine()} "
-        f"({_processor()}, {all_cores} cores, of which one was used), Python {python}, {versions}.\n\n"
+        f"# Benchmarks\n\n{WARNING if quick else ''}Printed by `make bench` on "
+        f"{machine(f'{all_cores} cores, of which one was used')}, {versions(PACKAGES)}.\n\n"
         "Ratios are of the shortest of several interleaved times, all measured in one run. The bandit has means "
         "from 1 down to 0 in equal steps and unit variance; the rule is UCB with alpha 0.25 and scale √2."
     )
+
+
+def machine(used: str) -> str:
+    """Name the machine, its processor and Python's version."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return f"{platform.system()} {platform.machine()} ({_processor()}, {used}), Python {python}"
+
+
+def versions(packages: Sequence[str]) -> str:
+    return ", ".join(f"{name} {_version(name)}" for name in packages)
 
 
 def _version(package: str) -> str:

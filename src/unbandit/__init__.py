@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from unbandit.errors import (
         AssumptionWarning,
+        ClusterError,
         DescriptionError,
         InferenceError,
         LogError,
@@ -93,6 +94,7 @@ _HOMES = {
     "demonstrators.registry": ["parse_rule", "rules"],
     "errors": [
         "AssumptionWarning",
+        "ClusterError",
         "DescriptionError",
         "InferenceError",
         "LogError",
@@ -133,6 +135,7 @@ __all__ = [
     "AssumptionWarning",
     "Bernoulli",
     "BetaPrior",
+    "ClusterError",
     "Demonstrator",
     "DescriptionError",
     "EliminationRule",

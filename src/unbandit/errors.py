@@ -10,6 +10,7 @@
     ├── InferenceError                     the record could tell, but the computation broke down
     ├── OutputError         (OSError)      a file could not be written; nothing was changed
     ├── ResumeError                        a folder of results does not fit the work asked for
+    ├── ClusterError        (OSError)      a cluster cannot be reached, was lost, or has workers that do not fit
     └── MissingExtra        (ImportError)  an optional dependency; names the pip command
     AssumptionWarning       (UserWarning)  an answer was given on an assumption worth reading
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 __all__ = [
     "AssumptionWarning",
+    "ClusterError",
     "DescriptionError",
     "InferenceError",
     "LogError",
@@ -128,6 +130,10 @@ class OutputError(UnbanditError, OSError):
 
 class ResumeError(UnbanditError):
     """Say that a folder of results does not fit the work asked for."""
+
+
+class ClusterError(UnbanditError, OSError):
+    """Say that a cluster cannot be reached, was lost, or has workers that do not fit; what is done is kept."""
 
 
 class MissingExtra(UnbanditError, ImportError):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
 from unbandit.on_demand import Marked
+from unbandit.verdicts import BEST, BOUNDED, ESTIMATED, NUMBERS, SCHEMA, UNSEEN, VERDICTS
 
 if TYPE_CHECKING:
     import polars
@@ -34,13 +35,6 @@ __all__ = [
     "Estimate",
     "Notice",
 ]
-
-SCHEMA = "unbandit.estimate/1"
-
-VERDICTS = ("best", "estimated", "bounded", "unseen")
-BEST, ESTIMATED, BOUNDED, UNSEEN = range(4)
-
-NUMBERS = ("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unbandit.verdicts import NUMBERS, SCHEMA, VERDICTS
+
 if TYPE_CHECKING:
     import polars
 
@@ -33,8 +35,6 @@ def as_frame(answer: Estimate, start: int = 0, stop: int | None = None) -> polar
     """Return some demonstrations, by default all, as a table: one row an arm."""
     import polars as pl
 
-    from unbandit.result import NUMBERS, VERDICTS
-
     several, arms = len(answer.demonstrations), len(answer.arms)
     rows = range(several)[start:stop]
     columns: dict[str, Any] = {}
@@ -53,8 +53,6 @@ def as_frame(answer: Estimate, start: int = 0, stop: int | None = None) -> polar
 
 def as_dict(answer: Estimate) -> dict[str, Any]:
     """Return the answer in the form that `--json` prints."""
-    from unbandit.result import NUMBERS
-
     several = len(answer.demonstrations) > 1
     rows = []
     for row in answer:
@@ -86,8 +84,6 @@ def json_pieces(answer: Estimate, others: Mapping[str, Estimate] | None = None) 
 
 def _head(answer: Estimate) -> dict[str, Any]:
     """Return what is not in the rows."""
-    from unbandit.result import SCHEMA
-
     same = len(set(answer.horizons)) == 1
     return {
         "schema": SCHEMA,

@@ -29,6 +29,7 @@ class Stream(IntEnum):
     DECISIONS = 1
     TIES = 2
     ORDERS = 3
+    BRIDGES = 16
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,41 @@ def test_a_log_goes_to_standard_output_unless_told(unbandit):
     ]
 
 
+@pytest.mark.parametrize("draw", ["every", "needed"])
+def test_counts_instead_of_a_log(unbandit, tmp_path, draw):
+    asked = ["simulate", "two-armed", *ASKED, "--runs", "3", "--seed", "4", "--counts", "--draw", draw]
+    done = unbandit(*asked, "-o", "counts.csv")
+    assert (done.code, done.out) == (0, "")
+    expected = UCB(alpha=0.25).evidence(datasets.two_armed(), 200, runs=3, seed=4, draw=draw)
+    frame = pl.read_csv(tmp_path / "counts.csv")
+    assert frame["demonstration"].to_list() == [1, 1, 2, 2, 3, 3]
+    assert frame["pulls"].to_list() == expected.pulls.ravel().tolist()
+    assert frame["switching_pulls"].fill_null(0).to_list() == expected.own.ravel().tolist()
+    assert frame["switching_pulls_of_best"].fill_null(0).to_list() == expected.of_best.ravel().tolist()
+    done = unbandit("estimate", "counts.csv", "--rule", "ucb:alpha=0.25", "--sigma", "1", "--best-mean", "1", "--json")
+    assert (done.code, '"method": "counts"' in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("rule", ["sae", "thompson", "uniform", "ucb1"])
+def test_every_rule_can_be_counted(unbandit, rule):
+    done = unbandit("simulate", "two-armed", "--rule", rule, "--horizon", "100", "--counts")
+    frame = pl.read_csv(io.StringIO(done.out))
+    assert frame["pulls"].sum() == 100
+    assert ("switching_pulls" in frame.columns) == (rule == "ucb1")
+
+
+def test_a_horizon_too_long_for_any_log(unbandit):
+    done = unbandit("simulate", "two-armed", "--rule", "ucb", "--horizon", 10**9, "--counts", "--draw", "needed")
+    assert pl.read_csv(io.StringIO(done.out))["pulls"].sum() == 10**9
+
+
+def test_what_draw_is_not_for(refused):
+    asked = ["simulate", "two-armed", "--horizon", "100", "-o", "x.csv"]
+    assert "Add --counts" in refused(2, *asked, "--rule", "ucb", "--draw", "needed")
+    assert "got sae" in refused(2, *asked, "--rule", "sae", "--counts", "--draw", "needed")
+    assert "got 'some'" in refused(2, *asked, "--rule", "ucb", "--counts", "--draw", "some")
+
+
 def test_what_was_simulated_can_be_estimated(unbandit, tmp_path):
     unbandit("simulate", "two-armed", *ASKED, "--runs", "2", "-o", "log.parquet", "--truth", "truth.csv")
     done = unbandit("estimate", "log.parquet", "--rule", "ucb:alpha=0.25", "--sigma", "1", "--best-mean", "1")

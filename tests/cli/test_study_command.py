@@ -232,6 +232,10 @@ def test_a_disk_that_fills_up_keeps_the_finished_parts(script, tmp_path):
         (["study.toml", "-o", "results", "--runs", 1], "runs: expected a whole number from 2 to 2^32 - 1; got 1"),
         (["study.toml", "-o", "results", "--seed", -1], "seed: expected a whole number from 0"),
         (["study.toml", "-o", "results", "--threads", 0], "threads: expected a whole number from 1"),
+        (["study.toml", "-o", "results", "--executor", "spark"], 'one of threads, ray, dask; got "spark"'),
+        (["study.toml", "-o", "results", "--address", "head:1"], "address: threads are of this machine"),
+        (["study.toml", "-o", "foo://results"], "foo://results: expected an address that fsspec knows"),
+        (["study.toml", "-o", "memory://"], "expected a place below, such as memory:"),
         (["study.toml"], "output"),
         ([], "FILE"),
     ],
@@ -270,10 +274,21 @@ def test_a_folder_that_does_not_fit_ends_with_3(unbandit, refused, file, tmp_pat
     assert "without study.json" in refused(3, "study", file, "-o", ".")
     assert "study.toml: expected a folder; got a file" in refused(3, "study", file, "-o", "study.toml")
     assert "could not be used: Not a directory" in refused(3, "study", file, "-o", "study.toml/below")
-    (tmp_path / "results" / "parts" / "00001.parquet").write_bytes(b"PAR1")
-    assert "parts/00001.parquet: expected a whole Parquet file" in refused(3, "study", file, "-o", "results")
     (tmp_path / "results" / "study.json").write_text("{")
     assert "study.json: could not be read as a study" in refused(3, "study", file, "-o", "results")
+
+
+def test_a_part_that_was_cut_is_made_again(unbandit, file, tmp_path):
+    first = unbandit("study", file, "-o", "results")
+    whole = contents(tmp_path / "results")
+    (tmp_path / "results" / "parts" / "00001.parquet").write_bytes(b"PAR1")
+    again = unbandit("study", file, "-o", "results")
+    assert (again.code, again.out) == (0, first.out)
+    assert again.err.splitlines() == [
+        "results: 1 part was cut or altered, and is made again.",
+        "results: 12 parts, and summary.csv",
+    ]
+    assert contents(tmp_path / "results") == whole
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")

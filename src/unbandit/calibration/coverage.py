@@ -10,7 +10,7 @@ import polars as pl
 
 from unbandit.calibration.measures import least_error
 from unbandit.instance import Instance
-from unbandit.study.folds import FOLDS
+from unbandit.study.folding import FOLDS
 from unbandit.study.jackknife import Measured, measured
 from unbandit.study.running import StudyResult
 

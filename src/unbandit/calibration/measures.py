@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unbandit.calibration.identified import CANNOT_TELL, RIGHT, WRONG
 from unbandit.calibration.posteriors import RANKS
 from unbandit.calibration.settings import Setting
-from unbandit.study.folds import FOLDS
+from unbandit.study.folding import FOLDS
 from unbandit.study.jackknife import Measured, Share, measured, share
 
 __all__ = ["Calibrated", "Named", "calibrated", "holm", "least_error", "named", "rank_test", "ratio"]

@@ -117,6 +117,7 @@ def calibrate(
     threads: int | None = None,
     timing: bool = False,
     progress: Callable[[str], Progress] = lambda label: Silent(),
+    say: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
 ) -> Calibration:
     """Measure how far the answers can be trusted, and write it down.
@@ -144,6 +145,8 @@ def calibrate(
         Measure time and memory too.
     progress
         Is asked for a bar for each kind, by its label.
+    say
+        Is told in a sentence what is worth knowing of the work.
     ready
         Is called once everything has been checked, before any work.
 
@@ -174,7 +177,7 @@ def calibrate(
             bar.begin(sum(each.rounds for each in work[kind].values()), before[kind])
             try:
                 for place in places[kind].values():
-                    _measure(done, place, threads, Shared(bar))
+                    _measure(done, place, threads, Shared(bar), say)
             finally:
                 bar.end()
     if timing:
@@ -217,10 +220,10 @@ def _done(place: Folder) -> int:
     return sum(tasks[number].rounds for number in place.look())
 
 
-def _measure(done: Calibration, place: Folder, threads: int | None, bar: Progress) -> None:
+def _measure(done: Calibration, place: Folder, threads: int | None, bar: Progress, say: Callable[[str], None]) -> None:
     """Do one work, and take in what it found."""
     study = place.study
-    run(study, place.path, threads=threads, progress=bar)
+    run(study, place.path, threads=threads, progress=bar, say=say)
     if isinstance(study, Study):
         done.closed_forms += covered(StudyResult(study, place.path))
     elif isinstance(study, Trials):

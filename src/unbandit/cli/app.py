@@ -25,6 +25,7 @@ from unbandit.cli import (
     study,
 )
 from unbandit.errors import (
+    ClusterError,
     DescriptionError,
     InferenceError,
     LogError,
@@ -43,6 +44,7 @@ EXIT_CODES: dict[type[UnbanditError], int] = {
     DescriptionError: 3,
     OutputError: 3,
     ResumeError: 3,
+    ClusterError: 3,
     NotIdentifiable: 4,
     InferenceError: 4,
 }

@@ -59,6 +59,7 @@ def calibrate(
             threads=threads,
             timing=timing,
             progress=lambda label: progress_on(err, label),
+            say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
             ready=say_if_first,
         )
     except KeyboardInterrupt:

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unbandit.cli.device import DEVICE, folder_device
+from unbandit.cli.study import ADDRESS, EXECUTOR, WAIT
+
 if TYPE_CHECKING:
     from unbandit.paper.reproduce import Made, Reproduction
 
@@ -31,7 +34,11 @@ def reproduce(
         help="Far beyond the paper: 100,000 runs, or ten times its own, and more.",
     ),
     seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
+    device: str = typer.Option("auto", "--device", help=DEVICE),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),
+    executor: str = typer.Option("threads", "--executor", metavar="NAME", help=EXECUTOR),
+    address: str = typer.Option(None, "--address", metavar="HEAD", help=ADDRESS),
+    wait: float = typer.Option(20.0, "--wait", metavar="SECONDS", help=WAIT),
     listed: bool = typer.Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
     """Make the pictures, print the claims, say where the page is."""
@@ -47,6 +54,7 @@ def reproduce(
         _print_list()
         return
     err = console(error=True)
+    device = folder_device(folder, "reproduction.json", device)
 
     def told(made: Made) -> None:
         err.print(f"{made.files[0]}, .svg, .parquet: {made.picture.title}", soft_wrap=True)
@@ -58,7 +66,12 @@ def reproduce(
             runs=runs,
             seed=seed,
             full=full,
+            device=device,
             threads=threads,
+            executor=executor,
+            address=address,
+            wait=wait,
+            say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
             progress=progress_on(err),
             ready=say_if_first,
             told=told,

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import typer
 
+from unbandit.cli.device import DEVICE, chosen_device
 from unbandit.errors import ParameterError
 
 __all__ = ["HELP", "simulate"]
 
-HELP = """Simulate a demonstrator, and write which arm it pulled in every round.
+HELP = """Simulate a demonstrator, and write which arm it pulled in every round; or, with --counts, how often each.
 
 INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli).
 
@@ -30,16 +31,23 @@ def simulate(
     arms: str = typer.Option(None, "--arms", help="How many arms of the data set, or with --means their names."),
     output: str = typer.Option("-", "--output", "-o", help="The log: .csv, .tsv, .parquet, .csv.gz, .tsv.gz."),
     truth: str = typer.Option(None, "--truth", help="Write the arms' true means: .csv, .tsv or .parquet."),
+    counts: bool = typer.Option(False, "--counts", help="Write pull counts, one row an arm, instead of every round."),
+    draw: str = typer.Option(
+        "every", "--draw", help="With --counts: every reward, or for UCB only the needed ones (long horizons)."
+    ),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the log does not depend on it."),
+    device: str = typer.Option("auto", "--device", help=DEVICE),
 ) -> None:
-    """Build the instance, play the rule, write the log."""
+    """Build the instance, play the rule, write the log or the counts."""
     import sys
+    from typing import Any, cast
 
     import polars as pl
 
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.instances import instance_from
     from unbandit.cli.outputs import check_folder
+    from unbandit.cli.pull_counts import counted
     from unbandit.cli.tables import console
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table
@@ -52,15 +60,23 @@ def simulate(
             check_folder(path)
     if truth is not None and Path(truth).absolute() == Path(output).absolute():
         raise ParameterError(f'--truth: expected a file of its own; got "{truth}", where the log goes.')
+    if draw != "every" and not counts:
+        raise ParameterError(f"--draw {draw}: expected with --counts, for a log shows every round. Add --counts.")
+    device = "cpu" if draw != "every" and device == "auto" else chosen_device(device, max(runs, 0) * max(horizon, 0))
     say_if_first()
     with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
-        log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads)
+        if counts:
+            asked = {"runs": runs, "seed": seed, "threads": threads, "draw": draw, "device": device}
+            table = counted(chosen.evidence(faced, horizon, **cast(Any, asked)), faced.arms)
+        else:
+            log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads, device=device)
+            table = log.to_frame()
     if output == "-":
-        for at, part in enumerate(log.to_frame().iter_slices(100_000)):
+        for at, part in enumerate(table.iter_slices(100_000)):
             sys.stdout.write(part.write_csv(include_header=at == 0))
     else:
-        log.write(output)
+        write_table(lambda: table, output)
         typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)
     if truth is not None:
-        table = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
-        write_table(lambda: table, truth)
+        means_of = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
+        write_table(lambda: means_of, truth)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from unbandit.cli.device import DEVICE, chosen_device, folder_device
+
 if TYPE_CHECKING:
     import polars
     from rich.console import Console
@@ -34,10 +36,15 @@ FILE is a TOML file such as this one:
   sigma = 0.5
 
 Rows go to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. A study that was stopped,
-in whatever way, goes on where it stopped when the same command is given again.
+in whatever way, goes on where it stopped when the same command is given again. FOLDER may be an address that fsspec
+knows, such as s3://bucket/results; with --executor ray or dask a cluster does the work, with the same bytes.
 
 Example:  unbandit study study.toml -o results
 """
+
+EXECUTOR = "Who does the work: threads, ray or dask; the results do not depend on it."
+ADDRESS = "Of the head of a cluster; without one, a cluster is started on this machine."
+WAIT = "How long the head has to answer."
 
 SHOWN = 40
 """Rows of the table that the shell shows."""
@@ -47,32 +54,45 @@ def study(
     file: str = typer.Argument(..., metavar="FILE", help="The study, as TOML.", show_default=False),
     output: str = typer.Option(..., "--output", "-o", metavar="FOLDER", help="Where results go, and are found again."),
     threads: int = typer.Option(None, "--threads", help="By default one a core; the results do not depend on it."),
+    executor: str = typer.Option("threads", "--executor", metavar="NAME", help=EXECUTOR),
+    address: str = typer.Option(None, "--address", metavar="HEAD", help=ADDRESS),
+    wait: float = typer.Option(20.0, "--wait", metavar="SECONDS", help=WAIT),
     runs: int = typer.Option(None, "--runs", help="Runs of each cell, instead of the file's."),
     seed: int = typer.Option(None, "--seed", help="The seed, instead of the file's."),
+    device: str = typer.Option("auto", "--device", help=DEVICE),
+    keep: str = typer.Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
 ) -> None:
     """Read the study, do what is not yet done, sum it up."""
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console
-    from unbandit.demonstrators.base import whole
-    from unbandit.log.writing import write_table
     from unbandit.study import Study
+    from unbandit.study.executors import chosen
     from unbandit.study.folder import Folder
     from unbandit.study.progress import progress_on
 
     asked = Study.read(file, runs=runs, seed=seed)
-    if threads is not None:
-        whole("threads", threads)
-    folder = Folder(output, asked)
+    chosen(executor, address=address, wait=wait, threads=threads)  # a wrong option is refused here
+    device = chosen_device(folder_device(output, "study.json", device), asked.rounds)
+    asked = asked.on(device, keep=keep)
+    folder, err = Folder(output, asked), console(error=True)
     say_if_first()
     try:
-        result = asked.run(output, threads=threads, progress=progress_on(console(error=True)))
+        result = asked.run(
+            output,
+            executor=executor,
+            address=address,
+            wait=wait,
+            threads=threads,
+            progress=progress_on(err),
+            say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
+        )
         found = result.summary()
-        write_table(lambda: found, folder.summary)
+        folder.write_summary(found)
     except KeyboardInterrupt:
         kept, parts = len(folder.present()), len(asked.tasks)
         typer.echo(f"Stopped: {kept:,} of {parts:,} parts are kept in {output}. The same command goes on.", err=True)
         raise typer.Exit(130) from None
-    _print(console(), str(asked).strip("<>"), found, str(folder.summary))
+    _print(console(), str(asked).strip("<>"), found, folder.summary)
     typer.echo(f"{output}: {len(asked.tasks):,} parts, and summary.csv", err=True)
 
 

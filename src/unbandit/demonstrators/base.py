@@ -13,19 +13,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit.demonstrators.tables import laid_out
+from unbandit.devices import checked_device
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.log import ActionLog
 
-__all__ = ["Demonstrator", "in_blocks", "known_rules", "whole"]
+if TYPE_CHECKING:
+    from unbandit.kernels.gpu.running import How, Stage
+
+__all__ = ["Demonstrator", "Draw", "Gather", "in_blocks", "known_rules", "whole"]
+
+Draw = Literal["every", "needed"]
+"""Which rewards are drawn: that of every pull, or only what decides the counts."""
+
+Gather = Callable[[Bandit, Any, int, Any], None]
+"""Fill the evidence of some runs: from a bandit, the rule's parameters and the number of the first run."""
 
 known_rules: dict[str, type[Demonstrator]] = {}
 """Every rule that has been defined, by name; filled as classes are defined."""
@@ -114,7 +124,7 @@ class Demonstrator(BaseModel, ABC):
 
     def demonstrate(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
-        first_run: int = 0,
+        first_run: int = 0, device: str = "cpu",
     ) -> ActionLog:  # fmt: skip
         """Play the rule on an instance and return the actions alone.
 
@@ -128,12 +138,18 @@ class Demonstrator(BaseModel, ABC):
             By default one a core; the result does not depend on it.
         first_run
             The number of the first of them, to play some of a larger set.
+        device
+            `cpu`, or `cuda` for a GPU: the same actions, but for a demonstration in very many.
         """
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         smallest = np.min_scalar_type(len(instance) - 1)
         actions = np.empty((runs, horizon), dtype=smallest)
         rule = self._facing(instance)
-        bandit, parameters = laid_out(instance, horizon, seed), rule.parameters(horizon)
+        bandit = laid_out(instance, horizon, seed)
+        if checked_device(device) == "cuda":
+            rule._staged(bandit, horizon).actions(first_run, runs, actions)
+            return ActionLog.from_codes(actions, instance.arms)
+        parameters = rule.parameters(horizon)
 
         def fill(first: int, last: int) -> None:
             rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
@@ -143,28 +159,49 @@ class Demonstrator(BaseModel, ABC):
 
     def evidence(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
-        first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None,
+        first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None, device: str = "cpu",
+        draw: Draw = "every",
     ) -> Any:  # fmt: skip
         """Play the rule and return only what the estimator of its kind reads; the logs themselves are not kept.
 
         Parameters
         ----------
-        instance, horizon, runs, seed, threads, first_run
+        instance, horizon, runs, seed, threads, first_run, device
             As for `demonstrate`.
         orders
             For each run the order in which its arms stand (runs x arms); by default as the instance lists them. Run `r`
             is then a demonstration on `instance.reordered(orders[r])`, and its columns are that instance's arms.
         length
             How many of the rounds are played, if not all of them up to the rule's horizon.
+        draw
+            "every" draws the reward of every pull, and counts what `demonstrate` shows. "needed" draws only those sums
+            of rewards that decide the counts (`kernels.bridges`): other demonstrations of the same distribution, in a
+            time that hardly grows with the horizon. For UCB with Gaussian rewards alone.
+
+        Examples
+        --------
+        >>> from unbandit import UCB, Instance
+        >>> UCB(alpha=0.25).evidence(Instance([1.0, 0.5]), horizon=10**8, draw="needed").pulls.sum().tolist()
+        100000000
         """
         horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
         placed = None if orders is None else _orders(orders, runs, len(instance))
         rule, played = self._facing(instance), horizon if length is None else min(whole("length", length), horizon)
-        bandit, parameters = laid_out(instance, played, seed, placed), rule.parameters(horizon)
-        found = rule._empty_evidence(runs, len(instance))
+        if draw not in get_args(Draw):
+            raise ParameterError(f'draw: expected "every" or "needed"; got {draw!r}.')
+        if draw == "needed" and device == "cuda":
+            raise ParameterError('draw: "needed" expects device="cpu"; got "cuda". Leave one of the two out.')
+        bandit, found = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
+        if checked_device(device) == "cuda":
+            for first, last, read in rule._staged(bandit, horizon).gathered(first_run, runs):
+                for name, column in vars(found.part(first, last)).items():
+                    column[:] = getattr(read, name)
+            return found
+        ways = {"every": rule._drawing_every, "needed": rule._drawing_needed}
+        parameters, gather = ways[draw](instance, horizon)
 
         def fill(first: int, last: int) -> None:
-            rule._gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
+            gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
 
         in_blocks(fill, runs, threads)
         return found
@@ -176,6 +213,34 @@ class Demonstrator(BaseModel, ABC):
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Any) -> None:
         """Fill the evidence of the runs from `first_run` on."""
         raise NotIdentifiable(f"{self.name}: nothing is known of how to read this rule's demonstrations.")
+
+    def _staged(self, bandit: Bandit, horizon: int, *, drawn: bool = False) -> Stage:
+        """Lay instance and rule out in a GPU's memory; `drawn` if each run draws the order of its arms."""
+        from unbandit.kernels.gpu.running import Stage
+
+        computed = getattr(self, "power_width", None)  # quicker there than a table
+        plain = computed is not None and self._width_is_plain()
+        parameters = computed(horizon) if computed is not None and plain else self.parameters(horizon)
+        return Stage(bandit, parameters, self._way(bandit.means.size), drawn=drawn)
+
+    def _width_is_plain(self) -> bool:
+        """Return whether a rule with the paper's width uses it at every pull."""
+        return True
+
+    def _way(self, arms: int) -> How:
+        """Return how the rule is played on a GPU."""
+        raise ParameterError(f"{self.name}: this kind of rule is not played on a GPU. Take device cpu.")
+
+    def _drawing_every(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
+        """Return the rule's parameters, and what gathers evidence from every reward."""
+        return self.parameters(horizon), self._gather
+
+    def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
+        """Return the rule's parameters, and what gathers evidence without drawing every reward."""
+        raise ParameterError(
+            f'draw: "needed" expects Gaussian rewards and UCB as in the paper; got {self.name}. '
+            'Leave it out: draw="every" is for all rules.'
+        )
 
     @abstractmethod
     def parameters(self, horizon: int) -> Any:

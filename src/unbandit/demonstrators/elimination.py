@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from pydantic import Field
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.tables import width_parameters, width_table
 from unbandit.kernels.bandit import Bandit
+
+if TYPE_CHECKING:
+    from unbandit.kernels.gpu.running import How
 
 __all__ = ["EliminationRule", "Eliminations"]
 
@@ -55,7 +58,7 @@ class EliminationRule(Demonstrator):
 
     def parameters(self, horizon: int) -> Any:
         """Return the widths as a table over epochs, infinite where no test is made."""
-        if self.batch == 1 and type(self).tests is EliminationRule.tests:
+        if self._width_is_plain():
             return width_parameters(self, horizon)
         widths = width_table(self, horizon).copy()
         widths[1:][~self.tests(np.arange(1, widths.size))] = np.inf
@@ -65,6 +68,14 @@ class EliminationRule(Demonstrator):
         from unbandit.kernels.elimination import eliminate
 
         eliminate(bandit, parameters, first_run, actions)
+
+    def _way(self, arms: int) -> How:
+        from unbandit.kernels.gpu.running import eliminating
+
+        return eliminating()
+
+    def _width_is_plain(self) -> bool:
+        return self.batch == 1 and type(self).tests is EliminationRule.tests
 
     def _empty_evidence(self, runs: int, arms: int) -> Eliminations:
         return Eliminations(np.empty((runs, arms), np.int64), np.empty((runs, arms), np.bool_))

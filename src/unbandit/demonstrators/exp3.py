@@ -87,7 +87,8 @@ class EXP3(RandomisedRule):
             memory[arm, 1] += reward * pulls.size
             return
         if since % np.int64(parameters.batch) == 0:
-            memory[:, 2] = memory[:, 1]  # the gains as the rule sees them until it looks again
+            for other in range(pulls.size):
+                memory[other, 2] = memory[other, 1]  # the gains as the rule sees them until it looks again
         memory[arm, 1] += reward / mixed(parameters, pulls, memory, 2, arm)
 
     def numbers(self, horizon: int) -> dict[str, float]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import Demonstrator
-from unbandit.demonstrators.tables import width_parameters
+from unbandit.demonstrators.base import Demonstrator, Gather
+from unbandit.demonstrators.tables import has_power_width, power_parameters, width_parameters
+from unbandit.errors import ParameterError
+from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.solving import halved
+
+if TYPE_CHECKING:
+    from unbandit.kernels.gpu.running import How
 
 __all__ = ["AdditiveIndexRule", "IndexRule", "SwitchingCounts"]
 
@@ -33,7 +38,8 @@ class SwitchingCounts:
         Pulls of the arm and of the run's most-pulled arm at the arm's switching round; 0 where it has none.
     rounds
         The switching round itself, and of the most-pulled arm the round of its last pull; 0 where there is none, and
-        where the order of pulls was not needed (`kernels.counts`), which only rules whose index ignores it do without.
+        where the order of pulls was not needed (`kernels.counts`, `kernels.skipping`), which only rules whose index
+        ignores it do without.
     """
 
     pulls: NDArray[np.int64]
@@ -117,6 +123,12 @@ class IndexRule(Demonstrator):
                 bandit, parameters, first_run, self.uses_round, random, self.initial, self.batch, actions
             )
 
+    def _way(self, arms: int) -> How:
+        from unbandit.kernels.gpu.running import index_by_index, merging
+
+        random = self.ties == "random"
+        return merging() if self._merges else index_by_index(self.uses_round, random, self.initial, self.batch)
+
     def _empty_evidence(self, runs: int, arms: int) -> SwitchingCounts:
         return SwitchingCounts(*(np.zeros((runs, arms), np.int64) for _ in range(4)))
 
@@ -127,6 +139,28 @@ class IndexRule(Demonstrator):
             count_by_levels(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.own, rows.of_best)
         else:
             self._read_simulated(bandit, parameters, first_run, rows)
+
+    def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
+        obstacles = {
+            "rewards of 0 and 1": isinstance(instance.noise, Bernoulli),
+            "an index that is not the sample mean plus a width in 1/sqrt(n)": not has_power_width(self, horizon),
+            "an index that uses the round": self.uses_round,
+            "ties broken at random": self.ties == "random",
+            f"initial={self.initial}": self.initial > 1,
+            f"batch={self.batch}": self.batch > 1,
+        }
+        for obstacle, stands in obstacles.items():
+            if stands:
+                raise ParameterError(
+                    f'draw: "needed" expects Gaussian rewards and UCB as in the paper; got {self.name} with '
+                    f'{obstacle}. Leave it out: draw="every" is for all rules.'
+                )
+        return power_parameters(self, horizon), self._count_over_bridges
+
+    def _count_over_bridges(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
+        from unbandit.kernels.skipping import count_by_bridges
+
+        count_by_bridges(bandit, parameters, first_run, rows.pulls, rows.own, rows.of_best)
 
     def _read_simulated(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
         """Simulate a few runs at a time, and read them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from unbandit.demonstrators.base import Demonstrator
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.formula import Formula, formula_parameters
 from unbandit.kernels.formula import probability as probability_seam
+
+if TYPE_CHECKING:
+    from unbandit.kernels.gpu.running import How
 
 __all__ = ["PullCounts", "RandomisedRule"]
 
@@ -108,6 +111,11 @@ class RandomisedRule(Demonstrator):
 
         needed = 1 if self.one_draw else bandit.means.size
         draw_actions(bandit, parameters, first_run, self.columns, needed, self.initial, self.batch, actions)
+
+    def _way(self, arms: int) -> How:
+        from unbandit.kernels.gpu.running import with_chance
+
+        return with_chance(self.columns, 1 if self.one_draw else arms, self.initial, self.batch)
 
     def _empty_evidence(self, runs: int, arms: int) -> PullCounts:
         return PullCounts(np.empty((runs, arms), np.int64))

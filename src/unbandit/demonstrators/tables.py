@@ -15,7 +15,7 @@ from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.scalar import QUANTILE_TABLE
 from unbandit.tape import Tape
 
-__all__ = ["laid_out", "width_parameters"]
+__all__ = ["has_power_width", "laid_out", "power_parameters", "width_parameters"]
 
 Table = NDArray[np.float64]
 
@@ -74,11 +74,30 @@ def width_table(rule: HasWidth, horizon: int) -> Table:
 
 def width_parameters(rule: HasWidth, horizon: int) -> Any:
     """Return a rule's widths as the kernels take them: a table or, for a long horizon, what computes them."""
+    if horizon > LONG and hasattr(rule, "power_width"):
+        return power_parameters(rule, horizon)
+    _check_first(rule, horizon)
+    return width_table(rule, horizon)
+
+
+def has_power_width(rule: Any, horizon: int) -> bool:
+    """Tell whether a rule's widths are in `1/sqrt(n)`: it says so, and no class below it gives others."""
+    if not hasattr(rule, "power_width"):
+        return False
+    few, said = np.array([1.0, 2.0, 1000.0, horizon]), rule.power_width(horizon)
+    with np.errstate(over="ignore"):
+        return np.array_equal(rule.width(few, horizon), said.factor * np.sqrt(said.growth / few))
+
+
+def power_parameters(rule: Any, horizon: int) -> Any:
+    """Return what computes a rule's widths in `1/sqrt(n)`, at any horizon."""
+    _check_first(rule, horizon)
+    return rule.power_width(horizon)
+
+
+def _check_first(rule: HasWidth, horizon: int) -> None:
     if not np.isfinite(rule.width(np.ones(1), horizon)).all():
         raise ParameterError(f"{rule.name}: expected a finite width after one pull. Check {rule}.")
-    if horizon > LONG and hasattr(rule, "power_width"):
-        return rule.power_width(horizon)
-    return width_table(rule, horizon)
 
 
 def laid_out(instance: Instance, horizon: int, seed: int, orders: NDArray[np.int64] | None = None) -> Bandit:

@@ -215,7 +215,7 @@ def _fitted(rule: Demonstrator | str, record: ActionLog) -> Demonstrator:
 
 def _rounds(record: ActionLog, which: int, rule: Demonstrator) -> Counts:
     """Return the switching round of every arm, 0 where there is none."""
-    single = record.select(which)
+    single = record if len(record) == 1 else record.select(which)  # what was read of it before is kept
     if isinstance(rule, EliminationRule):
         found = single.tallied("epochs")
         return np.asarray(np.where((found.pulls > 0) & (found.turns[0] > 0), found.last, 0)[0])

@@ -20,7 +20,7 @@ from unbandit.kernels.formula import index_value
 from unbandit.kernels.levels import level_guide, next_level
 from unbandit.kernels.scalar import philox, reward_from_word
 
-__all__ = ["count_by_levels"]
+__all__ = ["comes_after", "count_by_levels", "guide_of"]
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
@@ -91,9 +91,15 @@ def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: i
 
 
 @inlined
-def _comes_after(level: float, arm: int, other_level: float, other_arm: int) -> bool:
+def comes_after(level: float, arm: int, other_level: float, other_arm: int) -> bool:
     """Tell whether a pull at `level` comes after another arm's pull at `other_level`."""
     return level < other_level or (level == other_level and arm > other_arm)
+
+
+@compiled
+def guide_of(parameters: Any, sample: NDArray[np.float64], arms: int, horizon: int) -> NDArray[np.float64]:
+    """Return `level_guide`, for whoever simulates elsewhere."""
+    return level_guide(parameters, sample, arms, horizon)
 
 
 @compiled
@@ -163,17 +169,17 @@ def count_by_levels(
             own, level = pulls_out[row, arm], last[arm]
             if arm == best:
                 own = 0
-            elif _comes_after(level, arm, last[best], best):  # then its switching round is an earlier pull
+            elif comes_after(level, arm, last[best], best):  # then its switching round is an earlier pull
                 own, level = own - 1, before[arm]
-                if own > 0 and _comes_after(level, arm, last[best], best):
+                if own > 0 and comes_after(level, arm, last[best], best):
                     earlier = _levels_of_arm(bandit, parameters, arm, own, run)
-                    while own > 0 and _comes_after(earlier[own - 1], arm, last[best], best):
+                    while own > 0 and comes_after(earlier[own - 1], arm, last[best], best):
                         own -= 1
                     level = earlier[own - 1] if own > 0 else np.inf
             low, high = 0, path.size if own > 0 else 0  # search the best arm's pulls that came before that one
             while low < high:
                 middle = (low + high) // 2
-                if _comes_after(level, arm, path[middle], best):
+                if comes_after(level, arm, path[middle], best):
                     low = middle + 1
                 else:
                     high = middle

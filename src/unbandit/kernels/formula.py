@@ -26,7 +26,17 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import digest_of, inlined
 
-__all__ = ["Formula", "PowerWidth", "choose", "formula_parameters", "index_value", "learn", "mean_value", "probability"]
+__all__ = [
+    "Formula",
+    "PowerWidth",
+    "choose",
+    "formula_parameters",
+    "index_value",
+    "learn",
+    "mean_value",
+    "meaning",
+    "probability",
+]
 
 Formula = Callable[..., Any]
 
@@ -97,30 +107,53 @@ def _power_width(parameters: PowerWidth, pulls: Any) -> float:
     return parameters.factor * math.sqrt(parameters.growth / np.float64(np.int64(pulls)))
 
 
+def _index_by_table(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
+    return mean + parameters[pulls]
+
+
+def _mean_by_table(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
+    return index - parameters[pulls]
+
+
+def _index_by_width(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
+    return mean + _power_width(parameters, pulls)
+
+
+def _mean_by_width(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
+    return index - _power_width(parameters, pulls)
+
+
 @overload(index_value, strict=False)
 def _index_of_width(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
-    def table(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
-        return mean + parameters[pulls]
-
-    def computed(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
-        return mean + _power_width(parameters, pulls)
-
-    return table if isinstance(parameters, types.Array) else computed if _is_power_width(parameters) else None
+    return _of_width(parameters, _index_by_table, _index_by_width)
 
 
 @overload(mean_value, strict=False)
 def _mean_of_width(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
-    def table(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
-        return index - parameters[pulls]
-
-    def computed(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
-        return index - _power_width(parameters, pulls)
-
-    return table if isinstance(parameters, types.Array) else computed if _is_power_width(parameters) else None
+    return _of_width(parameters, _mean_by_table, _mean_by_width)
 
 
-def _is_power_width(parameters: Any) -> bool:
-    return isinstance(parameters, types.BaseNamedTuple) and parameters.instance_class is PowerWidth
+def _of_width(parameters: Any, by_table: Formula, by_width: Formula) -> Formula | None:
+    """Choose by the type of a rule's widths; None for a rule with formulas of its own."""
+    if isinstance(parameters, types.Array):
+        return by_table
+    computed = isinstance(parameters, types.BaseNamedTuple) and parameters.instance_class is PowerWidth
+    return by_width if computed else None
+
+
+def meaning(parameters: Any) -> Mapping[str, Formula]:
+    """Return what a rule's parameters make of the functions above, by name, for whoever compiles in another way.
+
+    Examples
+    --------
+    >>> meaning(PowerWidth(2.0, 9.0))["index_value"](PowerWidth(2.0, 9.0), 0.5, 4, 1)
+    3.5
+    """
+    if isinstance(parameters, np.ndarray):
+        return {"index_value": _index_by_table, "mean_value": _mean_by_table}
+    if isinstance(parameters, PowerWidth):
+        return {"index_value": _index_by_width, "mean_value": _mean_by_width}
+    return _known[parameters.dtype.names[-1]]
 
 
 def formula_parameters(formulas: Mapping[str, Formula], values: Mapping[str, float]) -> np.record:
@@ -177,6 +210,8 @@ def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
         named = [function.__globals__.get(name) for name in function.__code__.co_names]
     else:
         return seen
+    if inspect.ismodule(function) and getattr(function, "__file__", None) is None:
+        return seen  # built into the interpreter
     file = Path(getattr(function, "__file__", None) or function.__code__.co_filename)
     if file in seen or not file.exists() or _installed(function.__name__, function):
         return seen

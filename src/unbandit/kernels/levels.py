@@ -12,6 +12,7 @@ what was uncovered is sorted and written out. The cost of a round does not depen
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,10 @@ def level_guide(parameters: Any, sample: NDArray[np.float64], arms: int, horizon
 @inlined
 def _guided_level(guide: NDArray[np.float64], pulls: float) -> float:
     """Interpolate the guide, linearly in 1/sqrt(pulls), in which additive indices are nearly straight."""
-    at = np.searchsorted(guide[0], pulls)
-    at = min(max(at, 1), guide.shape[1] - 1)
-    x, low, high = 1 / np.sqrt(pulls), 1 / np.sqrt(guide[0, at - 1]), 1 / np.sqrt(guide[0, at])
+    at, last = 1, guide.shape[1] - 1
+    while at < last and guide[0, at] < pulls:
+        at += 1
+    x, low, high = 1 / math.sqrt(pulls), 1 / math.sqrt(guide[0, at - 1]), 1 / math.sqrt(guide[0, at])
     share = (x - low) / (high - low) if high < low else 0.0
     return guide[1, at - 1] + share * (guide[1, at] - guide[1, at - 1])
 
@@ -76,7 +78,7 @@ def next_level(
     search ends for any index whatever.
     """
     if step == 0:
-        return _guided_level(guide, max(target * (1 - 0.5 / np.sqrt(arms)), 1.0))
+        return _guided_level(guide, max(target * (1 - 0.5 / math.sqrt(arms)), 1.0))
     down = 0.9 * (_guided_level(guide, pulls) - _guided_level(guide, target))
     least = 1e-6 * sigma * 2.0 ** max(0, step - 8)
     return level - max(down, least)
@@ -186,7 +188,7 @@ def _write_out(
 def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
     arms, (runs, horizon) = bandit.means.size, actions.shape
-    window = max(WINDOW, 32 * arms)
+    window = max(WINDOW, 8 * arms)
     guide = level_guide(parameters, bandit.sample, arms, horizon)
     pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
     written = np.empty(arms, np.uint64)

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compiling import inlined
 
-__all__ = ["QUANTILE_TABLE", "normal_from_word", "normal_quantile", "philox", "reward_from_word", "uniform_from_word"]
+__all__ = [
+    "QUANTILE_TABLE",
+    "coefficients",
+    "normal_from_word",
+    "normal_quantile",
+    "philox",
+    "reward_from_word",
+    "uniform_from_word",
+]
 
 Word = np.uint64
 
@@ -24,6 +32,7 @@ _WEYL_0, _WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _LOW_53 = np.uint64((1 << 53) - 1)
 _ZERO, _ONE, _TWO, _THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+_FOUR, _FIVE, _SIX, _SEVEN = np.uint64(4), np.uint64(5), np.uint64(6), np.uint64(7)
 _SEGMENT_MASK, _FIRST_SEGMENT = np.uint64(255), np.uint64(16)
 _SHIFT_12, _SHIFT_32, _SHIFT_55 = np.uint64(12), np.uint64(32), np.uint64(55)
 _UNIT_52, _UNIT_53 = 2.0**-52, 2.0**-53
@@ -72,26 +81,38 @@ def uniform_from_word(word: Word) -> float:
     return (np.float64(np.int64(word >> _SHIFT_12)) + 0.5) * _UNIT_52
 
 
+Coefficients = tuple[float, float, float, float, float, float, float, float]
+
+
 @inlined
-def _polynomial(table: NDArray[np.float64], at: Word, t: float) -> float:
-    """Evaluate the degree-7 polynomial whose coefficients begin at `at`, as a tree of pairs (short latency)."""
+def coefficients(table: NDArray[np.float64], row: Word) -> Coefficients:
+    """Return the eight numbers of a row of the table, whose number is level, sign and segment in one."""
+    at = row << _THREE
+    return (
+        table[at], table[at + _ONE], table[at + _TWO], table[at + _THREE],
+        table[at + _FOUR], table[at + _FIVE], table[at + _SIX], table[at + _SEVEN],
+    )  # fmt: skip
+
+
+@inlined
+def _polynomial(table: NDArray[np.float64], row: Word, t: float) -> float:
+    """Evaluate a row's polynomial of degree 7, as a tree of pairs (short latency)."""
+    c0, c1, c2, c3, c4, c5, c6, c7 = coefficients(table, row)
     square = t * t
-    low = (table[at] + table[at + _ONE] * t) + (table[at + _TWO] + table[at + _THREE] * t) * square
-    at += np.uint64(4)
-    high = (table[at] + table[at + _ONE] * t) + (table[at + _TWO] + table[at + _THREE] * t) * square
+    low = (c0 + c1 * t) + (c2 + c3 * t) * square
+    high = (c4 + c5 * t) + (c6 + c7 * t) * square
     return low + high * (square * square)
 
 
 @inlined
-def _tail(sign: Word, scaled: float, table: NDArray[np.float64]) -> float:
-    """Find the segment of a probability in the lowest 16 of 256, which are cut again 16 times as fine."""
+def _in_tail(sign: Word, scaled: float) -> tuple[Word, float]:
+    """Find row and place of a probability in the lowest 16 of 256 segments, which are cut again 16 times as fine."""
     level = _ZERO
     while scaled < 16.0:
         scaled *= 16.0
         level += _ONE
     segment = np.uint64(np.int64(scaled))
-    t = np.float64(np.int64(segment)) + 1.0 - scaled
-    return _polynomial(table, (((level << _ONE) + sign) * np.uint64(256) + segment) * np.uint64(8), t)
+    return ((level << _ONE) + sign) * np.uint64(256) + segment, np.float64(np.int64(segment)) + 1.0 - scaled
 
 
 @inlined
@@ -100,12 +121,11 @@ def normal_from_word(word: Word, table: NDArray[np.float64]) -> float:
 
     It is the quantile at `p = (segment + 1 - t) / 512`, in (0, 1/2], with the sign put before it.
     """
-    segment = word >> _SHIFT_55
+    row = word >> _SHIFT_55
     t = np.float64(np.int64((word >> _TWO) & _LOW_53)) * _UNIT_53
-    if (segment & _SEGMENT_MASK) < _FIRST_SEGMENT:
-        scaled = np.float64(np.int64(segment & _SEGMENT_MASK)) + (1.0 - t)
-        return _tail(segment >> np.uint64(8), scaled, table)
-    return _polynomial(table, segment << _THREE, t)
+    if (row & _SEGMENT_MASK) < _FIRST_SEGMENT:
+        row, t = _in_tail(row >> np.uint64(8), np.float64(np.int64(row & _SEGMENT_MASK)) + (1.0 - t))
+    return _polynomial(table, row, t)
 
 
 @inlined
@@ -137,7 +157,8 @@ def normal_quantile(probability: float, table: NDArray[np.float64]) -> float:
         sign = _ONE
     if probability < 2.0**-60:
         return _far_tail(probability)
-    return _tail(sign, probability * 512.0, table)
+    row, t = _in_tail(sign, probability * 512.0)
+    return _polynomial(table, row, t)
 
 
 @inlined

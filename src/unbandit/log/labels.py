@@ -115,9 +115,11 @@ def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     >>> given_arms([0, 1, 2])
     ('0', '1', '2')
     """
-    labels = tuple(label_of(arm) for arm in arms)
+    labels = tuple([arm.strip() if type(arm) is str else label_of(arm) for arm in arms])
     if len(labels) < 2:
         raise ParameterError(f"arms: expected two labels or more; got {len(labels)}. List every arm there was.")
+    if all(labels) and len(set(labels)) == len(labels):  # of thousands of arms, quickly
+        return labels
     seen: set[str] = set()
     for at, label in enumerate(labels):
         if not label:

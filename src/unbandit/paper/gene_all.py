@@ -41,6 +41,7 @@ class GeneAll(Picture):
     title = "Gene knock-down: all 12,979 genes in one bandit"
     section = "not in the paper: its gene figure without leaving any gene out"
     full_only = True
+    needs_rows = True
     caption = (
         "UCB (alpha 0.25, width 5 sigma) looks for the best of all 12,979 genes. (a) Root mean squared error of a "
         "gene's mean, scaled to [0, 1], and (b) how often the gene was tried, against its rank, in 36 groups of ranks; "

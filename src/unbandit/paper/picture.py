@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from unbandit.devices import Device
 from unbandit.paper.claim import Claim
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Size:
         Of everything that is drawn at random.
     full
         Beyond the paper's sizes.
+    device
+        Where it is simulated: `cpu` or `cuda`.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Size:
     runs: int | None = None
     seed: int = 1
     full: bool = False
+    device: Device = "cpu"
 
     def runs_of(self, paper: int, *, synthetic: bool = False) -> int:
         """Return the runs of a picture that the paper made with `paper` runs."""
@@ -154,6 +158,9 @@ class Picture(ABC):
 
     alt: str = ""
     """What the picture looks like, for those who do not see it; the caption, where it is empty."""
+
+    needs_rows: bool = False
+    """Whether its studies' rows are read, and not only their sums: a GPU then keeps them."""
 
     full_only: bool = False
     """Whether it is made with `--full` only, or when asked for by name."""

@@ -71,6 +71,7 @@ def _described(size: Size) -> dict[str, Any]:
         "runs": size.runs,
         "seed": size.seed,
         "full": size.full,
+        "device": size.device,
     }
 
 
@@ -83,5 +84,6 @@ def _remedy(folder: Path, size: Size) -> str:
     words = [folder.absolute().name or "reproduction"]
     words += (["full"] if size.full else []) + ([str(size.runs)] if size.runs is not None else [])
     words += [f"seed-{size.seed}"] if size.seed != 1 else []
+    words += [size.device] if size.device != "cpu" else []
     other = "-".join(words) if len(words) > 1 else f"{words[0]}-2"
     return f"Take another folder, such as -o {folder.absolute().parent / other}, or delete this one."

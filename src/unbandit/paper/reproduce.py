@@ -16,12 +16,14 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from unbandit.demonstrators.base import whole
+from unbandit.devices import settled
 from unbandit.errors import OutputError
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
@@ -30,10 +32,13 @@ from unbandit.paper.claim import VERDICTS, Claim
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.registry import chosen
 from unbandit.plots import save
+from unbandit.study.executors import WAIT, Cluster, Submits
+from unbandit.study.executors import chosen as chosen_hands
 from unbandit.study.folder import Folder
 from unbandit.study.grid import Study, checked_runs, checked_seed
 from unbandit.study.progress import Progress, Shared, Silent
 from unbandit.study.running import StudyResult
+from unbandit.study.storage import is_address
 
 __all__ = ["Made", "Reproduction", "reproduce"]
 
@@ -149,8 +154,13 @@ def reproduce(
     runs: int | None = None,
     seed: int = 1,
     full: bool = False,
+    device: str = "cpu",
     threads: int | None = None,
+    executor: Submits | str | None = None,
+    address: str | None = None,
+    wait: float = WAIT,
     progress: Progress | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
     told: Callable[[Made], None] = lambda made: None,
 ) -> Reproduction:
@@ -168,10 +178,16 @@ def reproduce(
         The same seed gives the same pictures, on any number of threads.
     full
         Beyond the paper's sizes.
+    device
+        `cpu` or `cuda`; or `auto`, which takes a GPU if there is one and the work is worth it.
     threads
         By default one a core.
+    executor, address, wait
+        Who simulates: threads, or a cluster whose workers see the folder (see `Study.run`).
     progress
         Is told of the rounds that are done.
+    say
+        Is told in a sentence what is worth knowing of the work.
     ready
         Is called once everything has been checked, before any work.
     told
@@ -179,19 +195,27 @@ def reproduce(
 
     Raises
     ------
-    ParameterError, OutputError, ResumeError
+    ParameterError, OutputError, ResumeError, ClusterError
         Before anything is simulated or written: an unknown picture, a wrong number, a folder that cannot be written or
         holds other studies.
     """
     began = time.perf_counter()
     size = Size(None if runs is None else checked_runs(runs), checked_seed(seed), full)
-    if threads is not None:
-        whole("threads", threads)
+    hands = chosen_hands(executor, address=address, wait=wait, threads=threads)
+    if is_address(folder):
+        raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for pictures and a page.")
     work = [(picture, picture.studies(size)) for picture in chosen(names, full=full)]
+    rounds = sum(study.rounds for _, studies in work for study in studies.values())
+    chosen_device, notice = settled(device, rounds)
+    size = replace(size, device=chosen_device)
+    if notice is not None:
+        say(notice)
+    if size.device == "cuda":
+        work = [(picture, _on_gpu(picture, studies)) for picture, studies in work]
     target = Path(folder)
     _check_writable(target)
     place.check(target, size)
-    whole_work = Reproduction(target, size, _asked(names, size), _where(target, threads))
+    whole_work = Reproduction(target, size, _asked(names, size), _where(target, threads, executor, address))
     homes = {_home(target, picture, name): study for picture, studies in work for name, study in studies.items()}
     done = 0
     for home, study in homes.items():
@@ -200,9 +224,12 @@ def reproduce(
         whole_work.parts_before += len(before)
         whole_work.parts += len(study.tasks)
         whole_work.rounds += study.rounds
-    with place.held(target, size):
+    with ExitStack() as stack:
+        if isinstance(executor, str) and isinstance(hands, Cluster) and whole_work.parts_before < whole_work.parts:
+            stack.enter_context(hands)  # one for all studies, and before anything is written
+        stack.enter_context(place.held(target, size))
         ready()
-        _work(whole_work, work, done, threads, progress or Silent(), told)
+        _work(whole_work, work, done, _doing(hands, say), progress or Silent(), told)
         write_table(lambda: whole_work.claims, target / "claims.parquet")
         whole_work.seconds = time.perf_counter() - began
         _write_texts(whole_work)
@@ -213,7 +240,7 @@ def _work(
     whole_work: Reproduction,
     work: list[tuple[Picture, dict[str, Study]]],
     done: int,
-    threads: int | None,
+    doing: dict[str, Any],
     bar: Progress,
     told: Callable[[Made], None],
 ) -> None:
@@ -226,12 +253,23 @@ def _work(
             for name, study in studies.items():
                 home = _home(target, picture, name)
                 if home not in finished:
-                    finished[home] = study.run(home, threads=threads, progress=Shared(bar))
+                    finished[home] = study.run(home, **doing, progress=Shared(bar))
             results = Results(whole_work.size, {name: finished[_home(target, picture, name)] for name in studies})
             whole_work.made.append(_made(picture, results, target))
             told(whole_work.made[-1])
     finally:
         bar.end()
+
+
+def _on_gpu(picture: Picture, studies: dict[str, Study]) -> dict[str, Study]:
+    """Return a picture's studies on a GPU, where they keep no more than it needs."""
+    keep = "rows" if picture.needs_rows else "sums"
+    return {name: study.on("cuda", keep=keep) for name, study in studies.items()}
+
+
+def _doing(hands: int | Submits, say: Callable[[str], None]) -> dict[str, Any]:
+    """Return who does the studies, as `Study.run` takes it."""
+    return ({"threads": hands} if isinstance(hands, int) else {"executor": hands}) | {"say": say}
 
 
 def _made(picture: Picture, results: Results, folder: Path) -> Made:
@@ -278,12 +316,15 @@ def _asked(names: Sequence[str], size: Size) -> str:
     words = ["unbandit", "reproduce", *names]
     words += ["--runs", str(size.runs)] if size.runs is not None else []
     words += ["--full"] if size.full else []
+    words += ["--device", size.device] if size.device != "cpu" else []
     words += ["--seed", str(size.seed)] if size.seed != 1 else []
     return shlex.join(words)
 
 
-def _where(folder: Path, threads: int | None) -> str:
+def _where(folder: Path, threads: int | None, executor: Submits | str | None, address: str | None) -> str:
     """Write how it was asked for besides: what changes no number."""
     words = ["-o", str(folder)] if str(folder) != "reproduction" else []
     words += ["--threads", str(threads)] if threads is not None else []
+    words += ["--executor", executor] if isinstance(executor, str) and executor != "threads" else []
+    words += ["--address", address] if address is not None else []
     return " " + shlex.join(words) if words else ""

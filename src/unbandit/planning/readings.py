@@ -12,7 +12,7 @@ from unbandit.estimators.intervals import Anchor, Noise, ends, quantile
 from unbandit.estimators.many import compare_many
 from unbandit.instance import Gaussian, Instance
 from unbandit.result import ESTIMATED
-from unbandit.study.folds import FOLDS
+from unbandit.study.folding import FOLDS
 from unbandit.study.seeds import cell_seed
 from unbandit.tape import Tape
 

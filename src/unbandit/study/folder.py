@@ -6,35 +6,39 @@
     FOLDER/parts/00000.parquet     one a task, written whole or not at all
     FOLDER/summary.csv             the table that `unbandit study` ends with
 
-A part that is there is whole and final, so a killed study goes on by doing the parts that are not there. Each carries
-the digest of its study and its own number, so that a part of another study is not taken for one of this.
+A part that is there is final, so a killed study goes on by doing the parts that are not there. Each carries the digest
+of its study and its own number, so that a part of another study is not taken for one of this, and a checksum, so that
+one that was cut or altered since is made again. A folder is one of this machine, or an address (see `storage`).
 """
 
 from __future__ import annotations
 
-import errno
+import io
 import json
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 
 from unbandit.errors import OutputError, ResumeError
-from unbandit.files import locked, written_whole
 from unbandit.study.changes import changes
 from unbandit.study.identity import pretty
+from unbandit.study.sealing import DIGEST, marks_of, sealed
+from unbandit.study.storage import LEFTOVER, storage_at
 from unbandit.study.work import Work
 
 __all__ = ["Folder"]
 
-LEFTOVER = re.compile(r"\.(study\.json|summary\.csv|\d+\.parquet)\..*\.part")
-"""The names under which files are written before they are whole; a kill leaves them behind."""
-
 REMEDY = "Take another folder, or delete this one."
+
+STUDY, PARTS, SUMMARY = "study.json", "parts", "summary.csv"
+
+READERS = 8
+"""Parts that are read and checked at a time."""
 
 
 class Folder:
@@ -56,30 +60,46 @@ class Folder:
     """
 
     def __init__(self, path: str | os.PathLike[str], study: Work) -> None:
-        self.path, self.study = Path(path), study
-        self.parts, self.summary = self.path / "parts", self.path / "summary.csv"
-        self._written = self.path / "study.json"
+        self.storage, self.study = storage_at(path), study
+        self.broken: set[int] = set()
         self._digits = max(5, len(str(len(study.tasks) - 1)))
+        self._whole: set[int] = set()
 
-    def part(self, number: int) -> Path:
-        """Return where a task's rows go; names sort as numbers do."""
-        return self.parts / f"{number:0{self._digits}d}.parquet"
+    @property
+    def path(self) -> Path | str:
+        """Return where it is: a path, or an address."""
+        return self.storage.path
+
+    @property
+    def elsewhere(self) -> str:
+        """Return where it is, in a way that is right in any folder of any machine that sees it."""
+        return os.path.abspath(self.path) if isinstance(self.path, Path) else self.path  # noqa: PTH100
+
+    @property
+    def summary(self) -> str:
+        """Return where the table is that a study ends with."""
+        return self.storage.where(SUMMARY)
+
+    def part(self, number: int) -> PurePosixPath:
+        """Return where in the folder a task's rows go; names sort as numbers do."""
+        return PurePosixPath(PARTS, f"{number:0{self._digits}d}.parquet")
 
     def look(self) -> set[int]:
-        """Return the numbers of the tasks whose parts are there, and write nothing.
+        """Return the numbers of the tasks whose parts are there and whole, and write nothing.
+
+        Those that are there, but were cut or altered since they were written, are in `broken`: to be made again.
 
         Raises
         ------
         ResumeError
-            If the folder is not this study's: another study, other things, parts that are not whole or not its own.
+            If the folder is not this study's: another study, other things, parts that are not its own.
         """
         if not self._is_ours():
             return set()
         found = self.present()
         with self._usable():
-            for number in sorted(found):
-                self._check(number)
-        return found
+            self._check(found)
+        return found & self._whole
 
     @contextmanager
     def held(self) -> Iterator[set[int]]:
@@ -90,42 +110,54 @@ class Folder:
         """
         with ExitStack() as stack:
             with self._usable():
-                self.path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locked(self.path))
+                self.storage.make()
+                stack.enter_context(self.storage.held())
             found = self.look()
             with self._usable():
-                if not self._written.exists():
-                    with written_whole(self._written) as temporary:
-                        temporary.write_text(pretty(self.study.identity) + "\n", encoding="utf-8")
-                self.parts.mkdir(exist_ok=True)
+                if not self.storage.exists(STUDY):
+                    self.storage.write(STUDY, f"{pretty(self.study.identity)}\n".encode())
+                self.storage.make(PARTS)
             yield found
 
     def present(self) -> set[int]:
         """Return the numbers of the tasks whose parts are there, going by their names."""
         known, found = len(self.study.tasks), set()
         with self._usable():
-            for item in _listed(self.parts):
-                number = int(item.stem) if item.suffix == ".parquet" and item.stem.isdecimal() else -1
-                if not 0 <= number < known or item != self.part(number):
+            for name in self._listed(PARTS):
+                stem, _, kind = name.rpartition(".")
+                number = int(stem) if kind == "parquet" and stem.isdecimal() else -1
+                if not 0 <= number < known or name != self.part(number).name:
+                    item = self.storage.where(f"{PARTS}/{name}")
                     raise ResumeError(f"{item}: expected parts of this study alone; got another file. Remove it.")
                 found.add(number)
         return found
 
+    def read(self, number: int, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return a task's rows, all columns or some, if they are as they were written."""
+        with self._usable():
+            data = self.storage.read(str(self.part(number)))
+        if not self._fits(number, data):
+            raise ResumeError(
+                f"{self.storage.where(str(self.part(number)))}: expected a part as it was written; its checksum does "
+                "not fit. Run the study again: the part is made again."
+            )
+        return pl.read_parquet(io.BytesIO(data), columns=None if columns is None else list(columns))
+
     def write(self, number: int, rows: pl.DataFrame) -> None:
         """Write a task's rows, whole or not at all; equal rows give equal bytes."""
-        with written_whole(self.part(number)) as temporary, temporary.open("wb") as file:
-            try:
-                rows.write_parquet(file, metadata=self._marks(number))
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                raise OSError(_line(error)) from error  # only the disk can fail here, whatever polars calls it
+        self.storage.write(str(self.part(number)), sealed(rows, self._marks(number)))
+
+    def write_summary(self, table: pl.DataFrame) -> None:
+        """Write the table that the study ends with."""
+        self.storage.write(SUMMARY, table.write_csv().encode())
 
     def clear(self) -> None:
         """Remove what kills have left behind; only when nothing is being written any more."""
         with self._usable():
-            for place in (self.path, self.parts):
-                for item in place.iterdir():
-                    if LEFTOVER.fullmatch(item.name):
-                        item.unlink(missing_ok=True)
+            for folder in ("", PARTS):
+                for name in self.storage.names(folder):
+                    if LEFTOVER.fullmatch(name):
+                        self.storage.remove(f"{folder}/{name}".lstrip("/"))
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -143,10 +175,10 @@ class Folder:
     def _is_ours(self) -> bool:
         """Return whether the study has begun here; refuse a folder with another study, or with other things."""
         with self._usable():
-            if self._written.exists():
+            others = sorted(self._listed(""))
+            if STUDY in others:
                 self._compare()
                 return True
-            others = sorted(item.name for item in _listed(self.path))
         if others:
             raise ResumeError(
                 f"{self.path}: expected an empty folder or one with a study; got one without study.json, in which "
@@ -156,15 +188,16 @@ class Folder:
 
     def _compare(self) -> None:
         """Refuse a folder whose study is not the one asked for."""
+        written = self.storage.where(STUDY)
         try:
-            had: Any = json.loads(self._written.read_text(encoding="utf-8"))
+            had: Any = json.loads(self.storage.read(STUDY).decode())
         except (OSError, ValueError) as error:
-            raise ResumeError(f"{self._written}: could not be read as a study: {_line(error)}. {REMEDY}") from error
+            raise ResumeError(f"{written}: could not be read as a study: {_line(error)}. {REMEDY}") from error
         asked = self.study.identity
         schema = had.get("schema") if isinstance(had, dict) else None
         if schema != asked["schema"]:
             said = f'expected a study with schema "{asked["schema"]}"; got {schema!r}'
-            raise ResumeError(f"{self._written}: {said}. {REMEDY}")
+            raise ResumeError(f"{written}: {said}. {REMEDY}")
         changed = changes(had, asked)
         if changed:
             raise ResumeError(f"{self.path}: it has another study ({'; '.join(changed)}). {REMEDY}")
@@ -173,30 +206,32 @@ class Folder:
         """Return what a part carries beside its rows: whose it is."""
         return {"unbandit.study": self.study.digest, "unbandit.task": str(number)}
 
-    def _check(self, number: int) -> None:
-        """Refuse a part that other hands have cut, changed or put there, as far as its last bytes tell."""
-        part, again = self.part(number), "Delete it, and it is made again."
-        try:
-            found = pl.read_parquet_metadata(part)
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            raise ResumeError(
-                f"{part}: expected a whole Parquet file; got one that cannot be read ({_line(error)}). {again}"
-            ) from error
-        marks = self._marks(number)
+    def _check(self, found: set[int]) -> None:
+        """Sort parts into whole and broken ones, those that this object has not seen before."""
+        numbers = sorted(found - self._whole)
+        with ThreadPoolExecutor(READERS, "checking") as readers:
+            fitting = list(readers.map(lambda number: self._fits(number, self._read(number)), numbers))
+        self._whole |= {number for number, fits in zip(numbers, fitting, strict=True) if fits}
+        self.broken = found - self._whole
+
+    def _read(self, number: int) -> bytes:
+        return self.storage.read(str(self.part(number)))
+
+    def _fits(self, number: int, data: bytes) -> bool:
+        """Return whether a part is as it was written; refuse one that is whole, but not this."""
+        part, again = self.storage.where(str(self.part(number))), "Delete it, and it is made again."
+        found, marks = marks_of(data), self._marks(number)
+        if found is None:
+            return False
         if found.get("unbandit.study") != marks["unbandit.study"]:
             raise ResumeError(f"{part}: expected a part of this study; got one of another. {again}")
         if found.get("unbandit.task") != marks["unbandit.task"]:
             raise ResumeError(f"{part}: expected part {number} of the study; got another of its parts. {again}")
+        return DIGEST in found
 
-
-def _listed(folder: Path) -> list[Path]:
-    """Return what is in a folder, but for what kills have left behind; nothing if there is no folder."""
-    if folder.is_file():
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(folder))
-    try:
-        return [item for item in folder.iterdir() if not LEFTOVER.fullmatch(item.name)]
-    except FileNotFoundError:
-        return []
+    def _listed(self, folder: str) -> list[str]:
+        """Return what is in the folder, or in one below, but for what kills have left behind."""
+        return [name for name in self.storage.names(folder) if not LEFTOVER.fullmatch(name)]
 
 
 def _line(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import ParameterError
+from unbandit.study.folding import SUMMED, fold_count, folded, unfolded
 from unbandit.study.jackknife import Measured, computed, measured, share, slope
 
 if TYPE_CHECKING:
@@ -19,36 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ENOUGH", "Curve", "Folds", "Measured", "computed", "measured", "share", "slope"]
 
-FOLDS = 20
-"""Groups that runs are dealt into: enough for an error known to about a sixth of itself."""
-
 ENOUGH = 0.95
 """Where a smaller share of the runs has an estimate, those that have one are a selection."""
 
 Replicates = NDArray[np.float64]
-
-_error = pl.col("estimate") - pl.col("gap")
-_estimated = pl.col("verdict") == "estimated"
-_kept = pl.col("most_pulled_is_best")
-_interval = _estimated & pl.col("low").is_not_null() & pl.col("high").is_not_null()
-
-SUMMED: Mapping[str, pl.Expr] = {
-    "points": pl.col("estimate").is_not_null(),
-    "error": _error,
-    "absolute": _error.abs(),
-    "squared": _error**2,
-    "estimated": _estimated,
-    "bounded": pl.col("verdict") == "bounded",
-    "intervals": _interval,
-    "held": _interval & (pl.col("low") <= pl.col("gap")) & (pl.col("gap") <= pl.col("high")),
-    "pulls": pl.col("pulls"),
-    "regret": pl.col("regret"),
-    "found": pl.col("found"),
-    "kept": _kept,
-    "kept_points": _kept & pl.col("estimate").is_not_null(),
-    "kept_squared": pl.when(_kept).then(_error**2),
-}
-"""What is summed over runs, from the columns of a part; where there is no number, nothing is added."""
 
 
 class Folds:
@@ -69,18 +44,13 @@ class Folds:
 
     def __init__(self, study: Study, parts: Iterable[pl.DataFrame]) -> None:
         """Sum up the parts of a study, given in the order of its tasks, one after the other."""
-        self.study, self.count = study, min(FOLDS, study.runs)
-        estimators = len(study.estimators)
-        self._sums = [np.zeros((len(SUMMED), estimators, self.count, len(cell.instance))) for cell in study.cells]
+        self.study, self.count = study, fold_count(study)
+        read = unfolded if study.keep == "sums" else folded
+        shape = (len(study.estimators), len(SUMMED), self.count)
+        found = [np.zeros((*shape, len(cell.instance))) for cell in study.cells]
         for task, part in zip(study.tasks, parts, strict=True):
-            summed = part.select(values.cast(pl.Float64).fill_null(0.0).alias(name) for name, values in SUMMED.items())
-            # rows stand by estimator, then by run, then by arm
-            shape = (estimators, task.last_run - task.first_run, len(study.cells[task.cell].instance))
-            for at, column in enumerate(summed):
-                table = column.to_numpy().reshape(shape)
-                for fold in range(self.count):
-                    of_fold = table[:, (fold - task.first_run) % self.count :: self.count]
-                    self._sums[task.cell][at, :, fold] += of_fold.sum(axis=1)
+            found[task.cell] += read(study, task, part)
+        self._sums = [sums.swapaxes(0, 1) for sums in found]  # statistics first
         self._runs = np.array([len(range(fold, study.runs, self.count)) for fold in range(self.count)], np.float64)
 
     def keys(self) -> Iterator[dict[str, str]]:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
+from unbandit.devices import DEVICES, Device
 from unbandit.errors import ParameterError
 from unbandit.estimators.many import check_comparable
 from unbandit.instance import Instance
@@ -28,7 +29,7 @@ from unbandit.study.families import Family, ShrinkingGap
 from unbandit.study.identity import identity
 from unbandit.study.seeds import cell_seed
 from unbandit.study.spacing import spaced
-from unbandit.study.tasks import Task, Tasks, block
+from unbandit.study.tasks import GPU_ROUNDS, ROUNDS, Task, Tasks, block
 from unbandit.study.work import Work
 from unbandit.tape import Tape
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from unbandit.study.running import StudyResult
 
 __all__ = ["Cell", "Estimator", "Family", "ShrinkingGap", "Study", "Task", "Tasks", "spaced"]
+
+
+KEPT = ("rows", "sums")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,11 @@ class Study(Work):
         Any of ``"switching"``, ``"counts"``, ``"naive"``, ``"naive:constant=0.75"``.
     level
         Of the intervals, between 0 and 1.
+    device
+        `cpu`, or `cuda` for a GPU: the same answers, in bits of its own.
+    keep
+        `rows` (one for each estimator, run and arm), or `sums`: over runs, all that statistics are made of, and small
+        for any number of runs.
 
     Raises
     ------
@@ -98,6 +107,8 @@ class Study(Work):
     seed: int
     estimators: tuple[Estimator, ...]
     level: float
+    device: Device
+    keep: Literal["rows", "sums"]
 
     def __init__(
         self,
@@ -108,6 +119,8 @@ class Study(Work):
         seed: int = 1,
         estimators: Iterable[Estimator | str] | Estimator | str = ("switching",),
         level: float = 0.95,
+        device: str = "cpu",
+        keep: str = "rows",
     ) -> None:
         settled = {
             "instances": tuple(_instance(given) for given in _several("instances", instances)),
@@ -120,6 +133,8 @@ class Study(Work):
                 for given in _several("estimators", estimators)
             ),
             "level": _level(level),
+            "device": _one_of("device", device, DEVICES),
+            "keep": _one_of("keep", keep, KEPT),
         }
         for field, value in settled.items():
             object.__setattr__(self, field, value)
@@ -158,8 +173,11 @@ class Study(Work):
     @cached_property
     def tasks(self) -> Tasks:
         """Return the work, cut into blocks of runs whose sizes depend on the grid alone."""
-        rows = len(self.estimators)
-        return Tasks(((cell.horizon, block(cell.horizon, rows * len(cell.instance))) for cell in self.cells), self.runs)
+        rows, rounds = len(self.estimators), GPU_ROUNDS if self.device == "cuda" else ROUNDS
+        if self.device == "cuda" and self.keep == "sums":
+            rows = 0  # no run leaves any
+        sizes = ((cell.horizon, block(cell.horizon, rows * len(cell.instance), rounds)) for cell in self.cells)
+        return Tasks(sizes, self.runs)
 
     @property
     def rounds(self) -> int:
@@ -171,31 +189,60 @@ class Study(Work):
         return identity(self)
 
     def rows(self, task: Task) -> pl.DataFrame:
-        """Simulate and estimate the runs of a task: one row for each estimator, run and arm."""
+        """Simulate and estimate the runs of a task: one row for each estimator, run and arm, or for each fold."""
         from unbandit.study.rows import rows
+        from unbandit.study.sums import sums
 
-        return rows(self, task)
+        return (sums if self.keep == "sums" else rows)(self, task)
+
+    def on(self, device: str, *, keep: str | None = None) -> Study:
+        """Return the same study on another device, keeping rows or sums.
+
+        Examples
+        --------
+        >>> Study("two-armed", "ucb", 100, runs=10).on("cpu", keep="sums").keep
+        'sums'
+        """
+        return replaced(self, device=device, keep=self.keep if keep is None else keep)
 
     def run(
         self,
         folder: str | os.PathLike[str],
         *,
-        executor: Executor | Any = None,
+        executor: Executor | str | Any = None,
+        address: str | None = None,
+        wait: float = 20.0,
         threads: int | None = None,
         progress: Progress | None = None,
+        say: Callable[[str], None] = lambda sentence: None,
     ) -> StudyResult:
         """Do what is not yet done, and keep it in a folder as Parquet parts, one a task.
 
         Parameters
         ----------
         folder
-            Made if it is not there. One with the same study goes on where it stopped; any other is refused.
+            Made if it is not there. One with the same study goes on where it stopped; any other is refused. An address
+            such as ``s3://bucket/results`` is a place elsewhere, which fsspec must know.
         executor
-            Anything with `submit(function, *arguments)` that gives futures; by default threads.
+            ``"threads"``, the default; ``"ray"`` or ``"dask"``, a cluster; or anything with
+            `submit(function, *arguments)` that gives futures. The parts do not depend on it.
+        address
+            Of the cluster's head; without one a cluster is started on this machine, and stopped at the end.
+        wait
+            Seconds that the head has to answer.
         threads
-            How many of them, one a core unless told; the parts do not depend on it.
+            How many of them, or workers of a cluster on this machine: one a core unless told.
         progress
             Is told of every task done; by default nobody is.
+        say
+            Is told in a sentence what is worth knowing: parts that are made again, workers that died.
+
+        Raises
+        ------
+        ClusterError
+            If the head cannot be reached, or is lost; what is done is kept, and the same call goes on.
+        OutputError, ResumeError
+            If the folder cannot be written, or is not this study's.
 
         Examples
         --------
@@ -207,7 +254,12 @@ class Study(Work):
         """
         from unbandit.study.running import StudyResult, run
 
-        return StudyResult(self, run(self, folder, executor=executor, threads=threads, progress=progress))
+        return StudyResult(
+            self,
+            run(
+                self, folder, executor=executor, address=address, wait=wait, threads=threads, progress=progress, say=say
+            ),
+        )
 
     def __reduce__(self) -> tuple[type[Study], tuple[Any, ...]]:
         return Study, tuple(getattr(self, field.name) for field in fields(self))
@@ -267,6 +319,17 @@ def _resolved(family: Family, horizon: int) -> Instance:
     if not isinstance(instance, Instance):
         raise ParameterError(f"instances: expected {family.name} to give an Instance; got {instance!r}.")
     return instance
+
+
+def replaced(study: Study, **changes: Any) -> Study:
+    """Return a study with some of its fields changed."""
+    return Study(**{field.name: getattr(study, field.name) for field in fields(study)} | changes)
+
+
+def _one_of(name: str, given: Any, known: tuple[str, ...]) -> Any:
+    if given not in known:
+        raise ParameterError(f'{name}: expected one of {", ".join(known)}; got "{given}".')
+    return given
 
 
 def _level(level: Any) -> float:

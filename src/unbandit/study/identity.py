@@ -32,6 +32,7 @@ LISTED = 256
 DECIDING = (
     *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/synthetic.py"),
     *("study/grid.py", "study/estimator.py", "study/rows.py", "study/seeds.py", "study/tasks.py", "study/families.py"),
+    *("study/sums.py", "study/folding.py"),
 )
 """The files, and folders of files, that decide a study's numbers; instances are described by their own."""
 
@@ -53,6 +54,8 @@ def identity(study: Study) -> dict[str, Any]:
         "seed": study.seed,
         "estimators": [str(estimator) for estimator in study.estimators],
         "level": study.level,
+        "device": study.device,
+        "keep": study.keep,
         "tasks": {"rounds": ROUNDS, "rows": ROWS, "count": len(study.tasks)},
     }
 

@@ -33,8 +33,9 @@ def rows(study: Study, task: Task) -> pl.DataFrame:
     instance, runs = cell.instance, np.arange(task.first_run, task.last_run)
     orders = Tape(cell.seed).orders(runs, len(instance))
     evidence = cell.rule.evidence(
-        instance, cell.horizon, runs=runs.size, seed=cell.seed, threads=1, first_run=task.first_run, orders=orders
-    )
+        instance, cell.horizon, runs=runs.size, seed=cell.seed, threads=1, first_run=task.first_run, orders=orders,
+        device=study.device,
+    )  # fmt: skip
     positions = np.argsort(orders, axis=1)  # where each arm of the instance stands
     gaps = instance.gaps[orders]
     regret = (evidence.pulls * gaps).sum(axis=1)

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import overload
 
-__all__ = ["ROUNDS", "ROWS", "Task", "Tasks", "block"]
+__all__ = ["GPU_ROUNDS", "ROUNDS", "ROWS", "Task", "Tasks", "block"]
 
 ROUNDS = 20_000_000
 """About how many rounds a task simulates."""
+
+GPU_ROUNDS = 20_000_000_000
+"""The same on a GPU, which is not busy with less."""
 
 ROWS = 300_000
 """About how many rows a task yields at most."""
@@ -40,7 +43,7 @@ class Task:
     rounds: int
 
 
-def block(horizon: int, rows: int) -> int:
+def block(horizon: int, rows: int, rounds: int = ROUNDS) -> int:
     """Return how many runs of a cell make a task: of so many rounds, and so many rows, each.
 
     Examples
@@ -48,7 +51,8 @@ def block(horizon: int, rows: int) -> int:
     >>> block(horizon=5_000, rows=2), block(horizon=70_000, rows=224), block(horizon=10**9, rows=12_979)
     (4000, 285, 1)
     """
-    return max(1, min(ROUNDS // horizon, ROWS // rows))
+    most = ROWS // rows if rows > 0 else rounds
+    return max(1, min(rounds // horizon, most))
 
 
 class Tasks(Sequence[Task]):

@@ -16,6 +16,7 @@ import pytest
 from unbandit import Instance, OutputError, ParameterError, ResumeError, __version__
 from unbandit.study import ShrinkingGap, Study
 from unbandit.study.folder import Folder
+from unbandit.study.running import StudyResult
 
 STUDY = Study(["two-armed", ShrinkingGap(0.5)], ["ucb", "sae"], [100, 200], runs=10)
 
@@ -141,14 +142,35 @@ def test_a_part_of_another_study_is_refused(place, name):
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, -1], ids=lambda kept: f"[:{kept}]")
-def test_a_cut_part_is_named_and_can_be_made_again(place, kept):
+def test_a_cut_part_is_made_again(place, kept):
     STUDY.run(place)
     part, whole = place / "parts" / "00003.parquet", contents(place)
     part.write_bytes(part.read_bytes()[:kept])
-    with pytest.raises(ResumeError, match=r"00003\.parquet: expected a whole Parquet file; .* Delete it"):
-        STUDY.run(place)
-    part.unlink()
+    assert Folder(place, STUDY).look() == set(range(8)) - {3}
+    result = STUDY.run(place, say=(said := []).append)
+    assert result.scan().collect().height == 2 * 2 * 2 * 10 * 2
+    assert said == [f"{place}: 1 part was cut or altered, and is made again."]
+    assert contents(place) == whole
+    STUDY.run(place, say=said.append)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("at", [5, 200, -300, -100, -1], ids=str)
+def test_a_part_with_one_bit_altered_is_made_again(place, at):
     STUDY.run(place)
+    whole = contents(place)
+    for name in ("00003.parquet", "00006.parquet"):
+        data = bytearray((place / "parts" / name).read_bytes())
+        data[at] ^= 4
+        (place / "parts" / name).write_bytes(data)
+    result = StudyResult(STUDY, place)
+    for reading in (lambda: list(result.parts()), result.scan, result.summary):
+        with pytest.raises(
+            ResumeError, match=r"00003\.parquet: expected a part as it was written; its checksum does not"
+        ):
+            reading()
+    STUDY.run(place, say=(said := []).append)
+    assert said == [f"{place}: 2 parts were cut or altered, and are made again."]
     assert contents(place) == whole
 
 
@@ -191,6 +213,7 @@ HOLDING = """
 import pathlib, sys, time
 from unbandit.study import Study
 from unbandit.study.folder import Folder
+from unbandit.study.running import StudyResult
 
 path, runs = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 folder = Folder(path, Study("two-armed", "ucb", [100, 200], runs=runs))

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.study import ShrinkingGap, Study, running
+from unbandit.study import ShrinkingGap, Study, handing, running
 from unbandit.study.progress import Bar, Silent, progress_on
 
 STUDY = Study(
@@ -163,14 +163,14 @@ def test_only_what_is_missing_is_done(done, tmp_path):
 
 def test_few_tasks_are_under_way_at_a_time(tmp_path, monkeypatch):
     many = Study("two-armed", "ucb", range(2, 302), runs=2)
-    monkeypatch.setattr(running, "perform", lambda study, number, folder: running.Receipt(1))
+    monkeypatch.setattr(handing, "perform", lambda study, number, folder: running.Receipt(1))
     with Counting(2) as threads:
         many.run(tmp_path, executor=threads)
     assert 2 <= threads.most <= running.FOREIGN
 
 
 def test_the_first_error_ends_the_study_well(tmp_path, monkeypatch):
-    begun, ended, real = [], [], running.perform
+    begun, ended, real = [], [], handing.perform
 
     def failing(study, number, folder):
         begun.append(number)
@@ -181,7 +181,7 @@ def test_the_first_error_ends_the_study_well(tmp_path, monkeypatch):
         ended.append(number)
         return receipt
 
-    monkeypatch.setattr(running, "perform", failing)
+    monkeypatch.setattr(handing, "perform", failing)
     told = Told()
     with pytest.raises(OutputError, match="the disk is full"):
         STUDY.run(tmp_path, threads=2, progress=told)
@@ -219,7 +219,7 @@ def test_errors_come_back_from_other_processes(tmp_path):
     error = OutputError("x: could not be written: No space left on device. Nothing was changed.")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
-        future = processes.submit(running.perform, STUDY, 0, str(tmp_path / "nowhere"))
+        future = processes.submit(handing.perform, STUDY, 0, str(tmp_path / "nowhere"))
         with pytest.raises(OutputError, match=r"00000\.parquet: could not be written: No such file"):
             future.result()
 

@@ -1,0 +1,38 @@
+"""Which device a command simulates on: what is asked, what a folder already has, and what is said of the choice."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+__all__ = ["DEVICE", "chosen_device", "folder_device"]
+
+DEVICE = "cpu, cuda (a GPU), or auto: a GPU if there is one and the work is worth it."
+
+
+def chosen_device(device: str, rounds: int) -> str:
+    """Settle the device for so many rounds, and say so where it was left open and a GPU is taken."""
+    from unbandit.devices import settled
+
+    chosen, said = settled(device, rounds)
+    if said is not None:
+        typer.echo(said, err=True)
+    return chosen
+
+
+def folder_device(folder: str, description: str, device: str) -> str:
+    """Return the device of what a folder already holds, where it was left open: it goes on as it began.
+
+    `description` is the name of the file in which the folder says what it holds.
+    """
+    from unbandit.errors import UnbanditError
+    from unbandit.study.storage import storage_at
+
+    if device != "auto":
+        return device
+    try:
+        had = json.loads(storage_at(folder).read(description)).get("device")
+    except (OSError, ValueError, AttributeError, UnbanditError):
+        return device  # what is wrong with it is said where the folder is used
+    return str(had) if had in ("cpu", "cuda") else device

@@ -1,0 +1,217 @@
+"""Count on a GPU what an index rule that ignores the round does with many arms: a group of threads a demonstration.
+
+The way of `kernels.counts`: each arm is advanced on its own to a common level, so the threads of a group never wait for
+each other's arms. A group is a block: of one warp for hundreds of arms, of several for thousands.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import cuda, float64, int64
+
+from unbandit.kernels.bandit import REWARDS, inverse_of
+from unbandit.kernels.counts import comes_after
+from unbandit.kernels.formula import index_value
+from unbandit.kernels.gpu.porting import Formulas, kernel, meanings_of, ported
+from unbandit.kernels.gpu.quantile import MOST_NEAR, POWERS, bring_near, near_coefficients
+from unbandit.kernels.levels import next_level
+from unbandit.kernels.scalar import philox, reward_from_word
+
+__all__ = ["COUNTS", "NUMBERS", "counted_by_levels"]
+
+NUMBERS, COUNTS = 9, 3
+"""How many numbers and counts of each arm a group keeps: state, the state before a step, means, levels."""
+
+ONE = np.uint64(1)
+FEW_LEFT = 32  # pulls that are made one by one
+
+
+@lru_cache(maxsize=64)
+def counted_by_levels(formulas: Formulas, group: int) -> Any:
+    """Return the kernel for groups of so many threads, a power of 2.
+
+    It takes a scene, parameters, the guide (`counts.guide_of`), the horizon, three arrays (arms, runs) to fill as
+    `count_by_levels` does, and two arrays to work in: (blocks, NUMBERS, arms) and (blocks, COUNTS, arms).
+    """
+    meanings = meanings_of(formulas, near_coefficients(MOST_NEAR))
+    index_of, inverse, block, draw, after, choose_level, fill = (
+        ported(function, meanings)
+        for function in (
+            meanings[index_value],
+            inverse_of,
+            philox,
+            reward_from_word,
+            comes_after,
+            next_level,
+            bring_near,
+        )
+    )
+
+    stretch = 2 * group
+
+    @kernel
+    def run_all(
+        scene: Any, parameters: Any, guide: Any, horizon: Any, pulls_out: Any, own_out: Any, of_best_out: Any,
+        all_numbers: Any, all_counts: Any,
+    ) -> None:  # fmt: skip
+        near = cuda.shared.array((POWERS, MOST_NEAR), float64)
+        told = cuda.shared.array(group, int64)
+        values = cuda.shared.array(group, float64)  # each on a line of its own: simulated ones go by their lines
+        path = cuda.shared.array(stretch, float64)
+        me = cuda.threadIdx.x
+        fill(near, scene.far, me, group)
+        cuda.syncthreads()
+        table, arms, runs = (near, scene.far), scene.listed.size, pulls_out.shape[1]
+        key_low, key_high = scene.key[0], scene.key[1]
+        totals, lowest, last, before, means = (
+            all_numbers[cuda.blockIdx.x, 0], all_numbers[cuda.blockIdx.x, 1], all_numbers[cuda.blockIdx.x, 2],
+            all_numbers[cuda.blockIdx.x, 3], all_numbers[cuda.blockIdx.x, 4],
+        )  # fmt: skip
+        kept_totals, kept_lowest, kept_last, kept_before = (
+            all_numbers[cuda.blockIdx.x, 5], all_numbers[cuda.blockIdx.x, 6], all_numbers[cuda.blockIdx.x, 7],
+            all_numbers[cuda.blockIdx.x, 8],
+        )  # fmt: skip
+        pulls, kept_pulls, so_far = (
+            all_counts[cuda.blockIdx.x, 0], all_counts[cuda.blockIdx.x, 1], all_counts[cuda.blockIdx.x, 2]
+        )  # fmt: skip
+        for run in range(cuda.blockIdx.x, runs, cuda.gridDim.x):
+            name = np.uint64(scene.first_run + run)
+            for arm in range(me, arms, group):
+                means[arm] = scene.listed[arm] if scene.order.shape[1] == 0 else scene.listed[scene.order[arm, run]]
+                pulls[arm], totals[arm] = 0, 0.0
+                lowest[arm], last[arm], before[arm] = np.inf, np.inf, np.inf
+            left, level, step, trust = horizon, np.inf, 0, 1.0
+            while left > FEW_LEFT and trust > 0.01:
+                target = horizon - left + trust * left
+                aim = choose_level(guide, level, float(horizon - left), target, arms, step, scene.sigma)
+                made = 0
+                for arm in range(me, arms, group):  # advance the thread's own arms to that level
+                    n, total, minimum, newer, older = pulls[arm], totals[arm], lowest[arm], last[arm], before[arm]
+                    kept_pulls[arm], kept_totals[arm], kept_lowest[arm] = n, total, minimum
+                    kept_last[arm], kept_before[arm] = newer, older
+                    stop = min(n + left - made + 1, horizon)
+                    made -= n
+                    while minimum > aim and n < stop:
+                        first, second = block(np.uint64(n) >> ONE, np.uint64(arm), name, REWARDS, key_low, key_high)
+                        word = second if n & 1 else first
+                        total += draw(word, means[arm], scene.sigma, scene.bernoulli, table)
+                        n += 1
+                        newer, older = minimum, newer
+                        mean = total * inverse(scene.inverse, np.uint64(n))
+                        minimum = min(minimum, index_of(parameters, mean, np.uint64(n), ONE))
+                    made += n
+                    pulls[arm], totals[arm], lowest[arm], last[arm], before[arm] = n, total, minimum, newer, older
+                told[me] = made
+                cuda.syncthreads()
+                made = 0
+                for other in range(group):
+                    made += told[other]
+                cuda.syncthreads()
+                if made > left:  # gone too far: take the step back, and aim nearer
+                    for arm in range(me, arms, group):
+                        pulls[arm], totals[arm], lowest[arm] = kept_pulls[arm], kept_totals[arm], kept_lowest[arm]
+                        last[arm], before[arm] = kept_last[arm], kept_before[arm]
+                    trust *= 0.5
+                else:
+                    level, left, step = aim, left - made, step + 1
+            while left > 0:  # the last few pulls, one by one
+                values[me], told[me] = -np.inf, arms
+                for arm in range(me, arms, group):
+                    if lowest[arm] > values[me]:
+                        values[me], told[me] = lowest[arm], arm
+                cuda.syncthreads()
+                level, chosen = values[0], told[0]
+                for other in range(1, group):
+                    if values[other] > level or (values[other] == level and told[other] < chosen):
+                        level, chosen = values[other], told[other]
+                cuda.syncthreads()
+                if chosen % group == me:
+                    while left > 0 and lowest[chosen] == level:  # a stretch at one level
+                        n = pulls[chosen]
+                        first, second = block(np.uint64(n) >> ONE, np.uint64(chosen), name, REWARDS, key_low, key_high)
+                        word = second if n & 1 else first
+                        totals[chosen] += draw(word, means[chosen], scene.sigma, scene.bernoulli, table)
+                        n += 1
+                        pulls[chosen], before[chosen], last[chosen] = n, last[chosen], level
+                        mean = totals[chosen] * inverse(scene.inverse, np.uint64(n))
+                        lowest[chosen] = min(level, index_of(parameters, mean, np.uint64(n), ONE))
+                        left -= 1
+                    told[0] = left
+                cuda.syncthreads()
+                left = told[0]
+                cuda.syncthreads()
+            told[me] = me if me < arms else 0  # the most-pulled arm
+            for arm in range(me, arms, group):
+                pulls_out[arm, run] = pulls[arm]
+                if pulls[arm] > pulls[told[me]]:
+                    told[me] = arm
+            cuda.syncthreads()
+            best = told[0]
+            for other in range(1, min(group, arms)):
+                rival = told[other]
+                if pulls[rival] > pulls[best] or (pulls[rival] == pulls[best] and rival < best):
+                    best = rival
+            cuda.syncthreads()
+            end = last[best]
+            for arm in range(me, arms, group):  # the level of each arm's switching round, kept where `kept_last` was
+                own, level = pulls[arm], last[arm]
+                if after(level, arm, end, best):
+                    own, level = own - 1, before[arm]
+                    if own > 0 and after(level, arm, end, best):
+                        most, own, level, minimum, total = own, 0, np.inf, np.inf, 0.0
+                        while own < most and not after(minimum, arm, end, best):
+                            first, second = block(
+                                np.uint64(own) >> ONE, np.uint64(arm), name, REWARDS, key_low, key_high
+                            )
+                            word = second if own & 1 else first
+                            total += draw(word, means[arm], scene.sigma, scene.bernoulli, table)
+                            own += 1
+                            level = minimum
+                            mean = total * inverse(scene.inverse, np.uint64(own))
+                            minimum = min(minimum, index_of(parameters, mean, np.uint64(own), ONE))
+                own = 0 if arm == best else own
+                kept_pulls[arm], kept_last[arm], so_far[arm] = own, level, 0
+            cuda.syncthreads()
+            total, minimum, begin = 0.0, np.inf, 0  # replay the best arm, a stretch at a time; only thread 0 adds up
+            while begin < pulls[best]:
+                place = begin // 2 + me
+                first, second = block(np.uint64(place), np.uint64(best), name, REWARDS, key_low, key_high)
+                path[2 * me] = draw(first, means[best], scene.sigma, scene.bernoulli, table)
+                path[2 * me + 1] = draw(second, means[best], scene.sigma, scene.bernoulli, table)
+                cuda.syncthreads()
+                if me == 0:
+                    for at in range(stretch):
+                        total += path[at]
+                        path[at] = total
+                cuda.syncthreads()
+                for at in range(2 * me, 2 * me + 2):
+                    count = np.uint64(begin + at + 1)
+                    path[at] = index_of(parameters, path[at] * inverse(scene.inverse, count), count, ONE)
+                cuda.syncthreads()
+                if me == 0:
+                    for at in range(stretch):
+                        level, minimum = minimum, min(minimum, path[at])
+                        path[at] = level
+                cuda.syncthreads()
+                size = min(stretch, pulls[best] - begin)
+                for arm in range(me, arms, group):
+                    if kept_pulls[arm] > 0 and so_far[arm] == begin:
+                        low, high = 0, size
+                        while low < high:
+                            middle = (low + high) // 2
+                            if after(kept_last[arm], arm, path[middle], best):
+                                low = middle + 1
+                            else:
+                                high = middle
+                        so_far[arm] = begin + low
+                begin += size
+                cuda.syncthreads()
+            for arm in range(me, arms, group):
+                own_out[arm, run] = kept_pulls[arm] if so_far[arm] > 0 else 0
+                of_best_out[arm, run] = so_far[arm]
+            cuda.syncthreads()
+
+    return run_all

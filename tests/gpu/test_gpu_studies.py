@@ -1,0 +1,84 @@
+"""Studies on a GPU: the same answers, parts that never mix, and any amount of memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unbandit import Bernoulli, Instance, ResumeError, Study
+from unbandit.kernels.gpu import memory
+from unbandit.study.folding import SUMMED
+
+FOUR = Instance([1.0, 0.7, 0.4, 0.0], 0.6, name="four")
+COINS = Instance([0.8, 0.5, 0.2], Bernoulli(), name="coins")
+
+
+def studies(size, **options):
+    horizon, runs = size
+    estimators = ["switching", "counts", "naive:constant=0.75"]
+    given = {"estimators": estimators, "keep": "sums", "seed": 4} | options
+    yield Study([FOUR, COINS], ["ucb", "sae:scale=0.5", "ucb1"], [horizon], 3 * runs, **given)
+    yield Study([COINS], ["klucb", "phased:scale=0.4"], [horizon], 3 * runs, **given)
+
+
+def test_sums_as_on_the_cpu(size, tmp_path):
+    for at, study in enumerate(studies(size)):
+        here = study.run(tmp_path / f"here-{at}").scan().collect()
+        there = study.on("cuda").run(tmp_path / f"there-{at}").scan().collect()
+        assert here.drop(SUMMED).equals(there.drop(SUMMED))
+        for name in SUMMED:
+            scale = np.abs(here[name].to_numpy()).max()
+            np.testing.assert_allclose(there[name], here[name], rtol=1e-4, atol=1e-4 * scale, err_msg=name)
+
+
+def test_rows_as_on_the_cpu(size, tmp_path):
+    horizon, runs = size
+    study = Study(FOUR, "ucb", horizon, runs, estimators=["switching", "naive"])
+    here, there = (study.on(device).run(tmp_path / device).scan().collect() for device in ("cpu", "cuda"))
+    assert (here["pulls"] == there["pulls"]).mean() >= 0.999
+    np.testing.assert_allclose(here["estimate"].mean(), there["estimate"].mean(), rtol=1e-6)
+
+
+def test_parts_never_mix(size, tmp_path):
+    study = Study(FOUR, "ucb", size[0], 4)
+    study.run(tmp_path)
+    with pytest.raises(ResumeError, match="device"):
+        study.on("cuda").run(tmp_path)
+
+
+def test_little_memory_gives_the_same_bytes(size, tmp_path, monkeypatch):
+    study = Study(FOUR, ["ucb", "sae"], size[0], 50, keep="sums", device="cuda")
+    study.run(tmp_path / "much")
+    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon: 20)
+    study.run(tmp_path / "chunks")
+    monkeypatch.setattr(memory, "fitting", lambda bytes_a_run, whole=1: whole)
+    study.run(tmp_path / "little")
+    for part in ("00000", "00001"):
+        chunks, little = ((tmp_path / name / "parts" / f"{part}.parquet").read_bytes() for name in ("chunks", "little"))
+        assert chunks == little
+    much, chunks = (pl.read_parquet(tmp_path / name / "parts") for name in ("much", "chunks"))
+    np.testing.assert_allclose(much["squared"], chunks["squared"], rtol=1e-12)
+
+
+def test_a_refusal_of_memory_halves_the_batch(size, monkeypatch):
+    asked, refused = [], []
+
+    def work(first, last):
+        if last - first > 3:
+            refused.append(last - first)
+            raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
+        asked.append((first, last))
+
+    monkeypatch.setattr(memory, "fitting", lambda bytes_a_run, whole=1: 8)
+    memory.in_batches(work, 10, 1)
+    assert refused == [8, 4]
+    assert asked == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
+
+
+def test_what_is_not_about_memory_is_raised():
+    def work(first, last):
+        raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    with pytest.raises(RuntimeError, match="ILLEGAL"):
+        memory.in_batches(work, 10, 1)
