@@ -295,3 +295,19 @@ def test_the_bootstrap_keeps_its_seed(unbandit, log):
     found = as_json(unbandit("estimate", log, *asked, "--seed", "5"))
     assert (found["method"], found["seed"]) == ("bootstrap", 5)
     assert as_json(unbandit("estimate", log, *asked))["seed"] == 0
+
+
+def test_of_many_demonstrations_a_sentence_counts_the_best_arms(unbandit, tmp_path):
+    runs = [list("AB" + "AAAB" * 20 + "A" * 118)] * 30 + [list("AB" + "BBBA" * 20 + "B" * 118)] * 4
+    ActionLog.from_actions(runs, arms="AB").write(tmp_path / "many.csv")
+    asked = ("estimate", "many.csv", "--rule", "ucb:alpha=0.25", "--sigma", "0.5")
+    said = 'In 30 of 34 demonstrations "A" is the better of the 2 arms; in 4 it is "B".'
+    shown = unbandit(*asked)
+    assert said in shown.out
+    assert "... and 29 more demonstrations" in shown.out
+    written = unbandit(*asked, "-o", "answer.parquet")
+    assert written.out == ""
+    assert "68 rows" in written.err
+    assert said in written.err
+    assert written.err.count("Theorem 2") == 1
+    assert pl.read_parquet(tmp_path / "answer.parquet").height == 68

@@ -136,8 +136,8 @@ class Answer:
         self.verdict[rows], self.best[rows] = found.verdict, found.best
 
     def room(self, *names: str) -> None:
-        """Make room for numbers."""
-        self.numbers |= {name: np.full(self.pulls.shape, np.nan) for name in names}
+        """Make room for numbers, all of which are put in later."""
+        self.numbers |= {name: np.empty(self.pulls.shape) for name in names}
 
     @property
     def columns(self) -> Columns:

@@ -17,6 +17,7 @@ __all__ = [
     "FEW_PULLS",
     "active",
     "among_many",
+    "any_arm",
     "between_decisions",
     "broken",
     "few_pulls",
@@ -48,17 +49,29 @@ Marks = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 
+def any_arm(marks: Marks) -> Marks:
+    """Tell for each demonstration whether any of its arms is marked; quickly where none is in any.
+
+    Examples
+    --------
+    >>> any_arm(np.array([[False, True], [False, False]])).tolist()
+    [True, False]
+    """
+    return np.asarray(marks.any(axis=-1) if marks.any() else np.zeros(marks.shape[:-1], np.bool_))
+
+
 def odd_opening(seen: Reading) -> Marks:
     """Mark demonstrations whose first K rounds do not pull every arm once, in any order, though they might have."""
     first = seen.tallies.first
-    odd = ((first == 0) | (first > first.shape[-1])).any(axis=-1)
+    odd = any_arm((first == 0) | (first > first.shape[-1]))
     return np.asarray(odd & ~short_record(seen))
 
 
 def short_record(seen: Reading) -> Marks:
     """Mark demonstrations that end before every arm has been pulled once, each of them at most once."""
     first = seen.tallies.first
-    return np.asarray((seen.lengths < first.shape[-1]) & (np.count_nonzero(first, axis=-1) == seen.lengths))
+    short = seen.lengths < first.shape[-1]
+    return np.asarray(short & (np.count_nonzero(first, axis=-1) == seen.lengths)) if short.any() else short
 
 
 def late(seen: Reading) -> Marks:
@@ -68,9 +81,9 @@ def late(seen: Reading) -> Marks:
 
 def tied(seen: Reading) -> Marks:
     """Mark arms that share the highest pull count with others."""
-    pulls = seen.tallies.pulls
-    highest = pulls == pulls.max(axis=-1, keepdims=True)
-    return np.asarray(highest & (highest.sum(axis=-1, keepdims=True) > 1))
+    pulls, best = seen.tallies.pulls, seen.comparison.best
+    others = (pulls == np.take_along_axis(pulls, best.argmax(axis=-1)[..., None], axis=-1)) & ~best
+    return np.asarray(others | (best & any_arm(others)[..., None]))
 
 
 def few_pulls(seen: Reading) -> Marks:
@@ -147,7 +160,7 @@ def short_horizon(seen: Reading) -> Marks:
         return np.zeros(estimated.shape[:-1], np.bool_)
     with np.errstate(invalid="ignore"):
         usable = estimated & (result.gap > 0)
-    endless = (estimated & ~usable).any(axis=-1)
+    endless = any_arm(estimated & ~usable)
     at_gap_1 = theory.kappa(1.0, seen.horizon, rule.alpha, rule.factor)
     asked = 16 * at_gap_1 * (1 / np.where(usable, np.square(result.gap), np.inf)).sum(axis=-1)
-    return np.asarray(endless | (estimated.any(axis=-1) & (seen.horizon < asked)))
+    return np.asarray(endless | (seen.horizon < asked))

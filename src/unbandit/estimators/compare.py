@@ -56,7 +56,7 @@ class Reading:
     def deviation(self) -> NDArray[np.float64]:
         """Return the standard deviation of each gap at this noise."""
         result = self.comparison
-        return np.asarray(self.sigma * np.sqrt(1 / result.own + np.square(result.slope) / result.other))
+        return np.asarray(self.sigma * np.sqrt(1 / result.own + np.square(result.steepness) / result.other))
 
     def row(self, which: int) -> Reading:
         """Return one of the demonstrations."""
@@ -106,7 +106,7 @@ def compare(
     last = tallies.last
     over = last < np.take_along_axis(last, pulls.argmax(axis=-1)[:, None], axis=-1)
     comparison = switching.index_comparison(SwitchingCounts(pulls, *tallies.at_switching), over, set_up)
-    return made(comparison, counts.gaps_at_the_end(pulls, comparison.verdict == ESTIMATED, set_up))
+    return made(comparison, counts.gaps_at_the_end(pulls, lengths, comparison.verdict == ESTIMATED, set_up))
 
 
 def ratios(comparison: Comparison, reference: int | None) -> tuple[NDArray[np.float64], Counts]:

@@ -67,6 +67,11 @@ class Comparison:
         best, verdict = np.zeros(shape, np.bool_), np.full(shape, UNSEEN, np.int8)
         return cls(best, verdict, gap, below, above, own, other, own_above, other_above, np.ones(shape))
 
+    @property
+    def steepness(self) -> float | NDArray[np.float64]:
+        """Return `slope`, as one number where one was made to stand for all."""
+        return self.slope if any(self.slope.strides) else float(self.slope.flat[0])
+
     def row(self, which: int) -> Comparison:
         """Return one of several demonstrations, one place an arm."""
         arrays = {field.name: getattr(self, field.name) for field in fields(self)}

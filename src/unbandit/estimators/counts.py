@@ -17,20 +17,23 @@ def index_counts(pulls: NDArray[np.int64], set_up: SetUp) -> Comparison:
 
     The indices are those before the last round, as far as they depend on it.
     """
-    return index_comparison(_at_the_end(pulls), True, set_up)
+    return index_comparison(_at_the_end(pulls, pulls.sum(axis=-1)), True, set_up)
 
 
-def gaps_at_the_end(pulls: NDArray[np.int64], where: NDArray[np.bool_], set_up: SetUp) -> NDArray[np.float64]:
+def gaps_at_the_end(
+    pulls: NDArray[np.int64], lengths: NDArray[np.int64], where: NDArray[np.bool_], set_up: SetUp
+) -> NDArray[np.float64]:
     """Return the same gaps alone, of the arms that are marked; 0 where no mean gives one, NaN for the others."""
-    read = _at_the_end(pulls)
+    read = _at_the_end(pulls, lengths)
     gap, _ = set_up(read).solve(where, pulls, read.of_best, read.rounds)
     return np.where(where & np.isnan(gap), 0.0, gap)
 
 
-def _at_the_end(pulls: NDArray[np.int64]) -> SwitchingCounts:
+def _at_the_end(pulls: NDArray[np.int64], lengths: NDArray[np.int64]) -> SwitchingCounts:
     """Take the last round for the switching round of every arm."""
-    of_best = np.broadcast_to(pulls.max(axis=-1, keepdims=True), pulls.shape)
-    rounds = np.broadcast_to(np.maximum(pulls.sum(axis=-1, keepdims=True) - 1, 0), pulls.shape)
+    most = np.take_along_axis(pulls, pulls.argmax(axis=-1)[..., None], axis=-1)
+    of_best = np.broadcast_to(most, pulls.shape)
+    rounds = np.broadcast_to(np.maximum(lengths - 1, 0)[..., None], pulls.shape)
     return SwitchingCounts(pulls, pulls, of_best, rounds)
 
 

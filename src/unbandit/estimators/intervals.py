@@ -188,7 +188,7 @@ def _variance(
     """Return the variance of each gap, or of the comparison behind its upper end; NaN where nothing was compared."""
     own, best = noise.of_arms(comparison, anchor)
     pulls = (comparison.own_above, comparison.other_above) if above else (comparison.own, comparison.other)
-    return np.asarray(np.square(own) / pulls[0] + np.square(comparison.slope * best) / pulls[1])
+    return np.asarray(np.square(own) / pulls[0] + np.square(comparison.steepness * best) / pulls[1])
 
 
 def _level_deviation(comparison: Comparison, noise: Noise, anchor: Anchor | None) -> Deviation:

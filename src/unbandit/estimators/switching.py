@@ -85,8 +85,8 @@ def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_
     """
     pulls, equation = read.pulls, set_up(read)
     initial, batch = equation.rule.initial, equation.rule.batch
-    best, all_of_best = most_pulled(pulls), pulls.max(axis=-1, keepdims=True)
-    ended = np.where(best, read.rounds, 0).max(axis=-1, keepdims=True)
+    best, top = most_pulled(pulls), pulls.argmax(axis=-1)[..., None]
+    all_of_best, ended = (np.take_along_axis(counts, top, axis=-1) for counts in (pulls, read.rounds))
     seen = (pulls > 0) & ~best
     compared = seen & (read.own > initial) & (read.of_best > 0)
     below, slope = equation.solve(compared, read.own, read.of_best, read.rounds)
@@ -105,7 +105,8 @@ def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_
     if never.any():
         pulls_then = np.where(over, pulls, np.minimum(pulls, initial))
         bound, slope_then = equation.solve(never, pulls_then, all_of_best, ended)
-        below, slope = np.where(never, bound, below), np.where(never, slope_then, slope)
+        below = np.where(never, bound, below)
+        slope = slope if equation.width is not None else np.where(never, slope_then, slope)
         own, other = np.where(never, pulls_then, own), np.where(never, all_of_best, other)
         verdict[never] = BOUNDED
     unsolved = seen & np.isnan(below)

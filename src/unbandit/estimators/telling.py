@@ -69,12 +69,7 @@ def told(places: NDArray[np.int64], names: Sequence[str], tell: Callable[[int], 
 
 def _any(marked: Callable[[Reading], Marks]) -> Callable[[Reading], Marks]:
     """Look for demonstrations that have such an arm."""
-
-    def found(seen: Reading) -> Marks:
-        marks = marked(seen)
-        return np.asarray(marks.any(axis=-1) if marks.any() else np.zeros(marks.shape[:-1], np.bool_))
-
-    return found
+    return lambda seen: checks.any_arm(marked(seen))
 
 
 def _more(count: int, words: str = "more") -> str:

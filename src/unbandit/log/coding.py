@@ -69,11 +69,13 @@ def code_integers(values: Codes) -> Coded:
     >>> code_integers(np.array([10, 30, 10])).labels
     ['10', '30']
     """
-    low, high = int(values.min()), int(values.max())
+    low, high = 0 if values.dtype == np.uint8 else int(values.min()), int(values.max())
     if high - low >= _SMALL_SPAN or high >= 1 << 63:
         distinct, places = np.unique(values, return_inverse=True)
         return Coded([str(value) for value in distinct.tolist()], places.astype(smallest_type(distinct.size)))
     present = _present(values, low, high)
+    low += int(present.argmax())
+    present = present[present.argmax() :]
     labels = [str(low + at) for at in np.flatnonzero(present).tolist()]
     if low == 0 and len(labels) == high + 1:
         return Coded(labels, values)
