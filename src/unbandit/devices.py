@@ -104,14 +104,15 @@ def why_no_gpu() -> str | None:
     """Return in words why no GPU can be used; None if one can."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it deprecates in others is not ours to tell
+            warnings.simplefilter("ignore")  # what numba deprecates in others, or thinks of so small a kernel
             from numba import cuda
-        if not cuda.is_available():
-            error = cuda.cuda_error()
-            return f"CUDA says: {_line(error)}" if error is not None else "found no driver, or none that fits"
-        if len(list(cuda.gpus)) == 0:
-            return "found none"
-        _touched(cuda)
+
+            if not cuda.is_available():
+                error = cuda.cuda_error()
+                return f"CUDA says: {_line(error)}" if error is not None else "found no driver, or none that fits"
+            if len(list(cuda.gpus)) == 0:
+                return "found none"
+            _touched(cuda)
     except Exception as error:  # drivers fail in many ways, each with an exception of its own
         return f"CUDA says: {_line(error)}"
     return None
