@@ -6,19 +6,42 @@ A GPU gives the same answers, and promises its own bits alone: what it computed 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal
 
 from unbandit.errors import MissingExtra, ParameterError
 
-__all__ = ["DEVICES", "WORTH", "Device", "checked_device", "gpu_name", "settled", "why_no_gpu"]
+__all__ = [
+    "DEVICES",
+    "LONGEST",
+    "WORTH",
+    "Device",
+    "check_length",
+    "checked_device",
+    "gpu_name",
+    "settled",
+    "why_no_gpu",
+    "within_memory",
+]
 
 Device = Literal["cpu", "cuda"]
 DEVICES = ("cpu", "cuda")
 
 WORTH = 5_000_000_000
 """Rounds from which on a GPU is taken where nobody says which device: below, compiling for it takes longer."""
+
+
+LONGEST = 2**31 - 1
+"""The most rounds of a demonstration on a GPU, whose counts are 32-bit numbers."""
+
+
+def check_length(horizon: int) -> None:
+    """Refuse a demonstration that is too long for a GPU."""
+    if horizon > LONGEST:
+        raise ParameterError(f"horizon: expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}. Take device cpu.")
 
 
 def checked_device(device: str) -> Device:
@@ -43,6 +66,15 @@ def checked_device(device: str) -> Device:
     if reason is not None:
         raise ParameterError(f"device: expected a GPU that CUDA can use; {reason}. Take device cpu, or leave it out.")
     return "cuda"
+
+
+@contextmanager
+def within_memory() -> Iterator[None]:
+    """Say in one sentence that a GPU has too little memory for what is asked of it."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ParameterError(f"device: {error}. Take device cpu, or another GPU.") from error
 
 
 def settled(device: str, rounds: int) -> tuple[Device, str | None]:
@@ -79,10 +111,21 @@ def why_no_gpu() -> str | None:
             return f"CUDA says: {_line(error)}" if error is not None else "found no driver, or none that fits"
         if len(list(cuda.gpus)) == 0:
             return "found none"
-        cuda.current_context()
+        _touched(cuda)
     except Exception as error:  # drivers fail in many ways, each with an exception of its own
         return f"CUDA says: {_line(error)}"
     return None
+
+
+def _touched(cuda: Any) -> None:
+    """Have the GPU do something, for a driver that does not fit the compiler shows only then."""
+
+    def touch(cells: Any) -> None:
+        cells[0] = 1
+
+    cells = cuda.device_array(1, "int32")
+    cuda.jit(touch)[1, 1](cells)
+    cells.copy_to_host()
 
 
 def gpu_name() -> str:

@@ -34,6 +34,7 @@ NOT_RUN = {
     "unbandit serve": "runs until it is stopped; tests/web starts it",
     "unbandit reproduce": "takes a minute, with --full hours; tests/paper and tests/cli make pictures",
     "unbandit study study.toml": "needs a GPU or a cluster; tests/gpu and tests/cluster have both",
+    "unbandit estimate log.csv --rule ucb:alpha=0.25 --sigma 1 --follow": "goes on until it is stopped; tests/cli does",
     "ray start": "starts a cluster; tests/cluster does",
     "dask ": "starts a cluster; tests/cluster does",
     "unbandit calibrate": "takes minutes to hours; tests/cli runs a small one",

@@ -58,10 +58,12 @@ def test_many_arms_as_on_the_cpu(rule, spread, size):
     assert np.all(same, axis=0).mean() >= 0.9999
 
 
-@pytest.mark.parametrize("horizon", [5, 70, 71])
-def test_horizons_about_the_number_of_arms(horizon, size):
-    rule, runs = parse_rule("ucb"), min(size[1], 3)
-    instance = Instance(np.linspace(1, 0, 70), 0.5)
+@pytest.mark.parametrize(
+    ("rule", "arms", "horizon"), [("ucb", 70, 5), ("ucb", 70, 71), ("moss", 33, 2), ("moss", 33, 40)]
+)
+def test_horizons_about_the_number_of_arms(rule, arms, horizon, size):
+    rule, runs = parse_rule(rule), min(size[1], 3)
+    instance = Instance(np.linspace(1, 0, arms), 0.5)
     here, there = (rule.evidence(instance, horizon, runs=runs, seed=1, device=device) for device in ("cpu", "cuda"))
     assert all((getattr(here, name) == getattr(there, name)).all() for name in ("pulls", "own", "of_best"))
 

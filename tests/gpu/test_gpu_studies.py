@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unbandit import Bernoulli, Instance, ResumeError, Study
+from unbandit import Bernoulli, Instance, ParameterError, ResumeError, Study
 from unbandit.kernels.gpu import memory
 from unbandit.study.folding import SUMMED
 
@@ -50,7 +50,7 @@ def test_parts_never_mix(size, tmp_path):
 def test_little_memory_gives_the_same_bytes(size, tmp_path, monkeypatch):
     study = Study(FOUR, ["ucb", "sae"], size[0], 50, keep="sums", device="cuda")
     study.run(tmp_path / "much")
-    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon: 20)
+    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon, arms: 20)
     study.run(tmp_path / "chunks")
     monkeypatch.setattr(memory, "fitting", lambda bytes_a_run, whole=1: whole)
     study.run(tmp_path / "little")
@@ -74,6 +74,31 @@ def test_a_refusal_of_memory_halves_the_batch(size, monkeypatch):
     memory.in_batches(work, 10, 1)
     assert refused == [8, 4]
     assert asked == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
+
+
+def test_too_little_memory_for_one_chunk_is_said(size, tmp_path, monkeypatch):
+    def refused(*arguments):
+        raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
+
+    monkeypatch.setattr("unbandit.kernels.gpu.running.Stage.evidence", refused)
+    with pytest.raises(ParameterError, match=r"memory does not take 4,096 runs of [\d,]+ bytes each. Take device cpu"):
+        Study(FOUR, "ucb", size[0], 4, keep="sums", device="cuda").run(tmp_path)
+
+
+def test_a_later_task_with_odd_chunks(size, monkeypatch):
+    from unbandit.study.tasks import Task
+
+    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon, arms: 7)
+    study = Study(FOUR, "ucb", size[0], 60, keep="sums")
+    task = Task(0, 0, 13, 50, 37 * size[0])
+    here, there = study.rows(task), study.on("cuda").rows(task)
+    for name in SUMMED:
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_too_long_for_a_gpu():
+    with pytest.raises(ParameterError, match=r"at most 2\^31 - 1 rounds on a GPU"):
+        Study(FOUR, "ucb", 2**31, 2, device="cuda")
 
 
 def test_what_is_not_about_memory_is_raised():

@@ -21,18 +21,20 @@ def chosen_device(device: str, rounds: int) -> str:
     return chosen
 
 
-def folder_device(folder: str, description: str, device: str) -> str:
+def folder_device(folder: str, description: str, device: str, executor: str) -> str:
     """Return the device of what a folder already holds, where it was left open: it goes on as it began.
 
-    `description` is the name of the file in which the folder says what it holds.
+    `description` is the name of the file in which the folder says what it holds. What a cluster begins is left to its
+    CPUs: which GPUs its workers have cannot be seen from here.
     """
     from unbandit.errors import UnbanditError
     from unbandit.study.storage import storage_at
 
     if device != "auto":
         return device
+    left_open = device if executor == "threads" else "cpu"
     try:
         had = json.loads(storage_at(folder).read(description)).get("device")
     except (OSError, ValueError, AttributeError, UnbanditError):
-        return device  # what is wrong with it is said where the folder is used
-    return str(had) if had in ("cpu", "cuda") else device
+        return left_open  # what is wrong with it is said where the folder is used
+    return str(had) if had in ("cpu", "cuda") else left_open

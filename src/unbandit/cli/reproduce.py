@@ -54,7 +54,7 @@ def reproduce(
         _print_list()
         return
     err = console(error=True)
-    device = folder_device(folder, "reproduction.json", device)
+    device = folder_device(folder, "reproduction.json", device, executor)
 
     def told(made: Made) -> None:
         err.print(f"{made.files[0]}, .svg, .parquet: {made.picture.title}", soft_wrap=True)

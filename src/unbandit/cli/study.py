@@ -72,7 +72,8 @@ def study(
 
     asked = Study.read(file, runs=runs, seed=seed)
     chosen(executor, address=address, wait=wait, threads=threads)  # a wrong option is refused here
-    device = chosen_device(folder_device(output, "study.json", device), asked.rounds)
+    device = folder_device(output, "study.json", device, executor)
+    device = chosen_device(device, asked.rounds)
     asked = asked.on(device, keep=keep)
     folder, err = Folder(output, asked), console(error=True)
     say_if_first()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit.demonstrators.tables import laid_out
-from unbandit.devices import checked_device
+from unbandit.devices import check_length, checked_device, within_memory
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
@@ -147,7 +147,8 @@ class Demonstrator(BaseModel, ABC):
         rule = self._facing(instance)
         bandit = laid_out(instance, horizon, seed)
         if checked_device(device) == "cuda":
-            rule._staged(bandit, horizon).actions(first_run, runs, actions)
+            with within_memory():
+                rule._staged(bandit, horizon).actions(first_run, runs, actions)
             return ActionLog.from_codes(actions, instance.arms)
         parameters = rule.parameters(horizon)
 
@@ -193,9 +194,10 @@ class Demonstrator(BaseModel, ABC):
             raise ParameterError('draw: "needed" expects device="cpu"; got "cuda". Leave one of the two out.')
         bandit, found = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
         if checked_device(device) == "cuda":
-            for first, last, read in rule._staged(bandit, horizon).gathered(first_run, runs):
-                for name, column in vars(found.part(first, last)).items():
-                    column[:] = getattr(read, name)
+            with within_memory():
+                for first, last, read in rule._staged(bandit, horizon).gathered(first_run, runs):
+                    for name, column in vars(found.part(first, last)).items():
+                        column[:] = getattr(read, name)
             return found
         ways = {"every": rule._drawing_every, "needed": rule._drawing_needed}
         parameters, gather = ways[draw](instance, horizon)
@@ -218,6 +220,7 @@ class Demonstrator(BaseModel, ABC):
         """Lay instance and rule out in a GPU's memory; `drawn` if each run draws the order of its arms."""
         from unbandit.kernels.gpu.running import Stage
 
+        check_length(bandit.horizon)
         computed = getattr(self, "power_width", None)  # quicker there than a table
         plain = computed is not None and self._width_is_plain()
         parameters = computed(horizon) if computed is not None and plain else self.parameters(horizon)

@@ -20,7 +20,7 @@ import numpy as np
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
-from unbandit.devices import DEVICES, Device
+from unbandit.devices import DEVICES, Device, check_length
 from unbandit.errors import ParameterError
 from unbandit.estimators.many import check_comparable
 from unbandit.instance import Instance
@@ -143,6 +143,8 @@ class Study(Work):
             _different(field, [str(each) for each in getattr(self, field)], "Leave one of them out.")
         for rule, estimator in product(self.rules, self.estimators):
             check_comparable(rule, estimator.method)
+        if self.device == "cuda":
+            check_length(max(self.horizons))
         _ = self.cells  # a family that gives no instance at some horizon is refused here
 
     @classmethod

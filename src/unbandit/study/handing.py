@@ -97,7 +97,7 @@ class _Calls:
         return future, self._under_way.pop(future)
 
     def stop(self, limit: float | None) -> None:
-        """Drop what has not begun, and wait for the rest, so that nothing is written behind the caller's back."""
+        """Drop what has not begun, and wait for the rest as far as the executor lets one; parts stay whole."""
         for future in self._under_way:
             future.cancel()
         if limit is not None:

@@ -17,7 +17,7 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.instance import Instance
 from unbandit.kernels.compiling import digest_of
 from unbandit.study.families import Family, ShrinkingGap
-from unbandit.study.tasks import ROUNDS, ROWS
+from unbandit.study.tasks import GPU_ROUNDS, ROUNDS, ROWS
 
 if TYPE_CHECKING:
     from unbandit.study.grid import Study
@@ -56,7 +56,7 @@ def identity(study: Study) -> dict[str, Any]:
         "level": study.level,
         "device": study.device,
         "keep": study.keep,
-        "tasks": {"rounds": ROUNDS, "rows": ROWS, "count": len(study.tasks)},
+        "tasks": {"rounds": GPU_ROUNDS if study.device == "cuda" else ROUNDS, "rows": ROWS, "count": len(study.tasks)},
     }
 
 

@@ -84,7 +84,13 @@ def perform_all(study: Packed, numbers: Sequence[int], folder: str) -> Receipt:
 
 @lru_cache(maxsize=4)
 def _opened(study: Packed) -> Work:
-    work: Work = pickle.loads(study.data)
+    try:
+        work: Work = pickle.loads(study.data)
+    except (ImportError, AttributeError) as error:
+        raise ClusterError(
+            f"{socket.gethostname()}: expected a worker with every module that the study's rules and instances stand "
+            f"in; got one without ({error}). Install it on every worker."
+        ) from error
     said, here = json.loads(study.said), json.loads(json.dumps(work.describe(), allow_nan=False))
     if study.by_value:
         here["rules"] = said["rules"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import EliminationRule, IndexRule
 from unbandit.demonstrators.tables import laid_out
-from unbandit.devices import checked_device
+from unbandit.devices import checked_device, within_memory
 from unbandit.estimators.intervals import FIFTY, quantile
 from unbandit.instance import Gaussian
 from unbandit.study.folding import SUMMED, fold_count, folded
@@ -39,7 +39,7 @@ def sums(study: Study, task: Task) -> pl.DataFrame:
     """
     cell = study.cells[task.cell]
     if study.device == "cuda":
-        with _gpu:
+        with _gpu, within_memory():
             found = _on_gpu(study, task, cell)
     else:
         found = folded(study, task, rows(study, task))

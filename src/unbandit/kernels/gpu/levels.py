@@ -188,7 +188,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                         path[at] = total
                 cuda.syncthreads()
                 for at in range(2 * me, 2 * me + 2):
-                    count = np.uint64(begin + at + 1)
+                    count = np.uint64(min(begin + at + 1, pulls[best]))  # beyond, nothing is asked
                     path[at] = index_of(parameters, path[at] * inverse(scene.inverse, count), count, ONE)
                 cuda.syncthreads()
                 if me == 0:

@@ -52,8 +52,11 @@ def in_batches(work: Callable[[int, int], None], runs: int, bytes_a_run: int, *,
         try:
             work(first, last)
         except Exception as error:
-            if not _out_of_memory(error) or size <= whole:
+            if not _out_of_memory(error):
                 raise
+            if size <= whole:
+                said = f"the GPU's memory does not take {whole:,} runs of {bytes_a_run:,} bytes each"
+                raise MemoryError(said) from error
             _kept.room = None
             gc.collect()  # what the failed try had taken
             size = max(size // 2 // whole, 1) * whole

@@ -32,8 +32,8 @@ def scored(
 
     Run `r` belongs to fold `r % folds`. The bits depend on the runs alone, not on how many fit into memory at a time.
     """
-    chunk = chunk_of(stage.horizon)
-    parts = np.zeros((len(estimators), -(-runs // chunk), len(STATISTICS), folds, stage.arms))
+    chunk = chunk_of(stage.horizon, stage.arms)
+    total = np.zeros((len(estimators), len(STATISTICS), folds, stage.arms))
     true_gaps = cuda.to_device(np.ascontiguousarray(gaps))
     on_device = None if tests is None else Tests(*(cuda.to_device(table) for table in tests))
 
@@ -43,19 +43,23 @@ def scored(
         placed()[blocks(last - first)](true_gaps, read.order, read.pulls, by_arm, regret)
         numbers = [cuda.device_array((stage.arms, last - first)) for _ in range(3)]
         verdict = cuda.device_array((stage.arms, last - first), np.int8)
-        found, kept = (cuda.device_array(last - first, np.int8) for _ in range(2))
-        answers = (*numbers, verdict, found, kept)
+        marks = [cuda.device_array(last - first, np.int8) for _ in range(2)]  # was the best arm found, and pulled most?
+        answers = (*numbers, verdict, *marks)
         chunks = -(-(last - first) // chunk)
-        for at, asked in enumerate(estimators):
+        gathered = []
+        for asked in estimators:
             _appraise(stage, read, asked, true_gaps, setting, on_device, horizon, answers)
             sums = cuda.device_array((chunks, len(STATISTICS), folds, stage.arms))
             start = summed()[(folds, stage.arms, chunks), THREADS]
             start(first_run + first, chunk, true_gaps, by_arm, regret, *answers, sums)
-            parts[at, first // chunk : first // chunk + chunks] = sums.copy_to_host()
+            gathered.append(sums.copy_to_host())
+        for at, sums in enumerate(gathered):  # only now, for a refusal of memory has all of it done again
+            for part in sums:  # one after the other, however many came at a time
+                total[at] += part
 
     bytes_a_run = stage.bytes_a_run(actions=not stage.counts_alone()) + 40 * stage.arms + 16
     in_batches(work, runs, bytes_a_run, whole=chunk)
-    return parts.sum(axis=1)
+    return total
 
 
 def _appraise(

@@ -99,12 +99,12 @@ def summed() -> Any:
     return run_all
 
 
-def chunk_of(horizon: int) -> int:
-    """Return how many runs are added up together: fewer of longer runs, so that a chunk fits any GPU's memory.
+def chunk_of(horizon: int, arms: int) -> int:
+    """Return how many runs are added up together: fewer of longer runs, and of more arms, to fit a small GPU's memory.
 
     Examples
     --------
-    >>> chunk_of(5_000), chunk_of(10**6), chunk_of(10**9)
-    (4096, 268, 20)
+    >>> chunk_of(5_000, 2), chunk_of(10**6, 2), chunk_of(5_000, 12_979), chunk_of(10**9, 2)
+    (4096, 268, 206, 20)
     """
-    return int(np.clip(2**28 // horizon, 20, 4096))
+    return int(np.clip(2**28 // (horizon + 100 * arms), 20, 4096))

@@ -1,0 +1,83 @@
+"""What is said where there is no GPU to be had."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+from unbandit import Instance, MissingExtra, ParameterError, devices, parse_rule
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Ask anew, whatever was found before."""
+    remembers = devices.why_no_gpu
+    remembers.cache_clear()
+    yield monkeypatch
+    remembers.cache_clear()
+
+
+def fake_cuda(monkeypatch, **parts):
+    cuda = types.ModuleType("numba.cuda")
+    for name, part in parts.items():
+        setattr(cuda, name, part)
+    monkeypatch.setitem(sys.modules, "numba.cuda", cuda)
+    monkeypatch.setattr("numba.cuda", cuda, raising=False)
+
+
+def raising(said):
+    def call(*arguments):
+        raise RuntimeError(said)
+
+    return call
+
+
+def test_without_the_extra(asked):
+    asked.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r'pip install "unbandit\[gpu\]"'):
+        devices.checked_device("cuda")
+    assert devices.settled("auto", 10**12) == ("cpu", None)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"is_available": lambda: False, "cuda_error": lambda: None}, "found no driver, or none that fits"),
+        (
+            {"is_available": lambda: False, "cuda_error": lambda: "CUDA_ERROR_NO_DEVICE."},
+            "CUDA says: CUDA_ERROR_NO_DEVICE",
+        ),
+        ({"is_available": lambda: True, "gpus": []}, "found none"),
+        (
+            {"is_available": lambda: True, "gpus": [1], "device_array": raising("driver\nversion is insufficient.")},
+            "CUDA says: version is insufficient",
+        ),
+    ],
+    ids=["no-driver", "no-device", "none-listed", "driver-mismatch"],
+)
+def test_no_gpu_in_one_sentence(asked, parts, said):
+    fake_cuda(asked, **parts)
+    asked.setattr(devices, "_installed", lambda: True)
+    with pytest.raises(ParameterError) as refused:
+        parse_rule("ucb").demonstrate(Instance([1.0, 0.5]), 10, device="cuda")
+    expected = f"device: expected a GPU that CUDA can use; {said}. Take device cpu, or leave it out."
+    assert str(refused.value) == expected
+    assert devices.settled("auto", 10**12) == ("cpu", None)
+
+
+def test_a_gpu_is_taken_for_large_work_and_said(asked):
+    asked.setattr(devices, "_installed", lambda: True)
+    asked.setattr(devices, "why_no_gpu", lambda: None)
+    asked.setattr(devices, "gpu_name", lambda: "a GPU")
+    assert devices.settled("auto", devices.WORTH - 1) == ("cpu", None)
+    device, said = devices.settled("auto", devices.WORTH)
+    assert device == "cuda"
+    assert "a GPU" in said
+    assert "--device cpu" in said
+
+
+def test_unknown_devices():
+    with pytest.raises(ParameterError, match=r'expected one of auto, cpu, cuda; got "tpu"'):
+        devices.settled("tpu", 1)
