@@ -18,6 +18,9 @@ from unbandit.result import BOUNDED, ESTIMATED, UNSEEN
 
 __all__ = ["eliminated_and_active", "index_comparison"]
 
+BACK, BLOCK = 64, 1 << 16
+"""Epochs that are looked at backwards from one, and together."""
+
 SetUp = Callable[[SwitchingCounts], Equation]
 """What makes the rule's equation from what was read."""
 
@@ -32,9 +35,9 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     Where tests are not made at every epoch, an arm that went at one of them was still there after the test before: its
     gap lies between twice the width at the one and at the other, and the point halfway.
     """
-    result, latest = Comparison.of_nothing(pulls.shape), _latest_test(tests, int(pulls.max(initial=1)))
+    result = Comparison.of_nothing(pulls.shape)
     n, at = pulls[gone].astype(np.float64), pulls[gone]
-    before = latest[at - 1]
+    before = _latest_test(tests, at - 1)
     skipped = before < at - 1  # no test at the epoch before: the last one survived is further back
     survived = skipped & (before > 0)
     result.below[gone] = 2 * width(n, gone)
@@ -60,7 +63,7 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     result.settle(alone)
     result.best, open_still = active, active & ~alone
     result.verdict[open_still], result.below[open_still] = BOUNDED, 0.0
-    last = latest[np.maximum(pulls - 1, 0)]
+    last = _latest_test(tests, np.maximum(pulls - 1, 0))
     tested = open_still & (last > 0)
     result.above[tested] = 2 * width(last[tested].astype(np.float64), tested)
     for counts in (result.own, result.other, result.own_above, result.other_above):
@@ -68,10 +71,25 @@ def eliminated_and_active(pulls: NDArray[np.int64], gone: NDArray[np.bool_], wid
     return result
 
 
-def _latest_test(tests: Tests, epochs: int) -> NDArray[np.int64]:
-    """Return for every epoch up to the last, from 0 on, the latest one that ended in a test; 0 where none did."""
-    numbers = np.arange(epochs + 1)
-    return np.maximum.accumulate(np.where((numbers > 0) & tests(numbers), numbers, 0))
+def _latest_test(tests: Tests, epochs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each of some epochs the latest one up to it that ended in a test; 0 where none did.
+
+    Where it is far back, all epochs are looked at, a block after the other, for there may be billions.
+    """
+    asked, places = np.unique(epochs, return_inverse=True)
+    found = np.where(asked > 0, -1, 0)
+    for back in range(BACK):  # most rules test at every epoch, or at every so many
+        tested = (found < 0) & (asked > back) & tests(np.maximum(asked - back, 1))
+        found[tested] = asked[tested] - back
+        if (found >= 0).all():
+            break
+    so_far = 0
+    for start in range(0, int(asked[found < 0].max(initial=-1)) + 1, BLOCK):
+        numbers = np.arange(start, start + BLOCK)
+        up_to = np.maximum.accumulate(np.where((numbers > 0) & tests(numbers), numbers, so_far))
+        here = (found < 0) & (asked >= start) & (asked < start + BLOCK)
+        found[here], so_far = up_to[asked[here] - start], int(up_to[-1])
+    return found[places].reshape(epochs.shape)
 
 
 def index_comparison(read: SwitchingCounts, over: NDArray[np.bool_] | bool, set_up: SetUp) -> Comparison:
