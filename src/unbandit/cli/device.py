@@ -6,7 +6,7 @@ import json
 
 import typer
 
-__all__ = ["DEVICE", "chosen_device", "folder_device"]
+__all__ = ["DEVICE", "chosen_device", "folder_device", "folder_has"]
 
 DEVICE = "cpu, cuda (a GPU), or auto: a GPU if there is one and the work is worth it."
 
@@ -27,14 +27,19 @@ def folder_device(folder: str, description: str, device: str, executor: str) -> 
     `description` is the name of the file in which the folder says what it holds. What a cluster begins is left to its
     CPUs: which GPUs its workers have cannot be seen from here.
     """
+    if device != "auto":
+        return device
+    had = folder_has(folder, description, "device")
+    return had if had in ("cpu", "cuda") else device if executor == "threads" else "cpu"
+
+
+def folder_has(folder: str, description: str, key: str) -> str | None:
+    """Return what a folder says of itself under a key; None where it says nothing."""
     from unbandit.errors import UnbanditError
     from unbandit.study.storage import storage_at
 
-    if device != "auto":
-        return device
-    left_open = device if executor == "threads" else "cpu"
     try:
-        had = json.loads(storage_at(folder).read(description)).get("device")
+        had = json.loads(storage_at(folder).read(description)).get(key)
     except (OSError, ValueError, AttributeError, UnbanditError):
-        return left_open  # what is wrong with it is said where the folder is used
-    return str(had) if had in ("cpu", "cuda") else left_open
+        return None  # what is wrong with it is said where the folder is used
+    return None if had is None else str(had)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unbandit.cli.device import DEVICE, chosen_device, folder_device
+from unbandit.cli.device import DEVICE, chosen_device, folder_device, folder_has
 
 if TYPE_CHECKING:
     import polars
@@ -74,7 +74,8 @@ def study(
     chosen(executor, address=address, wait=wait, threads=threads)  # a wrong option is refused here
     device = folder_device(output, "study.json", device, executor)
     device = chosen_device(device, asked.rounds)
-    asked = asked.on(device, keep=keep)
+    had = folder_has(output, "study.json", "keep")  # a folder goes on as it began
+    asked = asked.on(device, keep=keep or (had if had in ("rows", "sums") else None))
     folder, err = Folder(output, asked), console(error=True)
     say_if_first()
     try:

@@ -187,7 +187,7 @@ class Cluster:
         with suppress(OSError, ValueError, AttributeError):  # not every system can read at a place
             size = os.fstat(self._errors.fileno()).st_size
             tail = os.pread(self._errors.fileno(), 4096, max(0, size - 4096)).decode(errors="replace")
-            lines = [line.strip() for line in tail.splitlines() if line.strip()]
+            lines = [line.strip() for line in tail.splitlines() if line.strip() and not line.startswith("[")]  # no logs
             return lines[-1][:200].rstrip(".") if lines else ""
         return ""
 

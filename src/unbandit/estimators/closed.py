@@ -60,7 +60,7 @@ def together(asked: Asked) -> Answer:
             "Most demonstrations turned from an arm after few pulls: that its gap is rather too small does not average"
         )
         answer.warnings.append(Notice("few-pulls-pooled", f"{said} out, and its pooled interval is likely too short."))
-    answer.notes.append(Notice("pooled", f"{several} demonstrations are taken as of one instance, and pooled."))
+    answer.notes.append(Notice("pooled", f"{several:,} demonstrations are taken as of one instance, and pooled."))
     row, units = pooled.numbers, np.array([-1])
     if asked.method == "naive":  # it has no intervals
         row = {name: values for name, values in row.items() if name in ("gap", "mean")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,7 +18,7 @@ from unbandit.estimators.arguments import Method
 from unbandit.estimators.compare import Reading
 from unbandit.result import ESTIMATED, Notice
 
-__all__ = ["MOST", "Check", "checks_of", "told"]
+__all__ = ["MOST", "Check", "checks_of", "demonstrations_behind", "told"]
 
 MOST = 20
 """Of so many demonstrations, at most, each has a notice of its own; of more, one notice tells how many they are."""
@@ -213,3 +214,17 @@ MANY_ACTIVE = Check("many-active", "warning", _any(lambda seen: checks.among_man
 FEW_PULLS = Check("few-pulls", "note", _any(checks.few_pulls), _few_pulls)
 COARSE = Check("coarse", "note", _any(checks.between_decisions), _coarse)
 SHORT_HORIZON = Check("short-horizon", "note", checks.short_horizon, _short_horizon)
+
+
+def demonstrations_behind(notice: Notice, total: int) -> int:
+    """Return how many demonstrations a notice speaks of: one, or as many as it says, or where it names none, all.
+
+    Examples
+    --------
+    >>> demonstrations_behind(Notice("opening", 'In 1,500 of 2,000 demonstrations, the first being "7": ...'), 2_000)
+    1500
+    """
+    told = re.match(r"In ([\d,]+) of [\d,]+ demonstrations, the first being ", notice.message)
+    if told:
+        return int(told[1].replace(",", ""))
+    return 1 if notice.demonstration is not None else total

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.estimators.telling import demonstrations_behind
 from unbandit.reporting.quantity import Quantity, ends, point, quantity
 from unbandit.reporting.words import DOUBTS
 from unbandit.reporting.written import interval, listed, number, quoted, share
 from unbandit.result import BEST, ArmEstimate, Estimate
 
 __all__ = ["sentence"]
+
+FEW = 0.05
+"""Of many demonstrations, so small a share that looks strange may do so by chance, and condemns no record."""
 
 
 def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
@@ -35,10 +39,25 @@ def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
     'Of the 2 arms "A" is the better one; "B" is worth 0.424 less (95% interval 0.176 to 0.827).'
     """
     said = _of_many(answer) if len(answer.demonstrations) > 1 else _of_one(answer, rows)
-    if any(notice.code in DOUBTS for notice in answer.warnings):
-        rule = answer.rule.split(":")[0]
+    strange, rule, total = _strange(answer), answer.rule.split(":")[0], len(answer.demonstrations)
+    if 0 < strange <= FEW * total:
+        look, made = ("looks", "it") if strange == 1 else ("look", "them")
+        return f"{said}; {strange:,} of them {look} as if another rule had made {made}."
+    if strange:
         said = f"The record does not look as if {rule} had made it; taken as if it had, {said[0].lower()}{said[1:]}"
     return f"{said}."
+
+
+def _strange(answer: Estimate) -> int:
+    """Count the demonstrations that do not look as if the rule had made them, at least."""
+    total = len(answer.demonstrations)
+    by_code = [
+        (notice.demonstration, demonstrations_behind(notice, total))
+        for notice in answer.warnings
+        if notice.code in DOUBTS
+    ]
+    named = len({name for name, _ in by_code if name is not None})
+    return max([named, *(count for name, count in by_code if name is None)])
 
 
 def _of_many(answer: Estimate) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
-from unbandit.devices import DEVICES, Device, check_length
+from unbandit.devices import DEVICES, Device, check_length, checked_device
 from unbandit.errors import ParameterError
 from unbandit.estimators.many import check_comparable
 from unbandit.instance import Instance
@@ -185,6 +185,10 @@ class Study(Work):
     def rounds(self) -> int:
         """Return how many rounds there are to simulate in all."""
         return self.runs * sum(self.horizons) * len(self.instances) * len(self.rules)
+
+    def check(self) -> None:
+        """Refuse a GPU that is not there."""
+        checked_device(self.device)
 
     def describe(self) -> dict[str, Any]:
         """Return all that determines the study's bytes, as plain values."""

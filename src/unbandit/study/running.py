@@ -91,6 +91,8 @@ def run(
     check_reach(hands, place)
     with ExitStack() as stack:
         before = place.look()  # whatever is refused changes nothing
+        if len(before) < len(study.tasks) and not isinstance(hands, Cluster):
+            study.check()
         if isinstance(executor, str) and isinstance(hands, Cluster) and len(before) < len(study.tasks):
             stack.enter_context(hands)
         done, tasks = stack.enter_context(place.held()), study.tasks

@@ -41,6 +41,9 @@ class Work(ABC):
     def describe(self) -> dict[str, Any]:
         """Return all that determines the bytes, as plain values; among them its `schema`."""
 
+    def check(self) -> None:
+        """Refuse work that cannot be done on this machine; nothing is refused by default."""
+
     @abstractmethod
     def rows(self, task: Task) -> pl.DataFrame:
         """Do a task and return its rows."""
