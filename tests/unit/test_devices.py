@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from unbandit import Instance, MissingExtra, ParameterError, devices, parse_rule
+from unbandit import Instance, MissingExtra, ParameterError, Study, devices, parse_rule
 
 
 @pytest.fixture
@@ -81,3 +81,11 @@ def test_a_gpu_is_taken_for_large_work_and_said(asked):
 def test_unknown_devices():
     with pytest.raises(ParameterError, match=r'expected one of auto, cpu, cuda; got "tpu"'):
         devices.settled("tpu", 1)
+
+
+def test_a_study_that_cannot_run_here_leaves_no_folder(asked, tmp_path):
+    asked.setattr(devices, "_installed", lambda: True)
+    asked.setattr(devices, "why_no_gpu", lambda: "found none")
+    with pytest.raises(ParameterError, match="found none"):
+        Study("two-armed", "ucb", 100, runs=4, device="cuda").run(tmp_path / "new")
+    assert not (tmp_path / "new").exists()

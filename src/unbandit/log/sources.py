@@ -175,7 +175,8 @@ def check_alike(sources: Sequence[Source], names: Sequence[str]) -> None:
             if name not in source.names:
                 raise source.refuse(
                     f'expected a column "{name}", as in {first.path}; the file has '
-                    f"{listed([f'{name!r}' for name in source.names], ', ')}. Write the file again with that column, or take it out.",
+                    f"{listed([f'{name!r}' for name in source.names], ', ')}. "
+                    "Write the file again with that column, or take it out.",
                     column=name,
                 )
             if source.kind(name) != first.kind(name):

@@ -43,6 +43,7 @@ class Work(ABC):
 
     def check(self) -> None:
         """Refuse work that cannot be done on this machine; nothing is refused by default."""
+        return
 
     @abstractmethod
     def rows(self, task: Task) -> pl.DataFrame:
