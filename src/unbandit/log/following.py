@@ -31,6 +31,12 @@ class Follower:
     position
         Where an earlier follower stopped (`position`), if there was one.
 
+    Attributes
+    ----------
+    settled
+        Whether the log holds exactly the rows up to `position`; it does not while a piece is being read and added, nor
+        after that was interrupted.
+
     Examples
     --------
     >>> import tempfile
@@ -49,6 +55,7 @@ class Follower:
         self._path, self._log, self._columns = path, log, columns
         self._reader: RowReader | None = None
         self._tails: dict[str, Tail] = {}
+        self.settled = True
         self._before = dict(position or {})
         self._asked = {"path": os.fspath(path), "columns": dict(columns or {})}
         if self._before and {name: self._before[name] for name in self._asked} != self._asked:
@@ -76,9 +83,13 @@ class Follower:
             names = tail.names()
             if names is not None:
                 self._check(tail, names)
+            self.settled = False
             for piece in tail.pieces(list(self._reader.name.values())):
                 self._log.add(self._reader.read(piece))
+                self.settled = True
                 yield len(piece.columns[0])
+                self.settled = False
+            self.settled = True
 
     def position(self) -> dict[str, Any]:
         """Return how far every file was read, as something for JSON."""
