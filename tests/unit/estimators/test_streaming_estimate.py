@@ -119,3 +119,15 @@ def test_what_needs_rounds_is_refused_at_once():
         StreamingEstimate("ucb", method="bootstrap")
     with pytest.raises(ub.ParameterError, match="expected a file to write the snapshot to"):
         StreamingEstimate("ucb").save()
+
+
+def test_more_arms_can_be_listed_than_numbers_have_come(tmp_path):
+    streaming = StreamingEstimate("ucb", arms=range(10))
+    streaming.update([0, 1, 0])
+    assert streaming.log.pulls.tolist() == [[2, 1, *[0] * 8]]
+    streaming = StreamingEstimate("ucb")
+    streaming.update([str(arm) for arm in range(10)])
+    streaming.save(tmp_path / "state")
+    again = StreamingEstimate.load(tmp_path / "state")
+    again.update([0, 1])
+    assert again.log.pulls.tolist() == [[2, 2, *[1] * 8]]
