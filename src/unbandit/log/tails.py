@@ -7,6 +7,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from unbandit.errors import LogError
@@ -15,12 +16,30 @@ from unbandit.log.reading import unreadable
 from unbandit.log.sources import ParquetSource, Piece, constant
 from unbandit.log.text_blocks import BLOCK, Block, Header, header_of, whole_rows
 
-__all__ = ["ParquetTail", "Tail", "TextTail", "tail_of"]
+__all__ = ["ParquetTail", "Patience", "Tail", "TextTail", "tail_of"]
 
 PATIENCE = 5.0
-"""Seconds that a Parquet file may stay as it is without being whole."""
+"""Seconds that a file may stay as it is without being whole, if it is Parquet or others wait for it."""
 
 _SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is known again
+_BEGINNING = 1 << 20  # bytes within which the line of names and a row must end, and every other row
+
+
+class Patience:
+    """Watch the size of a file that is not whole yet."""
+
+    def __init__(self) -> None:
+        self._seen = (-1, 0.0)
+
+    def is_over(self, path: Path) -> bool:
+        """Tell whether the file has stayed as it is for too long."""
+        try:
+            size, now = path.stat().st_size, time.monotonic()
+        except OSError as error:
+            raise unreadable(str(path), error) from error
+        if size != self._seen[0]:
+            self._seen = (size, now)
+        return now - self._seen[1] > PATIENCE
 
 
 class Tail(ABC):
@@ -35,6 +54,10 @@ class Tail(ABC):
     @abstractmethod
     def pieces(self, names: list[str]) -> Iterator[Piece]:
         """Read what came since, whole rows only; `state` says after each piece how far that was."""
+
+    @abstractmethod
+    def more(self) -> bool:
+        """Tell whether something was not read yet, be it a whole row or not."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -53,7 +76,7 @@ class TextTail(Tail):
         """Read the header once it and a row are there."""
         if self._header is None:
             with self._opened() as file:
-                beginning = file.read(1 << 20)
+                beginning = file.read(_BEGINNING)
             if beginning[:2] == b"\x1f\x8b":
                 raise LogError(
                     "expected text that lines are added to; got a file packed by gzip. Follow the unpacked one.",
@@ -88,6 +111,18 @@ class TextTail(Tail):
                 columns |= {key: constant(key, keys[key], count) for key in keys.keys() - columns.keys()}
                 self._note(file, cut, count, data.count(b"\n", 0, cut))
             yield Piece([columns[name].alias(name) for name in names], 0, block)
+
+    def more(self) -> bool:
+        """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""
+        with self._opened() as file:
+            file.seek(self._read["offset"])
+            data = file.read(_BEGINNING)
+        if self._read["offset"] == 0:
+            cut = whole_rows(data, ended=False)
+            if not data[:cut].strip(b"\xef\xbb\xbf\r\n"):
+                return True
+            data = data[len(header_of(data[:cut], self._path).text) :]
+        return bool(data.strip(b"\r\n"))
 
     def state(self) -> dict[str, Any]:
         """Return the bytes, rows and lines read, and digests of the first and the latest."""
@@ -137,7 +172,7 @@ class ParquetTail(Tail):
         self.place, self._path = place, str(place.path)
         self._read: dict[str, Any] = {"rows": 0, "size": 0, "time": 0, "whole": False} | (state or {})
         self._source: ParquetSource | None = None
-        self._seen = (0, 0.0)
+        self._patience = Patience()
 
     def names(self) -> list[str] | None:
         """Return its columns once the file is whole; refuse one that is not and does not grow either."""
@@ -145,10 +180,7 @@ class ParquetTail(Tail):
             try:
                 self._source = ParquetSource(self.place)
             except LogError:
-                size, now = self.place.path.stat().st_size, time.monotonic()
-                if size != self._seen[0]:
-                    self._seen = (size, now)
-                if now - self._seen[1] > PATIENCE:
+                if self._patience.is_over(self.place.path):
                     raise
                 return None
         return self._source.names
@@ -176,6 +208,10 @@ class ParquetTail(Tail):
                 self._read["rows"] = piece.rows_before + count
                 yield Piece(rest, piece.rows_before + max(before, 0), self._source.table)
         self._read["whole"] = True
+
+    def more(self) -> bool:
+        """Tell whether the file was not read to its end."""
+        return not self._read["whole"]
 
     def state(self) -> dict[str, Any]:
         """Return what the file was like when it was read."""

@@ -190,3 +190,72 @@ def test_a_position_in_another_log_is_refused(tmp_path):
     followed.path = tmp_path / "b.csv"
     with pytest.raises(ResumeError, match="got others"):
         followed.news(afresh=True)
+
+
+HALVES = {"no end": "arm\nA\nB", "no row": "ar", "nothing": "", "names in the making": "arm,round"}
+
+
+@pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
+@pytest.mark.parametrize("afresh", [False, True])
+def test_files_after_one_that_is_not_whole_wait(tmp_path, monkeypatch, half, afresh):
+    (tmp_path / "1.csv").write_text("arm\nA\n")
+    followed = Followed(tmp_path)
+    assert followed.news() == 1
+    (tmp_path / "2.csv").write_text(half)
+    (tmp_path / "3.csv").write_text("arm\nC\nC\n")
+    (tmp_path / "4.csv").write_text("arm\nC\n")
+    assert followed.news(afresh=afresh) == half.count("A")
+    assert any("2.csv is not whole yet" in notice for notice in followed.follower.notices)
+    (tmp_path / "2.csv").write_text("arm\nA\nB\n")
+    followed.news(afresh=afresh)
+    assert followed.pulls() == {"A": 2, "B": 1, "C": 3}
+    assert not any("not whole" in notice for notice in followed.follower.notices)
+    (tmp_path / "5.csv").write_text(half)
+    assert followed.news(afresh=afresh) == half.count("A")
+    (tmp_path / "6.csv").write_text("arm\nC\n")
+    assert followed.news() == 0
+    monkeypatch.setattr("unbandit.log.tails.PATIENCE", 0.0)
+    with pytest.raises(LogError, match=r"5\.csv: expected a whole file, since there are files after it"):
+        followed.news()
+
+
+def test_a_parquet_file_waits_for_one_before_it_and_other_folders_do_not(tmp_path):
+    pl.DataFrame({"arm": ["A", "B"]}).write_parquet(tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    for folder in ("demonstration=1", "demonstration=2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "1.parquet").write_bytes(whole[:40] if folder.endswith("1") else whole)
+        (tmp_path / folder / "2.parquet").write_bytes(whole)
+    followed = Followed(tmp_path)
+    assert followed.news() == 4
+    assert followed.log.demonstrations == ("2",)
+    (tmp_path / "demonstration=1" / "1.parquet").write_bytes(whole)
+    assert followed.news(afresh=True) == 4
+
+
+@pytest.mark.parametrize("more", ["B\n", "B"])
+@pytest.mark.parametrize("first", ["arm\nA\n", "arm\n"])
+@pytest.mark.parametrize("afresh", [False, True])
+def test_a_file_that_grows_after_a_later_one_was_read_is_refused(tmp_path, more, first, afresh):
+    (tmp_path / "1.csv").write_text(first)
+    (tmp_path / "2.csv").write_text("arm\nC\n\n")
+    followed = Followed(tmp_path)
+    assert followed.news() == first.count("A") + 1
+    append(tmp_path / "1.csv", "\n")  # a blank line at the end is none
+    (tmp_path / "2.csv").write_text("arm\nC\nC\n")
+    assert followed.news(afresh=afresh) == 1
+    (tmp_path / "1.csv").write_text(first + more)
+    for _ in range(2):
+        with pytest.raises(LogError, match=r"1\.csv: expected no more rows, since 2\.csv comes after it"):
+            followed.news(afresh=afresh)
+    assert followed.log.lengths.tolist() == [first.count("A") + 2]
+
+
+def test_a_parquet_file_that_vanishes_half_written_is_refused(tmp_path):
+    pl.DataFrame({"arm": ["A", "B"]}).write_parquet(tmp_path / "2.parquet")
+    (tmp_path / "3.parquet").write_bytes((tmp_path / "2.parquet").read_bytes()[:40])
+    followed = Followed(tmp_path)
+    assert followed.news() == 2
+    (tmp_path / "3.parquet").unlink()
+    with pytest.raises(LogError, match=r"3\.parquet: expected a file; there is none of this name"):
+        followed.news()
