@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -131,3 +132,14 @@ def test_more_arms_can_be_listed_than_numbers_have_come(tmp_path):
     again = StreamingEstimate.load(tmp_path / "state")
     again.update([0, 1])
     assert again.log.pulls.tolist() == [[2, 2, *[1] * 8]]
+
+
+@pytest.mark.parametrize("known", [{"best_mean": np.int64(1)}, {"anchor": {np.str_("d"): np.float32(1)}}])
+def test_numbers_of_numpy_may_stand_among_the_options(tmp_path, known):
+    log, path = played("ucb:alpha=0.25"), tmp_path / "state"
+    options = {"sigma": np.float32(1), "level": np.float64(0.9), "pool": np.bool_(False), **known}
+    streaming = StreamingEstimate("ucb:alpha=0.25", **options)
+    streaming.update([log.arms[code] for code in log.actions])
+    streaming.save(path)
+    assert StreamingEstimate.load(path).options == streaming.options
+    same(StreamingEstimate.load(path).estimate(), ub.estimate(log, "ucb:alpha=0.25", **options))
