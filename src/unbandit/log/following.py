@@ -54,6 +54,7 @@ class Follower:
     ) -> None:  # fmt: skip
         self._path, self._log, self._columns = path, log, columns
         self._reader: RowReader | None = None
+        self._kinds: dict[str, str] = {}  # what the columns hold
         self._tails: dict[str, Tail] = {}
         self.settled = True
         self._waiting: dict[Path, Path] = {}  # of each folder, the file that others wait for
@@ -175,6 +176,7 @@ class Follower:
             tail.names() or [], partial(LogError, path=path), self._columns, self._log.arm_column,
             self._log.demonstration_column,
         )  # fmt: skip
+        self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
         if self._before.get("rounds"):
             self._reader.go_on(self._before["rounds"])
         return True
@@ -185,6 +187,13 @@ class Follower:
             if name not in names:
                 raise LogError(
                     f'expected a column "{name}", as in files before; it is not there. Write the file again with it.',
+                    path=str(tail.place.path),
+                    column=name,
+                )
+            if tail.kind(name) != self._kinds[name]:
+                raise LogError(
+                    f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}. Write the column in one "
+                    "type in all files.",
                     path=str(tail.place.path),
                     column=name,
                 )

@@ -22,7 +22,7 @@ PATIENCE = 5.0
 """Seconds that a file may stay as it is without being whole, if it is Parquet or others wait for it."""
 
 _SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is known again
-_BEGINNING = 1 << 20  # bytes within which the line of names and a row must end, and every other row
+_LONGEST = 1 << 20  # bytes by which the line of names and a row must have ended, and later every row
 
 
 class Patience:
@@ -52,6 +52,10 @@ class Tail(ABC):
         """Return its columns; None while they are not written yet."""
 
     @abstractmethod
+    def kind(self, name: str) -> str:
+        """Say what a column holds, once there are names: text, integers, ..."""
+
+    @abstractmethod
     def pieces(self, names: list[str]) -> Iterator[Piece]:
         """Read what came since, whole rows only; `state` says after each piece how far that was."""
 
@@ -76,7 +80,7 @@ class TextTail(Tail):
         """Read the header once it and a row are there."""
         if self._header is None:
             with self._opened() as file:
-                beginning = file.read(_BEGINNING)
+                beginning = file.read(_LONGEST)
             if beginning[:2] == b"\x1f\x8b":
                 raise LogError(
                     "expected text that lines are added to; got a file packed by gzip. Follow the unpacked one.",
@@ -84,9 +88,17 @@ class TextTail(Tail):
                 )
             cut = whole_rows(beginning, ended=False)
             if beginning[:cut].strip(b"\xef\xbb\xbf\r\n").count(b"\n") < 1:
+                self._refuse_old_lines(beginning)
+                if len(beginning) == _LONGEST and beginning.strip(b"\xef\xbb\xbf\r\n"):
+                    header = header_of(beginning[: cut or None], self._path)
+                    raise self._endless(header, beginning[len(header.text) :], header.text.count(b"\n"))
                 return None
             self._header = header_of(beginning[:cut], self._path)
         return [*self._header.names, *(key for key in self.place.keys if key not in self._header.names)]
+
+    def kind(self, name: str) -> str:
+        """Every cell is text."""
+        return "text"
 
     def pieces(self, names: list[str]) -> Iterator[Piece]:
         """Read whole lines from where the reading stopped; a line without its end waits."""
@@ -104,6 +116,8 @@ class TextTail(Tail):
                 data = file.read(BLOCK)
                 cut = whole_rows(data, ended=False)
                 if not cut:
+                    if len(data) >= _LONGEST and data.strip(b"\r\n"):
+                        raise self._endless(self._header, data, self._read["lines"])
                     return
                 block = Block(self._header, data[:cut], self._path, self._read["rows"], self._read["lines"])
                 columns = dict(zip(own, block.take([known.index(name) for name in own]), strict=True))
@@ -116,7 +130,7 @@ class TextTail(Tail):
         """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""
         with self._opened() as file:
             file.seek(self._read["offset"])
-            data = file.read(_BEGINNING)
+            data = file.read(_LONGEST)
         if self._read["offset"] == 0:
             cut = whole_rows(data, ended=False)
             if not data[:cut].strip(b"\xef\xbb\xbf\r\n"):
@@ -127,6 +141,31 @@ class TextTail(Tail):
     def state(self) -> dict[str, Any]:
         """Return the bytes, rows and lines read, and digests of the first and the latest."""
         return dict(self._read)
+
+    def _refuse_old_lines(self, beginning: bytes) -> None:
+        """Refuse the line breaks of the old Macintosh: of these none tells whether a line is whole."""
+        text = beginning.lstrip(b"\xef\xbb\xbf\r").rstrip(b"\r")  # the last may be half of a usual one
+        at = text.find(b"\r")
+        if at > 0 and b"\n" not in text and text.count(b'"', 0, at) % 2 == 0:
+            raise LogError(
+                "expected lines that end in a line feed, since others are added; got those of the old Macintosh, which "
+                "end in a carriage return. Write the file with the usual line ends, or estimate without following.",
+                path=self._path,
+            )
+
+    def _endless(self, header: Header, data: bytes, lines: int) -> LogError:
+        """Make the error for a row that does not end: as a rule that of a quote which is never closed."""
+        rows = self._read["rows"]
+        try:
+            Block(header, data[: data.rfind(b"\n") + 1] or data, self._path, rows, lines).take([0])
+        except LogError as error:
+            return error
+        return LogError(
+            f"expected rows of less than {_LONGEST:,} bytes; got one that has not ended by then. Check its quotes.",
+            path=self._path,
+            row=rows + 1,
+            line=lines + 1,
+        )
 
     def _note(self, file: Any, length: int, rows: int, lines: int) -> None:
         read = self._read
@@ -184,6 +223,11 @@ class ParquetTail(Tail):
                     raise
                 return None
         return self._source.names
+
+    def kind(self, name: str) -> str:
+        """Say what a column holds."""
+        assert self._source is not None
+        return self._source.kind(name)
 
     def pieces(self, names: list[str]) -> Iterator[Piece]:
         """Read the file, or the rest of it where the reading was stopped in the middle."""

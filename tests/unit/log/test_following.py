@@ -259,3 +259,55 @@ def test_a_parquet_file_that_vanishes_half_written_is_refused(tmp_path):
     (tmp_path / "3.parquet").unlink()
     with pytest.raises(LogError, match=r"3\.parquet: expected a file; there is none of this name"):
         followed.news()
+
+
+@pytest.mark.parametrize("afresh", [False, True])
+def test_a_file_whose_column_holds_something_else_is_refused(tmp_path, afresh):
+    pl.DataFrame({"arm": [1, 2], "x": [1, 2]}).write_parquet(tmp_path / "1.parquet")
+    followed = Followed(tmp_path)
+    assert followed.news() == 2
+    pl.DataFrame({"arm": pl.Series([1, 2], dtype=pl.UInt8), "x": ["a", "b"]}).write_parquet(tmp_path / "2.parquet")
+    assert followed.news(afresh=afresh) == 2
+    pl.DataFrame({"arm": ["1", "2"]}).write_parquet(tmp_path / "3.parquet")
+    with pytest.raises(LogError, match=r'3\.parquet, column "arm": expected integers, as in files before; got text'):
+        followed.news(afresh=afresh)
+    assert followed.log.lengths.tolist() == [4]
+
+
+ENDLESS = {
+    "in a row": (b'arm,x\nA,1\nB,"2\n', b"A,1\n", "row 2 \\(line 3\\).*quotes open and close"),
+    "in the first row": (b'arm,x\n"A,1\n', b"A,1\n", "row 1 \\(line 2\\).*quotes open and close"),
+    "in the names": (b'"arm,x\n', b"A,1\n", "expected a header of column names"),
+    "no line break": (b"arm,x\nA,1\nB,", b"2", "row 2 \\(line 3\\).*rows of less than 1,048,576 bytes"),
+}
+
+
+@pytest.mark.parametrize(("text", "more", "said"), ENDLESS.values(), ids=ENDLESS)
+def test_a_row_that_never_ends_is_refused(tmp_path, text, more, said):
+    path = tmp_path / "log.csv"
+    path.write_bytes(text)
+    followed = Followed(path)
+    followed.news()
+    append(path, more * 100)
+    assert followed.news() == 0
+    append(path, more * (1 << 20))
+    for afresh in (False, True):
+        with pytest.raises(LogError, match=f"log.csv.*{said}"):
+            followed.news(afresh=afresh)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\r"])
+def test_line_ends_of_the_old_macintosh_are_refused_and_half_of_the_usual_ones_waits(tmp_path, mark):
+    path = tmp_path / "log.csv"
+    path.write_bytes(mark + b"arm")
+    followed = Followed(path)
+    assert followed.news() == 0
+    append(path, b"\r")
+    assert followed.news() == 0
+    append(path, b"A\r")
+    with pytest.raises(LogError, match=r"log\.csv: expected lines that end in a line feed"):
+        followed.news()
+    path.write_bytes(mark + b'arm,"a\rb"')  # a break within quotes is none
+    assert followed.news() == 0
+    path.write_bytes(mark + b"arm\r\nA\r\n")
+    assert followed.news() == 1
