@@ -122,10 +122,13 @@ def test_what_needs_rounds_is_refused_at_once():
         StreamingEstimate("ucb").save()
 
 
-def test_more_arms_can_be_listed_than_numbers_have_come(tmp_path):
+def test_more_arms_can_be_listed_than_numbers_have_come():
     streaming = StreamingEstimate("ucb", arms=range(10))
     streaming.update([0, 1, 0])
     assert streaming.log.pulls.tolist() == [[2, 1, *[0] * 8]]
+
+
+def test_numbers_go_on_from_a_snapshot_that_knows_more_arms(tmp_path):
     streaming = StreamingEstimate("ucb")
     streaming.update([str(arm) for arm in range(10)])
     streaming.save(tmp_path / "state")
