@@ -15,6 +15,7 @@ import pytest
 import shell
 
 import unbandit as ub
+from unbandit.log.growing import GrowingLog
 
 refused, unbandit = shell.refused, shell.unbandit
 
@@ -175,3 +176,30 @@ def test_control_c_ends_with_130_and_the_last_table(log, tmp_path):
     assert process.returncode == 130
     assert out == ""  # the last table stands there already
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("every", ["0.000001", "30"])
+def test_control_c_within_a_piece_loses_no_rows(unbandit, log, tmp_path, monkeypatch, added, every):
+    """Stop before or after the third piece was counted; then go on from the snapshot, if there is one."""
+    (tmp_path / "log.csv").write_text("".join(["arm\n", *lines(log)]))
+    add, calls = GrowingLog.add, []
+
+    def interrupted(self, runs):
+        calls.append(runs)
+        if len(calls) < 3 or added:
+            add(self, runs)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    asked = ["estimate", "log.csv", *ASKED, "--follow", "--json", "--snapshot", "state"]
+    with monkeypatch.context() as patch:
+        patch.setattr("unbandit.log.tails.BLOCK", 1_000)
+        patch.setattr(GrowingLog, "add", interrupted)
+        done = unbandit(*asked, "--every", every)
+    assert (done.code, done.out) == (130, "")
+    assert "stopped while rows were being read" in done.err
+    assert len(calls) == 3
+    assert (tmp_path / "state").exists() == (every != "30")
+    done = unbandit(*asked, *QUICK)
+    assert json.loads(done.out) == expected(log)

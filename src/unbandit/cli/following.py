@@ -52,8 +52,11 @@ def follow(
                 break
             time.sleep(min(every, left))
     except KeyboardInterrupt:
-        _save(streaming, follower)
-        shown.show()
+        if follower.settled:
+            _save(streaming, follower)
+            shown.show()
+        else:  # some rows are read and not counted, or counted in part: the last snapshot knows nothing of them
+            typer.echo("note: stopped while rows were being read; they are left out.", err=True)
         raise typer.Exit(130) from None
     if shown.refusal is not None:
         raise shown.refusal

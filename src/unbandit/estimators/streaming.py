@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import ParameterError, ResumeError
 from unbandit.estimators.arguments import draws
@@ -53,6 +55,7 @@ class StreamingEstimate:
         snapshot: str | os.PathLike[str] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         self.rule = parse_rule(rule) if isinstance(rule, str) else rule
+        options = {name: _plain(value) for name, value in options.items()}
         self.options, self.snapshot = options, snapshot
         method = options.get("method")
         if draws(method, self.rule):
@@ -120,6 +123,19 @@ class StreamingEstimate:
                 f"{_described(held['need'], held['expected'])}. Remove it to begin anew, or name another file."
             )
         self.log, self.position = GrowingLog.restored(held, arrays), said["position"]
+
+
+def _plain(value: Any) -> Any:
+    """Turn numbers of NumPy into Python's, which a snapshot can hold.
+
+    Examples
+    --------
+    >>> _plain({"B": np.float32(0.5)}), _plain(np.int64(1))
+    ({'B': 0.5}, 1)
+    """
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _described(need: str, arms: Sequence[str] | Mapping[str, Any] | None) -> str:

@@ -91,8 +91,8 @@ class Dictionary:
             added = (distinct if self._by_value else new[np.sort(first)]).astype(np.int64)
             self._table[added - self._low] = self._codes_of(added)
             count = len(self)
-            few = count <= 1 << 16
-            self._as_they_are = few and self._low == 0 and bool((self._table[:count] == np.arange(count)).all())
+            plain = count <= 1 << 16 and self._low == 0 and self._table.size >= count
+            self._as_they_are = plain and bool((self._table[:count] == np.arange(count)).all())
             codes = np.empty(values.size, self._type())
             missing = recode(values, self._low, self._table, codes)
         return codes

@@ -12,7 +12,7 @@ from unbandit.errors import LogError, ResumeError
 from unbandit.log.growing import GrowingLog
 from unbandit.log.places import Place, by_value, is_several, places_of
 from unbandit.log.rows import RowReader
-from unbandit.log.tails import ParquetTail, Tail, tail_of
+from unbandit.log.tails import ParquetTail, Patience, Tail, tail_of
 
 __all__ = ["Follower"]
 
@@ -31,6 +31,12 @@ class Follower:
     position
         Where an earlier follower stopped (`position`), if there was one.
 
+    Attributes
+    ----------
+    settled
+        Whether the log holds exactly the rows up to `position`; it does not while a piece is being read and added, nor
+        after that was interrupted.
+
     Examples
     --------
     >>> import tempfile
@@ -48,7 +54,11 @@ class Follower:
     ) -> None:  # fmt: skip
         self._path, self._log, self._columns = path, log, columns
         self._reader: RowReader | None = None
+        self._kinds: dict[str, str] = {}  # what the columns hold
         self._tails: dict[str, Tail] = {}
+        self.settled = True
+        self._waiting: dict[Path, Path] = {}  # of each folder, the file that others wait for
+        self._patience: dict[Path, Patience] = {}
         self._before = dict(position or {})
         self._asked = {"path": os.fspath(path), "columns": dict(columns or {})}
         if self._before and {name: self._before[name] for name in self._asked} != self._asked:
@@ -64,21 +74,44 @@ class Follower:
     @property
     def notices(self) -> tuple[str, ...]:
         """Return what the user should hear about the reading."""
-        return () if self._reader is None else self._reader.notices
+        found = () if self._reader is None else self._reader.notices
+        return (*found, *(f"{path} is not whole yet: files after it wait." for path in self._waiting.values()))
 
     def news(self) -> Iterator[int]:
         """Read what came since; give the number of rows after every piece, when `position` is up to date."""
+        self._waiting = {}
         self._look()
+        latest = {tail.place.path.parent: tail for tail in self._tails.values()}
+        begun = {tail.place.path.parent: tail for tail in self._tails.values() if tail.state()["rows"]}
+        passed: set[Path] = set()  # folders whose latest file with rows that were read came by
+        stopped: set[Path] = set()  # folders of which no more is read this time
         for tail in self._tails.values():
-            if self._reader is None and not self._begin(tail):
+            folder = tail.place.path.parent
+            if folder in stopped:
                 continue
+            if folder in begun and folder not in passed and begun[folder] is not tail:
+                self._refuse_growth(tail, begun[folder])
+            else:
+                passed.add(folder)
+            yield from self._news_of(tail)
+            if latest[folder] is not tail and tail.more():
+                stopped.add(folder)
+                self._wait_for(tail.place.path)
+
+    def _news_of(self, tail: Tail) -> Iterator[int]:
+        """Read what came since in one file."""
+        if self._reader is not None or self._begin(tail):
             assert self._reader is not None
             names = tail.names()
             if names is not None:
                 self._check(tail, names)
+            self.settled = False
             for piece in tail.pieces(list(self._reader.name.values())):
                 self._log.add(self._reader.read(piece))
+                self.settled = True
                 yield len(piece.columns[0])
+                self.settled = False
+            self.settled = True
 
     def position(self) -> dict[str, Any]:
         """Return how far every file was read, as something for JSON."""
@@ -89,12 +122,17 @@ class Follower:
     def _look(self) -> None:
         """Find files that were added; in each folder they must come after those read before."""
         places = places_of(self._path) if is_several(self._path) else [Place(Path(self._path), {})]
+        empty: dict[Path, Path] = {}
         for place in places:
-            name = str(place.path)
+            name, folder = str(place.path), place.path.parent
             if name in self._tails:
+                continue
+            if folder in empty:
+                self._wait_for(empty[folder])
                 continue
             tail = tail_of(place)
             if tail is None:
+                empty[folder] = place.path
                 continue
             if isinstance(tail, ParquetTail) and not is_several(self._path):
                 raise LogError(
@@ -111,6 +149,24 @@ class Follower:
                 )
             self._tails[name] = tail
 
+    def _wait_for(self, path: Path) -> None:
+        """Leave the files after this one for later, unless it has been waited for long enough."""
+        self._waiting[path.parent] = path
+        if self._patience.setdefault(path, Patience()).is_over(path):
+            raise LogError(
+                "expected a whole file, since there are files after it; its last line has no end, or it has no line of "
+                "names. End it with a line break, or take it out of the folder.",
+                path=str(path),
+            )
+
+    def _refuse_growth(self, tail: Tail, later: Tail) -> None:
+        if tail.more():
+            raise LogError(
+                f"expected no more rows, since {later.place.path.name} comes after it and was read before; got some, "
+                "which would be out of order. Add rows to the last file only, and begin anew without the snapshot.",
+                path=str(tail.place.path),
+            )
+
     def _begin(self, tail: Tail) -> bool:
         """Settle the columns by the first file that has some; False while there is none."""
         if tail.names() is None:
@@ -120,6 +176,7 @@ class Follower:
             tail.names() or [], partial(LogError, path=path), self._columns, self._log.arm_column,
             self._log.demonstration_column,
         )  # fmt: skip
+        self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
         if self._before.get("rounds"):
             self._reader.go_on(self._before["rounds"])
         return True
@@ -130,6 +187,13 @@ class Follower:
             if name not in names:
                 raise LogError(
                     f'expected a column "{name}", as in files before; it is not there. Write the file again with it.',
+                    path=str(tail.place.path),
+                    column=name,
+                )
+            if tail.kind(name) != self._kinds[name]:
+                raise LogError(
+                    f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}. Write the column in one "
+                    "type in all files.",
                     path=str(tail.place.path),
                     column=name,
                 )

@@ -7,6 +7,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from unbandit.errors import LogError
@@ -15,12 +16,30 @@ from unbandit.log.reading import unreadable
 from unbandit.log.sources import ParquetSource, Piece, constant
 from unbandit.log.text_blocks import BLOCK, Block, Header, header_of, whole_rows
 
-__all__ = ["ParquetTail", "Tail", "TextTail", "tail_of"]
+__all__ = ["ParquetTail", "Patience", "Tail", "TextTail", "tail_of"]
 
 PATIENCE = 5.0
-"""Seconds that a Parquet file may stay as it is without being whole."""
+"""Seconds that a file may stay as it is without being whole, if it is Parquet or others wait for it."""
 
 _SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is known again
+_LONGEST = 1 << 20  # bytes by which the line of names and a row must have ended, and later every row
+
+
+class Patience:
+    """Watch the size of a file that is not whole yet."""
+
+    def __init__(self) -> None:
+        self._seen = (-1, 0.0)
+
+    def is_over(self, path: Path) -> bool:
+        """Tell whether the file has stayed as it is for too long."""
+        try:
+            size, now = path.stat().st_size, time.monotonic()
+        except OSError as error:
+            raise unreadable(str(path), error) from error
+        if size != self._seen[0]:
+            self._seen = (size, now)
+        return now - self._seen[1] > PATIENCE
 
 
 class Tail(ABC):
@@ -33,8 +52,16 @@ class Tail(ABC):
         """Return its columns; None while they are not written yet."""
 
     @abstractmethod
+    def kind(self, name: str) -> str:
+        """Say what a column holds, once there are names: text, integers, ..."""
+
+    @abstractmethod
     def pieces(self, names: list[str]) -> Iterator[Piece]:
         """Read what came since, whole rows only; `state` says after each piece how far that was."""
+
+    @abstractmethod
+    def more(self) -> bool:
+        """Tell whether something was not read yet, be it a whole row or not."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -53,7 +80,7 @@ class TextTail(Tail):
         """Read the header once it and a row are there."""
         if self._header is None:
             with self._opened() as file:
-                beginning = file.read(1 << 20)
+                beginning = file.read(_LONGEST)
             if beginning[:2] == b"\x1f\x8b":
                 raise LogError(
                     "expected text that lines are added to; got a file packed by gzip. Follow the unpacked one.",
@@ -61,9 +88,17 @@ class TextTail(Tail):
                 )
             cut = whole_rows(beginning, ended=False)
             if beginning[:cut].strip(b"\xef\xbb\xbf\r\n").count(b"\n") < 1:
+                self._refuse_old_lines(beginning)
+                if len(beginning) == _LONGEST and beginning.strip(b"\xef\xbb\xbf\r\n"):
+                    header = header_of(beginning[: cut or None], self._path)
+                    raise self._endless(header, beginning[len(header.text) :], header.text.count(b"\n"))
                 return None
             self._header = header_of(beginning[:cut], self._path)
         return [*self._header.names, *(key for key in self.place.keys if key not in self._header.names)]
+
+    def kind(self, name: str) -> str:
+        """Every cell is text."""
+        return "text"
 
     def pieces(self, names: list[str]) -> Iterator[Piece]:
         """Read whole lines from where the reading stopped; a line without its end waits."""
@@ -81,6 +116,8 @@ class TextTail(Tail):
                 data = file.read(BLOCK)
                 cut = whole_rows(data, ended=False)
                 if not cut:
+                    if len(data) >= _LONGEST and data.strip(b"\r\n"):
+                        raise self._endless(self._header, data, self._read["lines"])
                     return
                 block = Block(self._header, data[:cut], self._path, self._read["rows"], self._read["lines"])
                 columns = dict(zip(own, block.take([known.index(name) for name in own]), strict=True))
@@ -89,9 +126,46 @@ class TextTail(Tail):
                 self._note(file, cut, count, data.count(b"\n", 0, cut))
             yield Piece([columns[name].alias(name) for name in names], 0, block)
 
+    def more(self) -> bool:
+        """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""
+        with self._opened() as file:
+            file.seek(self._read["offset"])
+            data = file.read(_LONGEST)
+        if self._read["offset"] == 0:
+            cut = whole_rows(data, ended=False)
+            if not data[:cut].strip(b"\xef\xbb\xbf\r\n"):
+                return True
+            data = data[len(header_of(data[:cut], self._path).text) :]
+        return bool(data.strip(b"\r\n"))
+
     def state(self) -> dict[str, Any]:
         """Return the bytes, rows and lines read, and digests of the first and the latest."""
         return dict(self._read)
+
+    def _refuse_old_lines(self, beginning: bytes) -> None:
+        """Refuse the line breaks of the old Macintosh: of these none tells whether a line is whole."""
+        text = beginning.lstrip(b"\xef\xbb\xbf\r").rstrip(b"\r")  # the last may be half of a usual one
+        at = text.find(b"\r")
+        if at > 0 and b"\n" not in text and text.count(b'"', 0, at) % 2 == 0:
+            raise LogError(
+                "expected lines that end in a line feed, since others are added; got those of the old Macintosh, which "
+                "end in a carriage return. Write the file with the usual line ends, or estimate without following.",
+                path=self._path,
+            )
+
+    def _endless(self, header: Header, data: bytes, lines: int) -> LogError:
+        """Make the error for a row that does not end: as a rule that of a quote which is never closed."""
+        rows = self._read["rows"]
+        try:
+            Block(header, data[: data.rfind(b"\n") + 1] or data, self._path, rows, lines).take([0])
+        except LogError as error:
+            return error
+        return LogError(
+            f"expected rows of less than {_LONGEST:,} bytes; got one that has not ended by then. Check its quotes.",
+            path=self._path,
+            row=rows + 1,
+            line=lines + 1,
+        )
 
     def _note(self, file: Any, length: int, rows: int, lines: int) -> None:
         read = self._read
@@ -137,7 +211,7 @@ class ParquetTail(Tail):
         self.place, self._path = place, str(place.path)
         self._read: dict[str, Any] = {"rows": 0, "size": 0, "time": 0, "whole": False} | (state or {})
         self._source: ParquetSource | None = None
-        self._seen = (0, 0.0)
+        self._patience = Patience()
 
     def names(self) -> list[str] | None:
         """Return its columns once the file is whole; refuse one that is not and does not grow either."""
@@ -145,13 +219,15 @@ class ParquetTail(Tail):
             try:
                 self._source = ParquetSource(self.place)
             except LogError:
-                size, now = self.place.path.stat().st_size, time.monotonic()
-                if size != self._seen[0]:
-                    self._seen = (size, now)
-                if now - self._seen[1] > PATIENCE:
+                if self._patience.is_over(self.place.path):
                     raise
                 return None
         return self._source.names
+
+    def kind(self, name: str) -> str:
+        """Say what a column holds."""
+        assert self._source is not None
+        return self._source.kind(name)
 
     def pieces(self, names: list[str]) -> Iterator[Piece]:
         """Read the file, or the rest of it where the reading was stopped in the middle."""
@@ -176,6 +252,10 @@ class ParquetTail(Tail):
                 self._read["rows"] = piece.rows_before + count
                 yield Piece(rest, piece.rows_before + max(before, 0), self._source.table)
         self._read["whole"] = True
+
+    def more(self) -> bool:
+        """Tell whether the file was not read to its end."""
+        return not self._read["whole"]
 
     def state(self) -> dict[str, Any]:
         """Return what the file was like when it was read."""

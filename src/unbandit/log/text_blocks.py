@@ -109,11 +109,12 @@ def whole_rows(data: bytes, *, ended: bool) -> int:
     if ended:
         return len(data)
     cut = data.rfind(b"\n") + 1
-    if b'"' in data:
-        while cut and data.count(b'"', 0, cut) % 2:
-            cut = data.rfind(b"\n", 0, cut - 1) + 1
+    quotes = data.count(b'"', 0, cut)
+    while cut and quotes % 2:
+        end, cut = cut, data.rfind(b"\n", 0, cut - 1) + 1
+        quotes -= data.count(b'"', cut, end)
     # A blank line waits as well: if it ends the file, it is none.
-    while cut and (data[cut - 2 : cut] == b"\n\n" or data[cut - 3 : cut] == b"\n\r\n"):
+    while cut and (b"\n" + data[max(cut - 3, 0) : cut]).endswith((b"\n\n", b"\n\r\n")):
         cut = data.rfind(b"\n", 0, cut - 1) + 1
     return cut
 

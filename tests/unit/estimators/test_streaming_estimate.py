@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -119,3 +120,29 @@ def test_what_needs_rounds_is_refused_at_once():
         StreamingEstimate("ucb", method="bootstrap")
     with pytest.raises(ub.ParameterError, match="expected a file to write the snapshot to"):
         StreamingEstimate("ucb").save()
+
+
+def test_more_arms_can_be_listed_than_numbers_have_come():
+    streaming = StreamingEstimate("ucb", arms=range(10))
+    streaming.update([0, 1, 0])
+    assert streaming.log.pulls.tolist() == [[2, 1, *[0] * 8]]
+
+
+def test_numbers_go_on_from_a_snapshot_that_knows_more_arms(tmp_path):
+    streaming = StreamingEstimate("ucb")
+    streaming.update([str(arm) for arm in range(10)])
+    streaming.save(tmp_path / "state")
+    again = StreamingEstimate.load(tmp_path / "state")
+    again.update([0, 1])
+    assert again.log.pulls.tolist() == [[2, 2, *[1] * 8]]
+
+
+@pytest.mark.parametrize("known", [{"best_mean": np.int64(1)}, {"anchor": {np.str_("d"): np.float32(1)}}])
+def test_numbers_of_numpy_may_stand_among_the_options(tmp_path, known):
+    log, path = played("ucb:alpha=0.25"), tmp_path / "state"
+    options = {"sigma": np.float32(1), "level": np.float64(0.9), "pool": np.bool_(False), **known}
+    streaming = StreamingEstimate("ucb:alpha=0.25", **options)
+    streaming.update([log.arms[code] for code in log.actions])
+    streaming.save(path)
+    assert StreamingEstimate.load(path).options == streaming.options
+    same(StreamingEstimate.load(path).estimate(), ub.estimate(log, "ucb:alpha=0.25", **options))

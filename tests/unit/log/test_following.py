@@ -190,3 +190,124 @@ def test_a_position_in_another_log_is_refused(tmp_path):
     followed.path = tmp_path / "b.csv"
     with pytest.raises(ResumeError, match="got others"):
         followed.news(afresh=True)
+
+
+HALVES = {"no end": "arm\nA\nB", "no row": "ar", "nothing": "", "names in the making": "arm,round"}
+
+
+@pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
+@pytest.mark.parametrize("afresh", [False, True])
+def test_files_after_one_that_is_not_whole_wait(tmp_path, monkeypatch, half, afresh):
+    (tmp_path / "1.csv").write_text("arm\nA\n")
+    followed = Followed(tmp_path)
+    assert followed.news() == 1
+    (tmp_path / "2.csv").write_text(half)
+    (tmp_path / "3.csv").write_text("arm\nC\nC\n")
+    (tmp_path / "4.csv").write_text("arm\nC\n")
+    assert followed.news(afresh=afresh) == half.count("A")
+    assert any("2.csv is not whole yet" in notice for notice in followed.follower.notices)
+    (tmp_path / "2.csv").write_text("arm\nA\nB\n")
+    followed.news(afresh=afresh)
+    assert followed.pulls() == {"A": 2, "B": 1, "C": 3}
+    assert not any("not whole" in notice for notice in followed.follower.notices)
+    (tmp_path / "5.csv").write_text(half)
+    assert followed.news(afresh=afresh) == half.count("A")
+    (tmp_path / "6.csv").write_text("arm\nC\n")
+    assert followed.news() == 0
+    monkeypatch.setattr("unbandit.log.tails.PATIENCE", 0.0)
+    with pytest.raises(LogError, match=r"5\.csv: expected a whole file, since there are files after it"):
+        followed.news()
+
+
+def test_a_parquet_file_waits_for_one_before_it_and_other_folders_do_not(tmp_path):
+    pl.DataFrame({"arm": ["A", "B"]}).write_parquet(tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    for folder in ("demonstration=1", "demonstration=2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "1.parquet").write_bytes(whole[:40] if folder.endswith("1") else whole)
+        (tmp_path / folder / "2.parquet").write_bytes(whole)
+    followed = Followed(tmp_path)
+    assert followed.news() == 4
+    assert followed.log.demonstrations == ("2",)
+    (tmp_path / "demonstration=1" / "1.parquet").write_bytes(whole)
+    assert followed.news(afresh=True) == 4
+
+
+@pytest.mark.parametrize("more", ["B\n", "B"])
+@pytest.mark.parametrize("first", ["arm\nA\n", "arm\n"])
+@pytest.mark.parametrize("afresh", [False, True])
+def test_a_file_that_grows_after_a_later_one_was_read_is_refused(tmp_path, more, first, afresh):
+    (tmp_path / "1.csv").write_text(first)
+    (tmp_path / "2.csv").write_text("arm\nC\n\n")
+    followed = Followed(tmp_path)
+    assert followed.news() == first.count("A") + 1
+    append(tmp_path / "1.csv", "\n")  # a blank line at the end is none
+    (tmp_path / "2.csv").write_text("arm\nC\nC\n")
+    assert followed.news(afresh=afresh) == 1
+    (tmp_path / "1.csv").write_text(first + more)
+    for _ in range(2):
+        with pytest.raises(LogError, match=r"1\.csv: expected no more rows, since 2\.csv comes after it"):
+            followed.news(afresh=afresh)
+    assert followed.log.lengths.tolist() == [first.count("A") + 2]
+
+
+def test_a_parquet_file_that_vanishes_half_written_is_refused(tmp_path):
+    pl.DataFrame({"arm": ["A", "B"]}).write_parquet(tmp_path / "2.parquet")
+    (tmp_path / "3.parquet").write_bytes((tmp_path / "2.parquet").read_bytes()[:40])
+    followed = Followed(tmp_path)
+    assert followed.news() == 2
+    (tmp_path / "3.parquet").unlink()
+    with pytest.raises(LogError, match=r"3\.parquet: expected a file; there is none of this name"):
+        followed.news()
+
+
+@pytest.mark.parametrize("afresh", [False, True])
+def test_a_file_whose_column_holds_something_else_is_refused(tmp_path, afresh):
+    pl.DataFrame({"arm": [1, 2], "x": [1, 2]}).write_parquet(tmp_path / "1.parquet")
+    followed = Followed(tmp_path)
+    assert followed.news() == 2
+    pl.DataFrame({"arm": pl.Series([1, 2], dtype=pl.UInt8), "x": ["a", "b"]}).write_parquet(tmp_path / "2.parquet")
+    assert followed.news(afresh=afresh) == 2
+    pl.DataFrame({"arm": ["1", "2"]}).write_parquet(tmp_path / "3.parquet")
+    with pytest.raises(LogError, match=r'3\.parquet, column "arm": expected integers, as in files before; got text'):
+        followed.news(afresh=afresh)
+    assert followed.log.lengths.tolist() == [4]
+
+
+ENDLESS = {
+    "in a row": (b'arm,x\nA,1\nB,"2\n', b"A,1\n", "row 2 \\(line 3\\).*quotes open and close"),
+    "in the first row": (b'arm,x\n"A,1\n', b"A,1\n", "row 1 \\(line 2\\).*quotes open and close"),
+    "in the names": (b'"arm,x\n', b"A,1\n", "expected a header of column names"),
+    "no line break": (b"arm,x\nA,1\nB,", b"2", "row 2 \\(line 3\\).*rows of less than 1,048,576 bytes"),
+}
+
+
+@pytest.mark.parametrize(("text", "more", "said"), ENDLESS.values(), ids=ENDLESS)
+def test_a_row_that_never_ends_is_refused(tmp_path, text, more, said):
+    path = tmp_path / "log.csv"
+    path.write_bytes(text)
+    followed = Followed(path)
+    followed.news()
+    append(path, more * 100)
+    assert followed.news() == 0
+    append(path, more * (1 << 20))
+    for afresh in (False, True):
+        with pytest.raises(LogError, match=f"log.csv.*{said}"):
+            followed.news(afresh=afresh)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\r"])
+def test_line_ends_of_the_old_macintosh_are_refused_and_half_of_the_usual_ones_waits(tmp_path, mark):
+    path = tmp_path / "log.csv"
+    path.write_bytes(mark + b"arm")
+    followed = Followed(path)
+    assert followed.news() == 0
+    append(path, b"\r")
+    assert followed.news() == 0
+    append(path, b"A\r")
+    with pytest.raises(LogError, match=r"log\.csv: expected lines that end in a line feed"):
+        followed.news()
+    path.write_bytes(mark + b'arm,"a\rb"')  # a break within quotes is none
+    assert followed.news() == 0
+    path.write_bytes(mark + b"arm\r\nA\r\n")
+    assert followed.news() == 1

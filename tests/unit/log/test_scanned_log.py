@@ -198,6 +198,12 @@ def test_an_arm_that_was_not_listed_is_refused_where_it_stands(tmp_path):
         ActionLog.read(tmp_path, arms=[2, 1])
 
 
+def test_more_arms_can_be_listed_than_numbers_are_there(tmp_path):
+    pl.DataFrame({"arm": [0, 1, 0]}).write_parquet(tmp_path / "log.parquet")
+    scanned = ActionLog.scan(tmp_path / "log.parquet", arms=[str(arm) for arm in range(10)])
+    assert scanned.pulls.tolist() == [[2, 1, *[0] * 8]]
+
+
 def test_a_file_cut_off_in_the_middle_is_refused(tmp_path):
     path = tmp_path / "log.parquet"
     pl.DataFrame({"arm": np.random.default_rng(1).integers(0, 200, 100_000)}).write_parquet(path, row_group_size=10_000)
