@@ -15,6 +15,15 @@ from unbandit.errors import ClusterError
 
 __all__ = ["OnDask"]
 
+OWN = {
+    "distributed.scheduler.allowed-failures": 0,  # we hand out again ourselves, and say so
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+"""Settings of a cluster of our own: nobody looks at its figures, so none are taken."""
+
 BROKEN = "the connection to it broke"
 
 
@@ -24,12 +33,7 @@ class OnDask:
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
         library: Any = import_module("distributed")
         self._killed: type[Exception] = library.KilledWorker
-        import_module("dask").config.set(
-            {
-                "distributed.comm.timeouts.connect": f"{wait}s",
-                "distributed.scheduler.allowed-failures": 0,  # of our own: we hand out again ourselves
-            }
-        )
+        import_module("dask").config.set({"distributed.comm.timeouts.connect": f"{wait}s"} | ({} if address else OWN))
         self._own: Any = None
         if not address:
             self._own = library.LocalCluster(
