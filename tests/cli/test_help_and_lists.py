@@ -113,7 +113,6 @@ def test_datasets_are_listed(unbandit):
         ["estimate", "log.csv", "--rule"],
         ["estimate", "log.csv", "--rule", "ucb", "--nothing"],
         ["estimate", "log.csv", "--rule", "ucb", "--level", "high"],
-        ["estimate", "log.csv", "more.csv", "--rule", "ucb"],
         ["simulate", "two-armed", "--rule", "ucb"],
         ["simulate", "two-armed", "--rule", "ucb", "--horizon", "ten"],
         ["demo", "--horizon", "1.5"],

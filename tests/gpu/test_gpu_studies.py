@@ -48,9 +48,9 @@ def test_parts_never_mix(size, tmp_path):
 
 
 def test_little_memory_gives_the_same_bytes(size, tmp_path, monkeypatch):
-    study = Study(FOUR, ["ucb", "sae"], size[0], 50, keep="sums", device="cuda")
+    study = Study(FOUR, ["ucb", "sae"], size[0], 24, keep="sums", device="cuda")
     study.run(tmp_path / "much")
-    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon, arms: 20)
+    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon, arms: 10)
     study.run(tmp_path / "chunks")
     monkeypatch.setattr(memory, "fitting", lambda bytes_a_run, whole=1: whole)
     study.run(tmp_path / "little")
