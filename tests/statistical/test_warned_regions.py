@@ -7,6 +7,7 @@ import pytest
 
 from unbandit import SAE, UCB, Bernoulli, Instance, estimate
 from unbandit.demonstrators import parse_rule
+from unbandit.estimators.telling import demonstrations_behind
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
@@ -21,9 +22,10 @@ def covered(rule, instance, horizon, runs, seed, arms, **options):
 
 
 def share_warned(answer, code):
-    """Return the share of demonstrations with a warning of this kind."""
-    warned = {notice.demonstration for notice in answer.warnings if notice.code == code}
-    return len(warned) / len(answer.demonstrations)
+    """Return the share of demonstrations with a warning, or a note, of this kind."""
+    total = len(answer.demonstrations)
+    said = [notice for notice in answer.warnings + answer.notes if notice.code == code]
+    return sum(demonstrations_behind(notice, total) for notice in said) / total
 
 
 @pytest.mark.parametrize(("rivals", "horizon", "most"), [(10, 60_000, 0.90), (18, 100_000, 0.86)])
@@ -50,8 +52,7 @@ def test_few_pulls_are_noted_and_the_intervals_allow_for_them():
     rule, instance = UCB(alpha=0.25, scale=0.3), Instance(np.linspace(1, 0, 4), 0.5)
     share, _, answer = covered(rule, instance, 200, 400, 5, [1, 2, 3], sigma=0.5)
     assert 0.92 < share < 0.99
-    noted = {notice.demonstration for notice in answer.notes if notice.code == "few-pulls"}
-    assert len(noted) > 0.9 * 400
+    assert share_warned(answer, "few-pulls") > 0.9
 
 
 def test_many_arms_nearly_as_good_as_the_best_are_warned_of():
