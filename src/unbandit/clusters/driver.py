@@ -52,7 +52,7 @@ class Driver:
             import_module(NAMES[name][1])
             self.tell("loaded")
             backend: Backend = (OnRay if name == "ray" else OnDask)(address, workers, wait)
-        except Exception as error:
+        except Exception as error:  # libraries fail in their own ways to find a head; all are told the same
             self.tell("refused", _line(error))
             return
         try:
@@ -74,7 +74,7 @@ class Driver:
     def _submit(self, backend: Backend, number: int, call: bytes) -> None:
         try:
             future = backend.submit(call)
-        except Exception as error:
+        except Exception as error:  # likewise to lose one
             self.tell("gone", _line(error))
             return
         self._futures[number] = future
@@ -93,7 +93,7 @@ class Driver:
             self.tell("failed", number, CancelledError())
         except ClusterError as error:
             self.tell("failed", number, error)
-        except Exception as error:
+        except Exception as error:  # not the task's own error, which comes as a result
             self.tell("failed", number, ClusterError(f"the cluster: {_line(error)}."))
 
     def _look(self, backend: Backend, wait: float) -> None:

@@ -22,7 +22,7 @@ def work(call: bytes) -> bytes:
     try:
         function, arguments = pickle.loads(call)
         return pickle.dumps(("done", function(*arguments)))
-    except Exception as error:
+    except Exception as error:  # the task's own: raised again where it was asked for
         return _failed(error)
 
 

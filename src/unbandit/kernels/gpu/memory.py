@@ -51,7 +51,7 @@ def in_batches(work: Callable[[int, int], None], runs: int, bytes_a_run: int, *,
         last = min(first + size, runs)
         try:
             work(first, last)
-        except Exception as error:
+        except Exception as error:  # drivers refuse memory in ways of their own; whatever else it is goes on
             if not _out_of_memory(error):
                 raise
             if size <= whole:
