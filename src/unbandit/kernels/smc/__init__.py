@@ -1,0 +1,1 @@
+"""Sequential Monte Carlo over the hidden sums of rewards: one filter per kind of rule."""
