@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from unbandit.identification import Identification
-    from unbandit.identification.identified import Contender
+    from unbandit.identification.result import Contender
     from unbandit.inference import Posterior
 
 __all__ = ["HELP", "identify"]

@@ -83,7 +83,7 @@ def _table(answer: Plan) -> Table:
     from rich import box
     from rich.table import Table
 
-    from unbandit.planning.planned import amount, rounded
+    from unbandit.planning.result import amount, rounded
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("arm", overflow="fold")

@@ -1,6 +1,6 @@
 """Which rule made this log? Candidates weighed by how probable they make it, and checked by simulation."""
 
-from unbandit.identification.identified import Identification
-from unbandit.identification.which_rule import identify
+from unbandit.identification.api import identify
+from unbandit.identification.result import Identification
 
 __all__ = ["Identification", "identify"]

@@ -11,9 +11,7 @@ from unbandit.errors import ParameterError
 from unbandit.log import ActionLog
 from unbandit.result import Notice
 
-__all__ = ["Asked", "Candidate", "candidates_for", "split_candidates"]
-
-Asked = str | Demonstrator | type[Demonstrator]
+CandidateSpec = str | Demonstrator | type[Demonstrator]
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,9 @@ class Candidate:
 
 
 def candidates_for(
-    asked: str | Iterable[Asked] | Mapping[str, Iterable[Asked]] | None, sigma: float | None, log: ActionLog
+    asked: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None,
+    sigma: float | None,
+    log: ActionLog,
 ) -> tuple[tuple[Candidate, ...], list[Notice]]:
     """Settle who is considered; where nobody is named, every rule that takes such rewards.
 
@@ -46,7 +46,7 @@ def candidates_for(
     elif isinstance(asked, Mapping):
         found = [_of_list(str(name), given, sigma) for name, given in asked.items()]
     else:
-        parts: Iterable[Asked] = split_candidates(asked) if isinstance(asked, str) else asked
+        parts: Iterable[CandidateSpec] = split_candidates(asked) if isinstance(asked, str) else asked
         found = [_one(part, sigma, log) for part in parts]
     names = [candidate.name for candidate in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -85,7 +85,7 @@ def _usual(rule: type[Demonstrator], sigma: float | None, log: ActionLog, notes:
     return Candidate(rule.name, tuple((guess, weight / total) for guess, weight in fitting)) if fitting else None
 
 
-def _one(asked: Asked, sigma: float | None, log: ActionLog) -> Candidate:
+def _one(asked: CandidateSpec, sigma: float | None, log: ActionLog) -> Candidate:
     """Read one candidate: a bare name or a class stands for its grid, anything else for itself."""
     if isinstance(asked, Demonstrator):
         return _checked(Candidate(str(asked), ((asked, 1.0),)), sigma)
@@ -100,7 +100,7 @@ def _one(asked: Asked, sigma: float | None, log: ActionLog) -> Candidate:
     return _checked(Candidate(asked.strip(), tuple((rule, 1 / len(written)) for rule in written)), sigma)
 
 
-def _of_list(name: str, given: Iterable[Asked], sigma: float | None) -> Candidate:
+def _of_list(name: str, given: Iterable[CandidateSpec], sigma: float | None) -> Candidate:
     """Take a grid of the user's own: rules or their texts, all equally likely."""
     written = [parse_rule(rule) if isinstance(rule, str) else rule for rule in given]
     if not written or not all(isinstance(rule, Demonstrator) for rule in written):

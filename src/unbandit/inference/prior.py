@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
-from unbandit.kernels.belief import Belief
+from unbandit.kernels.smc.cloud import Belief
 
 __all__ = ["CERTAIN", "BetaPrior", "NormalPrior", "Prior", "belief_of", "parse_prior", "usual_prior"]
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import ParameterError
+from unbandit._version import __version__
+from unbandit.errors import MissingExtra, ParameterError
+from unbandit.files import written_whole
 from unbandit.inference.prior import Prior
 from unbandit.result import Notice
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
-
-__all__ = ["Posterior"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +123,6 @@ class Posterior:
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> None:
         """Write the draws as a netCDF file that ArviZ reads; needs the extra `posterior`."""
-        from unbandit.inference.netcdf import write_netcdf
 
         write_netcdf(self, path)
 
@@ -156,3 +155,31 @@ class Posterior:
             listed = ", ".join(self.arms[:12]) + (", ..." if len(self.arms) > 12 else "")
             raise ParameterError(f'arm: expected one of {listed}; got "{label}".')
         return self.arms.index(str(label))
+
+
+def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+    """Write means and gaps with the dimensions chain, draw and arm, and the evidence of each chain."""
+    try:
+        import h5netcdf  # noqa: F401
+        import xarray
+    except ImportError:
+        raise MissingExtra("netCDF", "posterior") from None
+    clouds, draws, _ = posterior.means.shape
+    coordinates = {"chain": np.arange(clouds), "draw": np.arange(draws), "arm": list(posterior.arms)}
+    dimensions = ("chain", "draw", "arm")
+    about = {
+        "created_by": f"unbandit {__version__}", "rule": posterior.rule, "prior": str(posterior.prior),
+        "horizon": posterior.horizon, "sigma": "bernoulli" if posterior.sigma is None else posterior.sigma,
+        "log_evidence": posterior.log_evidence, "log_evidence_error": posterior.log_evidence_error,
+    }  # fmt: skip
+    values = {"mean": (dimensions, posterior.means), "gap": (dimensions, posterior.gaps)}
+    groups = {
+        "posterior": xarray.Dataset(values, coordinates, about),
+        "sample_stats": xarray.Dataset(
+            {"log_evidence": (("chain",), posterior.evidences)}, {"chain": coordinates["chain"]}
+        ),
+        "observed_data": xarray.Dataset({"pulls": (("arm",), posterior.pulls)}, {"arm": coordinates["arm"]}),
+    }
+    with written_whole(path) as temporary:
+        for name, group in groups.items():
+            group.to_netcdf(temporary, mode="w" if name == "posterior" else "a", group=name, engine="h5netcdf")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.demonstrators import EliminationRule
 from unbandit.errors import InferenceError
-from unbandit.kernels.particles import FAR, Record
-
-__all__ = ["steps_of"]
+from unbandit.kernels.epochs import read_epochs
+from unbandit.kernels.smc.cloud import NEVER, Steps
+from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests
 
 
 def steps_of(
     actions: NDArray[np.int64], rewards: NDArray[np.float64], labels: tuple[str, ...], initial: int, batch: int
-) -> Record:
+) -> Steps:
     """Cut a demonstration of an index rule into steps: the opening pull by pull, then batch by batch.
 
     Raises
@@ -33,7 +34,7 @@ def steps_of(
             f"round {at + 1}: a rule that decides every {batch} rounds from round {opening + 1} on would have stayed "
             f'with arm "{labels[expected[at]]}"; the record has "{labels[actions[at]]}". Check batch and initial.'
         )
-    following, binding = np.full(starts.size, FAR), np.ones(starts.size, np.bool_)
+    following, binding = np.full(starts.size, NEVER), np.ones(starts.size, np.bool_)
     for arm in range(arms):
         own = np.flatnonzero(chosen == arm)
         decided = own[own >= opening]
@@ -42,7 +43,7 @@ def steps_of(
         following[own[later]] = starts[decided[where[later]]] + 1
         binding[own[own < opening][:-1]] = False
     ahead, rival, until = _stretches(chosen, counts, starts + 1, min(opening, starts.size))
-    return Record(
+    return Steps(
         chosen, counts, starts + 1, following, min(opening, starts.size), binding, ahead, rival, until, rewards
     )
 
@@ -77,3 +78,62 @@ def check_opening(actions: NDArray[np.int64], labels: tuple[str, ...], initial: 
                 f'round {at + 1}: the rule pulls every arm {times} first, and "{labels[arm]}" comes again before all '
                 f"{len(labels)} have been. Another rule made this record, or it begins in mid-run."
             )
+
+
+def tests_of(
+    actions: NDArray[np.int64], rewards: NDArray[np.float64], labels: tuple[str, ...], rule: EliminationRule,
+    horizon: int,
+) -> EliminationTests:  # fmt: skip
+    """Read every test that a demonstration shows.
+
+    Raises
+    ------
+    InferenceError
+        If no such rule makes this record; it names the round.
+    """
+    arms = len(labels)
+    check_opening(actions, labels, 1)
+    pulls = np.bincount(actions, minlength=arms)
+    order = actions[:arms].astype(np.int64)
+    passed, broken = read_epochs(actions, order, arms)
+    if broken:
+        raise InferenceError(
+            f'round {broken}: arm "{labels[actions[broken - 1]]}" is pulled again after its turn had passed, which no '
+            "elimination rule does. Another rule made this record, or rows are missing."
+        )
+    gone = passed > 0
+    whole = int(pulls[~gone].min())
+    epochs = np.arange(1, whole + 1)
+    epochs = epochs[rule.tests(epochs) & (epochs <= np.sort(pulls)[-2])]  # a single arm is not tested
+    early = np.flatnonzero(gone & ~np.isin(pulls, epochs))
+    if early.size:
+        arm = int(early[np.argmin(passed[early])])
+        raise InferenceError(
+            f'round {passed[arm]}: arm "{labels[arm]}" was dropped after {pulls[arm]} pulls, where {rule} makes no '
+            "test. Check the rule and its parameters."
+        )
+    here = pulls[None, :] - epochs[:, None]
+    fate = np.where(here < 0, OUT, np.where(here > 0, STAYS, np.where(gone, GOES, OPEN))).astype(np.int8)
+    widths = rule.width(np.maximum(epochs, 1).astype(np.float64), horizon)
+    last = np.where(gone, pulls, 0)
+    at_last = np.searchsorted(epochs, last)
+    below = 2 * np.append(widths, 0.0)[at_last]
+    above = np.where(at_last > 0, 2 * np.append(widths, 0.0)[at_last - 1], 2 * below)
+    drop, play = (below + above) / 2, (above - below) ** 2 / 6
+    known, known_sum = _known(actions, rewards, epochs, arms)
+    return EliminationTests(epochs, np.asarray(widths), fate, last, drop, play, known, known_sum)
+
+
+def _known(
+    actions: NDArray[np.int64], rewards: NDArray[np.float64], epochs: NDArray[np.int64], arms: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Count and sum up, test by test, the rewards that are known."""
+    known, known_sum = np.zeros((epochs.size, arms), np.int64), np.zeros((epochs.size, arms))
+    for arm in range(arms) if not np.isnan(rewards).all() else ():
+        own = rewards[actions == arm]
+        seen = np.flatnonzero(~np.isnan(own))
+        test = np.searchsorted(epochs, seen + 1)
+        inside = test < epochs.size
+        np.add.at(known[:, arm], test[inside], 1)
+        np.add.at(known_sum[:, arm], test[inside], own[seen[inside]])
+    return known, known_sum

@@ -43,7 +43,7 @@ def cache_directory() -> Path:
     """Return the folder in which this version's compiled kernels are kept."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "unbandit"
-    sources = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".npy"})
+    sources = sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in {".py", ".npy"})
     return base / f"kernels-{digest_of(*sources)}"
 
 

@@ -21,15 +21,11 @@ from unbandit.errors import ParameterError
 from unbandit.estimators.intervals import quantile
 from unbandit.estimators.many import check_comparable
 from unbandit.instance import Instance
-from unbandit.planning.crossing import at, crossing
-from unbandit.planning.planned import CRITERIA, Curves, Need, Plan
-from unbandit.planning.readings import read_runs, without_each_fold
-from unbandit.planning.typical import typical
+from unbandit.planning.result import CRITERIA, Curves, Need, Plan
+from unbandit.planning.runs import read_runs, typical, without_each_fold
 from unbandit.study.folds import ENOUGH
 from unbandit.study.grid import checked_runs, checked_seed
 from unbandit.study.jackknife import measured
-
-__all__ = ["Plan", "plan"]
 
 Numbers = NDArray[np.float64]
 
@@ -136,10 +132,10 @@ def plan(
     needs = []
     for criterion, values, theory_horizons in zip(CRITERIA, (found.reach, found.error), asked, strict=True):
         reached = np.array([crossing(found.horizons, row, within) for row in values])
-        costs = np.array([at(found.horizons, row, each) for row, each in zip(found.regret, reached, strict=True)])
+        costs = np.array([value_at(found.horizons, row, each) for row, each in zip(found.regret, reached, strict=True)])
         horizon, cost = _with_error(reached), _with_error(costs)
         steps = _steps(found.horizons, values[0], *horizon, within)
-        theory_costs = at(along, regrets, theory_horizons)
+        theory_costs = value_at(along, regrets, theory_horizons)
         for arm in others:
             earlier = bool((values[0, :, arm] <= within).all())
             status = "earlier" if earlier else "reached" if np.isfinite(reached[0, arm]) else "not reached"
@@ -214,7 +210,9 @@ def _simulated(
         for horizon in sorted(wanted - set(known)):
             known[horizon] = one(horizon)
         along = sorted(known)
-        reach, error, regret, found = (np.stack([known[each][at] for each in along], axis=-2) for at in range(4))
+        reach, error, regret, found = (
+            np.stack([known[each][value_at] for each in along], axis=-2) for value_at in range(4)
+        )
         done = Replicated(np.array(along, np.float64), reach, error, regret[..., 0], found[0, :, 0])
         jumps = {place for values in (reach, error) for place in _jumps(values[0][:, others], within)}
         middle = {round(math.sqrt(along[place] * along[place + 1])) for place in sorted(jumps)[:MOST_BETWEEN]}
@@ -313,3 +311,50 @@ def _promised(gaps: Numbers, rule: RegretWidth) -> float:
     if failing.size == 0:
         return float(along[0])
     return float(along[failing[-1] + 1]) if failing[-1] + 1 < along.size else math.inf
+
+
+def crossing(horizons: Numbers, values: Numbers, target: float) -> Numbers:
+    """Return the horizon from which on a curve stays at or below a target, along the first axis.
+
+    Between two horizons both logarithms are taken as a straight line. It is the first horizon where the whole curve is
+    low enough, and infinite where its last point is not.
+
+    Examples
+    --------
+    >>> horizons = np.array([100.0, 400.0, 1600.0])
+    >>> crossing(horizons, np.array([[0.4, 0.1, 0.4], [0.2, 0.1, 0.3], [0.1, 0.1, np.inf]]), 0.2828).round().tolist()
+    [200.0, 100.0, inf]
+    """
+    across = np.asarray(values, np.float64).reshape(len(horizons), -1)
+    found = np.empty(across.shape[1])
+    for at_column, column in enumerate(across.T):
+        high = np.flatnonzero(~(column <= target))
+        if high.size == 0:
+            found[at_column] = horizons[0]
+        elif high[-1] == len(horizons) - 1:
+            found[at_column] = np.inf
+        else:
+            found[at_column] = _between(horizons, column, int(high[-1]), target)
+    return found.reshape(np.shape(values)[1:])
+
+
+def _between(horizons: Numbers, column: Numbers, place: int, target: float) -> float:
+    """Return where the line from a point above the target to the next one, not above it, meets the target."""
+    above, below = column[place], column[place + 1]
+    if not np.isfinite(above) or below <= 0:
+        return float(horizons[place + 1])
+    share = np.log(above / target) / np.log(above / below)
+    return float(horizons[place] * (horizons[place + 1] / horizons[place]) ** share)
+
+
+def value_at(horizons: Numbers, values: Numbers, wanted: Numbers) -> Numbers:
+    """Return a growing curve's value at some horizons, logarithms taken as a straight line; NaN outside.
+
+    Examples
+    --------
+    >>> value_at(np.array([100.0, 400.0]), np.array([10.0, 20.0]), np.array([200.0, np.inf])).round(1).tolist()
+    [14.1, nan]
+    """
+    with np.errstate(divide="ignore"):
+        result = np.exp(np.interp(np.log(wanted), np.log(horizons), np.log(values)))
+    return np.where((wanted >= horizons[0]) & (wanted <= horizons[-1]), result, np.nan)

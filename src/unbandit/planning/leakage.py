@@ -27,8 +27,7 @@ from unbandit.demonstrators.base import whole
 from unbandit.estimators.comparison import most_pulled
 from unbandit.estimators.many import check_comparable
 from unbandit.instance import Instance
-from unbandit.planning.readings import read_runs, without_each_fold
-from unbandit.planning.typical import arm_deviations
+from unbandit.planning.runs import arm_deviations, read_runs, without_each_fold
 from unbandit.study.grid import checked_runs, checked_seed
 from unbandit.study.jackknife import Measured, measured, share
 from unbandit.study.seeds import cell_seed
@@ -138,7 +137,7 @@ class Leak:
 
     def plot(self) -> Figure:
         """Draw equivalent rewards beside pulls, arm by arm."""
-        from unbandit.planning.drawing import draw_leak
+        from unbandit.plots.planning import draw_leak
 
         return draw_leak(self)
 

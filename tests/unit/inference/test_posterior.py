@@ -8,8 +8,8 @@ import pytest
 import unbandit as ub
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError
 from unbandit.inference import BetaPrior, NormalPrior, infer, parse_prior, usual_prior
-from unbandit.inference.evidence import evidence_of
-from unbandit.inference.filtering import log_mean
+from unbandit.inference.draws import evidence_of
+from unbandit.inference.filter import log_mean
 
 RULE = ub.Softmax(temperature=0.3)
 INSTANCE = ub.Instance([1.0, 0.5, 0.0], 0.5, arms="ABC")

@@ -9,7 +9,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.inference import NormalPrior
-from unbandit.inference.evidence import evidence_of
+from unbandit.inference.draws import evidence_of
 
 
 def test_an_explored_arm_surprises_in_its_own_round():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.planning.readings import read_runs
+from unbandit.planning.runs import read_runs
 
 
 def test_equivalents_follow_their_definition():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.planning.crossing import crossing
-from unbandit.planning.readings import read_runs, without_each_fold
+from unbandit.planning.horizons import crossing
+from unbandit.planning.runs import read_runs, without_each_fold
 
 
 @pytest.fixture(scope="module")

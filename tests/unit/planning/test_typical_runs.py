@@ -7,7 +7,7 @@ import pytest
 
 from unbandit import SAE, UCB, UCB1, Bernoulli, Gaussian, Instance, NotIdentifiable, datasets
 from unbandit.demonstrators import Uniform
-from unbandit.planning.typical import arm_deviations, typical
+from unbandit.planning.runs import arm_deviations, typical
 
 FOUR = datasets.linear(4)
 

@@ -13,19 +13,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.belief import Belief, of_mean, success
 from unbandit.kernels.compiling import compiled, inlined
 from unbandit.kernels.formula import learn, probability
-from unbandit.kernels.particles import Cloud, Record, keep, settle, shift_level, two_uniforms
 from unbandit.kernels.scalar import normal_quantile
-from unbandit.kernels.scattering import scatter
-
-__all__ = ["filter_choice"]
+from unbandit.kernels.smc.cloud import (
+    Belief,
+    Cloud,
+    Steps,
+    keep,
+    liu_west_move,
+    posterior_mean,
+    posterior_success,
+    resample,
+    shift_level,
+    two_uniforms,
+)
 
 
 @compiled
-def filter_choice(
-    parameters: Any, record: Record, belief: Belief, cloud: Cloud, memories: NDArray[np.float64], batch: int,
+def filter_randomised(
+    parameters: Any, record: Steps, belief: Belief, cloud: Cloud, memories: NDArray[np.float64], batch: int,
     tries: int, smooth: bool, shifts: bool, table: NDArray[np.float64],
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration, round by round; return 0, or the first round that no particle survives.
@@ -81,7 +88,7 @@ def filter_choice(
             cloud.weights[particle] += weight
         ahead = foresee
         pulls[arm] += 1
-        alive, drawn_anew = settle(cloud, step, ancestors)
+        alive, drawn_anew = resample(cloud, step, ancestors)
         if not alive:
             return step + 1
         if drawn_anew:
@@ -90,7 +97,7 @@ def filter_choice(
             if batch > 1:
                 seen[:] = seen[ancestors]
             if not belief.bernoulli and smooth:
-                scatter(cloud, pulls, memories, step, table)
+                liu_west_move(cloud, pulls, memories, step, table)
             if not belief.bernoulli and shifts:
                 for particle in range(number):
                     shift_level(belief, cloud, pulls, memories[particle, :, 0], particle, step, table)
@@ -120,10 +127,10 @@ def _spread(
         candidates[0], chances[0] = known, 1.0
         return 1
     if belief.bernoulli:
-        chance = success(belief, arm, behind, total)
+        chance = posterior_success(belief, arm, behind, total)
         candidates[0], chances[0], candidates[1], chances[1] = 0.0, 1.0 - chance, 1.0, chance
         return 2
-    mean, variance = of_mean(belief, arm, behind, total)
+    mean, variance = posterior_mean(belief, arm, behind, total)
     deviation = math.sqrt(variance + belief.sigma * belief.sigma)
     for at in range(candidates.size):  # one in each of so many equal parts
         part = (at + uniform) / candidates.size

@@ -20,15 +20,12 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import NotIdentifiable
 from unbandit.identification.candidates import Candidate
-from unbandit.identification.shortfall import falling_short
 from unbandit.inference import Prior
-from unbandit.inference.evidence import Evidence, evidence_of
-from unbandit.inference.filtering import particles_for
+from unbandit.inference.draws import DemonstrationEvidence, evidence_of
+from unbandit.inference.filter import particles_for
 from unbandit.log import ActionLog
 
-__all__ = ["Question", "Weighed", "averaged", "race", "weighed"]
-
-Place = tuple[int, int]
+GuessKey = tuple[int, int]
 """A candidate's position, and that of one of its guesses."""
 
 CLOUDS = 4
@@ -55,7 +52,7 @@ KNOWN = 0.1
 
 
 @dataclass(frozen=True)
-class Question:
+class IdentificationRequest:
     """Hold a log and what is known about it.
 
     Attributes
@@ -87,7 +84,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class LogEvidence:
     """Hold how probable the whole log is under a rule, as natural logarithms.
 
     Attributes
@@ -124,17 +121,19 @@ class Weighed:
 
 def impossible(
     reason: str, round: int | None = None, demonstration: int | None = None, emptied: bool = False
-) -> Weighed:
+) -> LogEvidence:
     """Return what a rule weighs that cannot have made the log."""
-    return Weighed(-math.inf, 0.0, -math.inf, -math.inf, (), (), (), 0, reason, round, demonstration, emptied)
+    return LogEvidence(-math.inf, 0.0, -math.inf, -math.inf, (), (), (), 0, reason, round, demonstration, emptied)
 
 
-def weighed(question: Question, rule: Demonstrator, particles: int, before: Weighed | None = None) -> Weighed:
+def log_evidence(
+    question: IdentificationRequest, rule: Demonstrator, particles: int, before: LogEvidence | None = None
+) -> LogEvidence:
     """Weigh one rule; demonstrations are of instances of their own, so their probabilities multiply.
 
     `before` is what fewer particles told.
     """
-    found: list[Evidence] = []
+    found: list[DemonstrationEvidence] = []
     for which, horizon in enumerate(question.horizons):
         try:
             evidence = evidence_of(
@@ -151,9 +150,9 @@ def weighed(question: Question, rule: Demonstrator, particles: int, before: Weig
     best, _, third, worst = np.sort(clouds)[::-1].tolist()
     bests = (*(before.bests if before is not None else ()), best)
     spacings = (*(before.spacings if before is not None else ()), best - third)
-    short = falling_short(bests, spacings, float(question.log.lengths.sum()))
+    short = shortfall_bound(bests, spacings, float(question.log.lengths.sum()))
     error = natural if best - worst < AGREE else max(natural, short / ERRORS)
-    return Weighed(
+    return LogEvidence(
         value=value,
         error=error,
         low=value - min(ERRORS * error, MARKOV),
@@ -165,13 +164,13 @@ def weighed(question: Question, rule: Demonstrator, particles: int, before: Weig
     )
 
 
-def _natural(evidence: Evidence) -> float:
+def _natural(evidence: DemonstrationEvidence) -> float:
     """Return the relative standard error of a mean over clouds."""
     shares = np.exp(np.array(evidence.per_cloud) - max(evidence.per_cloud))
     return float(shares.std(ddof=1) / shares.mean() / math.sqrt(shares.size))
 
 
-def averaged(candidate: Candidate, weights: Sequence[Weighed]) -> Weighed:
+def averaged(candidate: Candidate, weights: Sequence[LogEvidence]) -> LogEvidence:
     """Average the probability over a candidate's guesses; a maximum would favour those with many."""
     beforehand = np.array([weight for _, weight in candidate.guesses])
     value, low, high = (
@@ -185,20 +184,22 @@ def averaged(candidate: Candidate, weights: Sequence[Weighed]) -> Weighed:
     shares = beforehand * np.exp(values - value)
     heaviest = weights[int(shares.argmax())]
     error = float(np.hypot.reduce(shares * errors))
-    return Weighed(value, error, low, high, heaviest.bests, heaviest.spacings, heaviest.surprise, heaviest.particles)
+    return LogEvidence(
+        value, error, low, high, heaviest.bests, heaviest.spacings, heaviest.surprise, heaviest.particles
+    )
 
 
-def race(
-    question: Question, candidates: Sequence[Candidate], told: Callable[[str], None] | None = None
-) -> list[list[Weighed]]:
+def successive_halving(
+    question: IdentificationRequest, candidates: Sequence[Candidate], told: Callable[[str], None] | None = None
+) -> list[list[LogEvidence]]:
     """Weigh every guess of every candidate, and those that may still win with more particles.
 
     Returns one list a candidate, in the order of its guesses.
     """
-    places: list[Place] = [
+    places: list[GuessKey] = [
         (at, guess) for at, candidate in enumerate(candidates) for guess in range(len(candidate.guesses))
     ]
-    found: dict[Place, Weighed] = {}
+    found: dict[GuessKey, LogEvidence] = {}
     running, heats = places, question.heats
     workers = max(1, min(len(places), question.threads or os.cpu_count() or 1))
     with ThreadPoolExecutor(workers) as pool:
@@ -207,7 +208,7 @@ def race(
                 told(f"Heat {heat + 1} of {len(heats)}: {len(running)} rules, {CLOUDS} clouds of {number:,} particles")
             rules = [candidates[at].guesses[guess][0] for at, guess in running]
             before = [found.get(place) for place in running]
-            weights = pool.map(weighed, repeat(question), rules, repeat(number), before)
+            weights = pool.map(log_evidence, repeat(question), rules, repeat(number), before)
             found |= dict(zip(running, weights, strict=True))
             running = _still_running(candidates, found)
             if not running:
@@ -215,16 +216,16 @@ def race(
     return [[found[at, guess] for guess in range(len(each.guesses))] for at, each in enumerate(candidates)]
 
 
-def _still_running(candidates: Sequence[Candidate], found: dict[Place, Weighed]) -> list[Place]:
+def _still_running(candidates: Sequence[Candidate], found: dict[GuessKey, LogEvidence]) -> list[GuessKey]:
     """Return the guesses that may still hold much of the probability, and are not yet known well.
 
     Once all of them are one candidate's the race is decided, and only how likely its guesses are is left to know.
     """
 
-    def beforehand(place: Place) -> float:
+    def beforehand(place: GuessKey) -> float:
         return math.log(candidates[place[0]].guesses[place[1]][1])
 
-    def reach(place: Place) -> float:
+    def reach(place: GuessKey) -> float:
         each = found[place]
         return each.high + (each.high - each.value) + SLACK + beforehand(place)
 
@@ -244,3 +245,57 @@ def _log_sum(values: NDArray[np.float64], beforehand: NDArray[np.float64]) -> fl
     """Return the logarithm of a weighted sum of numbers given by their logarithms."""
     largest = values.max()
     return float(largest + np.log((beforehand * np.exp(values - largest)).sum())) if largest > -math.inf else -math.inf
+
+
+FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
+"""Half the 95% points of the chi-square distribution with 2, 4, 6, ... degrees of freedom."""
+
+
+SEEN, PER_ROUND = 20.0, 0.1
+"""What clouds fall short by, at most, if their rule made the record: altogether, and for each round."""
+
+AS_GOOD_AS_INFINITE = 1e7
+"""As good as infinite, as a logarithm."""
+
+
+def shortfall_bound(bests: Sequence[float], spacings: Sequence[float], rounds: float = math.inf) -> float:
+    """Return by how much the last heat's best cloud falls short at most, in 19 of 20 cases.
+
+    Parameters
+    ----------
+    bests
+        What the best cloud of each heat found.
+    spacings
+        How far the third best of its four clouds lay below it.
+    rounds
+        Of the record.
+
+    Examples
+    --------
+    >>> round(shortfall_bound([-30.0], [5.0]), 1)
+    10.6
+    >>> shortfall_bound([-208.0, -205.0], [3_000.0, 12_000.0])  # the same peak, found twice
+    6.0
+    """
+    gained = 2 * abs(bests[-1] - max(bests[:-1])) if len(bests) > 1 else math.inf
+    return min(gained, _by_spacing(bests, spacings), SEEN + PER_ROUND * rounds)
+
+
+def _by_spacing(bests: Sequence[float], spacings: Sequence[float]) -> float:
+    """Solve for the evidence that all heats together would still fall short of with a probability of 1 in 20."""
+    threshold = FISHER[min(len(bests), len(FISHER)) - 1]
+
+    def surprise(evidence: float) -> float:
+        total = 0.0
+        for best, spacing in zip(bests, spacings, strict=True):
+            ratio = max(evidence - best, 0.0) / max(spacing, 1e-9)
+            total += math.log1p(4 * ratio / 3) + math.log1p(2 * ratio)
+        return total
+
+    low, high = 0.0, 1.0
+    while surprise(bests[-1] + high) < threshold and high < AS_GOOD_AS_INFINITE:
+        high *= 2
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if surprise(bests[-1] + middle) < threshold else (low, middle)
+    return high

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
     from unbandit.planning.leakage import Leak
-    from unbandit.planning.planned import Plan
-
-__all__ = ["draw_leak", "draw_plan"]
+    from unbandit.planning.result import Plan
 
 LOOKS = (("#1f3f77", "o"), ("#d1691f", "s"), ("#2f9c86", "^"), ("#a8477f", "D"), ("#6f6f6f", "v"), ("#7fb2e5", "P"))
 """Colour and marker of each arm's curve."""

@@ -6,6 +6,7 @@ import math
 import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,13 @@ from unbandit.demonstrators.base import whole
 from unbandit.errors import AssumptionWarning, LogError, NotIdentifiable, ParameterError
 from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.estimators.inferring import settled_prior
-from unbandit.identification.candidates import Asked, Candidate, candidates_for
-from unbandit.identification.checking import FITS, check
-from unbandit.identification.deciding import decide
-from unbandit.identification.identified import Contender, Guess, Identification, Surprise, shares_of
-from unbandit.identification.weighing import Question, Weighed, averaged, race
+from unbandit.identification.candidates import Candidate, CandidateSpec, candidates_for
+from unbandit.identification.check import FITS, predictive_check
+from unbandit.identification.evidence import IdentificationRequest, LogEvidence, averaged, successive_halving
+from unbandit.identification.result import Contender, Guess, Identification, Surprise, shares_of
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
 from unbandit.result import Notice
-
-__all__ = ["identify"]
 
 SURPRISES = 5
 """How many rounds are named."""
@@ -31,7 +29,7 @@ SURPRISES = 5
 
 def identify(
     log: ActionLog | str | os.PathLike[str] | Any,
-    candidates: str | Iterable[Asked] | Mapping[str, Iterable[Asked]] | None = None,
+    candidates: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None = None,
     *,
     prior: Prior | str | None = None,
     sigma: float | None = None,
@@ -97,7 +95,7 @@ def identify(
         found.append(Notice("sigma-assumed", said))
     if noise is None and record.rewards is not None and not np.isin(_known(record), (0, 1)).all():
         raise LogError("expected rewards of 0 and 1 for Bernoulli rewards; got others. Leave bernoulli out.")
-    question = Question(
+    question = IdentificationRequest(
         log=record,
         horizons=tuple(horizons(horizon, record).tolist()),
         prior=settled_prior(prior, noise, None),
@@ -114,11 +112,11 @@ def identify(
 
 
 def _answer(
-    question: Question, considered: Sequence[Candidate], progress: Callable[[str], None] | None, found: list[Notice],
-    notes: list[Notice],
+    question: IdentificationRequest, considered: Sequence[Candidate], progress: Callable[[str], None] | None,
+    found: list[Notice], notes: list[Notice],
 ) -> Identification:  # fmt: skip
     """Weigh, decide, and check the leading candidate."""
-    by_guess = race(question, considered, progress)
+    by_guess = successive_halving(question, considered, progress)
     weights = [averaged(candidate, guesses) for candidate, guesses in zip(considered, by_guess, strict=True)]
     if all(each.value == -math.inf for each in weights):
         why = "; ".join(f"{one.name}: {each.reason}" for one, each in list(zip(considered, weights, strict=True))[:3])
@@ -132,7 +130,7 @@ def _answer(
         progress(f"Simulating {leading.name}")
     shares = np.array([guess.share for guess in leading.guesses])
     rules = [guess.rule for guess in leading.guesses]
-    checked = check(question, leading.name, rules, [guess.weighed for guess in leading.guesses], shares)
+    checked = predictive_check(question, leading.name, rules, [guess.weighed for guess in leading.guesses], shares)
     if not checked.fits:
         said = (
             f"Even {leading.name}, the most probable candidate, does not reproduce the record: fewer than {FITS:.1%} "
@@ -153,7 +151,9 @@ def _answer(
     )
 
 
-def _contender(candidate: Candidate, found: Sequence[Weighed], weighed: Weighed, probability: float) -> Contender:
+def _contender(
+    candidate: Candidate, found: Sequence[LogEvidence], weighed: LogEvidence, probability: float
+) -> Contender:
     """Put a candidate together with what was found about it."""
     beforehand = np.array([weight for _, weight in candidate.guesses])
     shares = shares_of(beforehand, np.array([each.value for each in found]))
@@ -164,7 +164,7 @@ def _contender(candidate: Candidate, found: Sequence[Weighed], weighed: Weighed,
     return Contender(candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), weighed, probability)
 
 
-def _surprises(log: ActionLog, weighed: Weighed) -> list[Surprise]:
+def _surprises(log: ActionLog, weighed: LogEvidence) -> list[Surprise]:
     """Name the least probable rounds, over all demonstrations."""
     rows = []
     for which, values in enumerate(weighed.surprise):
@@ -174,7 +174,7 @@ def _surprises(log: ActionLog, weighed: Weighed) -> list[Surprise]:
     return sorted((row for row in rows if row.log_probability < 0), key=lambda row: row.log_probability)[:SURPRISES]
 
 
-def _thin(leading: Contender, weights: Sequence[Weighed]) -> list[Notice]:
+def _thin(leading: Contender, weights: Sequence[LogEvidence]) -> list[Notice]:
     """Note where more particles would tell more."""
     behind = [each for each in weights if each is not leading.weighed and each.high >= leading.weighed.low]
     if not any(each.high - each.value > 1 for each in (leading.weighed, *behind)) or not behind:
@@ -199,3 +199,55 @@ def _seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise ParameterError(f"seed: expected a whole number from 0 to 2^64 - 1; got {seed!r}.")
     return int(seed)
+
+
+SURE = 0.95
+"""The probability that a candidate must have, with the Monte-Carlo error held against it, to be the answer."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Hold who won, and by how much.
+
+    Attributes
+    ----------
+    order
+        The candidates' positions, the most probable first.
+    probabilities
+        Of each candidate, all being equally likely beforehand.
+    assured
+        The probability of the first one if its evidence is taken at the low end and all others' at the high end.
+    contenders
+        Those that cannot be told from the first one, itself included.
+    """
+
+    order: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    assured: float
+    contenders: tuple[int, ...]
+
+    @property
+    def clear(self) -> bool:
+        """Return whether the first one is the answer."""
+        return self.assured >= SURE
+
+
+def decide(weights: Sequence[LogEvidence]) -> Decision:
+    """Compare candidates that are equally likely beforehand; one of them at least must be possible.
+
+    Examples
+    --------
+    >>> sharp, dull = LogEvidence(-10.0, 0.1, -10.2, -9.8), LogEvidence(-14.0, 2.0, -17.0, -10.0)
+    >>> found = decide([dull, sharp])
+    >>> found.order, found.clear, found.contenders
+    ((1, 0), False, (1, 0))
+    >>> decide([LogEvidence(-30.0, 2.0, -33.0, -26.0), sharp]).clear
+    True
+    """
+    order = tuple(sorted(range(len(weights)), key=lambda at: -weights[at].value))
+    first, others = weights[order[0]], order[1:]
+    behind = [math.exp(each.value - first.value) for each in weights]
+    against = {at: math.exp(min(weights[at].high - first.low, 700.0)) for at in others}
+    assured = 1 / (1 + sum(against.values()))
+    contenders = tuple(at for at in others if against[at] > (1 - SURE) / len(weights))
+    return Decision(order, tuple(each / sum(behind) for each in behind), assured, (order[0], *contenders))

@@ -9,14 +9,23 @@ import pytest
 
 import unbandit as ub
 from unbandit.errors import NotIdentifiable
-from unbandit.identification import weighing
+from unbandit.identification import evidence
+from unbandit.identification.api import decide
 from unbandit.identification.candidates import Candidate
-from unbandit.identification.deciding import decide
-from unbandit.identification.shortfall import PER_ROUND, SEEN, _by_spacing, falling_short
-from unbandit.identification.weighing import Question, Weighed, averaged, race, weighed
+from unbandit.identification.evidence import (
+    PER_ROUND,
+    SEEN,
+    IdentificationRequest,
+    LogEvidence,
+    _by_spacing,
+    averaged,
+    log_evidence,
+    shortfall_bound,
+    successive_halving,
+)
 from unbandit.inference import NormalPrior
-from unbandit.inference.evidence import Evidence
-from unbandit.inference.filtering import log_mean
+from unbandit.inference.draws import DemonstrationEvidence
+from unbandit.inference.filter import log_mean
 
 RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
 
@@ -24,7 +33,7 @@ RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
 @pytest.fixture
 def question():
     log = ub.ActionLog.from_actions([[0, 1, 0, 0], [0, 1, 1, 1]])
-    return Question(log, (4, 4), NormalPrior(), 0.5, 900, 0, 1)
+    return IdentificationRequest(log, (4, 4), NormalPrior(), 0.5, 900, 0, 1)
 
 
 @pytest.fixture
@@ -36,14 +45,14 @@ def made_up(monkeypatch):
         asked.append((rule.alpha, particles))
         found = values[rule.alpha]
         if isinstance(found, str):
-            return Evidence(-math.inf, 0.0, round=2, reason=found)
+            return DemonstrationEvidence(-math.inf, 0.0, round=2, reason=found)
         if isinstance(found, Exception):
             raise found
         clouds = np.array(found(particles) if callable(found) else found, float)
         value, error = log_mean(clouds)
-        return Evidence(value, error, tuple(clouds.tolist()), np.zeros(4))
+        return DemonstrationEvidence(value, error, tuple(clouds.tolist()), np.zeros(4))
 
-    monkeypatch.setattr(weighing, "evidence_of", evidence_of)
+    monkeypatch.setattr(evidence, "evidence_of", evidence_of)
     return values, asked
 
 
@@ -54,41 +63,41 @@ def one(rule, *others):
 
 def test_demonstrations_multiply(question, made_up):
     made_up[0][0.0] = [-5.0, -5.0, -5.0, -5.0]
-    found = weighed(question, RULES[0], 100)
+    found = log_evidence(question, RULES[0], 100)
     assert (found.value, found.error, found.low, found.high) == pytest.approx((-10.0, 0.0, -10.0, -10.0), abs=1e-6)
     assert len(found.surprise) == 2
 
 
 def test_what_is_impossible_says_where_and_why(question, made_up):
     made_up[0][0.0] = "round 2: not so."
-    found = weighed(question, RULES[0], 100)
+    found = log_evidence(question, RULES[0], 100)
     assert (found.value, found.reason, found.round, found.demonstration) == (-math.inf, "round 2: not so.", 2, 0)
     made_up[0][0.0] = NotIdentifiable("no such kind.")
-    assert weighed(question, RULES[0], 100).reason == "no such kind."
+    assert log_evidence(question, RULES[0], 100).reason == "no such kind."
 
 
 def test_clouds_that_fell_short_raise_the_high_end_more_than_they_lower_the_low_one(question, made_up):
     made_up[0][0.0] = [-53.0, -50.0, -57.0, -51.0]
-    found = weighed(question, RULES[0], 100)
-    assert found.low == pytest.approx(found.value - weighing.MARKOV)
-    assert found.high == pytest.approx(found.value + falling_short([-100.0], [6.0]))
+    found = log_evidence(question, RULES[0], 100)
+    assert found.low == pytest.approx(found.value - evidence.MARKOV)
+    assert found.high == pytest.approx(found.value + shortfall_bound([-100.0], [6.0]))
     made_up[0][0.0] = [-6000.0, -50.0, -7500.0, -51.0]
-    capped = weighed(question, RULES[0], 100)
+    capped = log_evidence(question, RULES[0], 100)
     assert capped.high == pytest.approx(capped.value + SEEN + PER_ROUND * 8)
 
 
 def test_where_more_particles_gain_nothing_there_is_nothing_to_gain(question, made_up):
     made_up[0][0.0] = [-3000.0, -2000.0, -4500.0, -200.0]
-    first = weighed(question, RULES[0], 100)
+    first = log_evidence(question, RULES[0], 100)
     assert first.high == pytest.approx(first.value + SEEN + PER_ROUND * 8)
     made_up[0][0.0] = [-1500.0, -2500.0, -4500.0, -199.0]
-    second = weighed(question, RULES[0], 300, first)
+    second = log_evidence(question, RULES[0], 300, first)
     assert second.high == pytest.approx(second.value + 2 * 2.0)
 
 
 def test_clouds_that_fall_far_short_in_every_heat_end_by_being_told():
     bests, spacings = [-13_386.0, -8_988.0, -5_113.0], [12_918.0, 3_221.0, 3_084.0]
-    ends = [bests[at] + falling_short(bests[: at + 1], spacings[: at + 1]) for at in range(3)]
+    ends = [bests[at] + shortfall_bound(bests[: at + 1], spacings[: at + 1]) for at in range(3)]
     assert ends[0] > 0
     assert ends[2] < -1_000
 
@@ -98,7 +107,7 @@ def test_exponential_shortfalls_are_within_the_bound_in_19_of_20_cases():
     for scale, heats in ((1.0, 1), (50.0, 1), (50.0, 3)):
         drawn = np.sort(generator.exponential(scale, (1_000, heats, 4)), axis=2)
         short = [
-            falling_short(-each[:, 0], each[:, 2] - each[:, 0]) if heats == 1 else _by_spacing(-each[:, 0],
+            shortfall_bound(-each[:, 0], each[:, 2] - each[:, 0]) if heats == 1 else _by_spacing(-each[:, 0],
             each[:, 2] - each[:, 0]) for each in drawn
         ]  # fmt: skip
         assert np.mean(np.array(short) >= drawn[:, -1, 0]) == pytest.approx(0.95, abs=0.02)
@@ -110,7 +119,7 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
     values[0.1] = [-22.0, -23.0, -21.0, -25.0]
     values[0.2] = [-90.0, -90.0, -90.0, -90.1]
     values[0.3] = "round 2: not so."
-    race(question, [one(rule) for rule in RULES])
+    successive_halving(question, [one(rule) for rule in RULES])
     assert question.heats == [100, 300, 900]
     tried = {alpha: sorted({number for each, number in asked if each == alpha}) for alpha in values}
     assert tried == {0.0: [100, 300, 900], 0.1: [100, 300, 900], 0.2: [100], 0.3: [100]}
@@ -122,12 +131,12 @@ def test_clouds_that_are_emptied_are_given_more_particles(question, monkeypatch)
     def evidence_of(log, which, rule, prior, sigma, horizon, particles, *_):
         asked.append((rule.alpha, particles))
         if rule.alpha == 0.0 and particles < 900:
-            return Evidence(-math.inf, 0.0, round=3, reason="round 3: none of them.", emptied=True)
+            return DemonstrationEvidence(-math.inf, 0.0, round=3, reason="round 3: none of them.", emptied=True)
         value = -5.0 if rule.alpha == 0.0 else -50.0
-        return Evidence(value, 0.0, (value,) * 3 + (-math.inf,), np.zeros(4))
+        return DemonstrationEvidence(value, 0.0, (value,) * 3 + (-math.inf,), np.zeros(4))
 
-    monkeypatch.setattr(weighing, "evidence_of", evidence_of)
-    (late,), (steady,) = race(question, [one(rule) for rule in RULES[:2]])
+    monkeypatch.setattr(evidence, "evidence_of", evidence_of)
+    (late,), (steady,) = successive_halving(question, [one(rule) for rule in RULES[:2]])
     assert {number for alpha, number in asked if alpha == 0.0} == {100, 300, 900}
     assert late.value == -10.0
     assert late.high <= 0.0
@@ -137,14 +146,14 @@ def test_clouds_that_are_emptied_are_given_more_particles(question, monkeypatch)
 def test_a_race_that_is_decided_ends(question, made_up):
     values, asked = made_up
     values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-90.0] * 4}
-    race(question, [one(rule) for rule in RULES[:2]])
+    successive_halving(question, [one(rule) for rule in RULES[:2]])
     assert {number for _, number in asked} == {100}
 
 
 def test_the_winners_own_guesses_are_told_apart_as_well_as_can_be(question, made_up):
     values, asked = made_up
     values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-21.0, -22.0, -21.0, -25.0], 0.2: [-300.0] * 4}
-    race(question, [one(*RULES[:2]), one(RULES[2])])
+    successive_halving(question, [one(*RULES[:2]), one(RULES[2])])
     assert {alpha for alpha, number in asked if number == 900} == {0.0, 0.1}
 
 
@@ -152,38 +161,40 @@ def test_one_that_falls_short_at_first_is_given_more(question, made_up):
     values, _ = made_up
     values[0.0] = lambda particles: np.array([-40.0, -60.0, -65.0, -80.0]) if particles < 300 else np.full(4, -10.0)
     values[0.1] = [-25.0] * 4
-    (late,), (steady,) = race(question, [one(rule) for rule in RULES[:2]])
+    (late,), (steady,) = successive_halving(question, [one(rule) for rule in RULES[:2]])
     assert late.value > steady.value
 
 
 def test_guesses_are_averaged_not_maximised():
-    sharp, flat = Weighed(-10.0, 0.0, -10.0, -10.0), Weighed(-math.inf, 0.0, -math.inf, -math.inf)
+    sharp, flat = LogEvidence(-10.0, 0.0, -10.0, -10.0), LogEvidence(-math.inf, 0.0, -math.inf, -math.inf)
     assert averaged(one(*RULES), [sharp, flat, flat, flat]).value == pytest.approx(-10.0 - math.log(4))
     assert averaged(one(*RULES[:2]), [sharp, sharp]).value == pytest.approx(-10.0)
 
 
 def test_errors_of_guesses_count_by_their_weight():
-    weights = [Weighed(-10.0, 0.3, -10.6, -9.4), Weighed(-30.0, 9.0, -33.0, -12.0)]
+    weights = [LogEvidence(-10.0, 0.3, -10.6, -9.4), LogEvidence(-30.0, 9.0, -33.0, -12.0)]
     found = averaged(one(*RULES[:2]), weights)
     assert found.error == pytest.approx(0.3, abs=1e-3)
     assert found.high == pytest.approx(np.logaddexp(-9.4, -12.0) - math.log(2))
 
 
 def test_why_no_guess_is_possible_is_told_of_the_one_that_came_furthest():
-    early, late = (Weighed(-math.inf, 0.0, -math.inf, -math.inf, reason=f"round {at}", round=at) for at in (3, 17))
+    early, late = (LogEvidence(-math.inf, 0.0, -math.inf, -math.inf, reason=f"round {at}", round=at) for at in (3, 17))
     assert averaged(one(*RULES[:2]), [early, late]).reason == "round 17"
 
 
 def test_a_difference_within_the_error_is_not_decided():
-    first, close = Weighed(-10.0, 0.5, -11.0, -9.0), Weighed(-15.0, 1.5, -18.0, -12.0)
+    first, close = LogEvidence(-10.0, 0.5, -11.0, -9.0), LogEvidence(-15.0, 1.5, -18.0, -12.0)
     assert not decide([first, close]).clear
     assert decide([first, close]).contenders == (0, 1)
-    assert decide([first, Weighed(-16.0, 0.5, -17.0, -15.0)]).clear
+    assert decide([first, LogEvidence(-16.0, 0.5, -17.0, -15.0)]).clear
     assert not decide([first, first]).clear
     assert decide([first]).assured == 1.0
 
 
 def test_probabilities_are_those_of_the_estimates():
-    found = decide([Weighed(-3.0, 0, -3, -3), Weighed(-1.0, 0, -1, -1), Weighed(-math.inf, 0, -math.inf, -math.inf)])
+    found = decide(
+        [LogEvidence(-3.0, 0, -3, -3), LogEvidence(-1.0, 0, -1, -1), LogEvidence(-math.inf, 0, -math.inf, -math.inf)]
+    )
     assert found.order == (1, 0, 2)
     assert found.probabilities == pytest.approx([math.exp(-2) / (1 + math.exp(-2)), 1 / (1 + math.exp(-2)), 0.0])

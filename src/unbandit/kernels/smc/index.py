@@ -19,21 +19,28 @@ a factor for how well it lies, roughly the probability that a random walk crosse
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.belief import Belief, of_mean
 from unbandit.kernels.compiling import called, compiled, inlined
-from unbandit.kernels.fitting import Memo, draw_ones, remembered, room
 from unbandit.kernels.formula import index_value, mean_value
-from unbandit.kernels.guiding import guide, missed
-from unbandit.kernels.particles import FAR, NONE, REDRAWS, Cloud, Record, keep, settle, shift_level, two_uniforms
 from unbandit.kernels.scalar import philox, uniform_from_word
-from unbandit.kernels.truncated import truncated
-
-__all__ = ["filter_index"]
+from unbandit.kernels.smc.cloud import (
+    NEVER,
+    NONE,
+    REDRAWS,
+    Belief,
+    Cloud,
+    Steps,
+    keep,
+    posterior_mean,
+    resample,
+    shift_level,
+    two_uniforms,
+)
+from unbandit.kernels.smc.proposal import log_twist, truncated_normal, twisted_proposal
 
 FEW = 32
 """Of more arms than this, the last rewards are not drawn anew."""
@@ -41,7 +48,7 @@ FEW = 32
 
 @compiled
 def filter_index(
-    parameters: Any, record: Record, belief: Belief, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool,
+    parameters: Any, record: Steps, belief: Belief, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool,
     table: NDArray[np.float64],
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives."""
@@ -77,7 +84,7 @@ def filter_index(
                         mean_high = mean_value(parameters, index[particle, upper], after, 1)
                     if lower != NONE:
                         mean_low = mean_value(parameters, index[particle, lower], after, 1)
-                    elif record.following[step] != FAR and floor[particle] > -math.inf:
+                    elif record.following[step] != NEVER and floor[particle] > -math.inf:
                         mean_low = mean_value(parameters, floor[particle], after, 1)
                 sum_low = mean_low * after - cloud.sums[particle, arm]
                 sum_high = mean_high * after - cloud.sums[particle, arm]
@@ -97,18 +104,18 @@ def filter_index(
                     value = index_value(parameters, its, pulls[rival], record.until[step])
                 goal = mean_value(parameters, value, after + record.ahead[step], record.until[step])
                 base, left = cloud.sums[particle, arm], record.ahead[step]
-                way = guide(belief, arm, known, total, base, hidden, after, left, goal, 0.0)
-                drawn, mass = truncated((sum_low - way.centre) / way.deviation, math.inf, first, table)
+                way = twisted_proposal(belief, arm, known, total, base, hidden, after, left, goal, 0.0)
+                drawn, mass = truncated_normal((sum_low - way.centre) / way.deviation, math.inf, first, table)
                 gained = way.centre + way.deviation * drawn
                 headway = math.log((max(gained - sum_low, 0.0) + belief.sigma) / after)
-                guides[particle] = headway + missed(way, gained, goal)
+                guides[particle] = headway + log_twist(way, gained, goal)
                 weight += mass + way.weight + headway
             elif not belief.bernoulli:
-                mean, variance = of_mean(belief, arm, known, total)
+                mean, variance = posterior_mean(belief, arm, known, total)
                 deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
                 low, high = (sum_low - hidden * mean) / deviation, (sum_high - hidden * mean) / deviation
                 if low < high:
-                    drawn, mass = truncated(low, high, first, table)
+                    drawn, mass = truncated_normal(low, high, first, table)
                 else:  # what two arms' turns ask for cannot be: a mean between, at a price
                     drawn, mass = 0.5 * (low + high), _price(low - high)
                     cloud.paid[step] += 1
@@ -132,7 +139,7 @@ def filter_index(
                 else:
                     value = index_value(parameters, cloud.sums[particle, arm] * (1.0 / after), after, 1)
                 index[particle, arm] = value
-                if record.following[step] == FAR and (
+                if record.following[step] == NEVER and (
                     value > floor[particle] or (value == floor[particle] and arm < floor_arm[particle])
                 ):
                     floor[particle], floor_arm[particle] = value, arm
@@ -141,7 +148,7 @@ def filter_index(
         single[arm] = count - absorbed == 1
         if record.binding[step]:
             following[arm] = record.following[step]
-        alive, drawn_anew = settle(cloud, step, ancestors)
+        alive, drawn_anew = resample(cloud, step, ancestors)
         if not alive:
             return step + 1
         if drawn_anew:
@@ -181,7 +188,7 @@ def _draw_levels(
 
 @called
 def _lower_caps(
-    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64], step: int
+    parameters: Any, record: Steps, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64], step: int
 ) -> None:
     """Note what this decision says of the idle arms: their means are at most what would have won it."""
     arm, now = record.arm[step], record.round[step]
@@ -201,13 +208,13 @@ def _redraw(
     """Draw an arm's last reward anew, given all else, its mean being between two bounds."""
     base = cloud.sums[particle, arm] - last[particle, arm]
     known = cloud.before[arm] + pulls[arm] - 1.0
-    mean, variance = of_mean(belief, arm, known, cloud.past[particle, arm] + base)
+    mean, variance = posterior_mean(belief, arm, known, cloud.past[particle, arm] + base)
     deviation = math.sqrt(variance + belief.sigma * belief.sigma)
     place = np.uint64(particle * pulls.size + arm)
     word, _ = philox(np.uint64(step), place, cloud.name, REDRAWS, cloud.key[0], cloud.key[1])
     bottom, top = (low * pulls[arm] - base - mean) / deviation, (high * pulls[arm] - base - mean) / deviation
     if bottom < top:
-        drawn, _ = truncated(bottom, top, uniform_from_word(word), table)
+        drawn, _ = truncated_normal(bottom, top, uniform_from_word(word), table)
         last[particle, arm] = mean + deviation * drawn
         cloud.sums[particle, arm] = base + last[particle, arm]
 
@@ -258,7 +265,7 @@ def _reindex(
                 continue
             value = index_value(parameters, _mean(cloud, pulls, particle, arm), pulls[arm], 1)
             index[particle, arm] = value
-            if following[arm] == FAR and value > floor[particle]:
+            if following[arm] == NEVER and value > floor[particle]:
                 floor[particle], floor_arm[particle] = value, arm
 
 
@@ -276,7 +283,7 @@ def _neighbours(following: NDArray[np.int64], arm: int, mine: int) -> tuple[int,
     """
     upper, lower = NONE, NONE
     for other in range(following.size):
-        if other == arm or following[other] == NONE or following[other] == FAR:
+        if other == arm or following[other] == NONE or following[other] == NEVER:
             continue
         if following[other] < mine:
             if upper == NONE or following[other] > following[upper]:
@@ -287,7 +294,7 @@ def _neighbours(following: NDArray[np.int64], arm: int, mine: int) -> tuple[int,
 
 
 @called
-def _absorb(record: Record, cloud: Cloud, step: int) -> int:
+def _absorb(record: Steps, cloud: Cloud, step: int) -> int:
     """Let the rule see the step's known rewards, which the observer has taken in beforehand; return how many."""
     absorbed, arm = 0, record.arm[step]
     for at in range(record.round[step] - 1, record.round[step] - 1 + record.count[step]):
@@ -323,7 +330,7 @@ def _all_bounds(
     """Compare an arm with every other at the round where one of the two is pulled next; return its mean's bounds."""
     low, high = -math.inf, math.inf
     for other in range(pulls.size):
-        if other == arm or following[other] == NONE or (following[other] == FAR and mine == FAR):
+        if other == arm or following[other] == NONE or (following[other] == NEVER and mine == NEVER):
             continue
         at = min(mine, following[other])
         value = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], at)
@@ -337,7 +344,7 @@ def _all_bounds(
 
 @called
 def _weigh_ties(
-    parameters: Any, record: Record, cloud: Cloud, pulls: NDArray[np.int64], arm: int, step: int
+    parameters: Any, record: Steps, cloud: Cloud, pulls: NDArray[np.int64], arm: int, step: int
 ) -> None:  # fmt: skip
     """Where ties are broken at random: weigh each particle by how many arms shared the largest index."""
     for particle in range(cloud.sums.shape[0]):
@@ -347,3 +354,119 @@ def _weigh_ties(
                 its = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], record.round[step])
                 tied += 1 if its == value else 0
         cloud.weights[particle] -= math.log(tied)
+
+
+MEMO = 4_000_000
+"""How many indices are remembered within a step at most."""
+
+
+class Memo(NamedTuple):
+    """Hold indices within a step: many particles agree on how often an arm gave 1, and an index may take long.
+
+    Attributes
+    ----------
+    mine, its
+        By other arm and reward sum: the index of the arm pulled, and of the other, when the two are next compared.
+    mine_at, its_at
+        In which step (from 1) each was filled in.
+    """
+
+    mine: NDArray[np.float64]
+    its: NDArray[np.float64]
+    mine_at: NDArray[np.int64]
+    its_at: NDArray[np.int64]
+
+
+@called
+def room(arms: int, sums: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Make room for a memo; none where it would be too large."""
+    size = sums if arms * sums <= MEMO else 0
+    shape = (arms, size)
+    return np.empty(shape), np.empty(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+
+
+@inlined
+def remembered(
+    parameters: Any, values: NDArray[np.float64], filled: NDArray[np.int64], other: int, total: float, pulls: int,
+    at: int, step: int,
+) -> float:  # fmt: skip
+    """Return an index of an arm with so many rewards of 1, computed once a step."""
+    key = np.int64(total)
+    if values.shape[1] == 0:
+        return index_value(parameters, total * (1.0 / pulls), pulls, at)
+    if filled[other, key] != step + 1:
+        values[other, key] = index_value(parameters, total * (1.0 / pulls), pulls, at)
+        filled[other, key] = step + 1
+    return values[other, key]
+
+
+@inlined
+def _goes_first(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
+    """Tell whether an index wins over another, equal ones going to the lower arm or to any."""
+    return mine > its or (mine == its and (random_ties or arm < other))
+
+
+@inlined
+def _fits(
+    parameters: Any, record: Steps, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
+    index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64], memo: Memo, uses_round: bool,
+    random_ties: bool, particle: int, step: int, upper: int, lower: int, total: float,
+) -> bool:  # fmt: skip
+    """Tell whether a sum agrees with every later comparison until the arm is pulled again."""
+    arm, mine = record.arm[step], record.following[step]
+    after = pulls[arm] + record.count[step]
+    if uses_round:
+        for other in range(pulls.size):
+            if other == arm or following[other] == NONE or (following[other] == NEVER and mine == NEVER):
+                continue
+            at = min(mine, following[other])
+            own = arm if at == mine else other  # compared at its own next turn, it has one index for all others
+            value = remembered(parameters, memo.mine, memo.mine_at, own, total, after, at, step)
+            held = cloud.sums[particle, other]
+            its = remembered(parameters, memo.its, memo.its_at, other, held, pulls[other], at, step)
+            first = _goes_first(value, arm, its, other, random_ties)
+            second = _goes_first(its, other, value, arm, random_ties)
+            if not (second if following[other] < mine else first):
+                return False
+        return True
+    value = remembered(parameters, memo.mine, memo.mine_at, arm, total, after, 1, step)
+    if upper != NONE and not _goes_first(index[particle, upper], upper, value, arm, random_ties):
+        return False
+    if lower != NONE:
+        return _goes_first(value, arm, index[particle, lower], lower, random_ties)
+    if mine != NEVER and floor[particle] > -math.inf:
+        return _goes_first(value, arm, floor[particle], floor_arm[particle], random_ties)
+    return True
+
+
+@inlined
+def draw_ones(
+    parameters: Any, record: Steps, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64],
+    following: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64],
+    memo: Memo, uses_round: bool, random_ties: bool, particle: int, step: int, upper: int, lower: int, hidden: int,
+    known: float, uniform: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Draw how many of a step's rewards were 1, among the numbers that fit; return it, and their log probability."""
+    arm = record.arm[step]
+    total = cloud.past[particle, arm] + cloud.sums[particle, arm]
+    ones, zeros = belief.first[arm] + total, belief.second[arm] + known - total
+    mass, drawn, chance = 0.0, 0, 1.0
+    for at in range(hidden):
+        chance *= (zeros + at) / (ones + zeros + at)
+    for outcome in range(hidden + 1):  # the beta-binomial probabilities, one from the other
+        if outcome > 0:
+            last = outcome - 1
+            chance *= (hidden - last) / outcome * (ones + last) / (zeros + hidden - last - 1.0)
+        fits = not record.binding[step] or _fits(
+            parameters, record, cloud, pulls, following, index, floor, floor_arm, memo, uses_round, random_ties,
+            particle, step, upper, lower, cloud.sums[particle, arm] + outcome,
+        )  # fmt: skip
+        if fits and chance > 0.0:
+            mass += chance
+            if uniform * mass < chance:
+                drawn, uniform = outcome, uniform * mass / chance
+            else:
+                uniform = (uniform * mass - chance) / (mass - chance)
+    if mass > 0.0:
+        return drawn, math.log(mass)
+    return hidden if uniform * (ones + zeros) < ones else 0, -math.inf

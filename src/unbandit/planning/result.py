@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
 
-__all__ = ["CRITERIA", "Curves", "Need", "Plan"]
-
 Numbers = NDArray[np.float64]
 Criterion = Literal["interval", "error"]
 
@@ -185,7 +183,7 @@ class Plan:
 
     def plot(self) -> Figure:
         """Draw what is known after how long, and what it costs."""
-        from unbandit.planning.drawing import draw_plan
+        from unbandit.plots.planning import draw_plan
 
         return draw_plan(self)
 

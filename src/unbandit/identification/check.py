@@ -9,17 +9,16 @@ number of a record lies out is itself simulated, so that looking at several numb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
-from unbandit.identification.mixing import allotted, drawn_means
-from unbandit.identification.weighing import Question, Weighed
+from unbandit.errors import InferenceError
+from unbandit.identification.evidence import CLOUDS, IdentificationRequest, LogEvidence
+from unbandit.inference import Posterior, infer
 from unbandit.instance import Bernoulli, Gaussian, Instance
-
-__all__ = ["FITS", "Check", "Statistic", "check", "numbers_of"]
 
 FITS = 0.005
 """Below this probability the record is taken as one that the candidate does not make."""
@@ -58,7 +57,7 @@ class Statistic:
 
 
 @dataclass(frozen=True)
-class Check:
+class PredictiveCheck:
     """Hold how a record compares with simulations of a candidate.
 
     Attributes
@@ -84,10 +83,10 @@ class Check:
         return self.probability >= FITS
 
 
-def check(
-    question: Question, name: str, rules: Sequence[Demonstrator], weights: Sequence[Weighed],
+def predictive_check(
+    question: IdentificationRequest, name: str, rules: Sequence[Demonstrator], weights: Sequence[LogEvidence],
     shares: NDArray[np.float64],
-) -> Check:  # fmt: skip
+) -> PredictiveCheck:  # fmt: skip
     """Simulate a candidate, its guesses in proportion to their weights, and compare."""
     demonstrations = range(min(len(question.log), DEMONSTRATIONS))
     length = sum(question.horizons[which] for which in demonstrations)
@@ -107,7 +106,7 @@ def check(
     tails = (1 + np.minimum((simulated <= observed).sum(axis=0), (simulated >= observed).sum(axis=0))) / (number + 1)
     low, median, high = np.quantile(simulated, (0.025, 0.5, 0.975), axis=0)
     rows = zip(names, observed, low, median, high, np.minimum(1.0, 2 * tails), strict=True)
-    return Check(
+    return PredictiveCheck(
         name,
         tuple(Statistic(label, *(float(value) for value in values)) for label, *values in rows),
         float((1 + (simulated_far >= far).sum()) / (number + 1)),
@@ -142,7 +141,7 @@ def _names(arms: int) -> list[str]:
 
 
 def _simulated(
-    question: Question, which: int, rules: Sequence[Demonstrator], weights: Sequence[Weighed],
+    question: IdentificationRequest, which: int, rules: Sequence[Demonstrator], weights: Sequence[LogEvidence],
     shares: NDArray[np.float64], number: int,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Return the numbers of simulated demonstrations, one row each."""
@@ -159,3 +158,71 @@ def _simulated(
             rows.append(numbers_of(played.demonstration(0)[:length], arms))
             run += 1
     return np.array(rows)
+
+
+ENOUGH = 400
+"""Particles of a cloud from which a few hundred sets of means are drawn, unless all of them die."""
+
+LEAST = 0.001
+"""Guesses that hold less of the probability than this are left out."""
+
+
+def allotted(shares: NDArray[np.float64], number: int) -> NDArray[np.int64]:
+    """Part a number in proportion to shares, every share's part being off by less than one.
+
+    Examples
+    --------
+    >>> allotted(np.array([0.5, 0.1, 0.4]), 4).tolist()
+    [2, 0, 2]
+    """
+    kept = np.where(shares >= LEAST, shares, 0.0)
+    ends = np.floor(np.cumsum(kept / kept.sum()) * number + 0.5).astype(np.int64)
+    return np.diff(ends, prepend=0)
+
+
+def mixed_posterior(
+    question: IdentificationRequest, which: int, rules: Sequence[Demonstrator], shares: NDArray[np.float64], name: str,
+    draws: int = 1_000,
+) -> Posterior:  # fmt: skip
+    """Return the posterior of one demonstration's means, averaged over guesses at the rule's parameters.
+
+    Its evidence, path and surprise are the heaviest guess's.
+    """
+    parts = allotted(shares, draws)
+    single, horizon = question.log.select(which), [question.horizons[which]]
+    found = {
+        at: infer(
+            single, rules[at], question.prior, question.sigma, horizon, particles=question.particles, clouds=CLOUDS,
+            draws=draws, seed=question.seed, threads=question.threads,
+        )
+        for at in np.flatnonzero(parts).tolist()
+    }  # fmt: skip
+    heaviest = found[int(parts.argmax())]
+    if len(found) == 1:
+        return heaviest
+    means = np.concatenate([posterior.means[:, : parts[at]] for at, posterior in found.items()], axis=1)
+    order = np.random.default_rng([question.seed, 4]).permutation(draws)
+    notices = {notice.code: notice for posterior in found.values() for notice in posterior.warnings}
+    return replace(heaviest, rule=name, means=means[:, order], warnings=tuple(notices.values()))
+
+
+def drawn_means(
+    question: IdentificationRequest, which: int, rule: Demonstrator, weight: LogEvidence, number: int
+) -> NDArray[np.float64]:
+    """Draw sets of means of one demonstration under one rule, (draws, arms); where it tells nothing, from the prior."""
+    arms = len(question.log.arms)
+    if rule.reveals == "nothing" or question.log.lengths[which] < arms:
+        return question.prior.draw(np.random.default_rng([question.seed, 5, which]), (number, arms))
+
+    def drawn(particles: int) -> NDArray[np.float64]:
+        found = infer(
+            question.log.select(which), rule, question.prior, question.sigma, [question.horizons[which]],
+            particles=particles, clouds=CLOUDS, draws=-(-number // CLOUDS), seed=question.seed,
+            threads=question.threads,
+        )  # fmt: skip
+        return found.draws[:number]
+
+    try:
+        return drawn(ENOUGH)
+    except InferenceError:  # all of these died, and those of the race did not
+        return drawn(weight.particles)

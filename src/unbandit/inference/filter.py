@@ -15,18 +15,14 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.demonstrators.base import whole
 from unbandit.errors import InferenceError, NotIdentifiable
-from unbandit.inference.epochs import tests_of
-from unbandit.inference.steps import steps_of
-from unbandit.kernels.belief import Belief
-from unbandit.kernels.filter_choice import filter_choice
-from unbandit.kernels.filter_elimination import OUT, Tests, filter_elimination
-from unbandit.kernels.filter_index import filter_index
-from unbandit.kernels.particles import Cloud, Record
+from unbandit.inference.steps import steps_of, tests_of
 from unbandit.kernels.scalar import QUANTILE_TABLE
+from unbandit.kernels.smc.cloud import Belief, Cloud, Steps
+from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
+from unbandit.kernels.smc.index import filter_index
+from unbandit.kernels.smc.randomised import filter_randomised
 from unbandit.log import ActionLog
 from unbandit.tape import Tape
-
-__all__ = ["EmptiedError", "Filtered", "filtered", "log_mean", "particles_for", "surprises"]
 
 WORK = 1_500_000
 """About how many particles times steps a cloud has, where their number is not given."""
@@ -190,7 +186,7 @@ def log_mean(values: NDArray[np.float64]) -> tuple[float, float]:
     return value, float(max(natural, scatter))
 
 
-def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Record | Tests:
+def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Steps | EliminationTests:
     """Cut a demonstration into what the filter of the rule's kind reads."""
     actions = log.demonstration(which).astype(np.int64)
     given = log.select(which).rewards
@@ -204,8 +200,8 @@ def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Re
     raise NotIdentifiable(f"{rule.name}: there is no posterior for rules of this kind.")
 
 
-def _steps(reading: Record | Tests) -> int:
-    return reading.arm.size if isinstance(reading, Record) else reading.epoch.size * reading.last.size
+def _steps(reading: Steps | EliminationTests) -> int:
+    return reading.arm.size if isinstance(reading, Steps) else reading.epoch.size * reading.last.size
 
 
 def _opening(log: ActionLog, which: int, rule: Demonstrator) -> float:
@@ -220,8 +216,8 @@ def _opening(log: ActionLog, which: int, rule: Demonstrator) -> float:
 
 
 def _pass(
-    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], readings: Sequence[Record | Tests],
-    number: int, cloud: int, seed: int, marks: bool,
+    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int],
+    readings: Sequence[Steps | EliminationTests], number: int, cloud: int, seed: int, marks: bool,
 ) -> tuple[Passage, ...]:  # fmt: skip
     """Send one cloud through all demonstrations; what was gained in one is the past of the next."""
     arms = len(log.arms)
@@ -261,11 +257,11 @@ def _known_beforehand(log: ActionLog, number: int) -> tuple[NDArray[np.float64],
 
 
 def _cloud(
-    reading: Record | Tests, number: int, arms: int, past: NDArray[np.float64], before: NDArray[np.float64], key: Any,
-    name: np.uint64, marks: bool,
+    reading: Steps | EliminationTests, number: int, arms: int, past: NDArray[np.float64], before: NDArray[np.float64],
+    key: Any, name: np.uint64, marks: bool,
 ) -> Cloud:  # fmt: skip
     """Make room for a cloud."""
-    steps = reading.arm.size if isinstance(reading, Record) else reading.epoch.size
+    steps = reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
     kept = min(MARKS, max(2, KEPT // (number * arms)), steps) if marks else 0
     at = np.unique(np.linspace(0, steps - 1, kept).astype(np.int64)) if kept else np.zeros(0, np.int64)
     return Cloud(
@@ -277,9 +273,9 @@ def _cloud(
     )  # fmt: skip
 
 
-def _counts(reading: Record | Tests, marks: NDArray[np.int64], arms: int) -> NDArray[np.int64]:
+def _counts(reading: Steps | EliminationTests, marks: NDArray[np.int64], arms: int) -> NDArray[np.int64]:
     """Return each arm's pulls at some steps."""
-    if isinstance(reading, Tests):
+    if isinstance(reading, EliminationTests):
         there = np.where(reading.fate != OUT, reading.epoch[:, None], 0)
         return np.asarray(np.maximum.accumulate(there, axis=0)[marks])
     rows = [np.bincount(reading.arm[: mark + 1], reading.count[: mark + 1], arms) for mark in marks]
@@ -287,12 +283,12 @@ def _counts(reading: Record | Tests, marks: NDArray[np.int64], arms: int) -> NDA
 
 
 def _filter(
-    rule: Demonstrator, reading: Record | Tests, belief: Belief, cloud: Cloud, horizon: int, some_known: bool
+    rule: Demonstrator, reading: Steps | EliminationTests, belief: Belief, cloud: Cloud, horizon: int, some_known: bool
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
     """Run the filter of the rule's kind; return the pulls behind the sums, where it died, and each step's round."""
     arms = cloud.sums.shape[1]
     level = not belief.bernoulli and not some_known  # a known reward says where the level is
-    if isinstance(reading, Tests):
+    if isinstance(reading, EliminationTests):
         pulls = np.zeros(arms, np.int64)
         alike = (belief.first == belief.first[0]) & (belief.second == belief.second[0]) & (cloud.before == 0)
         died = filter_elimination(reading, belief, cloud, level, alike, pulls, QUANTILE_TABLE)
@@ -308,16 +304,16 @@ def _filter(
     assert isinstance(rule, RandomisedRule)
     memories = np.zeros((cloud.sums.shape[0], arms, rule.columns))
     tries = 2 if belief.bernoulli else 1 if rule.smooth else TRIES
-    died = filter_choice(
+    died = filter_randomised(
         rule.parameters(horizon), reading, belief, cloud, memories, rule.batch, tries, rule.smooth,
         rule.shifts and level, QUANTILE_TABLE,
     )  # fmt: skip
     return pulls, died, reading.round
 
 
-def _judged(rule: Demonstrator, reading: Record | Tests, rounds: NDArray[np.int64]) -> NDArray[np.int64]:
+def _judged(rule: Demonstrator, reading: Steps | EliminationTests, rounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the round whose action each step's weights judge."""
-    if not isinstance(reading, Record) or not isinstance(rule, RandomisedRule) or rule.batch > 1:
+    if not isinstance(reading, Steps) or not isinstance(rule, RandomisedRule) or rule.batch > 1:
         return rounds
     ahead = (rounds >= reading.opening) & (rounds < rounds.size)
     return np.where(ahead, rounds + 1, rounds)

@@ -18,14 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.belief import Belief, of_mean
 from unbandit.kernels.compiling import called, compiled, inlined
-from unbandit.kernels.guiding import guide, missed
-from unbandit.kernels.particles import Cloud, keep, settle, shift_level
 from unbandit.kernels.scalar import philox, uniform_from_word
-from unbandit.kernels.truncated import truncated
-
-__all__ = ["GOES", "OPEN", "OUT", "STAYS", "Tests", "filter_elimination"]
+from unbandit.kernels.smc.cloud import Belief, Cloud, keep, posterior_mean, resample, shift_level
+from unbandit.kernels.smc.proposal import log_twist, truncated_normal, twisted_proposal
 
 OUT, STAYS, GOES, OPEN = 0, 1, 2, 3
 DRAWS, EXCHANGES = np.uint64(8), np.uint64(9)  # the tape's streams
@@ -35,7 +31,7 @@ BOUND = 8.0
 """The most that a guiding factor costs, as a logarithm: where the leading arm changes, the goal was wrong."""
 
 
-class Tests(NamedTuple):
+class EliminationTests(NamedTuple):
     """Hold what a demonstration of an elimination rule shows.
 
     Attributes
@@ -65,8 +61,8 @@ class Tests(NamedTuple):
 
 @compiled
 def filter_elimination(
-    tests: Tests, belief: Belief, cloud: Cloud, shifts: bool, alike: NDArray[np.bool_], pulls: NDArray[np.int64],
-    table: NDArray[np.float64],
+    tests: EliminationTests, belief: Belief, cloud: Cloud, shifts: bool, alike: NDArray[np.bool_],
+    pulls: NDArray[np.int64], table: NDArray[np.float64],
 ) -> int:  # fmt: skip
     """Move a cloud from test to test; return 0, or the first test (from 1) that no particle survives.
 
@@ -91,7 +87,7 @@ def filter_elimination(
         for arm in range(arms):
             if tests.fate[test, arm] != OUT:
                 pulls[arm] = tests.epoch[test]
-        alive, drawn_anew = settle(cloud, test, ancestors)
+        alive, drawn_anew = resample(cloud, test, ancestors)
         if not alive:
             return test + 1
         if drawn_anew:
@@ -110,7 +106,7 @@ def filter_elimination(
 
 
 @inlined
-def _permute(tests: Tests, cloud: Cloud, alike: NDArray[np.bool_], test: int, particle: int) -> None:
+def _permute(tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], test: int, particle: int) -> None:
     """Exchange the sums of arms that have stayed so far and never go: the record does not tell them apart."""
     arms = tests.last.size
     for arm in range(arms - 1, 0, -1):
@@ -140,18 +136,18 @@ def _staying_first(last: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @inlined
 def _goal(
-    tests: Tests, belief: Belief, cloud: Cloud, particle: int, arm: int, leader: int, epoch: int
+    tests: EliminationTests, belief: Belief, cloud: Cloud, particle: int, arm: int, leader: int, epoch: int
 ) -> tuple[float, float]:  # fmt: skip
     """Return where an arm's sample mean must be when it goes, as far as the leading arm tells, and its variance."""
     total = cloud.past[particle, leader] + cloud.sums[particle, leader]
-    mean, variance = of_mean(belief, leader, cloud.before[leader] + epoch, total)
+    mean, variance = posterior_mean(belief, leader, cloud.before[leader] + epoch, total)
     left, end = tests.last[arm] - epoch, 1.0 / tests.last[arm]
     goal = end * (cloud.sums[particle, leader] + left * mean) - tests.drop[arm]
     return goal, CAUTION * end * end * (left * left * variance + left * belief.sigma * belief.sigma) + tests.play[arm]
 
 
 @inlined
-def _led(tests: Tests, belief: Belief, cloud: Cloud, test: int, particle: int) -> float:
+def _led(tests: EliminationTests, belief: Belief, cloud: Cloud, test: int, particle: int) -> float:
     """Return the logarithm of a particle's guiding factor: how well the arms that go later lie for it."""
     epoch, factor, leader = tests.epoch[test], 0.0, -1
     if belief.bernoulli:
@@ -166,7 +162,7 @@ def _led(tests: Tests, belief: Belief, cloud: Cloud, test: int, particle: int) -
         if tests.fate[test, arm] == STAYS and tests.last[arm] > 0:
             goal, slack = _goal(tests, belief, cloud, particle, arm, leader, epoch)
             total = cloud.past[particle, arm] + cloud.sums[particle, arm]
-            mean, variance = of_mean(belief, arm, cloud.before[arm] + epoch, total)
+            mean, variance = posterior_mean(belief, arm, cloud.before[arm] + epoch, total)
             left, end = tests.last[arm] - epoch, 1.0 / tests.last[arm]
             off = end * (cloud.sums[particle, arm] + left * mean) - goal
             uncertain = end * end * (left * left * variance + left * belief.sigma * belief.sigma) + slack
@@ -176,8 +172,8 @@ def _led(tests: Tests, belief: Belief, cloud: Cloud, test: int, particle: int) -
 
 @inlined
 def _draw_all(
-    tests: Tests, belief: Belief, cloud: Cloud, order: NDArray[np.int64], pulls: NDArray[np.int64], test: int,
-    particle: int, table: NDArray[np.float64],
+    tests: EliminationTests, belief: Belief, cloud: Cloud, order: NDArray[np.int64], pulls: NDArray[np.int64],
+    test: int, particle: int, table: NDArray[np.float64],
 ) -> float:  # fmt: skip
     """Draw the sums of all active arms up to a test; return the logarithm of the weight."""
     epoch, width = tests.epoch[test], tests.width[test]
@@ -227,18 +223,20 @@ def _draw(
         return _discrete(belief, arm, known, total, base, hidden, epoch, low, high, closed, uniform)
     if hidden == 0:
         return 0.0, 0.0 if low * epoch < base <= high * epoch else -math.inf
-    mean, variance = of_mean(belief, arm, known, total)
+    mean, variance = posterior_mean(belief, arm, known, total)
     centre, weight = hidden * mean, 0.0
     deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
-    way = guide(belief, arm, known, total, base, hidden, epoch, max(left, 0), 0.0 if math.isnan(goal) else goal, slack)
+    way = twisted_proposal(
+        belief, arm, known, total, base, hidden, epoch, max(left, 0), 0.0 if math.isnan(goal) else goal, slack
+    )
     if not math.isnan(goal):
         centre, deviation, weight = way.centre, way.deviation, way.weight
-    drawn, mass = truncated(
+    drawn, mass = truncated_normal(
         (low * epoch - base - centre) / deviation, (high * epoch - base - centre) / deviation, uniform, table
     )
     gained = centre + deviation * drawn
     if not math.isnan(goal):
-        weight -= missed(way, gained, goal)
+        weight -= log_twist(way, gained, goal)
     return gained, weight + mass
 
 

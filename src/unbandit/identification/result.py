@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import NotIdentifiable, ParameterError
-from unbandit.identification.checking import Check
-from unbandit.identification.mixing import mixed_posterior
-from unbandit.identification.weighing import Question, Weighed
+from unbandit.identification.check import PredictiveCheck, mixed_posterior
+from unbandit.identification.evidence import IdentificationRequest, LogEvidence
 from unbandit.inference import Posterior
 from unbandit.result import Notice
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
-
-__all__ = ["SCHEMA", "Contender", "Guess", "Identification", "Surprise"]
 
 SCHEMA = "unbandit.identify/1"
 
@@ -47,7 +44,7 @@ class Guess:
     rule: Demonstrator
     beforehand: float
     share: float
-    weighed: Weighed
+    weighed: LogEvidence
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class Contender:
 
     name: str
     guesses: tuple[Guess, ...]
-    weighed: Weighed
+    weighed: LogEvidence
     probability: float
 
     @property
@@ -128,9 +125,9 @@ class Identification:
     candidates: tuple[Contender, ...]
     assured: float
     left: tuple[str, ...]
-    check: Check
+    check: PredictiveCheck
     surprises: tuple[Surprise, ...]
-    question: Question
+    question: IdentificationRequest
     warnings: tuple[Notice, ...] = field(default=())
     notes: tuple[Notice, ...] = field(default=())
 
@@ -238,7 +235,7 @@ class Identification:
 
     def plot(self) -> Figure:
         """Draw how far each candidate is behind, and the record beside what the leading one makes."""
-        from unbandit.identification.drawing import draw_identification
+        from unbandit.plots.identification import draw_identification
 
         return draw_identification(self)
 

@@ -15,10 +15,8 @@ from unbandit.plots import INK, PALETTE, STYLE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from unbandit.identification.checking import Check
-    from unbandit.identification.identified import Identification
-
-__all__ = ["draw_identification"]
+    from unbandit.identification.check import PredictiveCheck
+    from unbandit.identification.result import Identification
 
 FURTHEST = 3.0
 """How far out a number of the record is drawn, in half the length of the bar."""
@@ -60,7 +58,7 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
     axes.set_xlabel("log evidence behind the leading candidate\n(dashed: 20 times less likely)")
 
 
-def _draw_check(axes: Axes, check: Check) -> None:
+def _draw_check(axes: Axes, check: PredictiveCheck) -> None:
     """Draw each number of the record against the middle 95% of the simulated ones, all on one scale."""
     for place, row in enumerate(check.statistics):
         half, middle = max((row.high - row.low) / 2, 0.5), (row.high + row.low) / 2

@@ -1,4 +1,4 @@
-"""A cloud of particles: weights, resampling, and the paths that they took."""
+"""What an observer believes about an arm's mean once the sum of its rewards is given: the mean integrates out."""
 
 from __future__ import annotations
 
@@ -8,21 +8,52 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.belief import Belief
 from unbandit.kernels.compiling import called, inlined
 from unbandit.kernels.scalar import normal_from_word, philox, uniform_from_word
 
-__all__ = ["FAR", "NONE", "REDRAWS", "SCATTERING", "Cloud", "Record", "keep", "settle", "shift_level", "two_uniforms"]
+
+class Belief(NamedTuple):
+    """Hold the prior on every mean, and the noise.
+
+    Attributes
+    ----------
+    bernoulli
+        Rewards are 0 or 1, with a Beta prior; otherwise normal, with a normal prior.
+    first, second
+        One number an arm: the prior's mean and variance (0 for a mean that is known), or its two Beta parameters.
+    sigma
+        The standard deviation of a normal reward.
+    """
+
+    bernoulli: bool
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    sigma: float
+
+
+@inlined
+def posterior_mean(belief: Belief, arm: int, pulls: float, total: float) -> tuple[float, float]:
+    """Return expectation and variance of a mean, after so many normal rewards of this sum."""
+    noise, prior = belief.sigma * belief.sigma, belief.second[arm]
+    scale = 1.0 / (noise + pulls * prior)
+    return (belief.first[arm] * noise + prior * total) * scale, prior * noise * scale
+
+
+@inlined
+def posterior_success(belief: Belief, arm: int, pulls: float, total: float) -> float:
+    """Return the probability that the next reward is 1, after so many of which `total` were."""
+    return (belief.first[arm] + total) / (belief.first[arm] + belief.second[arm] + pulls)
+
 
 PARTICLES, RESAMPLING, SHIFTS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
-SCATTERING, REDRAWS = np.uint64(7), np.uint64(10)
+MOVES, REDRAWS = np.uint64(7), np.uint64(10)
 ZERO = np.uint64(0)
 
-FAR, NONE = np.int64(2**62), np.int64(-1)
+NEVER, NONE = np.int64(2**62), np.int64(-1)
 """A round that never comes, and what stands where there is no arm or no round."""
 
 
-class Record(NamedTuple):
+class Steps(NamedTuple):
     """Hold one demonstration as a filter reads it: step by step, a step being a round or a batch of them.
 
     Attributes
@@ -105,7 +136,7 @@ def two_uniforms(cloud: Cloud, step: int, particle: int) -> tuple[float, float]:
 
 
 @called
-def settle(cloud: Cloud, step: int, ancestors: NDArray[np.int64]) -> tuple[bool, bool]:
+def resample(cloud: Cloud, step: int, ancestors: NDArray[np.int64]) -> tuple[bool, bool]:
     """Write the step's evidence down and, if few particles carry the weight, draw their heirs into `ancestors`.
 
     Returns whether any particle is alive, and whether heirs were drawn (systematically: one random number for all).
@@ -177,3 +208,74 @@ def shift_level(
         cloud.past[particle, arm] += cloud.before[arm] * drawn
         sums[arm] += pulls[arm] * drawn
     return drawn
+
+
+MOVE_SHARE = 0.2
+"""How far heirs are moved, in standard deviations of the cloud."""
+
+MOST_CORRELATED = 64
+"""From this many moving numbers on, their correlations are left out."""
+
+
+@called
+def liu_west_move(
+    cloud: Cloud, pulls: NDArray[np.int64], memories: NDArray[np.float64], step: int, table: NDArray[np.float64]
+) -> None:
+    """Move heirs apart: a little towards the centre of the cloud and as much at random, so that its shape stays.
+
+    All that differs between particles moves together: sample means, whatever else the rule remembers, and the sample
+    means from earlier demonstrations. Arms are taken as uncorrelated where they are many.
+    """
+    number, arms, columns = memories.shape
+    size = arms * (columns + 1)
+    values, centre = np.zeros((number, size)), np.zeros(size)
+    for particle in range(number):
+        for arm in range(arms):
+            at = arm * (columns + 1)
+            values[particle, at] = memories[particle, arm, 0] / max(pulls[arm], 1)
+            for column in range(1, columns):
+                values[particle, at + column] = memories[particle, arm, column]
+            values[particle, at + columns] = cloud.past[particle, arm] / max(cloud.before[arm], 1.0)
+        centre += values[particle]
+    centre /= number
+    factor = _covariance_factor(values, centre)
+    keep_share = math.sqrt(1.0 - MOVE_SHARE * MOVE_SHARE)
+    noise = np.empty(size)
+    for particle in range(number):
+        for at in range(size):
+            where = np.uint64(particle * size + at)
+            word, _ = philox(np.uint64(step), where, cloud.name, MOVES, cloud.key[0], cloud.key[1])
+            noise[at] = normal_from_word(word, table)
+        for arm in range(arms):
+            for column in range(columns + 1):
+                at = arm * (columns + 1) + column
+                moved = centre[at] + keep_share * (values[particle, at] - centre[at])
+                for other in range(at + 1):
+                    moved += MOVE_SHARE * factor[at, other] * noise[other]
+                if column == columns:
+                    cloud.past[particle, arm] = moved * cloud.before[arm]
+                elif column == 0:
+                    memories[particle, arm, 0] = moved * pulls[arm]
+                else:
+                    memories[particle, arm, column] = moved
+
+
+@called
+def _covariance_factor(values: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower triangle whose square is the covariance of some values; what does not vary gets zeros."""
+    number, size = values.shape
+    factor = np.zeros((size, size))
+    for row in range(size):
+        for column in range(row if size > MOST_CORRELATED else 0, row + 1):
+            covariance = 0.0
+            for particle in range(number):
+                covariance += (values[particle, row] - centre[row]) * (values[particle, column] - centre[column])
+            covariance /= number
+            for other in range(column):
+                covariance -= factor[row, other] * factor[column, other]
+            if column < row:
+                factor[row, column] = covariance / factor[column, column] if factor[column, column] > 0.0 else 0.0
+            else:
+                scale = 1e-12 * (centre[row] * centre[row]) + 1e-300
+                factor[row, row] = math.sqrt(covariance) if covariance > scale else 0.0
+    return factor
