@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.demonstrators.base import whole
 from unbandit.errors import LogError, ParameterError
-from unbandit.estimators.intervals import Anchor, Noise
+from unbandit.estimators.comparison import Anchor, Method
+from unbandit.estimators.intervals import Noise
 from unbandit.log import ActionLog
 from unbandit.log.choosing import read_or_scan
 from unbandit.log.frames import is_frame
@@ -33,8 +34,6 @@ __all__ = [
     "usable_method",
     "with_rounds",
 ]
-
-Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
 
 DRAWING = ("bootstrap", "posterior")
 """The methods that draw random numbers."""

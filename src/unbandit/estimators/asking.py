@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.estimators.arguments import Method, with_rounds
 from unbandit.estimators.compare import Reading, compare, needed
-from unbandit.estimators.intervals import Anchor, Noise, quantile
+from unbandit.estimators.comparison import Anchor
+from unbandit.estimators.intervals import Noise, quantile
 from unbandit.estimators.many import check_comparable
 from unbandit.inference import Posterior
 from unbandit.log import ActionLog

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import intervals
 from unbandit.estimators.asking import Answer, Asked
-from unbandit.estimators.closed import read_one
+from unbandit.estimators.signs import read_one
 from unbandit.estimators.comparison import Comparison
-from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.many import compare_many
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.result import BEST, BOUNDED, ESTIMATED, Notice

@@ -77,14 +77,6 @@ def together(asked: Asked) -> Answer:
     return answer
 
 
-def read_one(asked: Asked, which: int, answer: Answer) -> Comparison:
-    """Compare the arms of one demonstration, and keep what is worth saying about it."""
-    signs = Signs(asked, which, which + 1)
-    comparison = signs.look(which, which + 1)
-    signs.tell(answer)
-    return comparison.row(0)
-
-
 def _numbers(asked: Asked, comparison: Comparison) -> dict[str, Numbers]:
     """Return gaps and, where one mean is known, means, with their intervals."""
     row = {"gap": comparison.gap}

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, SwitchingCounts
 from unbandit.estimators import counts, switching
-from unbandit.estimators.arguments import Method
+from unbandit.estimators.comparison import Method
 from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.equating import equation
-from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.naive import naive
 from unbandit.estimators.widths import Horizon, RuleWidth, common
 from unbandit.log.tallies import Need, Tallies

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,17 @@ Width = Callable[[NDArray[np.float64], NDArray[np.bool_]], NDArray[np.float64]]
 
 Tests = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Whether an elimination rule tests its arms at the end of these epochs."""
+
+
+Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Hold one arm's known mean; arm None stands for the best arm, whichever it is."""
+
+    arm: int | None
+    value: float
 
 
 @dataclass

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import AdditiveIndexRule, IndexRule, SwitchingCounts
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators.comparison import most_pulled
-from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.widths import Horizon, RuleWidth, by_horizon, spread_out
 
 __all__ = ["Equation", "equation"]

@@ -15,7 +15,7 @@ from unbandit.demonstrators.base import whole
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_mean, reward_noise
 from unbandit.estimators.asking import Answer, Asked, Judged
-from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.comparison import Anchor
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer, parse_prior, usual_prior
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log import ActionLog

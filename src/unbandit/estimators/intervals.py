@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison
+from unbandit.estimators.comparison import Anchor, Comparison
 from unbandit.result import BEST, BOUNDED
 
 __all__ = ["Anchor", "Noise", "ends", "means", "quantile", "spreads"]
@@ -26,14 +26,6 @@ Numbers = NDArray[np.float64]
 
 Deviation = float | NDArray[np.float64]
 """One number for all, or one a demonstration or an arm."""
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """Hold one arm's known mean; arm None stands for the best arm, whichever it is."""
-
-    arm: int | None
-    value: float
 
 
 @dataclass(frozen=True)

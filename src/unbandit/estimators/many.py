@@ -8,10 +8,10 @@ from typing import Any
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import counts, switching
-from unbandit.estimators.arguments import Method
+from unbandit.estimators.comparison import Method
 from unbandit.estimators.comparison import Comparison
 from unbandit.estimators.equating import equation
-from unbandit.estimators.intervals import Anchor
+from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.naive import naive
 from unbandit.estimators.widths import Horizon, RuleWidth
 

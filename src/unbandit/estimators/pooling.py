@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.estimators.comparison import Comparison
-from unbandit.estimators.intervals import Anchor, Noise, ends, spreads
+from unbandit.estimators.comparison import Anchor
+from unbandit.estimators.intervals import Noise, ends, spreads
 from unbandit.result import BEST, BOUNDED, ESTIMATED, UNSEEN, Notice
 
 __all__ = ["Pooled", "pool"]

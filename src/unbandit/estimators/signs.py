@@ -67,3 +67,11 @@ class Signs:
         if which not in self._kept:
             self._kept[which] = self.asked.read(which, which + 1).row(0)
         return self._kept[which]
+
+
+def read_one(asked: Asked, which: int, answer: Answer) -> Comparison:
+    """Compare the arms of one demonstration, and keep what is worth saying about it."""
+    signs = Signs(asked, which, which + 1)
+    comparison = signs.look(which, which + 1)
+    signs.tell(answer)
+    return comparison.row(0)

@@ -14,7 +14,7 @@ from unbandit import theory
 from unbandit.demonstrators import Demonstrator, EliminationRule
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.estimators import checks
-from unbandit.estimators.arguments import Method
+from unbandit.estimators.comparison import Method
 from unbandit.estimators.compare import Reading
 from unbandit.result import ESTIMATED, Notice
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from unbandit.errors import ParameterError
-from unbandit.estimators.arguments import Method
+from unbandit.estimators.comparison import Method
 
 __all__ = ["Estimator", "parse_estimator"]
 

@@ -9,7 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.estimators.comparison import most_pulled
-from unbandit.estimators.intervals import Anchor, Noise, ends, quantile
+from unbandit.estimators.comparison import Anchor
+from unbandit.estimators.intervals import Noise, ends, quantile
 from unbandit.estimators.many import compare_many
 from unbandit.instance import Gaussian
 from unbandit.result import VERDICTS

@@ -9,7 +9,8 @@ import pytest
 
 from unbandit import ActionLog, Bernoulli, Instance, NotIdentifiable, estimate
 from unbandit.demonstrators import EliminationRule, IndexRule, parse_rule, rules
-from unbandit.estimators.intervals import Anchor, Noise, ends, quantile
+from unbandit.estimators.comparison import Anchor
+from unbandit.estimators.intervals import Noise, ends, quantile
 from unbandit.estimators.many import can_compare, compare_many
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from unbandit import Bernoulli, Instance, Study, parse_rule
-from unbandit.estimators.intervals import Anchor, Noise, ends, quantile
+from unbandit.estimators.comparison import Anchor
+from unbandit.estimators.intervals import Noise, ends, quantile
 from unbandit.estimators.many import compare_many
 from unbandit.instance import Gaussian
 from unbandit.kernels import appraisal
