@@ -104,7 +104,7 @@ def of_a_rule(names: dict[str, Any]) -> Figures:
         f"What the record tells of every arm's {quantity}, beside the truth that was hidden.",
     )
     if not isinstance(rule, RandomisedRule):
-        moment = ub.hesitation(log, rule, estimate=answer)
+        moment = ub.switching_moment(log, rule, estimate=answer)
         found["hesitation"] = (
             moment.plot(),
             f"The decision values of arms {moment.arm} and {moment.best}, which meet around round {moment.round:,}.",

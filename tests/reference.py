@@ -13,7 +13,7 @@ import numpy as np
 
 from unbandit.demonstrators.tables import laid_out
 from unbandit.instance import Instance
-from unbandit.kernels.switching import pulls_and_last, switching_counts
+from unbandit.kernels.tally import pulls_and_last, switching_counts
 from unbandit.tape import Stream, Tape
 
 

@@ -10,6 +10,7 @@
 """
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from unbandit._version import __version__
@@ -54,9 +55,9 @@ if TYPE_CHECKING:
         UnbanditError,
     )
     from unbandit.estimators import estimate, posterior, sensitivity
-    from unbandit.estimators.hesitation import Hesitation, hesitation, switching_rounds
-    from unbandit.estimators.settling import Settling, settling
+    from unbandit.estimators.learning_curve import LearningCurve, learning_curve
     from unbandit.estimators.streaming import StreamingEstimate
+    from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
     from unbandit.identification import Identification, identify
     from unbandit.inference import BetaPrior, NormalPrior, Posterior, parse_prior
     from unbandit.instance import Bernoulli, Gaussian, Instance
@@ -110,8 +111,8 @@ _HOMES = {
     "reporting": ["Report", "report"],
     "result": ["Estimate"],
     "estimators": ["estimate", "posterior", "sensitivity"],
-    "estimators.hesitation": ["Hesitation", "hesitation", "switching_rounds"],
-    "estimators.settling": ["Settling", "settling"],
+    "estimators.learning_curve": ["LearningCurve", "learning_curve"],
+    "estimators.switching_moment": ["SwitchingMoment", "switching_moment", "switching_rounds"],
     "estimators.streaming": ["StreamingEstimate"],
     "inference": ["BetaPrior", "NormalPrior", "Posterior", "parse_prior"],
     "instance": ["Bernoulli", "Gaussian", "Instance"],
@@ -119,6 +120,12 @@ _HOMES = {
     "log.scanned": ["ScannedLog"],
     "study": ["Study"],
     "tape": ["Tape", "normal_quantile"],
+}
+_RENAMED = {
+    "Hesitation": "SwitchingMoment",
+    "Settling": "LearningCurve",
+    "hesitation": "switching_moment",
+    "settling": "learning_curve",
 }
 _ROOMS = ("datasets", "plots", "theory")
 
@@ -143,12 +150,12 @@ __all__ = [
     "Estimate",
     "ExploreThenCommit",
     "Gaussian",
-    "Hesitation",
     "Identification",
     "IndexRule",
     "InferenceError",
     "Instance",
     "Leak",
+    "LearningCurve",
     "LearningSoftmax",
     "LilUCB",
     "LogError",
@@ -164,10 +171,10 @@ __all__ = [
     "Report",
     "ResumeError",
     "ScannedLog",
-    "Settling",
     "Softmax",
     "StreamingEstimate",
     "Study",
+    "SwitchingMoment",
     "Tape",
     "Thompson",
     "UnbanditError",
@@ -175,9 +182,9 @@ __all__ = [
     "__version__",
     "datasets",
     "estimate",
-    "hesitation",
     "identify",
     "leak",
+    "learning_curve",
     "normal_quantile",
     "parse_prior",
     "parse_rule",
@@ -187,7 +194,7 @@ __all__ = [
     "report",
     "rules",
     "sensitivity",
-    "settling",
+    "switching_moment",
     "switching_rounds",
     "theory",
 ]
@@ -195,6 +202,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `import unbandit` stays quick."""
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"unbandit.{name} is now unbandit.{new}", DeprecationWarning, stacklevel=2)
+        return __getattr__(new)
     if name in _ROOMS:
         return importlib.import_module(f"unbandit.{name}")
     for home, names in _HOMES.items():

@@ -15,7 +15,7 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, Ran
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
-from unbandit.kernels.epochs import read_epochs
+from unbandit.kernels.tally import read_epochs
 from unbandit.tape import Tape
 
 INSTANCES = {

@@ -7,7 +7,7 @@ import pytest
 
 from unbandit import SAE, UCB, Bernoulli, Instance, estimate
 from unbandit.demonstrators import parse_rule
-from unbandit.estimators.telling import demonstrations_behind
+from unbandit.estimators.diagnostics import demonstrations_behind
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 

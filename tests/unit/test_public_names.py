@@ -59,7 +59,7 @@ assert unbandit.theory.__name__ == "unbandit.theory"
     [
         ("unbandit", "import unbandit.estimators"),
         ("unbandit.cli", "import unbandit.cli.estimate, unbandit.cli.datasets"),
-        ("unbandit.estimators.main", "from unbandit import estimate; import unbandit.estimators.compare"),
+        ("unbandit.estimators.api", "from unbandit import estimate; import unbandit.estimators.procedures"),
         ("unbandit.log", "import unbandit.datasets.battery, unbandit.plots, unbandit.theory"),
     ],
 )

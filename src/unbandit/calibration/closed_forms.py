@@ -8,7 +8,7 @@ import numpy as np
 
 from unbandit.calibration.settings import BERNOULLI, CELLS
 from unbandit.demonstrators import parse_rule
-from unbandit.estimators.many import can_compare
+from unbandit.estimators.procedures import can_compare
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.study import Study
 

@@ -33,7 +33,7 @@ class IdentifyTrials(Trials):
     particles: int | None = None
 
     kind: ClassVar[str] = "identify"
-    deciding: ClassVar[tuple[str, ...]] = ("identification", "estimators/arguments.py", "calibration/identified.py")
+    deciding: ClassVar[tuple[str, ...]] = ("identification", "estimators/request.py", "calibration/identified.py")
     columns: ClassVar[dict[str, Any]] = {
         "outcome": pl.String,
         "verdict": pl.String,

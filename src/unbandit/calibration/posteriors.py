@@ -11,7 +11,7 @@ import polars as pl
 from unbandit.calibration.oracle import oracle
 from unbandit.calibration.trials import Trial, Trials
 from unbandit.errors import InferenceError
-from unbandit.estimators.naive import naive
+from unbandit.estimators.procedures import naive
 from unbandit.inference import infer
 
 __all__ = ["LEVEL", "RANKS", "PosteriorTrials"]

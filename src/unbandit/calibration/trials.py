@@ -28,7 +28,7 @@ ROUNDS = 20_000
 
 DECIDING = (
     *("kernels", "demonstrators", "inference", "tape.py", "instance.py", "study/tasks.py"),
-    *("estimators/naive.py", "estimators/comparison.py", "calibration/settings.py", "calibration/trials.py"),
+    *("estimators/procedures.py", "calibration/settings.py", "calibration/trials.py"),
 )
 """The files, and folders of files, that decide the numbers of every kind of trial."""
 

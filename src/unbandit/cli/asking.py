@@ -90,7 +90,7 @@ def _question(
     """Read the options; a seed reaches the estimator only where it draws."""
     from unbandit.cli.options import anchor_from, arm_list, assignments
     from unbandit.demonstrators import parse_rule
-    from unbandit.estimators.arguments import draws
+    from unbandit.estimators.request import draws
 
     assumed = parse_rule(rule)
     options: dict[str, Any] = {

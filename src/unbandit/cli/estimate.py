@@ -48,7 +48,7 @@ def estimate(
     from unbandit import estimators
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console, print_estimate, print_notices, summary_of_many
-    from unbandit.estimators.arguments import draws
+    from unbandit.estimators.request import draws
     from unbandit.log import ActionLog
     from unbandit.log.choosing import read_or_scan
     from unbandit.log.writing import check_name

@@ -164,7 +164,7 @@ class IndexRule(Demonstrator):
 
     def _read_simulated(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
         """Simulate a few runs at a time, and read them."""
-        from unbandit.kernels.switching import pulls_and_last, switching_counts
+        from unbandit.kernels.tally import pulls_and_last, switching_counts
 
         (runs, arms), horizon = rows.pulls.shape, bandit.horizon
         few = max(1, 2_000_000 // horizon)

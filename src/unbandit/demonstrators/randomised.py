@@ -122,7 +122,7 @@ class RandomisedRule(Demonstrator):
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: PullCounts) -> None:
         """Simulate a few runs at a time, and count them."""
-        from unbandit.kernels.switching import pulls_and_last
+        from unbandit.kernels.tally import pulls_and_last
 
         (runs, arms), horizon = rows.pulls.shape, bandit.horizon
         few = max(1, 2_000_000 // horizon)

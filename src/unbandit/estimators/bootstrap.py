@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import intervals
-from unbandit.estimators.asking import Answer, Asked
-from unbandit.estimators.signs import read_one
-from unbandit.estimators.comparison import Comparison
-from unbandit.estimators.comparison import Anchor
-from unbandit.estimators.many import compare_many
+from unbandit.estimators.diagnostics import read_one
+from unbandit.estimators.procedures import Anchor, Comparison, compare_many
+from unbandit.estimators.request import Answer, Request
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.result import BEST, BOUNDED, ESTIMATED, Notice
 
@@ -23,18 +21,18 @@ __all__ = ["Replicate", "bootstrapped", "replicates"]
 OFTEN = 0.1
 """From this share of the simulations on, another best arm or a missing estimate is worth a warning."""
 
-Replicate = Callable[[Asked, int, Instance, int, int], Comparison]
+Replicate = Callable[[Request, int, Instance, int, int], Comparison]
 """Simulate demonstration `which` on an instance so many times, from a seed, and estimate: one row a simulation."""
 
 
-def replicates(asked: Asked, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
+def replicates(asked: Request, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
     """Simulate a demonstration again and again, as long as it was, and read each as the record was read."""
     horizon, length = int(asked.horizons[which]), int(asked.log.lengths[which])
     evidence = asked.rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length)
     return compare_many(evidence, asked.rule, asked.method, horizon, asked.constant, asked.anchor)
 
 
-def bootstrapped(asked: Asked, resamples: int, seed: int, replicate: Replicate = replicates) -> Answer:
+def bootstrapped(asked: Request, resamples: int, seed: int, replicate: Replicate = replicates) -> Answer:
     """Give every estimated arm the bootstrap's interval: the estimate, less how far simulations at it stray from it.
 
     An arm that is only bounded is simulated at its bound, or halfway between two, and keeps its bounds: they need no
@@ -82,7 +80,9 @@ def bootstrapped(asked: Asked, resamples: int, seed: int, replicate: Replicate =
     return answer
 
 
-def instance_at(asked: Asked, comparison: Comparison, low: NDArray[np.float64], high: NDArray[np.float64]) -> Instance:
+def instance_at(
+    asked: Request, comparison: Comparison, low: NDArray[np.float64], high: NDArray[np.float64]
+) -> Instance:
     """Return the instance that the estimate describes; means are counted from the best arm's, or from 0."""
     within = np.where(np.isnan(high), comparison.below, (low + high) / 2)
     gaps = np.where(np.isnan(comparison.gap), within, comparison.gap)
@@ -94,7 +94,7 @@ def instance_at(asked: Asked, comparison: Comparison, low: NDArray[np.float64], 
     return Instance(means, Gaussian(asked.noise.sigma), arms=asked.log.arms)
 
 
-def _best_mean(asked: Asked, comparison: Comparison) -> float:
+def _best_mean(asked: Request, comparison: Comparison) -> float:
     """Return the best arm's mean as far as it is known; 0 where only gaps count."""
     anchor: Anchor | None = asked.anchor
     if anchor is None:

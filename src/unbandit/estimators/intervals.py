@@ -8,10 +8,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Anchor, Comparison
+from unbandit.estimators.procedures import Anchor, Comparison
 from unbandit.result import BEST, BOUNDED
-
-__all__ = ["Anchor", "Noise", "ends", "means", "quantile", "spreads"]
 
 ONE_IN_A_MILLION = 4.75
 """As many standard deviations are exceeded by luck once in a million times."""

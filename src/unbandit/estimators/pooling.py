@@ -9,9 +9,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import Comparison
-from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.intervals import Noise, ends, spreads
+from unbandit.estimators.procedures import Anchor, Comparison
 from unbandit.result import BEST, BOUNDED, ESTIMATED, UNSEEN, Notice
 
 __all__ = ["Pooled", "pool"]

@@ -11,9 +11,9 @@ import numpy as np
 
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import ParameterError, ResumeError
-from unbandit.estimators.arguments import draws
-from unbandit.estimators.compare import needed
-from unbandit.estimators.main import estimate
+from unbandit.estimators.api import estimate
+from unbandit.estimators.procedures import needed
+from unbandit.estimators.request import draws
 from unbandit.log.growing import GrowingLog
 from unbandit.log.snapshots import read_snapshot, write_snapshot
 from unbandit.result import Estimate

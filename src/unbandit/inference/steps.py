@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import EliminationRule
 from unbandit.errors import InferenceError
-from unbandit.kernels.epochs import read_epochs
+from unbandit.kernels.tally import read_epochs
 from unbandit.kernels.smc.cloud import NEVER, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests
 

@@ -21,8 +21,7 @@ from unbandit.log.places import Paths, is_several
 from unbandit.log.reading import open_bytes, open_table
 from unbandit.log.rewards import Rewards, check_rewards
 from unbandit.log.sequences import from_sequences
-from unbandit.log.tallies import Need, Tallies
-from unbandit.log.tallying import tally
+from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
 from unbandit.on_demand import numbered
 

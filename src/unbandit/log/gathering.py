@@ -31,7 +31,7 @@ class Gathering:
 
     def add(self, runs: Runs, demonstrations: int, arms: int) -> None:
         """Add the next rows."""
-        from unbandit.kernels.tallying import tally_runs
+        from unbandit.kernels.tally import tally_runs
 
         self._fit(demonstrations, arms)
         if self._open is not None and arms > MOST_PAIRS:  # too many to go on with
@@ -65,7 +65,7 @@ class Gathering:
         self._open, self._pairs = None, []
 
     def _carry_on(self, codes: Codes) -> None:
-        from unbandit.kernels.growing import advance_switching
+        from unbandit.kernels.tally import advance_switching
 
         d, arms = self._open, self.grids[0].shape[1]
         assert d is not None

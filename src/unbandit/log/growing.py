@@ -98,17 +98,17 @@ class GrowingLog:
 
     def add(self, runs: Runs) -> None:
         """Take rounds of several demonstrations, coded by this log's own columns."""
-        from unbandit.kernels import growing
-        from unbandit.kernels.tallying import count_runs
+        from unbandit.kernels import tally
+        from unbandit.kernels.tally import count_runs
 
         self._fit(max(len(self.demonstration_column.dictionary), int(runs.who.max()) + 1))
         counts = [self._grids[name] for name in _COUNTS]
         if self.need == "switching":
-            growing.switching_of_runs(*runs, self._lengths, *counts, *(self._grids[name] for name in _PAIRS))
+            tally.switching_of_runs(*runs, self._lengths, *counts, *(self._grids[name] for name in _PAIRS))
         else:
             if self.need == "epochs":
                 ring = [self._grids[name] for name in (*_RING, "marks")]
-                growing.epochs_of_runs(*runs, self._lengths.copy(), *ring)
+                tally.epochs_of_runs(*runs, self._lengths.copy(), *ring)
             count_runs(*runs, self._lengths, *counts)
         self._order = None
 
@@ -212,7 +212,7 @@ class GrowingLog:
 
     def _fit(self, demonstrations: int) -> None:
         """Make room for as many demonstrations and arms as there are, and for some more."""
-        from unbandit.kernels.growing import no_marks
+        from unbandit.kernels.tally import no_marks
 
         arms, (rows, columns) = len(self.arm_column.dictionary), self._grids["pulls"].shape
         if demonstrations > rows or arms > columns:

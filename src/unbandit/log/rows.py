@@ -153,7 +153,7 @@ class RowReader:
 
     def _check_rounds(self, piece: Piece, column: pl.Series, runs: Runs) -> None:
         """Refuse rounds that do not count up from 0 or 1 within each demonstration."""
-        from unbandit.kernels.tallying import first_out_of_order
+        from unbandit.kernels.tally import first_out_of_order
 
         name = self.name["round"]
         plain = column.dtype.is_integer() and not column.null_count()

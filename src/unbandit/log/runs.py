@@ -67,7 +67,7 @@ def turns_of(column: pl.Series) -> tuple[Integers, pl.Series] | None:
         return _joined(found), pl.Series(values)
     if column.dtype != pl.String:
         return None
-    from unbandit.kernels.tallying import run_starts_of_pairs
+    from unbandit.kernels.tally import run_starts_of_pairs
     from unbandit.log.arrow_views import views_of
 
     with views_of(column) as chunks:  # equal views are equal texts; others are looked at as texts
@@ -92,7 +92,7 @@ def _joined(found: list[Integers]) -> Integers:
 
 def starts_of(values: NDArray[Any], kernel: Callable[..., int] | None = None) -> Integers:
     """Return the rows in which another value begins, the first too, and the end."""
-    from unbandit.kernels.tallying import run_starts
+    from unbandit.kernels.tally import run_starts
 
     room = np.empty(len(values) + 1, np.int64)
     return room[: (kernel or run_starts)(values, room) + 1].copy()

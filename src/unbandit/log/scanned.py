@@ -159,7 +159,7 @@ def _switch_again(
     own: Integers, of_best: Integers, rounds: Integers,
 ) -> None:  # fmt: skip
     """Find the switching rounds of torn demonstrations, now that their most-pulled arms are known."""
-    from unbandit.kernels.tallying import switch_runs
+    from unbandit.kernels.tally import switch_runs
 
     own[torn], of_best[torn], rounds[torn] = pulls[torn], 0, 0
     which = np.arange(best.size)
@@ -174,7 +174,7 @@ def _switch_again(
 
 def _read_epochs(walk: Walk, read: _Read) -> Tallies:
     """Go through the rows once more, as an elimination rule would have played them."""
-    from unbandit.kernels.growing import epochs_of_runs, no_marks
+    from unbandit.kernels.tally import epochs_of_runs, no_marks
 
     shape = read.tallies.pulls.shape
     following, preceding, passed = np.full(shape, -1), np.full(shape, -1), np.zeros(shape, np.int64)

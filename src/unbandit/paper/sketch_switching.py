@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unbandit.datasets.synthetic import two_armed
 from unbandit.demonstrators import SAE, UCB
-from unbandit.kernels.epochs import read_epochs
+from unbandit.kernels.tally import read_epochs
 from unbandit.paper.claim import Claim, below
 from unbandit.paper.drawing import LINES, panels, thousands
 from unbandit.paper.picture import Picture, Results, Size

@@ -19,7 +19,7 @@ from unbandit.demonstrators.base import whole
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.intervals import quantile
-from unbandit.estimators.many import check_comparable
+from unbandit.estimators.procedures import check_comparable
 from unbandit.instance import Instance
 from unbandit.planning.result import CRITERIA, Curves, Need, Plan
 from unbandit.planning.runs import read_runs, typical, without_each_fold

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
-from unbandit.estimators.comparison import most_pulled
-from unbandit.estimators.many import check_comparable
+from unbandit.estimators.procedures import check_comparable, most_pulled
 from unbandit.instance import Instance
 from unbandit.planning.runs import arm_deviations, read_runs, without_each_fold
 from unbandit.study.grid import checked_runs, checked_seed

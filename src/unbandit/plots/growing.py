@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unbandit.estimators.settling import Settling
+    from unbandit.estimators.learning_curve import LearningCurve
 
 __all__ = ["settling"]
 
 Numbers = NDArray[np.float64]
 
 
-def settling(growth: Settling, *, truth: Mapping[str, float] | None = None) -> Figure:
+def settling(growth: LearningCurve, *, truth: Mapping[str, float] | None = None) -> Figure:
     """Draw the estimates of up to eight arms, from the best to the worst, as the log grew, with their intervals.
 
     The vertical axis is that of the later half; what the first rounds seemed to say may lie outside.
@@ -33,7 +33,7 @@ def settling(growth: Settling, *, truth: Mapping[str, float] | None = None) -> F
     Parameters
     ----------
     growth
-        What `unbandit.settling(log, rule)` found.
+        What `unbandit.learning_curve(log, rule)` found.
     truth
         The mean (or gap, where there are no means) of each arm, drawn as a dashed line.
 
@@ -41,7 +41,7 @@ def settling(growth: Settling, *, truth: Mapping[str, float] | None = None) -> F
     --------
     >>> import unbandit as ub
     >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
-    >>> figure = settling(ub.settling(log, "ucb", sigma=1.0), truth={"A": 0.0, "B": 0.5})
+    >>> figure = settling(ub.learning_curve(log, "ucb", sigma=1.0), truth={"A": 0.0, "B": 0.5})
     """
     shown = _chosen(growth)
     point, low, high = (_values(growth, end)[:, shown] for end in ("", "_low", "_high"))
@@ -71,13 +71,13 @@ def settling(growth: Settling, *, truth: Mapping[str, float] | None = None) -> F
     return figure
 
 
-def _values(growth: Settling, end: str) -> Numbers:
+def _values(growth: LearningCurve, end: str) -> Numbers:
     """Return one column of what is shown; ratios have no intervals."""
     found: Numbers | None = getattr(growth.columns, growth.quantity + end, None)
     return np.full(growth.columns.pulls.shape, np.nan) if found is None else found
 
 
-def _chosen(growth: Settling) -> list[int]:
+def _chosen(growth: LearningCurve) -> list[int]:
     """Choose arms of which there is something to show, evenly from the best to the worst."""
     places = {arm: at for at, arm in enumerate(growth.arms)}
     ranked = [places[row.arm] for row in growth.answer.ranked()]
@@ -110,7 +110,7 @@ def _draw_truth(axes: Axes, true: Numbers) -> None:
             axes.axhline(value, color=line.colour, linestyle=(0, (6, 4)), linewidth=0.9, zorder=2)
 
 
-def _explain(axes: Axes, growth: Settling, shown: int, truth: bool, undecided: bool) -> None:
+def _explain(axes: Axes, growth: LearningCurve, shown: int, truth: bool, undecided: bool) -> None:
     """Say what the bands are, and what is left out."""
     said = [f"bands: {growth.answer.level:.0%} intervals"] * (growth.quantity != "ratio")
     said += ["grey: bounds of arms still undecided"] * undecided + ["dashed: the truth"] * truth

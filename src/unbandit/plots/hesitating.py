@@ -16,14 +16,14 @@ from unbandit.plots.style import INK, LINES, Look, frame, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from unbandit.estimators.hesitation import Hesitation
+    from unbandit.estimators.switching_moment import SwitchingMoment
 
 __all__ = ["hesitation"]
 
 BEST, RIVAL = LINES[0], LINES[1]
 
 
-def hesitation(moment: Hesitation) -> Figure:
+def hesitation(moment: SwitchingMoment) -> Figure:
     """Draw the two decision values around the switching round of one arm.
 
     The sample means that decided are hidden: the values drawn are those at the estimated gap.
@@ -31,13 +31,13 @@ def hesitation(moment: Hesitation) -> Figure:
     Parameters
     ----------
     moment
-        What `unbandit.hesitation(log, rule, arm)` found.
+        What `unbandit.switching_moment(log, rule, arm)` found.
 
     Examples
     --------
     >>> import unbandit as ub
     >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
-    >>> figure = hesitation(ub.hesitation(log, "ucb", sigma=1.0))
+    >>> figure = hesitation(ub.switching_moment(log, "ucb", sigma=1.0))
     """
     arm, best = short(moment.arm, 18), short(moment.best, 18)
     index = moment.kind == "index"
@@ -63,14 +63,14 @@ def hesitation(moment: Hesitation) -> Figure:
     return figure
 
 
-def _sentence(moment: Hesitation, arm: str, best: str) -> str:
+def _sentence(moment: SwitchingMoment, arm: str, best: str) -> str:
     """Say what happened, in one line."""
     if moment.kind == "index":
         return f"Round {moment.round:,}: the last time that {arm} was worth a pull beside {best}"
     return f"Round {moment.round:,}: {arm} fell behind {best} for good, and was eliminated"
 
 
-def _put_in(moment: Hesitation) -> str:
+def _put_in(moment: SwitchingMoment) -> str:
     """Say what stands for the hidden means."""
     apart = f"{moment.gap:.3g} apart, as estimated"
     if moment.equal:

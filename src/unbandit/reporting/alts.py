@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unbandit.estimators.hesitation import Hesitation
-from unbandit.estimators.settling import Settling
+from unbandit.estimators.learning_curve import LearningCurve
+from unbandit.estimators.switching_moment import SwitchingMoment
 from unbandit.inference import Posterior
 from unbandit.log import ActionLog
 from unbandit.reporting.quantity import Quantity, ends, point
@@ -79,7 +79,7 @@ def of_pulls(log: ActionLog, which: int, switching: Mapping[str, int]) -> str:
     return said
 
 
-def of_hesitation(moment: Hesitation) -> str:
+def of_hesitation(moment: SwitchingMoment) -> str:
     """Describe the two decision values around a switching round."""
     own, other = number(moment.own[moment.here]), number(moment.other[moment.here])
     there = "they meet, at " + own if moment.equal else f"the first is at {own}, the second at {other}"
@@ -91,7 +91,7 @@ def of_hesitation(moment: Hesitation) -> str:
     )
 
 
-def of_settling(growth: Settling) -> str:
+def of_settling(growth: LearningCurve) -> str:
     """Describe how the estimates of the closest and the furthest arm moved as the log grew."""
     values = np.asarray(getattr(growth.columns, growth.quantity))
     behind = -values[-1] if growth.quantity == "mean" else values[-1]

@@ -12,9 +12,9 @@ import numpy as np
 from unbandit import plots
 from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.errors import NotIdentifiable
-from unbandit.estimators.arguments import DRAWING
-from unbandit.estimators.hesitation import hesitation, switching_rounds
-from unbandit.estimators.settling import settling
+from unbandit.estimators.learning_curve import learning_curve
+from unbandit.estimators.request import DRAWING
+from unbandit.estimators.switching_moment import switching_moment, switching_rounds
 from unbandit.log import ActionLog
 from unbandit.reporting import alts
 from unbandit.reporting.quantity import Quantity, point, told
@@ -176,7 +176,7 @@ def _hesitation(matter: Matter) -> Iterator[Picture]:
     if matter.options.get("pool"):
         return
     try:
-        moment = hesitation(matter.log, matter.rule, estimate=matter.answer)
+        moment = switching_moment(matter.log, matter.rule, estimate=matter.answer)
     except NotIdentifiable:  # the record shows no such moment
         return
     told_by = (
@@ -201,7 +201,7 @@ def _settling(matter: Matter) -> Iterator[Picture]:
     if not matter.followed or matter.answer.method in DRAWING or matter.options.get("pool"):
         return
     try:
-        growth = settling(matter.log, matter.rule, **matter.options)
+        growth = learning_curve(matter.log, matter.rule, **matter.options)
     except NotIdentifiable:  # of this demonstration alone nothing follows
         return
     if growth.rounds.size < 2 or not np.isfinite(getattr(growth.columns, growth.quantity)).any():

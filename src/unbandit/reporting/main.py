@@ -15,7 +15,7 @@ import numpy as np
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import AssumptionWarning
 from unbandit.estimators import estimate
-from unbandit.estimators.arguments import as_log
+from unbandit.estimators.request import as_log
 from unbandit.files import written_whole
 from unbandit.log import ActionLog
 from unbandit.reporting.assumptions import assumptions, parameters

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.estimators.telling import demonstrations_behind
+from unbandit.estimators.diagnostics import demonstrations_behind
 from unbandit.reporting.quantity import Quantity, ends, point, quantity
 from unbandit.reporting.words import DOUBTS
 from unbandit.reporting.written import interval, listed, number, quoted, share

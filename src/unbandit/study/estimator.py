@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from unbandit.errors import ParameterError
-from unbandit.estimators.comparison import Method
+from unbandit.estimators.procedures import Method
 
 __all__ = ["Estimator", "parse_estimator"]
 

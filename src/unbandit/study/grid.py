@@ -22,7 +22,7 @@ from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
 from unbandit.devices import DEVICES, Device, check_length, checked_device
 from unbandit.errors import ParameterError
-from unbandit.estimators.many import check_comparable
+from unbandit.estimators.procedures import check_comparable
 from unbandit.instance import Instance
 from unbandit.study.estimator import Estimator, parse_estimator
 from unbandit.study.families import Family, ShrinkingGap

@@ -8,10 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.estimators.comparison import most_pulled
-from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.intervals import Noise, ends, quantile
-from unbandit.estimators.many import compare_many
+from unbandit.estimators.procedures import Anchor, compare_many, most_pulled
 from unbandit.instance import Gaussian
 from unbandit.result import VERDICTS
 from unbandit.tape import Tape

@@ -22,7 +22,7 @@ from unbandit.study.folding import SUMMED, fold_count, folded
 from unbandit.study.rows import rows
 
 if TYPE_CHECKING:
-    from unbandit.kernels.appraisal import Setting, Tests
+    from unbandit.kernels.procedures import Setting, Tests
     from unbandit.study.grid import Cell, Study, Task
 
 __all__ = ["sums"]
@@ -81,7 +81,7 @@ def _on_gpu(study: Study, task: Task, cell: Cell) -> NDArray[np.float64]:
 
 def _setting(study: Study, cell: Cell, rule: Any) -> Setting:
     """Return what is known beside the counts: noise and best mean, as the paper has it."""
-    from unbandit.kernels.appraisal import Setting
+    from unbandit.kernels.procedures import Setting
 
     z, normal = quantile(study.level), NormalDist()
     index = isinstance(rule, IndexRule)
@@ -99,7 +99,7 @@ def _setting(study: Study, cell: Cell, rule: Any) -> Setting:
 
 def _tests(rule: EliminationRule, horizon: int) -> Tests:
     """Return an elimination rule's widths, and its tests, as tables."""
-    from unbandit.kernels.appraisal import Tests
+    from unbandit.kernels.procedures import Tests
 
     halves, epochs = np.arange(1, 2 * horizon + 3) / 2, np.arange(horizon + 1)
     widths = np.concatenate([[np.inf], rule.width(halves, horizon)])

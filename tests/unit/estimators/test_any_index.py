@@ -9,9 +9,8 @@ import pytest
 
 from unbandit import ActionLog, Bernoulli, Instance, NotIdentifiable, estimate
 from unbandit.demonstrators import EliminationRule, IndexRule, parse_rule, rules
-from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.intervals import Noise, ends, quantile
-from unbandit.estimators.many import can_compare, compare_many
+from unbandit.estimators.procedures import Anchor, can_compare, compare_many
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 GAUSSIAN, BERNOULLI = Instance([0.2, 0.9, 0.5, 0.7], 0.4), Instance([0.2, 0.9, 0.5, 0.7], Bernoulli())

@@ -84,10 +84,10 @@ def test_another_estimator_can_be_put_in():
         found.gap += 100.0
         return found
 
-    from unbandit.estimators.asking import Asked
     from unbandit.estimators.intervals import Noise
+    from unbandit.estimators.request import Request
 
-    asked = Asked(LOG, RULE, "switching", [2_000], Noise(0.5), None, 0.95, 1.0, "known", None)
+    asked = Request(LOG, RULE, "switching", [2_000], Noise(0.5), None, 0.95, 1.0, "known", None)
     answer = bootstrapped(asked, 100, 0, shifted)
     assert (answer.numbers["gap_high"][0, 1:] < -50).all()
 

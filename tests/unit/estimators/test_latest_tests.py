@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unbandit import parse_rule
-from unbandit.estimators.switching import _latest_test
+from unbandit.estimators.procedures import _latest_test
 
 
 @pytest.mark.parametrize("rule", ["sae", "sae:batch=7", "sae:batch=100", "phased"])

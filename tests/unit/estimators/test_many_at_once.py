@@ -12,8 +12,8 @@ import pytest
 
 from unbandit import SAE, UCB, ActionLog, AssumptionWarning, Instance, NotIdentifiable, estimate
 from unbandit.demonstrators import rules
-from unbandit.estimators import signs, telling
-from unbandit.estimators.many import can_compare
+from unbandit.estimators import diagnostics
+from unbandit.estimators.procedures import can_compare
 from unbandit.instance import Bernoulli
 from unbandit.result import NUMBERS
 
@@ -109,7 +109,9 @@ CASES = [
 @pytest.mark.parametrize(("rule", "options"), CASES)
 def test_every_rule_reads_many_as_it_reads_one(monkeypatch, rule, options):
     fitted = rule.for_arms(len(ARMS))
-    monkeypatch.setattr(signs, "CELLS", 3 * len(ARMS))  # three demonstrations a block, so that horizons differ in some
+    monkeypatch.setattr(
+        diagnostics, "CELLS", 3 * len(ARMS)
+    )  # three demonstrations a block, so that horizons differ in some
     given = {"method": "switching"} | noise_of(fitted) | options
     log = made_by(fitted)
     check_same(log, rule, **given)
@@ -164,7 +166,7 @@ def test_of_many_demonstrations_alike_one_notice_tells_how_many_they_are():
         assert set(told) == {notice.code for notice in found}
         for code, notice in told.items():
             alike = [which for which, answer in enumerate(single) if code in {n.code for n in getattr(answer, kind)}]
-            if len(alike) <= telling.MOST:
+            if len(alike) <= diagnostics.MOST:
                 continue
             first = next(n for n in getattr(single[alike[0]], kind) if n.code == code)
             where = f'In {len(alike)} of 60 demonstrations, the first being "{alike[0] + 1}"'
@@ -175,10 +177,10 @@ def test_of_many_demonstrations_alike_one_notice_tells_how_many_they_are():
 
 
 def test_of_few_demonstrations_each_has_its_notices_in_the_order_of_the_demonstrations():
-    together = quietly(many(telling.MOST), "ucb", sigma=1.0)
+    together = quietly(many(diagnostics.MOST), "ucb", sigma=1.0)
     places = [int(notice.demonstration) for notice in together.notes]
     assert places == sorted(places)
-    assert len(together.notes) >= telling.MOST
+    assert len(together.notes) >= diagnostics.MOST
 
 
 def test_an_anchor_lost_in_most_demonstrations_is_told_once_and_in_all_refused():

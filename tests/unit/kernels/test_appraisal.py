@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from unbandit import Bernoulli, Instance, Study, parse_rule
-from unbandit.estimators.comparison import Anchor
 from unbandit.estimators.intervals import Noise, ends, quantile
-from unbandit.estimators.many import compare_many
+from unbandit.estimators.procedures import Anchor, compare_many
 from unbandit.instance import Gaussian
-from unbandit.kernels import appraisal
+from unbandit.kernels import procedures
 from unbandit.kernels.compiling import compiled
 from unbandit.result import BEST
 from unbandit.study.sums import _setting, _tests
@@ -24,7 +23,7 @@ RULES = (
 
 @compiled
 def index_arm(parameters, setting, pulls, own, of_best, rounds, most, ended, over):
-    return appraisal.index_arm(parameters, setting, pulls, own, of_best, rounds, most, ended, over)
+    return procedures.index_arm(parameters, setting, pulls, own, of_best, rounds, most, ended, over)
 
 
 def one_by_one(rule, cell, evidence, method, study):
@@ -42,7 +41,7 @@ def one_by_one(rule, cell, evidence, method, study):
         active = int(((pulls > 0) & ~gone).sum())
         for arm, count in enumerate(pulls.tolist()):
             if elimination:
-                said = appraisal.eliminated_arm(tests, setting, count, bool(gone[arm]), active, most)
+                said = procedures.eliminated_arm(tests, setting, count, bool(gone[arm]), active, most)
             elif arm == best:
                 said = 0.0, np.nan, np.nan, BEST
             elif method == "counts":
@@ -81,9 +80,9 @@ def test_logarithm_of_the_normal_distribution():
     from scipy.special import log_ndtr
 
     for u in (-60.0, -20.0, -19.99, -5.0, 0.0, 3.0, 8.0):
-        assert appraisal._log_normal_cdf(u) == pytest.approx(float(log_ndtr(u)), rel=1e-9, abs=1e-15)
+        assert procedures._log_normal_cdf(u) == pytest.approx(float(log_ndtr(u)), rel=1e-9, abs=1e-15)
 
 
 def test_naive_needs_pulls_alone():
-    assert appraisal.naive_arm(0, 100.0, 1.0)[3] == 3
-    assert appraisal.naive_arm(4, 100.0, 2.0)[0] == pytest.approx(2 * np.sqrt(np.log(100) / 4))
+    assert procedures.naive_arm(0, 100.0, 1.0)[3] == 3
+    assert procedures.naive_arm(4, 100.0, 2.0)[0] == pytest.approx(2 * np.sqrt(np.log(100) / 4))

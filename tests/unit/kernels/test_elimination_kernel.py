@@ -10,7 +10,7 @@ from reference import reference_sae, simulated
 
 from unbandit.demonstrators import SAE
 from unbandit.instance import Bernoulli, Instance
-from unbandit.kernels.epochs import read_epochs
+from unbandit.kernels.tally import read_epochs
 
 
 def test_arms_exactly_two_widths_below_are_dropped():

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import reference_switching
 
-from unbandit.kernels.growing import advance_epochs, advance_switching, no_marks
 from unbandit.kernels.recoding import UNKNOWN, recode
-from unbandit.kernels.tallying import count_runs, first_out_of_order, run_starts, switch_runs, tally_runs
+from unbandit.kernels.tally import (
+    advance_epochs,
+    advance_switching,
+    count_runs,
+    first_out_of_order,
+    no_marks,
+    run_starts,
+    switch_runs,
+    tally_runs,
+)
 
 
 def reference_epochs(actions):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unbandit.kernels.compiling import compiled
-from unbandit.kernels.switches import find_switches
+from unbandit.kernels.tally import find_switches
 
 
 @compiled

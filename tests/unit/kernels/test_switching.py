@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import reference_switching, switching_read
 
-from unbandit.kernels.switching import first_pulls, pulls_and_last
+from unbandit.kernels.tally import first_pulls, pulls_and_last
 
 INTEGERS = [np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64]
 logs = st.integers(2, 6).flatmap(lambda arms: st.tuples(st.just(arms), st.lists(st.integers(0, arms - 1), max_size=60)))

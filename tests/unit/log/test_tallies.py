@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reference import reference_counts, reference_epochs, reference_switching
 
 from unbandit import ActionLog, ParameterError
-from unbandit.kernels import packed
-from unbandit.log import tallying
+from unbandit.kernels import tally
+from unbandit.log import tallies
 
 TYPES = [np.uint8, np.uint16, np.int8, np.int64]
 
@@ -78,8 +78,8 @@ def test_what_was_counted_before_is_not_counted_again_and_says_the_same(need):
 def test_blocks_on_threads_read_what_one_does(monkeypatch, arms, kind, need):
     random = np.random.default_rng(arms)
     runs = [random.integers(0, arms, length).tolist() for length in random.integers(0, 50, 60)]
-    monkeypatch.setattr(tallying, "BLOCK", 100)
-    assert len(tallying._blocks(log_of(arms, runs).offsets)) > 10
+    monkeypatch.setattr(tallies, "BLOCK", 100)
+    assert len(tallies._blocks(log_of(arms, runs).offsets)) > 10
     check(log_of(arms, runs, kind).tallied(need), runs, arms, need)
 
 
@@ -89,7 +89,7 @@ def test_counters_of_four_bits_do_not_run_over():
     assert log.pulls.tolist() == [[500] * 15]
     assert log.last.tolist() == [[500 * (arm + 1) for arm in range(15)]]
     assert log.tallied("switching").rounds[0].tolist() == [500, *[0] * 14]
-    assert tallying.MOST_ARMS == packed.MOST_ARMS
+    assert tallies.MOST_ARMS == tally.MOST_ARMS
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from picture_tools import FOUR, ODD_NAMES, answered, drawn
 
-from unbandit import UCB, ActionLog, Instance, OutputError, hesitation, plots, settling, switching_rounds
+from unbandit import UCB, ActionLog, Instance, OutputError, learning_curve, plots, switching_moment, switching_rounds
 
 RULE = "ucb:alpha=0.25,scale=1"
 
@@ -24,8 +24,8 @@ def every_picture(log):
     yield result.plot("errors", truth=truth)
     yield log.plot()
     yield log.plot("pulls", switching=switching_rounds(log, RULE))
-    yield hesitation(log, RULE, estimate=result).plot()
-    yield settling(log, RULE, sigma=1.0).plot(truth=truth)
+    yield switching_moment(log, RULE, estimate=result).plot()
+    yield learning_curve(log, RULE, sigma=1.0).plot(truth=truth)
 
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)

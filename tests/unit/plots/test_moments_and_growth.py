@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from picture_tools import drawn, words
 
-from unbandit import KLUCB, SAE, UCB, UCB1, AssumptionWarning, Bernoulli, Instance, hesitation, settling
+from unbandit import KLUCB, SAE, UCB, UCB1, AssumptionWarning, Bernoulli, Instance, learning_curve, switching_moment
 from unbandit.plots import settling as draw_settling
 
 INSTANCE = Instance([1.0, 0.6, 0.2], 1.0, ["control", "blue", "red"])
@@ -18,7 +18,7 @@ INSTANCE = Instance([1.0, 0.6, 0.2], 1.0, ["control", "blue", "red"])
 @pytest.mark.parametrize("best_mean", [None, 1.0])
 def test_both_values_are_named_and_the_round_is_told(rule, best_mean):
     log = rule.demonstrate(INSTANCE, 10_000, seed=2)
-    moment = hesitation(log, rule, sigma=1.0, best_mean=best_mean)
+    moment = switching_moment(log, rule, sigma=1.0, best_mean=best_mean)
     figure = moment.plot()
     drawn(figure)
     shown = " | ".join(words(figure))
@@ -33,16 +33,16 @@ def test_both_values_are_named_and_the_round_is_told(rule, best_mean):
 def test_where_the_estimate_is_another_methods_the_values_are_not_called_equal():
     rule = UCB(alpha=0.25)
     log = rule.demonstrate(INSTANCE, 10_000, seed=2)
-    assert "make both values equal here" in " ".join(words(hesitation(log, rule, sigma=1.0).plot()))
-    naive = hesitation(log, rule, sigma=1.0, method="naive")
+    assert "make both values equal here" in " ".join(words(switching_moment(log, rule, sigma=1.0).plot()))
+    naive = switching_moment(log, rule, sigma=1.0, method="naive")
     assert "make both values equal here" not in " ".join(words(naive.plot()))
 
 
 def test_rewards_of_0_and_1_can_be_drawn():
     rule = KLUCB()
     log = rule.demonstrate(Instance([0.7, 0.5, 0.3], Bernoulli()), 5_000, seed=2)
-    drawn(hesitation(log, rule, bernoulli=True, best_mean=0.7).plot())
-    drawn(settling(log, rule, bernoulli=True, best_mean=0.7).plot())
+    drawn(switching_moment(log, rule, bernoulli=True, best_mean=0.7).plot())
+    drawn(learning_curve(log, rule, bernoulli=True, best_mean=0.7).plot())
 
 
 @pytest.mark.parametrize("options", [{}, {"best_mean": 1.0}, {"scale": "unknown"}, {"method": "naive"}], ids=str)
@@ -51,7 +51,7 @@ def test_growth_can_be_drawn_of_every_quantity(rule, options):
     log = rule.demonstrate(INSTANCE, 10_000, seed=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
-        growth = settling(log, rule, **({} if "scale" in options else {"sigma": 1.0}) | options)
+        growth = learning_curve(log, rule, **({} if "scale" in options else {"sigma": 1.0}) | options)
     figure = growth.plot()
     drawn(figure)
     assert set(INSTANCE.arms) <= set(words(figure))
@@ -60,7 +60,7 @@ def test_growth_can_be_drawn_of_every_quantity(rule, options):
 def test_the_truth_is_dashed_and_eight_arms_are_shown():
     instance = Instance(np.linspace(1, 0, 20))
     log = UCB(alpha=0.25).demonstrate(instance, 20_000, seed=1)
-    growth = settling(log, "ucb:alpha=0.25", sigma=1.0, best_mean=1.0)
+    growth = learning_curve(log, "ucb:alpha=0.25", sigma=1.0, best_mean=1.0)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
     figure = draw_settling(growth, truth=truth)
     assert len(drawn(figure)) < 100_000
@@ -75,5 +75,5 @@ def test_the_truth_is_dashed_and_eight_arms_are_shown():
 
 def test_growth_of_a_record_that_tells_little_can_be_drawn():
     log = UCB(alpha=0.25).demonstrate(INSTANCE, 3, seed=2)
-    drawn(settling(log, "ucb:alpha=0.25", sigma=1.0).plot())
-    drawn(settling(SAE().demonstrate(INSTANCE, 50, seed=1), "sae", sigma=1.0).plot())
+    drawn(learning_curve(log, "ucb:alpha=0.25", sigma=1.0).plot())
+    drawn(learning_curve(SAE().demonstrate(INSTANCE, 50, seed=1), "sae", sigma=1.0).plot())

@@ -9,7 +9,7 @@ import made
 import pytest
 
 import unbandit
-from unbandit.estimators.comparison import Method
+from unbandit.estimators.procedures import Method
 from unbandit.reporting.assumptions import METHODS
 from unbandit.reporting.page import MARKS, said
 from unbandit.reporting.words import DOUBTS, NOTICES, VERDICTS

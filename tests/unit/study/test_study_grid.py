@@ -242,7 +242,7 @@ def test_the_code_that_decides_the_numbers_is_known(monkeypatch, tmp_path):
     assert digest() == identity.code()
     (home / "kernels" / "notes.txt").write_text("no source")
     assert digest() == identity.code()
-    for name in ("kernels/levels.py", "estimators/counts.py", "tape.py", "study/rows.py"):
+    for name in ("kernels/levels.py", "estimators/procedures.py", "tape.py", "study/rows.py"):
         before = digest()
         with (home / name).open("a") as file:
             file.write("#")

@@ -10,7 +10,7 @@ from numba import cuda
 
 from unbandit.kernels.gpu.porting import kernel, ported
 from unbandit.kernels.ordering import arm_bits, rank_of
-from unbandit.kernels.switches import find_switches
+from unbandit.kernels.tally import find_switches
 
 __all__ = ["arranged", "moved", "packed_switches", "shuffled", "switches"]
 

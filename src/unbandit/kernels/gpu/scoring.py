@@ -8,11 +8,11 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from unbandit.kernels.appraisal import Setting, Tests
 from unbandit.kernels.gpu.appraising import by_elimination, by_pulls, by_switching
 from unbandit.kernels.gpu.memory import in_batches
 from unbandit.kernels.gpu.running import Evidence, Stage, blocks
 from unbandit.kernels.gpu.summing import STATISTICS, THREADS, chunk_of, placed, summed
+from unbandit.kernels.procedures import Setting, Tests
 
 __all__ = ["Asked", "scored"]
 

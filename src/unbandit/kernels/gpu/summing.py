@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, float64
 
-from unbandit.kernels.appraisal import BOUNDED, ESTIMATED
 from unbandit.kernels.gpu.porting import SIMULATED, kernel
+from unbandit.kernels.procedures import BOUNDED, ESTIMATED
 
 __all__ = ["STATISTICS", "THREADS", "chunk_of", "placed", "summed"]
 

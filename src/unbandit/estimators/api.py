@@ -8,12 +8,21 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
-from unbandit.errors import AssumptionWarning, ParameterError
-from unbandit.estimators.arguments import (
+from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
+from unbandit.estimators import intervals
+from unbandit.estimators.bootstrap import bootstrapped
+from unbandit.estimators.diagnostics import Said, Signs, told
+from unbandit.estimators.pooling import pool
+from unbandit.estimators.posterior import bootstrapped_posterior, inferred, settled_prior
+from unbandit.estimators.procedures import Comparison, ratios
+from unbandit.estimators.request import (
+    Answer,
     Method,
+    Request,
     as_log,
     as_record,
     check_choices,
@@ -26,17 +35,12 @@ from unbandit.estimators.arguments import (
     reward_noise,
     usable_method,
 )
-from unbandit.estimators.asking import Asked
-from unbandit.estimators.bootstrap import bootstrapped
-from unbandit.estimators.closed import apart, together
-from unbandit.estimators.inferring import bootstrapped_posterior, inferred, settled_prior
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
-from unbandit.log.record import Record
+from unbandit.log.blocks import in_threads
+from unbandit.log.tallies import Record
 from unbandit.on_demand import integers, marked
-from unbandit.result import Estimate, Notice
-
-__all__ = ["estimate", "sensitivity"]
+from unbandit.result import BEST, Estimate, Notice
 
 
 def estimate(
@@ -65,7 +69,7 @@ def estimate(
     ----------
     log
         An `ActionLog`, the path of one, or anything that `ActionLog.from_actions` takes. Closed forms read any record
-        that can be tallied (`unbandit.log.record.Record`).
+        that can be tallied (`unbandit.log.tallies.Record`).
     rule
         The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``.
     method
@@ -128,7 +132,7 @@ def estimate(
     if scale == "unknown":
         notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
     usual = noise.sigma if noise.sigma is not None else 0.5
-    asked = Asked(
+    asked = Request(
         log=record,
         rule=fitted,
         method=read_by(chosen, record),
@@ -197,3 +201,115 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
                 python_warnings.simplefilter("ignore", AssumptionWarning)
                 answers[label] = estimate(record, changed, **options)
     return answers
+
+
+Numbers = NDArray[np.float64]
+
+
+def apart(asked: Request) -> Answer:
+    """Read every demonstration by itself."""
+    answer, signs = Answer(asked.log.demonstrations, asked.tallies.pulls), Signs(asked)
+    units = np.full(len(asked.log), -1)
+    if asked.scale == "unknown":
+        answer.room("gap", "ratio")
+    else:
+        answer.room("gap", "gap_low", "gap_high", *(("mean", "mean_low", "mean_high") if asked.anchor else ()))
+
+    def read(start: int, stop: int) -> None:
+        comparison, here = signs.look(start, stop), slice(start, stop)
+        if asked.scale == "unknown":
+            row, units[here] = _in_ratios(asked, comparison)
+        else:
+            row = _numbers(asked, comparison)
+        answer.put(here, row, comparison)
+
+    in_threads(read, signs.blocks)
+    signs.tell(answer, _references(asked, answer, units) if asked.scale == "unknown" else [])
+    _tell_lost(asked, answer, units)
+    return answer
+
+
+def together(asked: Request) -> Answer:
+    """Combine all demonstrations, of one instance, into one answer."""
+    several = len(asked.log)
+    if several < 2:
+        raise ParameterError(f"pool: expected two demonstrations of one instance or more; got {several}. Leave it out.")
+    signs = Signs(asked)
+    answer = Answer(("pooled",), asked.tallies.pulls.sum(axis=0, keepdims=True))
+    comparison = Comparison.joined(in_threads(signs.look, signs.blocks))
+    signs.tell(answer)
+    pooled = pool(comparison, asked.noise, asked.anchor, asked.z, asked.log.arms)
+    answer.warnings += pooled.notices
+    if 2 * signs.count("few-pulls") > several:
+        said = (
+            "Most demonstrations turned from an arm after few pulls: that its gap is rather too small does not average"
+        )
+        answer.warnings.append(Notice("few-pulls-pooled", f"{said} out, and its pooled interval is likely too short."))
+    answer.notes.append(Notice("pooled", f"{several:,} demonstrations are taken as of one instance, and pooled."))
+    row, units = pooled.numbers, np.array([-1])
+    if asked.method == "naive":  # it has no intervals
+        row = {name: values for name, values in row.items() if name in ("gap", "mean")}
+    if asked.scale == "unknown":
+        whole = Comparison.of_nothing((1, len(asked.log.arms)))
+        whole.gap[0], whole.verdict[0] = row["gap"], pooled.verdict
+        whole.own[0] = whole.other[0] = 2 / np.where(pooled.deviation > 0, pooled.deviation, np.nan) ** 2
+        row, units = _in_ratios(asked, whole)
+    answer.room(*row)
+    answer.put(slice(0, 1), row, pooled)
+    if asked.scale == "unknown":
+        answer.notes += [notice for _, notice in _references(asked, answer, units)]
+    _tell_lost(asked, answer, units)
+    return answer
+
+
+def _numbers(asked: Request, comparison: Comparison) -> dict[str, Numbers]:
+    """Return gaps and, where one mean is known, means, with their intervals."""
+    row = {"gap": comparison.gap}
+    ends = intervals.ends(comparison, asked.noise, asked.anchor, asked.z)
+    row["gap_low"], row["gap_high"] = ends
+    if asked.anchor is not None:
+        found = intervals.means(comparison, asked.noise, asked.anchor, asked.z, ends)
+        row["mean"], row["mean_low"], row["mean_high"] = found
+    return row
+
+
+def _in_ratios(asked: Request, comparison: Comparison) -> tuple[dict[str, Numbers], NDArray[np.int64]]:
+    """Give gaps in units of one of them, where the width's scale is not known; and which arm's that is."""
+    ratio, units = ratios(comparison, asked.reference)
+    gap = np.where(comparison.verdict == BEST, 0.0, np.nan)  # the one gap that no factor changes
+    return {"gap": gap, "ratio": ratio}, units
+
+
+def _references(asked: Request, answer: Answer, units: NDArray[np.int64]) -> Said:
+    """Say what ratios are counted in, where they are."""
+
+    def tell(which: int) -> Notice:
+        arm = asked.log.arms[units[which]]
+        return Notice("reference", f'Ratios are counted in the gap of "{arm}".', arm=arm)
+
+    counted = ~np.isnan(answer.numbers["ratio"]).all(axis=-1)
+    return told(np.flatnonzero(counted), answer.demonstrations, tell)
+
+
+def _tell_lost(asked: Request, answer: Answer, units: NDArray[np.int64]) -> None:
+    """Say where an anchor, or the arm that ratios are counted in, has no estimated gap, so that nothing follows."""
+    arms, anchor = asked.log.arms, asked.anchor
+
+    def no_anchor(which: int) -> Notice:
+        assert anchor is not None
+        assert anchor.arm is not None
+        return Notice("no-anchor", f'The anchor "{arms[anchor.arm]}" has no estimated gap.')
+
+    def no_ratio(which: int) -> Notice:
+        missing = "No arm has an" if units[which] < 0 else f'"{arms[units[which]]}" has no'
+        return Notice("no-ratio", f"{missing} estimated gap above 0 to count the others in.")
+
+    if asked.scale == "unknown":
+        lost, tell = np.isnan(answer.numbers["ratio"]).all(axis=-1), no_ratio
+    elif anchor is not None and anchor.arm is not None:
+        lost, tell = np.isnan(answer.numbers["gap"][:, anchor.arm]), no_anchor
+    else:
+        return
+    if lost.all():
+        raise NotIdentifiable(f"{tell(0).message} So nothing else follows; choose an arm with verdict estimated.")
+    answer.warnings += [notice for _, notice in told(np.flatnonzero(lost), answer.demonstrations, tell)]

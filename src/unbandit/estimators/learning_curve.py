@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
-from unbandit.estimators.arguments import DRAWING, as_log, usable_method
-from unbandit.estimators.main import estimate
-from unbandit.estimators.many import check_comparable
+from unbandit.estimators.api import estimate
+from unbandit.estimators.procedures import check_comparable
+from unbandit.estimators.request import DRAWING, as_log, usable_method
 from unbandit.log import ActionLog
 from unbandit.naming import place_of
 from unbandit.plots.quantity import Quantity, shown_quantity
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
 
-__all__ = ["Settling", "settling"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Settling:
+class LearningCurve:
     """Hold what a log told after its first rounds, after some more, and at its end.
 
     Attributes
@@ -57,7 +55,9 @@ class Settling:
 
     def __repr__(self) -> str:
         first, last = self.rounds[0], self.rounds[-1]
-        return f"<Settling: {len(self.arms)} arms, {self.rounds.size} estimates after {first:,} to {last:,} rounds>"
+        return (
+            f"<LearningCurve: {len(self.arms)} arms, {self.rounds.size} estimates after {first:,} to {last:,} rounds>"
+        )
 
     @property
     def quantity(self) -> Quantity:
@@ -89,14 +89,14 @@ class Settling:
         return plots.settling(self, truth=truth)
 
 
-def settling(
+def learning_curve(
     log: ActionLog | str | os.PathLike[str] | Any,
     rule: Demonstrator | str,
     *,
     demonstration: object = None,
     points: int = 24,
     **options: Any,
-) -> Settling:
+) -> LearningCurve:
     """Estimate from the first rounds of a log, then from more of them, up to all: how the answer settled.
 
     The rule keeps its horizon throughout: it is the record that grows, not the experiment.
@@ -116,11 +116,11 @@ def settling(
     --------
     >>> import unbandit as ub
     >>> log = ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.5]), horizon=5_000, seed=7)
-    >>> growth = ub.settling(log, "ucb:alpha=0.25", sigma=1.0, points=3)
+    >>> growth = ub.learning_curve(log, "ucb:alpha=0.25", sigma=1.0, points=3)
     >>> growth.rounds.tolist(), growth.columns.verdict[:, 1].tolist()
     ([10, 224, 5000], [1, 1, 1])
     """
-    record = as_log(log, "settling")
+    record = as_log(log, "learning curve")
     assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
     _check(record, assumed, points, options)
     which = place_of(record.demonstrations, demonstration)
@@ -136,13 +136,13 @@ def settling(
         found = [_after(whole, rule, int(rounds_seen), options) for rounds_seen in rounds[:-1]]
     columns = [one if one is not None else _nothing(answer) for one in found] + [answer.columns]
     stacked = {field.name: np.vstack([getattr(one, field.name) for one in columns]) for field in fields(Columns)}
-    return Settling(answer.rule, answer.method, record.arms, name, rounds, Columns(**stacked), answer)
+    return LearningCurve(answer.rule, answer.method, record.arms, name, rounds, Columns(**stacked), answer)
 
 
 def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[str, Any]) -> None:
     """Refuse what cannot be followed round by round, or not in good time."""
     if not record.ordered:
-        raise ParameterError("settling: expected a log with rounds; this one holds counts, which have no order.")
+        raise ParameterError("learning curve: expected a log with rounds; this one holds counts, which have no order.")
     if not isinstance(points, int) or isinstance(points, bool) or points < 1:
         raise ParameterError(f"points: expected a whole number, 1 or more; got {points!r}.")
     if options.get("pool"):
@@ -153,7 +153,7 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
     if method in DRAWING:
         why = f"{rule.name} draws its arms at random, and only" if isinstance(rule, RandomisedRule) else "only"
         raise ParameterError(
-            f"settling: {why} closed forms are quick enough to be asked again and again; method {method} draws "
+            f"learning curve: {why} closed forms are quick enough to be asked again and again; method {method} draws "
             "random numbers. Use another method, or estimate from the first rounds yourself."
         )
 

@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import called, inlined
+from unbandit.kernels.compiling import called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
-
-__all__ = ["Appraised", "Setting", "Tests", "eliminated_arm", "index_arm", "naive_arm"]
 
 BEST, ESTIMATED, BOUNDED, UNSEEN = 0, 1, 2, 3
 STEP = 1e-5
@@ -242,3 +240,23 @@ def _log_normal_cdf(u: float) -> float:
     square = u * u
     series = 1.0 - 1.0 / square * (1.0 - 3.0 / square * (1.0 - 5.0 / square * (1.0 - 7.0 / square)))
     return -0.5 * square - math.log(-u) - HALF_LOG_TAU + math.log(series)
+
+
+@compiled
+def equated_means(
+    parameters: Any,
+    known: NDArray[np.float64],
+    of_known: NDArray[np.int64],
+    own: NDArray[np.int64],
+    rounds: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return, place by place, the mean at which `own` pulls give the index of the mean `known` after `of_known` pulls.
+
+    Both indices are those before round `rounds` (from 1). NaN where nothing is known.
+    """
+    found = np.full(known.size, np.nan)
+    for at in range(known.size):
+        if known[at] == known[at]:
+            level = index_value(parameters, known[at], of_known[at], rounds[at])
+            found[at] = mean_value(parameters, level, own[at], rounds[at])
+    return found

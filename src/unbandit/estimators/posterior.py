@@ -13,15 +13,21 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
 from unbandit.errors import NotIdentifiable, ParameterError
-from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_mean, reward_noise
-from unbandit.estimators.asking import Answer, Asked, Judged
-from unbandit.estimators.comparison import Anchor
+from unbandit.estimators.procedures import Anchor
+from unbandit.estimators.request import (
+    Answer,
+    Judged,
+    Request,
+    as_log,
+    check_numbers,
+    horizons,
+    known_mean,
+    reward_noise,
+)
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer, parse_prior, usual_prior
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log import ActionLog
 from unbandit.result import BEST, ESTIMATED, UNSEEN, Notice
-
-__all__ = ["bootstrapped_posterior", "inferred", "posterior"]
 
 REPLICATES = {"clouds": 1, "draws": 500}
 """Of a posterior that is one of many in a bootstrap."""
@@ -127,7 +133,7 @@ def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float]
     return (int(pulls.argmax()) if known.arm is None else known.arm), known.value
 
 
-def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
+def inferred(asked: Request, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
     """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
     check_pool(asked.whole, pool)
     names = (", ".join(asked.log.demonstrations),) if pool else asked.log.demonstrations
@@ -150,7 +156,7 @@ def inferred(asked: Asked, prior: Prior, particles: int | None, seed: int, pool:
 
 
 def bootstrapped_posterior(
-    asked: Asked, prior: Prior, particles: int | None, resamples: int, seed: int
+    asked: Request, prior: Prior, particles: int | None, resamples: int, seed: int
 ) -> Answer:  # fmt: skip
     """Give the posterior's expectations intervals by simulation: at them, again and again, as far as they stray."""
     answer = inferred(asked, prior, particles, seed, pool=False)
@@ -184,7 +190,7 @@ def bootstrapped_posterior(
 
 
 def _infer(
-    asked: Asked, record: ActionLog, rounds: list[int], prior: Prior, particles: int | None, seed: int, **options: Any
+    asked: Request, record: ActionLog, rounds: list[int], prior: Prior, particles: int | None, seed: int, **options: Any
 ) -> Posterior:
     anchor = _placed(asked.anchor, record.pulls.sum(axis=0))
     is_best = asked.anchor is not None and asked.anchor.arm is None
@@ -194,7 +200,7 @@ def _infer(
     )  # fmt: skip
 
 
-def _refuse_values(asked: Asked, found: Posterior) -> None:
+def _refuse_values(asked: Request, found: Posterior) -> None:
     """Say what a rule reveals that judges once which arm is best, and nothing else."""
     if asked.rule.reveals != "best":
         return
@@ -225,7 +231,7 @@ def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]]
     return row, Judged(verdict, candidates)
 
 
-def _notes(asked: Asked, found: Posterior) -> list[Notice]:
+def _notes(asked: Request, found: Posterior) -> list[Notice]:
     """Tell how sure the best arm is, and how probable the record was."""
     at = int(found.probability_best.argmax())
     best = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'

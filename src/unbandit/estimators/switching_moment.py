@@ -17,17 +17,15 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
-from unbandit.estimators.arguments import as_log, position
-from unbandit.estimators.main import estimate as estimated
-from unbandit.estimators.many import check_comparable
+from unbandit.estimators.api import estimate as estimated
+from unbandit.estimators.procedures import check_comparable
+from unbandit.estimators.request import as_log, position
 from unbandit.log import ActionLog
 from unbandit.naming import place_of
 from unbandit.result import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["Hesitation", "hesitation", "switching_rounds"]
 
 BACK = 8
 """So many of the arm's pulls before its switching round are shown."""
@@ -40,7 +38,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hesitation:
+class SwitchingMoment:
     """Hold both decision values around an arm's switching round.
 
     The sample means that decided are hidden. The values are those at the estimate: the arm's mean lies the estimated
@@ -80,7 +78,7 @@ class Hesitation:
     horizon: int
 
     def __repr__(self) -> str:
-        return f'<Hesitation: "{self.arm}" or "{self.best}" at round {self.round:,}, {self.rule}>'
+        return f'<SwitchingMoment: "{self.arm}" or "{self.best}" at round {self.round:,}, {self.rule}>'
 
     @property
     def here(self) -> int:
@@ -132,7 +130,7 @@ def switching_rounds(
     return {record.arms[arm]: int(rounds[arm]) for arm in np.flatnonzero(rounds)}
 
 
-def hesitation(
+def switching_moment(
     log: ActionLog | str | os.PathLike[str] | Any,
     rule: Demonstrator | str,
     arm: object = None,
@@ -140,7 +138,7 @@ def hesitation(
     estimate: Estimate | None = None,
     demonstration: object = None,
     **options: Any,
-) -> Hesitation:
+) -> SwitchingMoment:
     """Return both decision values around the round at which the rule turned away from an arm.
 
     Parameters
@@ -165,14 +163,14 @@ def hesitation(
     --------
     >>> import unbandit as ub
     >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
-    >>> moment = ub.hesitation(log, "ucb:alpha=0.25", sigma=1.0)
+    >>> moment = ub.switching_moment(log, "ucb:alpha=0.25", sigma=1.0)
     >>> moment
-    <Hesitation: "B" or "A" at round 82, ucb:alpha=0.25,scale=1.4142135623730951>
+    <SwitchingMoment: "B" or "A" at round 82, ucb:alpha=0.25,scale=1.4142135623730951>
     >>> here = moment.rounds.tolist().index(82)
     >>> bool(np.isclose(moment.own[here], moment.other[here]))
     True
     """
-    record = as_log(log, "hesitation")
+    record = as_log(log, "switching moment")
     fitted = _fitted(rule, record)
     which = place_of(record.demonstrations, demonstration)
     rounds = _rounds(record, which, fitted)
@@ -197,7 +195,7 @@ def hesitation(
         shown, own_pulls, other_pulls = _decisions(codes, chosen, best, tau)
         own = _indices(fitted, horizon, known - gap, own_pulls, shown)
         other = _indices(fitted, horizon, known, other_pulls, shown)
-    return Hesitation(
+    return SwitchingMoment(
         rule=answer.rule, kind=kind, arm=record.arms[chosen], best=record.arms[best], round=tau, gap=gap,
         best_mean=mean if np.isfinite(mean) else None, rounds=shown, own=own, other=other, own_pulls=own_pulls,
         other_pulls=other_pulls, demonstration=record.demonstrations[which], horizon=horizon,
