@@ -17,9 +17,11 @@ from unbandit import (
     ParameterError,
     estimate,
     identify,
+    learning_curve,
     posterior,
     report,
     sensitivity,
+    switching_moment,
     switching_rounds,
 )
 from unbandit.result import NUMBERS
