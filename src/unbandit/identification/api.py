@@ -13,8 +13,8 @@ import numpy as np
 
 from unbandit.demonstrators.base import whole
 from unbandit.errors import AssumptionWarning, LogError, NotIdentifiable, ParameterError
-from unbandit.estimators.request import as_log, check_numbers, horizons
 from unbandit.estimators.posterior import settled_prior
+from unbandit.estimators.request import as_log, check_numbers, horizons
 from unbandit.identification.candidates import Candidate, CandidateSpec, candidates_for
 from unbandit.identification.check import FITS, predictive_check
 from unbandit.identification.evidence import IdentificationRequest, LogEvidence, averaged, successive_halving

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import EliminationRule
 from unbandit.errors import InferenceError
-from unbandit.kernels.tally import read_epochs
 from unbandit.kernels.smc.cloud import NEVER, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests
+from unbandit.kernels.tally import read_epochs
 
 
 def steps_of(

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
 from unbandit.errors import NotIdentifiable
-from unbandit.estimators.procedures import Anchor
 from unbandit.estimators.intervals import Noise, ends, quantile
-from unbandit.estimators.procedures import compare_many
+from unbandit.estimators.procedures import Anchor, compare_many
 from unbandit.instance import Gaussian, Instance
 from unbandit.result import ESTIMATED
 from unbandit.study.folding import FOLDS
