@@ -41,7 +41,9 @@ LONGEST = 2**31 - 1
 def check_length(horizon: int) -> None:
     """Refuse a demonstration that is too long for a GPU."""
     if horizon > LONGEST:
-        raise ParameterError(f"horizon: expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}. Take device cpu.")
+        raise ParameterError(
+            f"expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}. Take device cpu.", parameter="horizon"
+        )
 
 
 def checked_device(device: str) -> Device:
@@ -57,14 +59,16 @@ def checked_device(device: str) -> Device:
     unbandit.errors.ParameterError: device: expected one of cpu, cuda; got "gpu".
     """
     if device not in DEVICES:
-        raise ParameterError(f'device: expected one of {", ".join(DEVICES)}; got "{device}".')
+        raise ParameterError(f'expected one of {", ".join(DEVICES)}; got "{device}".', parameter="device")
     if device == "cpu":
         return "cpu"
     if not _installed():
         raise MissingExtra("device cuda", "gpu")
     reason = why_no_gpu()
     if reason is not None:
-        raise ParameterError(f"device: expected a GPU that CUDA can use; {reason}. Take device cpu, or leave it out.")
+        raise ParameterError(
+            f"expected a GPU that CUDA can use; {reason}. Take device cpu, or leave it out.", parameter="device"
+        )
     return "cuda"
 
 
@@ -74,7 +78,7 @@ def within_memory() -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise ParameterError(f"device: {error}. Take device cpu, or another GPU.") from error
+        raise ParameterError(f"{error}. Take device cpu, or another GPU.", parameter="device") from error
 
 
 def settled(device: str, rounds: int) -> tuple[Device, str | None]:
@@ -86,7 +90,7 @@ def settled(device: str, rounds: int) -> tuple[Device, str | None]:
     ('cpu', None)
     """
     if device not in (*DEVICES, "auto"):
-        raise ParameterError(f'device: expected one of auto, {", ".join(DEVICES)}; got "{device}".')
+        raise ParameterError(f'expected one of auto, {", ".join(DEVICES)}; got "{device}".', parameter="device")
     if device != "auto":
         return checked_device(device), None
     if rounds < WORTH or not _installed() or why_no_gpu() is not None:

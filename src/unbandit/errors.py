@@ -1,54 +1,174 @@
-"""Everything that can go wrong, as one tree.
+"""Errors and notices: what went wrong or is worth knowing, as data and as one sentence.
 
 ::
 
     UnbanditError
-    ├── LogError            (ValueError)   the contents of a record: path, row, column, value
-    ├── DescriptionError    (ValueError)   the contents of a study's description: path, place, key, value
+    ├── LogError            (ValueError)   the contents of a log
+    ├── DescriptionError    (ValueError)   the contents of a study's description
     ├── ParameterError      (ValueError)   a parameter of a rule, an instance or a command
-    ├── NotIdentifiable                    the record cannot tell, and why
-    ├── InferenceError                     the record could tell, but the computation broke down
+    ├── NotIdentifiable                    the log cannot answer the question, and why
+    ├── InferenceError                     the log could answer it, but the computation failed
     ├── OutputError         (OSError)      a file could not be written; nothing was changed
-    ├── ResumeError                        a folder of results does not fit the work asked for
-    ├── ClusterError        (OSError)      a cluster cannot be reached, was lost, or has workers that do not fit
-    └── MissingExtra        (ImportError)  an optional dependency; names the pip command
-    AssumptionWarning       (UserWarning)  an answer was given on an assumption worth reading
+    ├── ResumeError                        a results folder does not belong to the study asked for
+    ├── ClusterError        (OSError)      a cluster cannot be reached, was lost, or has incompatible workers
+    └── MissingExtra        (ImportError)  an optional dependency is missing; names the pip command
+    AssumptionWarning       (UserWarning)  an answer rests on an assumption worth reading
 
-A message is one sentence: what was expected, what came, what to do.
+A message is one sentence: what was expected, what came, what to do. Where a sentence names an option it does so with
+`option("best_mean")`, and each audience reads that name in its own spelling: Python users `best_mean`, shell users
+`--best-mean`, users of the page the label of the field.
 """
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
 __all__ = [
     "AssumptionWarning",
+    "Audience",
     "ClusterError",
     "DescriptionError",
     "InferenceError",
     "LogError",
     "MissingExtra",
     "NotIdentifiable",
+    "Notice",
     "OutputError",
     "ParameterError",
     "ResumeError",
     "UnbanditError",
+    "option",
+    "phrase",
+    "python_option",
+    "shell_option",
 ]
+
+Audience = Callable[[str, Any], str]
+"""How a reader writes an option: a function of its name and its value (None for the name alone)."""
+
+# Two Unicode noncharacters, reserved for a program's internal use, enclose an option within a sentence.
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"
+_OPTION = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
+
+
+def option(name: str, value: Any = None) -> str:
+    """Return a reference to an option, to be used within a message; `phrase` spells it out for a reader.
+
+    Examples
+    --------
+    >>> sentence = f"Give {option('best_mean')} or use {option('method', 'posterior')}."
+    >>> phrase(sentence)
+    'Give best_mean or use method="posterior".'
+    >>> phrase(sentence, shell_option)
+    'Give --best-mean or use --method posterior.'
+    """
+    return f"{_OPEN}{json.dumps([name, value])}{_CLOSE}"
+
+
+def python_option(name: str, value: Any = None) -> str:
+    """Write an option as a keyword argument."""
+    return name if value is None else f"{name}={json.dumps(value) if isinstance(value, str) else repr(value)}"
+
+
+def shell_option(name: str, value: Any = None) -> str:
+    """Write an option as the command line takes it."""
+    flag = name if name.isupper() else "--" + name.replace("_", "-")
+    if value is None or value is True:
+        return flag
+    if isinstance(value, dict):
+        value = ",".join(f"{key}={each}" for key, each in value.items())
+    return f"{flag} {','.join(map(str, value)) if isinstance(value, list) else value}"
+
+
+def phrase(text: str, audience: Audience = python_option) -> str:
+    """Spell out the options that a sentence refers to, as the audience writes them."""
+    return _OPTION.sub(lambda match: audience(*json.loads(match[1])), text)
 
 
 class UnbanditError(Exception):
-    """Stand above every error that this package raises on purpose."""
-
-
-class LogError(UnbanditError, ValueError):
-    """Refuse the contents of a record, and say where and why.
+    """Base of every error that this package raises on purpose.
 
     Parameters
     ----------
-    message
-        What was expected, what came, what to do.
-    path, row, column, value
-        Where it is. Rows are the data rows of a table, counted from 1.
-    line
-        The line of a text file that the row stands in, the header being line 1.
+    text
+        What was expected, what came. May refer to options by `option`.
+    remedy
+        What to do about it, one sentence.
+    parameter, owner, value
+        Which parameter is refused, whose it is (the name of a rule; None for an option of a function or a command),
+        and the value that came.
+    path, row, line, column, round
+        Where it is. Rows are the data rows of a table, counted from 1; `line` is the line of a text file, the header
+        being line 1.
+    count
+        How many there are of what is refused.
+
+    Examples
+    --------
+    >>> error = ParameterError("expected a positive number; got -1.", parameter="sigma", value=-1)
+    >>> str(error), error.phrased(shell_option)
+    ('sigma: expected a positive number; got -1.', '--sigma: expected a positive number; got -1.')
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        remedy: str | None = None,
+        parameter: str | None = None,
+        owner: str | None = None,
+        value: object = None,
+        path: str | None = None,
+        row: int | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        round: int | None = None,
+        count: int | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.text, self.remedy = text, remedy
+        self.parameter, self.owner, self.value = parameter, owner, value
+        self.path, self.row, self.line, self.column = path, row, line, column
+        self.round, self.count = round, count
+
+    @property
+    def message(self) -> str:
+        """Return the sentence without its place, for users of Python."""
+        return self.said()
+
+    def said(self, audience: Audience = python_option) -> str:
+        """Return the sentence with its remedy and without its place."""
+        return phrase(f"{self.text} {self.remedy}" if self.remedy else self.text, audience)
+
+    def place(self, audience: Audience = python_option) -> str:
+        """Return where it is: the parameter that is refused, or a place in a file."""
+        if self.parameter is None:
+            return self.owner or ""
+        if self.owner is not None:
+            return f"{self.owner}: {self.parameter}"
+        return ", ".join(audience(name, None) for name in self.parameter.split(", "))
+
+    def phrased(self, audience: Audience = python_option) -> str:
+        """Return place, sentence and remedy as one audience reads them."""
+        place = self.place(audience)
+        return f"{place}: {self.said(audience)}" if place else self.said(audience)
+
+    def __str__(self) -> str:
+        return self.phrased()
+
+    def at(self, **data: Any) -> Self:
+        """Fill in where an error is, once that is known; returns the error itself."""
+        for name, value in data.items():
+            setattr(self, name, value)
+        return self
+
+
+class LogError(UnbanditError, ValueError):
+    """Refusal of the contents of a log, with the place where it stands.
 
     Examples
     --------
@@ -56,88 +176,61 @@ class LogError(UnbanditError, ValueError):
     log.csv row 7 (line 8), column "round": expected a whole number; got "x".
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        path: str | None = None,
-        row: int | None = None,
-        line: int | None = None,
-        column: str | None = None,
-        value: object = None,
-    ) -> None:
-        self.message, self.path, self.row, self.line = message, path, row, line
-        self.column, self.value = column, value
-        super().__init__(message)
-
-    def __str__(self) -> str:
+    def place(self, audience: Audience = python_option) -> str:
+        """Return path, row and column."""
         row = f"row {self.row}" if self.row is not None else ""
         if self.line is not None:
             row += f" (line {self.line})"
-        place = " ".join(part for part in (self.path, row) if part)
-        if self.column is not None:
-            place = f'{place}, column "{self.column}"' if place else f'column "{self.column}"'
-        return f"{place}: {self.message}" if place else self.message
+        column = f'column "{self.column}"' if self.column is not None else ""
+        return ", ".join(part for part in (" ".join(part for part in (self.path, row) if part), column) if part)
 
 
 class DescriptionError(UnbanditError, ValueError):
-    """Refuse the file that describes a study, and say where and why.
+    """Refusal of the file that describes a study.
 
-    Parameters
-    ----------
-    message
-        What was expected, what came, what to do.
-    path, place, key, value
-        Where it is: the file, the table in it, its key, and what stands there.
+    `table` is the table of the file, such as "instance 2", and `key` the key in it.
 
     Examples
     --------
-    >>> print(DescriptionError("expected a number; got 'x'.", path="study.toml", place="instance 2", key="beta"))
+    >>> print(DescriptionError("expected a number; got 'x'.", path="study.toml", table="instance 2", key="beta"))
     study.toml: instance 2: beta: expected a number; got 'x'.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        path: str | None = None,
-        place: str | None = None,
-        key: str | None = None,
-        value: object = None,
-    ) -> None:
-        self.message, self.path, self.place, self.key, self.value = message, path, place, key, value
-        super().__init__(message)
+    def __init__(self, text: str, *, table: str | None = None, key: str | None = None, **data: Any) -> None:
+        super().__init__(text, **data)
+        self.table, self.key = table, key
 
-    def __str__(self) -> str:
-        return ": ".join(part for part in (self.path, self.place, self.key, self.message) if part)
+    def place(self, audience: Audience = python_option) -> str:
+        """Return file, table and key."""
+        return ": ".join(part for part in (self.path, self.table, self.key) if part)
 
 
 class ParameterError(UnbanditError, ValueError):
-    """Refuse a parameter of a rule, an instance or a command."""
+    """Refusal of a parameter of a rule, an instance or a command."""
 
 
 class NotIdentifiable(UnbanditError):
-    """Say that the record cannot tell, and why."""
+    """The log cannot answer the question; the message says why."""
 
 
 class InferenceError(UnbanditError):
-    """Say that the computation broke down on a record that could tell."""
+    """The computation failed on a log that could answer the question."""
 
 
 class OutputError(UnbanditError, OSError):
-    """Say that a file could not be written; what stood there before still stands."""
+    """A file could not be written; whatever was there before is unchanged."""
 
 
 class ResumeError(UnbanditError):
-    """Say that a folder of results does not fit the work asked for."""
+    """A results folder does not belong to the study asked for."""
 
 
 class ClusterError(UnbanditError, OSError):
-    """Say that a cluster cannot be reached, was lost, or has workers that do not fit; what is done is kept."""
+    """A cluster cannot be reached, was lost, or has incompatible workers; finished results are kept."""
 
 
 class MissingExtra(UnbanditError, ImportError):
-    """Name the pip command that installs an optional dependency.
+    """An optional dependency is missing; the message names the pip command that installs it.
 
     Examples
     --------
@@ -145,11 +238,54 @@ class MissingExtra(UnbanditError, ImportError):
     the web page needs an optional part of unbandit. Install it with: pip install "unbandit[web]"
     """
 
-    def __init__(self, purpose: str, extra: str) -> None:
-        super().__init__(
-            f'{purpose} needs an optional part of unbandit. Install it with: pip install "unbandit[{extra}]"'
-        )
+    def __init__(self, purpose: str, extra: str = "") -> None:
+        needed = f'{purpose} needs an optional part of unbandit. Install it with: pip install "unbandit[{extra}]"'
+        super().__init__(needed if extra else purpose)
 
 
 class AssumptionWarning(UserWarning):
-    """Tell that an answer rests on an assumption worth reading."""
+    """Warning that an answer rests on an assumption worth reading."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing worth knowing about an answer, and where in the log it shows.
+
+    Attributes
+    ----------
+    code
+        What kind of notice it is; stable, for programs.
+    text
+        The sentence; may refer to options by `option`.
+    round, arm, demonstration
+        Where it shows, if at one place.
+    count
+        In how many demonstrations it shows, where one notice stands for several.
+
+    Examples
+    --------
+    >>> Notice("scale", f"Give {option('sigma')}.").message
+    'Give sigma.'
+    """
+
+    code: str
+    text: str
+    round: int | None = None
+    arm: str | None = None
+    demonstration: str | None = None
+    count: int | None = None
+
+    @property
+    def message(self) -> str:
+        """Return the sentence for users of Python."""
+        return phrase(self.text)
+
+    def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
+        """Return the notice in the form that JSON has it."""
+        return {
+            "code": self.code,
+            "message": phrase(self.text, audience),
+            "round": self.round,
+            "arm": self.arm,
+            "demonstration": self.demonstration,
+        }

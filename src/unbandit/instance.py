@@ -22,7 +22,7 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.sigma) and self.sigma > 0):
-            raise ParameterError(f"sigma: expected a positive number; got {self.sigma!r}.")
+            raise ParameterError(f"expected a positive number; got {self.sigma!r}.", parameter="sigma")
 
 
 @dataclass(frozen=True)
@@ -71,22 +71,27 @@ class Instance:
     ) -> None:
         values = np.array(means, dtype=np.float64)
         if values.ndim != 1 or values.size < 2:
-            raise ParameterError(f"means: expected a list of two numbers or more; got shape {values.shape}.")
+            raise ParameterError(
+                f"expected a list of two numbers or more; got shape {values.shape}.", parameter="means"
+            )
         if not np.isfinite(values).all():
             at = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise ParameterError(f"means: expected finite numbers; got {values[at]} at position {at + 1}.")
+            raise ParameterError(f"expected finite numbers; got {values[at]} at position {at + 1}.", parameter="means")
         kind = noise if isinstance(noise, Gaussian | Bernoulli) else Gaussian(_number(noise))
         if isinstance(kind, Bernoulli) and (values.min() < 0 or values.max() > 1):
             at = int(np.flatnonzero((values < 0) | (values > 1))[0])
             raise ParameterError(
-                f"means: expected probabilities for Bernoulli rewards; got {values[at]:g} at position {at + 1}."
+                f"expected probabilities for Bernoulli rewards; got {values[at]:g} at position {at + 1}.",
+                parameter="means",
             )
         names = tuple(str(arm).strip() for arm in (range(values.size) if arms is None else arms))
         if len(names) != values.size:
-            raise ParameterError(f"arms: expected {values.size} names, one for each mean; got {len(names)}.")
+            raise ParameterError(
+                f"expected {values.size} names, one for each mean; got {len(names)}.", parameter="arms"
+            )
         if len(set(names)) != len(names):
             twice = next(arm for at, arm in enumerate(names) if arm in names[:at])
-            raise ParameterError(f'arms: expected different names; got "{twice}" twice.')
+            raise ParameterError(f'expected different names; got "{twice}" twice.', parameter="arms")
         values.setflags(write=False)
         for field, value in (("means", values), ("noise", kind), ("arms", names), ("name", name)):
             object.__setattr__(self, field, value)
@@ -128,12 +133,16 @@ class Instance:
         """
         positions = np.asarray(order)
         if sorted(positions.tolist()) != list(range(len(self))):
-            raise ParameterError(f"order: expected each of 0 to {len(self) - 1} once; got {positions.tolist()}.")
+            raise ParameterError(
+                f"expected each of 0 to {len(self) - 1} once; got {positions.tolist()}.", parameter="order"
+            )
         return Instance(self.means[positions], self.noise, [self.arms[at] for at in positions], self.name)
 
 
 def _number(noise: object) -> float:
     """Take any number, NumPy's too, for sigma."""
     if isinstance(noise, bool) or not isinstance(noise, int | float | np.integer | np.floating):
-        raise ParameterError(f"noise: expected Gaussian(sigma), Bernoulli() or a number for sigma; got {noise!r}.")
+        raise ParameterError(
+            f"expected Gaussian(sigma), Bernoulli() or a number for sigma; got {noise!r}.", parameter="noise"
+        )
     return float(noise)

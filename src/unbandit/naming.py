@@ -21,5 +21,5 @@ def place_of(demonstrations: Sequence[str], asked: object) -> int:
         return 0
     if str(asked) not in demonstrations:
         listed = ", ".join(demonstrations[:12]) + (", ..." if len(demonstrations) > 12 else "")
-        raise ParameterError(f'demonstration: expected one of {listed}; got "{asked}".')
+        raise ParameterError(f'expected one of {listed}; got "{asked}".', parameter="demonstration")
     return demonstrations.index(str(asked))

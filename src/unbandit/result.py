@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import ParameterError
+from unbandit.errors import Notice, ParameterError
 from unbandit.on_demand import Marked
 from unbandit.verdicts import BEST, BOUNDED, ESTIMATED, NUMBERS, SCHEMA, UNSEEN, VERDICTS
 
@@ -35,17 +35,6 @@ __all__ = [
     "Estimate",
     "Notice",
 ]
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Tell one thing in words, and where in the record it is."""
-
-    code: str
-    message: str
-    round: int | None = None
-    arm: str | None = None
-    demonstration: str | None = None
 
 
 @dataclass(frozen=True)
@@ -242,10 +231,12 @@ class Estimate:
 
         if kind == "errors":
             if truth is None:
-                raise ParameterError("truth: expected the true value of each arm to draw errors; give truth.")
+                raise ParameterError(
+                    "expected the true value of each arm to draw errors; give truth.", parameter="truth"
+                )
             return plots.errors(self, truth, unit=unit, label=label, demonstration=demonstration)
         if kind != "arms":
-            raise ParameterError(f'kind: expected arms or errors; got "{kind}".')
+            raise ParameterError(f'expected arms or errors; got "{kind}".', parameter="kind")
         return plots.arms_with_intervals(self, truth=truth, unit=unit, label=label, demonstration=demonstration)
 
     def __str__(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,8 +94,8 @@ def _head(answer: Estimate) -> dict[str, Any]:
         "sigma": answer.sigma,
         "seed": answer.seed,
         "best": list(answer.best),
-        "warnings": [asdict(notice) for notice in answer.warnings],
-        "notes": [asdict(notice) for notice in answer.notes],
+        "warnings": [notice.to_dict() for notice in answer.warnings],
+        "notes": [notice.to_dict() for notice in answer.notes],
     }
 
 

@@ -52,7 +52,7 @@ class Tape:
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**64:
-            raise ParameterError(f"seed: expected a whole number from 0 to 2^64 - 1; got {self.seed!r}.")
+            raise ParameterError(f"expected a whole number from 0 to 2^64 - 1; got {self.seed!r}.", parameter="seed")
 
     @property
     def key(self) -> tuple[np.uint64, np.uint64]:
@@ -70,7 +70,7 @@ class Tape:
         limits = (2**32, 2**32, 2**33)
         ends = [(place.min(initial=0), place.max(initial=0)) for place in places]
         if any(low < 0 or high >= limit for (low, high), limit in zip(ends, limits, strict=True)):
-            raise ParameterError("run, arm: expected numbers from 0 to 2^32 - 1; pull: from 1 to 2^33.")
+            raise ParameterError("expected numbers from 0 to 2^32 - 1; pull: from 1 to 2^33.", parameter="run, arm")
         broadcast = np.broadcast_arrays(*places)
         flat = [np.ascontiguousarray(place, dtype=np.uint64).reshape(-1) for place in broadcast]
         out = np.empty(flat[0].size, np.uint64)

@@ -184,7 +184,9 @@ def tradeoff_slope(power: float = 1.0) -> float:
     (-0.5, -1.0)
     """
     if not (math.isfinite(power) and power > 0):
-        raise ParameterError(f"power: expected a positive number; got {power!r}. Take 2 for the squared error.")
+        raise ParameterError(
+            f"expected a positive number; got {power!r}. Take 2 for the squared error.", parameter="power"
+        )
     return -power / 2
 
 
@@ -217,7 +219,7 @@ def _gaps(gaps: ArrayLike) -> NDArray[np.float64]:
     remedy = " Leave out the best arm: gaps[gaps > 0]."
     if value.size == 0:
         raise ParameterError(
-            "gap: expected one suboptimal arm or more; got none. Equal arms have nothing to tell apart."
+            "expected one suboptimal arm or more; got none. Equal arms have nothing to tell apart.", parameter="gap"
         )
     _require((value > 0) & (value < np.inf), "gap", "the positive gap of a suboptimal arm", value, remedy)
     return value
@@ -225,4 +227,4 @@ def _gaps(gaps: ArrayLike) -> NDArray[np.float64]:
 
 def _require(good: NDArray[np.bool_], name: str, expected: str, value: NDArray[np.float64], remedy: str = "") -> None:
     if not good.all():
-        raise ParameterError(f"{name}: expected {expected}; got {value[~good].flat[0]:g}.{remedy}")
+        raise ParameterError(f"expected {expected}; got {value[~good].flat[0]:g}.{remedy}", parameter=name)

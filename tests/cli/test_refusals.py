@@ -40,7 +40,7 @@ def lines(*rows):
         (["--rule", "ucb", "--level", "95"], "level: expected a number between 0 and 1; got 95"),
         (["--rule", "ucb", "--method", "posterio"], "method: expected"),
         (["--rule", "ucb", "--best-mean", "1", "--anchor", "A=1"], "not both"),
-        (["--rule", "ucb", "--best-mean", "inf"], "best_mean: expected a finite number"),
+        (["--rule", "ucb", "--best-mean", "inf"], "--best-mean: expected a finite number"),
         (["--rule", "ucb", "--anchor", "A"], "--anchor: expected ARM=VALUE"),
         (["--rule", "ucb", "--anchor", "A=x"], "--anchor: expected ARM=VALUE"),
         (["--rule", "ucb", "--anchor", "=1"], "--anchor: expected ARM=VALUE"),

@@ -34,6 +34,7 @@ from unbandit.errors import (
     ParameterError,
     ResumeError,
     UnbanditError,
+    shell_option,
 )
 
 __all__ = ["app", "main"]
@@ -88,7 +89,7 @@ def main() -> None:
     try:
         app(prog_name="unbandit")
     except UnbanditError as error:
-        typer.echo(f"unbandit: {error}", err=True)
+        typer.echo(f"unbandit: {error.phrased(shell_option)}", err=True)
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
     except OSError as error:  # files speak through the errors above, so this is what the shell gave us to print to
         typer.echo(f"unbandit: standard output: could not be written: {error.strerror or error}.", err=True)

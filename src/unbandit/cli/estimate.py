@@ -58,7 +58,7 @@ def estimate(
         try:
             check_name(output)
         except ParameterError as error:
-            raise ParameterError(f"--output: {str(error).removeprefix('path: ')} (or .json)") from None
+            raise ParameterError(f"{str(error).removeprefix('path: ')} (or .json)", parameter="output") from None
     if not follow:
         _refuse_without_follow(every=every, snapshot=snapshot, until_idle=until_idle)
     say_if_first()
@@ -66,7 +66,7 @@ def estimate(
         from unbandit.cli import following
 
         if sensitivity:
-            raise ParameterError("--sensitivity: expected without --follow; leave one of them out.")
+            raise ParameterError("expected without --follow; leave one of them out.", parameter="sensitivity")
         following.follow(asked, 2.0 if every is None else every, snapshot, until_idle, as_json, output)
         return
     with console(error=True).status("Estimating"), warnings.catch_warnings():
@@ -78,7 +78,7 @@ def estimate(
         try:
             answer = estimators.estimate(record, asked.rule, **asked.options)
         except LogError as error:
-            raise LogError(error.message, path=asked.name) from error
+            raise error.at(path=asked.name) from None
         others = estimators.sensitivity(record, asked.rule, **asked.options) if sensitivity else {}
     if answer.seed is None:
         answer = replace(answer, seed=asked.seed)
@@ -106,7 +106,7 @@ def _refuse_without_follow(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             option = "--" + name.replace("_", "-")
-            raise ParameterError(f"{option}: expected only with --follow; leave it out, or add --follow.")
+            raise ParameterError("expected only with --follow; leave it out, or add --follow.", parameter=option)
 
 
 def write_answer(answer: Estimate, others: dict[str, Estimate], output: str) -> None:

@@ -29,11 +29,13 @@ def follow(
 
     for name, value in (("--every", every), ("--until-idle", until_idle)):
         if value is not None and not 0 < value < float("inf"):
-            raise ParameterError(f"{name}: expected a number of seconds above 0; got {value:g}.")
+            raise ParameterError(f"expected a number of seconds above 0; got {value:g}.", parameter=name)
     if asked.log == "-":
-        raise ParameterError("--follow: expected a file or a folder; got standard input, which comes but once.")
+        raise ParameterError(
+            "expected a file or a folder; got standard input, which comes but once.", parameter="follow"
+        )
     if snapshot is not None and not Path(snapshot).absolute().parent.is_dir():
-        raise ParameterError(f'--snapshot: expected a file in a folder that is there; got "{snapshot}".')
+        raise ParameterError(f'expected a file in a folder that is there; got "{snapshot}".', parameter="snapshot")
     streaming = StreamingEstimate(asked.rule, arms=asked.arms, snapshot=snapshot, **asked.options)
     follower = Follower(asked.log, streaming.log, asked.columns, streaming.position)
     shown = _Shown(streaming, follower, as_json, output)

@@ -65,9 +65,9 @@ def identify(
     from unbandit.log import ActionLog
 
     if quick and particles is not None:
-        raise ParameterError("--quick: expected it or --particles, not both.")
+        raise ParameterError("expected it or --particles, not both.", parameter="quick")
     if not 0 < level < 1:
-        raise ParameterError(f"--level: expected a number between 0 and 1; got {level}.")
+        raise ParameterError(f"expected a number between 0 and 1; got {level}.", parameter="level")
     check_output(output)
     say_if_first()
     with console(error=True).status("Reading") as status, warnings.catch_warnings():
@@ -79,7 +79,7 @@ def identify(
                 particles=QUICK if quick else particles, seed=seed, threads=threads, progress=status.update,
             )  # fmt: skip
         except LogError as error:
-            raise LogError(error.message, path="standard input" if log == "-" else log) from error
+            raise error.at(path="standard input" if log == "-" else log) from None
         worth, missing = _worth(answer) if values else (None, "")
     if output is not None:
         write_answer(answer, output)

@@ -26,7 +26,9 @@ def instance_from(
         )
     if means is not None:
         if bernoulli and sigma is not None:
-            raise ParameterError("--sigma: Bernoulli rewards have no sigma of their own; leave one of the two out.")
+            raise ParameterError(
+                "Bernoulli rewards have no sigma of their own; leave one of the two out.", parameter="sigma"
+            )
         noise = Bernoulli() if bernoulli else Gaussian(1.0 if sigma is None else sigma)
         return Instance(numbers("--means", means), noise, arm_list(arms))
     if sigma is not None or bernoulli:
@@ -36,6 +38,8 @@ def instance_from(
         return datasets.load(name)
     parts = arms.split(",")
     if not all(part.strip().isdigit() for part in parts):
-        raise ParameterError(f'--arms: expected how many arms of the data set, or their numbers; got "{arms}".')
+        raise ParameterError(
+            f'expected how many arms of the data set, or their numbers; got "{arms}".', parameter="arms"
+        )
     chosen = [int(part) for part in parts]
     return datasets.load(name, arms=chosen[0] if len(chosen) == 1 else chosen)

@@ -21,7 +21,7 @@ def arm_list(text: str | None) -> list[str] | None:
 
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not all(names) or not names:
-        raise ParameterError(f'--arms: expected names between commas, as in A,B,C; got "{text}".')
+        raise ParameterError(f'expected names between commas, as in A,B,C; got "{text}".', parameter="arms")
     return names
 
 
@@ -41,7 +41,7 @@ def assignments(option: str, text: str | None) -> dict[str, str] | None:
     for part in next(csv.reader([text], skipinitialspace=True), []):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals):
-            raise ParameterError(f'{option}: expected key=value,key=value; got "{part}".')
+            raise ParameterError(f'expected key=value,key=value; got "{part}".', parameter=option)
         pairs[key] = value
     return pairs
 
@@ -57,7 +57,7 @@ def numbers(option: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ParameterError(f'{option}: expected numbers between commas, as in 1,0.5; got "{text}".') from None
+        raise ParameterError(f'expected numbers between commas, as in 1,0.5; got "{text}".', parameter=option) from None
 
 
 def anchor_from(text: str | None) -> dict[str, float] | None:
@@ -70,5 +70,5 @@ def anchor_from(text: str | None) -> dict[str, float] | None:
     except ValueError:
         arm = ""
     if not arm.strip():
-        raise ParameterError(f'--anchor: expected ARM=VALUE, as in B=0.4; got "{text}".')
+        raise ParameterError(f'expected ARM=VALUE, as in B=0.4; got "{text}".', parameter="anchor")
     return {arm.strip(): number}

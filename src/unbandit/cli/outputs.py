@@ -47,7 +47,9 @@ def check_output(output: str | None) -> None:
             check_name(output)
         except ParameterError as error:
             also = ", ".join((*PICTURES, ".json"))
-            raise ParameterError(f"--output: {str(error).removeprefix('path: ').rstrip('.')} (or {also}).") from None
+            raise ParameterError(
+                f"{str(error).removeprefix('path: ').rstrip('.')} (or {also}).", parameter="output"
+            ) from None
     check_folder(output)
 
 

@@ -73,7 +73,7 @@ def posterior(
                 threads=threads,
             )  # fmt: skip
         except LogError as error:
-            raise LogError(error.message, path="standard input" if log == "-" else log) from error
+            raise error.at(path="standard input" if log == "-" else log) from None
     beaten = [(first, second, found.beats(first, second, by)) for first, second in pairs]
     said = _said(found, level, beaten, by, seed)
     if output is not None:
@@ -98,7 +98,7 @@ def posterior(
 def _pair(text: str) -> tuple[str, str]:
     first, comma, second = (part.strip() for part in text.partition(","))
     if not (first and comma and second):
-        raise ParameterError(f'--pair: expected two arms, as in A,B; got "{text}".')
+        raise ParameterError(f'expected two arms, as in A,B; got "{text}".', parameter="pair")
     return first, second
 
 

@@ -49,7 +49,7 @@ def report(
                 progress=lambda stage, _: status.update(stage), **asked.options,
             )  # fmt: skip
         except LogError as error:
-            raise LogError(error.message, path=asked.name) from error
+            raise error.at(path=asked.name) from None
         made.write(output)
         if pdf is not None:
             status.update("Printing")
@@ -66,17 +66,17 @@ def _check(asked: Question, output: str, pdf: str | None, truth: str | None) -> 
 
     if not output.lower().endswith((".html", ".htm")):
         raise ParameterError(
-            f'--output: expected a name that ends in .html; got "{output}". For paper, add --pdf PATH.'
+            f'expected a name that ends in .html; got "{output}". For paper, add --pdf PATH.', parameter="output"
         )
     if truth == "-" and asked.log == "-":
-        raise ParameterError("--truth: standard input is the log already. Name a file.")
+        raise ParameterError("standard input is the log already. Name a file.", parameter="truth")
     check_folder(output)
     if pdf is None:
         return
     if not pdf.lower().endswith(".pdf"):
-        raise ParameterError(f'--pdf: expected a name that ends in .pdf; got "{pdf}".')
+        raise ParameterError(f'expected a name that ends in .pdf; got "{pdf}".', parameter="pdf")
     if Path(pdf).absolute() == Path(output).absolute():
-        raise ParameterError(f'--pdf: expected a file of its own; got "{pdf}", where the report goes.')
+        raise ParameterError(f'expected a file of its own; got "{pdf}", where the report goes.', parameter="pdf")
     check_folder(pdf)
     from unbandit.reporting.pdf import find_browser
 

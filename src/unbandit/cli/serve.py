@@ -30,7 +30,7 @@ def serve(
 
     for name, value in (("--max-upload", upload), ("--max-rows", rows), ("--max-seconds", seconds)):
         if not value > 0:
-            raise ParameterError(f"{name}: expected a number above 0; got {value}.")
+            raise ParameterError(f"expected a number above 0; got {value}.", parameter=name)
     say_if_first()
     size = upload * 1024**2
     limits = Limits(upload=size, unpacked=8 * size, rows=rows, seconds=seconds)

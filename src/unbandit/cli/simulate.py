@@ -59,7 +59,7 @@ def simulate(
             check_name(path)
             check_folder(path)
     if truth is not None and Path(truth).absolute() == Path(output).absolute():
-        raise ParameterError(f'--truth: expected a file of its own; got "{truth}", where the log goes.')
+        raise ParameterError(f'expected a file of its own; got "{truth}", where the log goes.', parameter="truth")
     if draw != "every" and not counts:
         raise ParameterError(f"--draw {draw}: expected with --counts, for a log shows every round. Add --counts.")
     device = "cpu" if draw != "every" and device == "auto" else chosen_device(device, max(runs, 0) * max(horizon, 0))

@@ -67,12 +67,14 @@ class Cluster:
 
     def __init__(self, name: str, address: str | None = None, workers: int | None = None, wait: float = WAIT) -> None:
         if name not in NAMES:
-            raise ParameterError(f'executor: expected one of threads, {", ".join(NAMES)}; got "{name}".')
+            raise ParameterError(f'expected one of threads, {", ".join(NAMES)}; got "{name}".', parameter="executor")
         if not wait > 0:
-            raise ParameterError(f"wait: expected seconds above 0; got {wait!r}.")
+            raise ParameterError(f"expected seconds above 0; got {wait!r}.", parameter="wait")
         self.name, self.address, self.wait = name, address or _set_elsewhere(name), wait
         if self.address and workers is not None:
-            raise ParameterError("threads: the cluster at an address has workers of its own; leave threads out.")
+            raise ParameterError(
+                "the cluster at an address has workers of its own; leave threads out.", parameter="threads"
+            )
         self._asked = workers or os.cpu_count() or 1
         self._futures: dict[int, Future[Any]] = {}
         self._numbers, self._lock, self._sending = count(), threading.Lock(), threading.Lock()

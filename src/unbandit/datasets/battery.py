@@ -77,7 +77,9 @@ def lifetimes(regime: str) -> NDArray[np.int64]:
     """
     table = lifetimes_by_regime()
     if regime not in table:
-        raise ParameterError(f'regime: expected "low", "medium" or "high"; got {regime!r}. Choose one of the three.')
+        raise ParameterError(
+            f'expected "low", "medium" or "high"; got {regime!r}. Choose one of the three.', parameter="regime"
+        )
     return table[regime]
 
 

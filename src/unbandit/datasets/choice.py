@@ -45,7 +45,7 @@ def random_order(size: int, seed: int) -> NDArray[np.int64]:
     """
     number = whole_number(seed)
     if number is None or number < 0:
-        raise ParameterError(f"seed: expected a whole number from 0 up; got {seed!r}.")
+        raise ParameterError(f"expected a whole number from 0 up; got {seed!r}.", parameter="seed")
     return np.argsort(np.random.Philox(number).random_raw(size), kind="stable").astype(np.int64)
 
 
@@ -80,8 +80,8 @@ def chosen_numbers(
     if count is not None:
         if not 2 <= count <= len(numbers):
             raise ParameterError(
-                f"arms: expected a count from 2 to {len(numbers)}; got {count}. "
-                f"Leave arms out to take all {len(numbers)}."
+                f"expected a count from 2 to {len(numbers)}; got {count}. Leave arms out to take all {len(numbers)}.",
+                parameter="arms",
             )
         return draw(count)
     return np.array(_listed_numbers(arms, numbers, noun), dtype=np.int64)
@@ -91,23 +91,25 @@ def _listed_numbers(arms: object, numbers: range, noun: str) -> list[int]:
     asked = list(arms) if isinstance(arms, Iterable) and not isinstance(arms, str | bytes) else None
     if asked is None:
         raise ParameterError(
-            f"arms: expected a count or a list of {noun} numbers; got {arms!r}. "
-            f"Write arms=20 for twenty at random, or arms=[{numbers[0]}, {numbers[1]}] for those two."
+            f"expected a count or a list of {noun} numbers; got {arms!r}. "
+            f"Write arms=20 for twenty at random, or arms=[{numbers[0]}, {numbers[1]}] for those two.",
+            parameter="arms",
         )
     listed: list[int] = []
     for value in asked:
         number = whole_number(value)
         if number is None or number not in numbers:
             raise ParameterError(
-                f"arms: expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {value!s}. "
-                "Correct it or leave it out."
+                f"expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {value!s}. "
+                "Correct it or leave it out.",
+                parameter="arms",
             )
         listed.append(number)
     if len(listed) < 2:
         raise ParameterError(
-            f"arms: expected two {noun}s or more; got {len(listed)}. Add another one to choose between."
+            f"expected two {noun}s or more; got {len(listed)}. Add another one to choose between.", parameter="arms"
         )
     if len(set(listed)) < len(listed):
         twice = next(number for at, number in enumerate(listed) if number in listed[:at])
-        raise ParameterError(f"arms: expected each {noun} once; got {twice} twice. Leave one of them out.")
+        raise ParameterError(f"expected each {noun} once; got {twice} twice. Leave one of them out.", parameter="arms")
     return listed

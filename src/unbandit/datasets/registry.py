@@ -25,7 +25,9 @@ class Entry(NamedTuple):
 
 def _two_armed(arms: Arms, seed: int) -> Instance:
     if arms is not None and whole_number(arms) != 2:
-        raise ParameterError(f'arms: expected none or 2 for "two-armed"; got {arms!r}. Take "linear" for more arms.')
+        raise ParameterError(
+            f'expected none or 2 for "two-armed"; got {arms!r}. Take "linear" for more arms.', parameter="arms"
+        )
     return synthetic.two_armed()
 
 

@@ -34,7 +34,9 @@ def linear(arms: int = 4) -> Instance:
     """
     count = whole_number(arms)
     if count is None or count < 2:
-        raise ParameterError(f"arms: expected a count of 2 or more; got {arms!r}. Two arms are the smallest bandit.")
+        raise ParameterError(
+            f"expected a count of 2 or more; got {arms!r}. Two arms are the smallest bandit.", parameter="arms"
+        )
     return Instance(np.linspace(1.0, 0.0, count), Gaussian(0.5), name="linear")
 
 
@@ -47,13 +49,15 @@ def shrinking_gap(horizon: float, beta: float) -> Instance:
     [0.0, 0.01]
     """
     if not (math.isfinite(horizon) and horizon >= 1):
-        raise ParameterError(f"horizon: expected a number of rounds, 1 or more; got {horizon!r}.")
+        raise ParameterError(f"expected a number of rounds, 1 or more; got {horizon!r}.", parameter="horizon")
     if not (math.isfinite(beta) and beta >= 0):
-        raise ParameterError(f"beta: expected a number from 0 up; got {beta!r}. The paper takes 0.05 and 0.5.")
+        raise ParameterError(
+            f"expected a number from 0 up; got {beta!r}. The paper takes 0.05 and 0.5.", parameter="beta"
+        )
     gap = horizon**-beta
     if 1.0 - gap == 1.0:
         raise ParameterError(
-            f"beta: expected a gap that a mean near 1 can show; got {gap:.3g} at horizon {horizon:g}. "
-            "Take a smaller beta."
+            f"expected a gap that a mean near 1 can show; got {gap:.3g} at horizon {horizon:g}. Take a smaller beta.",
+            parameter="beta",
         )
     return Instance([1.0, 1.0 - gap], Gaussian(1.0), name="shrinking-gap")

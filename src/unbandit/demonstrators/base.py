@@ -189,9 +189,11 @@ class Demonstrator(BaseModel, ABC):
         placed = None if orders is None else _orders(orders, runs, len(instance))
         rule, played = self._facing(instance), horizon if length is None else min(whole("length", length), horizon)
         if draw not in get_args(Draw):
-            raise ParameterError(f'draw: expected "every" or "needed"; got {draw!r}.')
+            raise ParameterError(f'expected "every" or "needed"; got {draw!r}.', parameter="draw")
         if draw == "needed" and device == "cuda":
-            raise ParameterError('draw: "needed" expects device="cpu"; got "cuda". Leave one of the two out.')
+            raise ParameterError(
+                '"needed" expects device="cpu"; got "cuda". Leave one of the two out.', parameter="draw"
+            )
         bandit, found = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
         if checked_device(device) == "cuda":
             with within_memory():
@@ -241,8 +243,9 @@ class Demonstrator(BaseModel, ABC):
     def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
         """Return the rule's parameters, and what gathers evidence without drawing every reward."""
         raise ParameterError(
-            f'draw: "needed" expects Gaussian rewards and UCB as in the paper; got {self.name}. '
-            'Leave it out: draw="every" is for all rules.'
+            f'"needed" expects Gaussian rewards and UCB as in the paper; got {self.name}. '
+            'Leave it out: draw="every" is for all rules.',
+            parameter="draw",
         )
 
     @abstractmethod
@@ -269,14 +272,14 @@ def in_blocks(fill: Callable[[int, int], None], runs: int, threads: int | None) 
 def whole(name: str, value: int) -> int:
     """Check a count."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**32:
-        raise ParameterError(f"{name}: expected a whole number from 1 to 2^32 - 1; got {value!r}.")
+        raise ParameterError(f"expected a whole number from 1 to 2^32 - 1; got {value!r}.", parameter=name)
     return int(value)
 
 
 def _first(value: int, runs: int) -> int:
     """Check the number of the first run: the last one must have a place on the tape."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2**32 - runs:
-        raise ParameterError(f"first_run: expected a whole number from 0 to 2^32 - {runs}; got {value!r}.")
+        raise ParameterError(f"expected a whole number from 0 to 2^32 - {runs}; got {value!r}.", parameter="first_run")
     return int(value)
 
 
@@ -285,7 +288,9 @@ def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]
     orders = np.ascontiguousarray(given)
     whole_numbers = np.issubdtype(orders.dtype, np.integer)
     if not (whole_numbers and orders.shape == (runs, arms) and (np.sort(orders, axis=1) == np.arange(arms)).all()):
-        raise ParameterError(f"orders: expected {runs} rows, each with 0 to {arms - 1} once; got another array.")
+        raise ParameterError(
+            f"expected {runs} rows, each with 0 to {arms - 1} once; got another array.", parameter="orders"
+        )
     return orders.astype(np.int64, copy=False)
 
 

@@ -152,8 +152,9 @@ class IndexRule(Demonstrator):
         for obstacle, stands in obstacles.items():
             if stands:
                 raise ParameterError(
-                    f'draw: "needed" expects Gaussian rewards and UCB as in the paper; got {self.name} with '
-                    f'{obstacle}. Leave it out: draw="every" is for all rules.'
+                    f'"needed" expects Gaussian rewards and UCB as in the paper; got {self.name} with '
+                    f'{obstacle}. Leave it out: draw="every" is for all rules.',
+                    parameter="draw",
                 )
         return power_parameters(self, horizon), self._count_over_bridges
 

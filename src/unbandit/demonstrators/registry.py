@@ -78,13 +78,13 @@ def parse_rule(text: str) -> Demonstrator:
     if name.lower() not in known:
         near = difflib.get_close_matches(name.lower(), known, 1)
         meant = f' Did you mean "{near[0]}"?' if near else ""
-        raise ParameterError(f'rule: expected one of {", ".join(known)}; got "{name}".{meant}')
+        raise ParameterError(f'expected one of {", ".join(known)}; got "{name}".{meant}', parameter="rule")
     parameters: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals and value):
-            raise ParameterError(f'rule: expected name:key=value,key=value; got "{part}" in "{text}".')
+            raise ParameterError(f'expected name:key=value,key=value; got "{part}" in "{text}".', parameter="rule")
         if key in parameters:
-            raise ParameterError(f'rule: expected each parameter once; got "{key}" twice in "{text}".')
+            raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter="rule")
         parameters[key] = value
     return known[name.lower()](**parameters)

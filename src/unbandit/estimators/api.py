@@ -186,7 +186,7 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     """
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     if not isinstance(assumed, RegretWidth):
-        raise ParameterError(f"sensitivity: expected a rule with alpha and scale; got {assumed}.")
+        raise ParameterError(f"expected a rule with alpha and scale; got {assumed}.", parameter="sensitivity")
     record, answers = as_record(log), {}
     scale = "sigma" if assumed.sigma is not None else "scale"
     # the noise stays what it was, also where the rule's own sigma is varied
@@ -233,7 +233,9 @@ def together(asked: Request) -> Answer:
     """Combine all demonstrations, of one instance, into one answer."""
     several = len(asked.log)
     if several < 2:
-        raise ParameterError(f"pool: expected two demonstrations of one instance or more; got {several}. Leave it out.")
+        raise ParameterError(
+            f"expected two demonstrations of one instance or more; got {several}. Leave it out.", parameter="pool"
+        )
     signs = Signs(asked)
     answer = Answer(("pooled",), asked.tallies.pulls.sum(axis=0, keepdims=True))
     comparison = Comparison.joined(in_threads(signs.look, signs.blocks))

@@ -5,7 +5,6 @@ Every check is asked of many demonstrations at once, or of one; `telling` has th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -201,7 +200,7 @@ def told(places: NDArray[np.int64], names: Sequence[str], tell: Callable[[int], 
     first = int(places[0])
     notice = tell(first)
     where = f'In {places.size:,} of {len(names):,} demonstrations, the first being "{names[first]}"'
-    return [(first, replace(notice, message=f"{where}: {notice.message}", round=None, arm=None))]
+    return [(first, replace(notice, text=f"{where}: {notice.text}", round=None, arm=None, count=places.size))]
 
 
 def _any(marked: Callable[[Reading], Marks]) -> Callable[[Reading], Marks]:
@@ -357,12 +356,11 @@ def demonstrations_behind(notice: Notice, total: int) -> int:
 
     Examples
     --------
-    >>> demonstrations_behind(Notice("opening", 'In 1,500 of 2,000 demonstrations, the first being "7": ...'), 2_000)
+    >>> demonstrations_behind(Notice("opening", "...", count=1_500), 2_000)
     1500
     """
-    told = re.match(r"In ([\d,]+) of [\d,]+ demonstrations, the first being ", notice.message)
-    if told:
-        return int(told[1].replace(",", ""))
+    if notice.count is not None:
+        return notice.count
     return 1 if notice.demonstration is not None else total
 
 

@@ -144,9 +144,11 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
     if not record.ordered:
         raise ParameterError("learning curve: expected a log with rounds; this one holds counts, which have no order.")
     if not isinstance(points, int) or isinstance(points, bool) or points < 1:
-        raise ParameterError(f"points: expected a whole number, 1 or more; got {points!r}.")
+        raise ParameterError(f"expected a whole number, 1 or more; got {points!r}.", parameter="points")
     if options.get("pool"):
-        raise ParameterError("pool: demonstrations are followed one by one; leave it out, and name a demonstration.")
+        raise ParameterError(
+            "demonstrations are followed one by one; leave it out, and name a demonstration.", parameter="pool"
+        )
     if rule.reveals != "values":
         check_comparable(rule, "switching")
     method = usable_method(options.get("method"), record, rule)

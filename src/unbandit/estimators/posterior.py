@@ -82,8 +82,8 @@ def posterior(
     check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None, assumed)
     if len(record) > 1 and not pool:
         raise ParameterError(
-            f"pool: the log has {len(record)} demonstrations. Say pool if they are of one instance, or take them one "
-            "by one."
+            f"the log has {len(record)} demonstrations. Say pool if they are of one instance, or take them one by one.",
+            parameter="pool",
         )
     check_pool(record, pool)
     noise, found = reward_noise(assumed, sigma, bernoulli, "known")
@@ -116,14 +116,14 @@ def settled_prior(prior: Prior | str | None, sigma: float | None, known: Anchor 
     if prior is None:
         return usual_prior(sigma, None if known is None else known.value)
     if not isinstance(prior, str | NormalPrior | BetaPrior):
-        raise ParameterError(f"prior: expected a NormalPrior, a BetaPrior or a text; got {prior!r}.")
+        raise ParameterError(f"expected a NormalPrior, a BetaPrior or a text; got {prior!r}.", parameter="prior")
     return parse_prior(prior) if isinstance(prior, str) else prior
 
 
 def check_pool(record: ActionLog, pool: bool) -> None:
     """Refuse to pool what is one."""
     if len(record) == 1 and pool:
-        raise ParameterError("pool: expected two demonstrations or more to pool; got 1.")
+        raise ParameterError("expected two demonstrations or more to pool; got 1.", parameter="pool")
 
 
 def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float] | None:

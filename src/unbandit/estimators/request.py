@@ -197,11 +197,13 @@ def usable_method(method: Method | None, log: Record, rule: Demonstrator) -> Met
         return "posterior" if by_chance else "switching" if log.ordered else "counts"
     if method not in get_args(Method):
         raise ParameterError(
-            f'method: expected {", ".join(get_args(Method)[:-1])} or {get_args(Method)[-1]}; got "{method}".'
+            f'expected {", ".join(get_args(Method)[:-1])} or {get_args(Method)[-1]}; got "{method}".',
+            parameter="method",
         )
     if method == "switching" and not log.ordered:
         raise ParameterError(
-            "method: switching needs the order of the rounds, and this record holds pull counts. Use method counts."
+            "switching needs the order of the rounds, and this record holds pull counts. Use method counts.",
+            parameter="method",
         )
     return method
 
@@ -218,24 +220,28 @@ def check_numbers(
     """Refuse numbers out of range, and choices that exclude each other."""
     coins = bernoulli or (rule is not None and rule.bernoulli_only)
     if not 0 < level < 1:
-        raise ParameterError(f"level: expected a number between 0 and 1; got {level}.")
+        raise ParameterError(f"expected a number between 0 and 1; got {level}.", parameter="level")
     if sigma is not None and not (np.isfinite(sigma) and sigma > 0):
-        raise ParameterError(f"sigma: expected a positive number; got {sigma}.")
+        raise ParameterError(f"expected a positive number; got {sigma}.", parameter="sigma")
     if constant is not None and not (np.isfinite(constant) and constant > 0):
-        raise ParameterError(f"constant: expected a positive number; got {constant}.")
+        raise ParameterError(f"expected a positive number; got {constant}.", parameter="constant")
     if sigma is not None and bernoulli:
-        raise ParameterError("sigma: Bernoulli rewards have no sigma of their own; leave sigma or bernoulli out.")
+        raise ParameterError(
+            "Bernoulli rewards have no sigma of their own; leave sigma or bernoulli out.", parameter="sigma"
+        )
     if best_mean is not None and anchor is not None:
-        raise ParameterError("anchor: expected best_mean or an anchor, not both.")
+        raise ParameterError("expected best_mean or an anchor, not both.", parameter="anchor")
     if scale not in ("known", "unknown"):
-        raise ParameterError(f'scale: expected "known" or "unknown"; got "{scale}".')
+        raise ParameterError(f'expected "known" or "unknown"; got "{scale}".', parameter="scale")
     if scale == "unknown" and (best_mean is not None or anchor is not None):
-        raise ParameterError("scale: where it is unknown no mean follows from another; leave best_mean and anchor out.")
+        raise ParameterError(
+            "where it is unknown no mean follows from another; leave best_mean and anchor out.", parameter="scale"
+        )
     for name, value in (("best_mean", best_mean), *((f"anchor {arm}", v) for arm, v in (anchor or {}).items())):
         if value is not None and not np.isfinite(value):
-            raise ParameterError(f"{name}: expected a finite number; got {value}.")
+            raise ParameterError(f"expected a finite number; got {value}.", parameter=name)
         if value is not None and coins and not 0 <= value <= 1:
-            raise ParameterError(f"{name}: expected a probability for Bernoulli rewards; got {value}.")
+            raise ParameterError(f"expected a probability for Bernoulli rewards; got {value}.", parameter=name)
 
 
 def check_choices(
@@ -244,23 +250,26 @@ def check_choices(
 ) -> None:  # fmt: skip
     """Refuse an option that would not be used."""
     if reference is not None and scale != "unknown":
-        raise ParameterError("reference: expected only where scale is unknown, for ratios; leave it out.")
+        raise ParameterError("expected only where scale is unknown, for ratios; leave it out.", parameter="reference")
     if constant is not None and method != "naive":
-        raise ParameterError("constant: expected only with method naive; leave it out.")
+        raise ParameterError("expected only with method naive; leave it out.", parameter="constant")
     used = {"resamples": ("bootstrap",), "seed": DRAWING, "prior": DRAWING, "particles": DRAWING}
     given = {"resamples": resamples, "seed": seed, "prior": prior, "particles": particles}
     for name, methods in used.items():
         if given[name] is not None and method not in methods:
-            raise ParameterError(f"{name}: expected only with method {' or '.join(methods)}; leave it out.")
+            raise ParameterError(f"expected only with method {' or '.join(methods)}; leave it out.", parameter=name)
     if particles is not None:
         whole("particles", particles)
     if resamples is not None and not (isinstance(resamples, int) and resamples >= FEWEST):
-        raise ParameterError(f"resamples: expected a whole number, {FEWEST} or more; got {resamples!r}.")
+        raise ParameterError(f"expected a whole number, {FEWEST} or more; got {resamples!r}.", parameter="resamples")
     if method in DRAWING and scale == "unknown":
-        raise ParameterError(f"scale: method {method} plays the rule, so it needs the width's scale; use another.")
+        raise ParameterError(
+            f"method {method} plays the rule, so it needs the width's scale; use another.", parameter="scale"
+        )
     if method == "bootstrap" and pool:
         raise ParameterError(
-            "pool: the bootstrap reads every demonstration by itself; leave it out, or pool by another method."
+            "the bootstrap reads every demonstration by itself; leave it out, or pool by another method.",
+            parameter="pool",
         )
 
 
@@ -268,7 +277,7 @@ def reward_noise(rule: Demonstrator, sigma: float | None, bernoulli: bool, scale
     """Settle the rewards' noise, and warn where it had to be assumed."""
     if sigma is not None and rule.bernoulli_only:
         raise ParameterError(
-            f"sigma: {rule.name} as given takes rewards of 0 and 1, which have no sigma; leave it out."
+            f"{rule.name} as given takes rewards of 0 and 1, which have no sigma; leave it out.", parameter="sigma"
         )
     if bernoulli or rule.bernoulli_only:
         return Noise(None), []
@@ -292,7 +301,7 @@ def known_mean(best_mean: float | None, anchor: Mapping[Any, float] | None, arms
     if anchor is None:
         return None
     if len(anchor) != 1:
-        raise ParameterError(f"anchor: expected one arm with its mean; got {len(anchor)}.")
+        raise ParameterError(f"expected one arm with its mean; got {len(anchor)}.", parameter="anchor")
     ((arm, value),) = anchor.items()
     return Anchor(position("anchor", arm, arms), float(value))
 
@@ -301,14 +310,14 @@ def position(name: str, arm: object, arms: tuple[str, ...]) -> int:
     """Find an arm by its label."""
     if str(arm) not in arms:
         listed = ", ".join(arms[:12]) + (", ..." if len(arms) > 12 else "")
-        raise ParameterError(f'{name}: expected an arm among {listed}; got "{arm}".')
+        raise ParameterError(f'expected an arm among {listed}; got "{arm}".', parameter=name)
     return arms.index(str(arm))
 
 
 def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
     """Return `T` of each demonstration: the one given, or the length of each."""
     if horizon is not None and (not isinstance(horizon, int | np.integer) or not 1 <= horizon < 2**63):
-        raise ParameterError(f"horizon: expected a whole number of rounds, 1 or more; got {horizon!r}.")
+        raise ParameterError(f"expected a whole number of rounds, 1 or more; got {horizon!r}.", parameter="horizon")
     lengths = log.lengths
     longest = int(lengths.max())
     if horizon is not None and horizon < longest:

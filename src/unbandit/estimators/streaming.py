@@ -60,8 +60,9 @@ class StreamingEstimate:
         method = options.get("method")
         if draws(method, self.rule):
             raise ParameterError(
-                f"method: {method or 'posterior'} looks at rounds one by one, and those of a growing log are not kept. "
-                "Use method switching, counts or naive, or estimate the whole log."
+                f"{method or 'posterior'} looks at rounds one by one, and those of a growing log are not kept. "
+                "Use method switching, counts or naive, or estimate the whole log.",
+                parameter="method",
             )
         self.position: dict[str, Any] = {}
         self.log = GrowingLog(arms, need=needed(self.rule, method or "switching"))
@@ -89,7 +90,7 @@ class StreamingEstimate:
         """Write a snapshot, whole or not at all; by default to the file that was named at the beginning."""
         target = self.snapshot if path is None else path
         if target is None:
-            raise ParameterError("path: expected a file to write the snapshot to; got none.")
+            raise ParameterError("expected a file to write the snapshot to; got none.", parameter="path")
         said, arrays = self.log.state()
         anchor = self.options.get("anchor")
         options = self.options | ({} if anchor is None else {"anchor": {str(arm): v for arm, v in anchor.items()}})

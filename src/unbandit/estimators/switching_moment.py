@@ -259,7 +259,9 @@ def _chosen(arm: object, record: ActionLog, which: int, best: int, rounds: Count
         return int(np.where(usable, record.pulls[which], -1).argmax())
     chosen = position("arm", arm, record.arms)
     if chosen == best:
-        raise ParameterError(f'arm: "{arm}" is the best arm, which the others are weighed against; name another.')
+        raise ParameterError(
+            f'"{arm}" is the best arm, which the others are weighed against; name another.', parameter="arm"
+        )
     if not usable[chosen]:
         raise NotIdentifiable(
             f'The record shows no moment of hesitation over "{arm}": it was pulled in the opening alone, is still '

@@ -197,7 +197,7 @@ def _known(log: ActionLog) -> Any:
 
 def _seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise ParameterError(f"seed: expected a whole number from 0 to 2^64 - 1; got {seed!r}.")
+        raise ParameterError(f"expected a whole number from 0 to 2^64 - 1; got {seed!r}.", parameter="seed")
     return int(seed)
 
 

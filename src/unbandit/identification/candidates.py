@@ -50,9 +50,9 @@ def candidates_for(
         found = [_one(part, sigma, log) for part in parts]
     names = [candidate.name for candidate in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ParameterError(f'candidates: expected each of them once; got "{twice}" twice.')
+        raise ParameterError(f'expected each of them once; got "{twice}" twice.', parameter="candidates")
     if not found:
-        raise ParameterError("candidates: expected one rule or more, as in ucb,thompson; got none.")
+        raise ParameterError("expected one rule or more, as in ucb,thompson; got none.", parameter="candidates")
     return tuple(found), notes
 
 
@@ -92,7 +92,7 @@ def _one(asked: CandidateSpec, sigma: float | None, log: ActionLog) -> Candidate
     if isinstance(asked, type) and issubclass(asked, Demonstrator):
         return _checked(Candidate(asked.name, tuple(asked.guesses(sigma, log))), sigma)
     if not isinstance(asked, str):
-        raise ParameterError(f"candidates: expected rules, their classes or their texts; got {asked!r}.")
+        raise ParameterError(f"expected rules, their classes or their texts; got {asked!r}.", parameter="candidates")
     known = rules()
     if asked.strip().lower() in known:
         return _one(known[asked.strip().lower()], sigma, log)
@@ -104,7 +104,7 @@ def _of_list(name: str, given: Iterable[CandidateSpec], sigma: float | None) -> 
     """Take a grid of the user's own: rules or their texts, all equally likely."""
     written = [parse_rule(rule) if isinstance(rule, str) else rule for rule in given]
     if not written or not all(isinstance(rule, Demonstrator) for rule in written):
-        raise ParameterError(f"candidates: {name}: expected a list of rules, one or more; got {written!r}.")
+        raise ParameterError(f"{name}: expected a list of rules, one or more; got {written!r}.", parameter="candidates")
     return _checked(Candidate(name, tuple((rule, 1 / len(written)) for rule in written)), sigma)  # type: ignore[misc]
 
 
@@ -129,7 +129,8 @@ def _checked(candidate: Candidate, sigma: float | None) -> Candidate:
     for rule, _ in candidate.guesses:
         if rule.bernoulli_only and sigma is not None:
             raise ParameterError(
-                f"candidates: {rule}: expected rewards of 0 and 1, for which this rule is made; got sigma = {sigma:g}. "
-                "Say bernoulli, or leave it out."
+                f"{rule}: expected rewards of 0 and 1, for which this rule is made; got sigma = {sigma:g}. "
+                "Say bernoulli, or leave it out.",
+                parameter="candidates",
             )
     return candidate

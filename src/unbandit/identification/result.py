@@ -180,7 +180,8 @@ class Identification:
             raise NotIdentifiable(f"{candidate.name} cannot have made the log: {candidate.reason}")
         if not 0 <= demonstration < len(self.question.log):
             raise ParameterError(
-                f"demonstration: expected a position from 0 to {len(self.question.log) - 1}; got {demonstration}."
+                f"expected a position from 0 to {len(self.question.log) - 1}; got {demonstration}.",
+                parameter="demonstration",
             )
         guesses = candidate.guesses
         return mixed_posterior(
@@ -225,8 +226,8 @@ class Identification:
             "check": asdict(self.check)
             | {"statistics": [asdict(row) for row in self.check.statistics], "fits": self.check.fits},
             "surprises": [asdict(each) for each in self.surprises],
-            "warnings": [asdict(notice) for notice in self.warnings],
-            "notes": [asdict(notice) for notice in self.notes],
+            "warnings": [notice.to_dict() for notice in self.warnings],
+            "notes": [notice.to_dict() for notice in self.notes],
         }
 
     def to_json(self) -> str:

@@ -35,8 +35,9 @@ class NormalPrior:
             object.__setattr__(self, name, _number(name, getattr(self, name)))
         if not self.deviation > 0:
             raise ParameterError(
-                f"prior: deviation: expected a positive number; got {self.deviation}. A mean that is known goes into "
-                "anchor, or best_mean."
+                f"deviation: expected a positive number; got {self.deviation}. A mean that is known goes into "
+                "anchor, or best_mean.",
+                parameter="prior",
             )
 
     def __str__(self) -> str:
@@ -64,7 +65,7 @@ class BetaPrior:
         for name in ("successes", "failures"):
             value = _number(name, getattr(self, name))
             if not value > 0:
-                raise ParameterError(f"prior: {name}: expected a positive number; got {value}.")
+                raise ParameterError(f"{name}: expected a positive number; got {value}.", parameter="prior")
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
@@ -89,13 +90,15 @@ def parse_prior(text: str) -> Prior:
     kinds: dict[str, type[NormalPrior] | type[BetaPrior]] = {"normal": NormalPrior, "beta": BetaPrior}
     name, _, rest = text.strip().partition(":")
     if name.lower() not in kinds:
-        raise ParameterError(f'prior: expected normal or beta, as in normal:mean=0,deviation=1; got "{text}".')
+        raise ParameterError(
+            f'expected normal or beta, as in normal:mean=0,deviation=1; got "{text}".', parameter="prior"
+        )
     kind, values = kinds[name.lower()], {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         known = [field.name for field in fields(kind)]
         if not equals or key not in known:
-            raise ParameterError(f'prior: expected {" and ".join(known)} for {name}; got "{part}".')
+            raise ParameterError(f'expected {" and ".join(known)} for {name}; got "{part}".', parameter="prior")
         values[key] = _number(key, value)
     return kind(**values)
 
@@ -114,7 +117,9 @@ def belief_of(prior: Prior, arms: int, sigma: float | None, anchor: tuple[int, f
     """Lay a prior out for the kernels: one number an arm, an arm of known mean having no width."""
     if isinstance(prior, BetaPrior) != (sigma is None):
         wanted = "a beta prior for rewards of 0 and 1" if sigma is None else "a normal prior for normal rewards"
-        raise ParameterError(f"prior: expected {wanted}; got {prior}. Say bernoulli, or give sigma, to choose.")
+        raise ParameterError(
+            f"expected {wanted}; got {prior}. Say bernoulli, or give sigma, to choose.", parameter="prior"
+        )
     if isinstance(prior, NormalPrior):
         first, second = np.full(arms, prior.mean), np.full(arms, prior.deviation**2)
         if anchor is not None:
@@ -132,5 +137,5 @@ def _number(name: str, value: object) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise ParameterError(f"prior: {name}: expected a finite number; got {value!r}.")
+        raise ParameterError(f"{name}: expected a finite number; got {value!r}.", parameter="prior")
     return number

@@ -96,13 +96,13 @@ class Posterior:
         """Return the probability that an arm is better than another, by at least so much."""
         first, second = (self._position(label) for label in (arm, other))
         if not math.isfinite(by):
-            raise ParameterError(f"by: expected a finite number; got {by}.")
+            raise ParameterError(f"expected a finite number; got {by}.", parameter="by")
         return float((self.draws[:, first] - self.draws[:, second] >= by).mean())
 
     def interval(self, level: float = 0.95, *, gaps: bool = False) -> NDArray[np.float64]:
         """Return the central interval of every mean, or gap: (2, arms)."""
         if not 0 < level < 1:
-            raise ParameterError(f"level: expected a number between 0 and 1; got {level}.")
+            raise ParameterError(f"expected a number between 0 and 1; got {level}.", parameter="level")
         values = self.gaps.reshape(-1, len(self.arms)) if gaps else self.draws
         return np.asarray(np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0))
 
@@ -147,13 +147,13 @@ class Posterior:
         if kind == "densities":
             return plots.densities(self, gaps=gaps, truth=truth)
         if kind != "paths":
-            raise ParameterError(f'kind: expected paths or densities; got "{kind}".')
+            raise ParameterError(f'expected paths or densities; got "{kind}".', parameter="kind")
         return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule)
 
     def _position(self, label: object) -> int:
         if str(label) not in self.arms:
             listed = ", ".join(self.arms[:12]) + (", ..." if len(self.arms) > 12 else "")
-            raise ParameterError(f'arm: expected one of {listed}; got "{label}".')
+            raise ParameterError(f'expected one of {listed}; got "{label}".', parameter="arm")
         return self.arms.index(str(label))
 
 

@@ -233,8 +233,9 @@ class ActionLog:
         rising = len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == codes.size and (np.diff(offsets) >= 0).all()
         if not rising or len(names) != len(offsets) - 1:
             raise ParameterError(
-                f"offsets: expected 0, the {len(names)} ends of the demonstrations, and {codes.size} as the last; "
-                f"got {len(offsets)} of them."
+                f"expected 0, the {len(names)} ends of the demonstrations, and {codes.size} as the last; "
+                f"got {len(offsets)} of them.",
+                parameter="offsets",
             )
         flat = rewards.reshape(-1) if isinstance(rewards, np.ndarray) else rewards
         known = check_rewards(flat, [codes.size])
@@ -305,7 +306,7 @@ class ActionLog:
         [[1, 3]]
         """
         if self.actions is None:
-            raise ParameterError("last: expected a log with rounds; this one holds counts. Use its pulls.")
+            raise ParameterError("expected a log with rounds; this one holds counts. Use its pulls.", parameter="last")
         return self._counted.last
 
     @property
@@ -356,7 +357,9 @@ class ActionLog:
         [1, 0]
         """
         if self.actions is None:
-            raise ParameterError("demonstration: expected a log with rounds; this one holds counts. Use its pulls.")
+            raise ParameterError(
+                "expected a log with rounds; this one holds counts. Use its pulls.", parameter="demonstration"
+            )
         begin, end = self._span(which)
         return self.actions[begin:end]
 
@@ -427,10 +430,12 @@ class ActionLog:
         if kind == "pulls":
             return plots.cumulative_pulls(self, demonstration=demonstration, switching=switching)
         if kind != "timeline":
-            raise ParameterError(f'kind: expected timeline or pulls; got "{kind}".')
+            raise ParameterError(f'expected timeline or pulls; got "{kind}".', parameter="kind")
         return plots.timeline(self, demonstration=demonstration)
 
     def _span(self, which: int) -> tuple[int, int]:
         if not 0 <= which < len(self):
-            raise ParameterError(f"demonstration: expected a position from 0 to {len(self) - 1}; got {which}.")
+            raise ParameterError(
+                f"expected a position from 0 to {len(self) - 1}; got {which}.", parameter="demonstration"
+            )
         return int(self.offsets[which]), int(self.offsets[which + 1])

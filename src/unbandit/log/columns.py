@@ -68,20 +68,22 @@ def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
     named = dict(columns or {})
     for role in named:
         if role not in ROLES:
-            raise ParameterError(f'columns: expected a role among {", ".join(ROLES)}; got "{role}".')
+            raise ParameterError(f'expected a role among {", ".join(ROLES)}; got "{role}".', parameter="columns")
     for role, name in named.items():
         twice = [other for other in named if named[other] == name and name != ""]
         if len(twice) > 1:
             raise ParameterError(
-                f'columns: expected a column of its own for each role; got "{name}" for {" and ".join(twice)}.'
+                f'expected a column of its own for each role; got "{name}" for {" and ".join(twice)}.',
+                parameter="columns",
             )
         if name == "" and role != "arm":
             continue
         if not isinstance(name, str) or not name:
-            raise ParameterError(f"columns: expected the name of a column for {role}; got {name!r}.")
+            raise ParameterError(f"expected the name of a column for {role}; got {name!r}.", parameter="columns")
     if named.get("round") and named.get("pulls"):
         raise ParameterError(
-            "columns: expected either round (a log of choices) or pulls (a table of counts); got both. Leave one out."
+            "expected either round (a log of choices) or pulls (a table of counts); got both. Leave one out.",
+            parameter="columns",
         )
     return named
 

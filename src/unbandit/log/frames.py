@@ -34,8 +34,9 @@ class FrameTable(Table):
             self._keys = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
         except TypeError as error:
             raise ParameterError(
-                f"frame: expected a dataframe (pandas, polars, pyarrow ...); got {type(frame).__name__}. "
-                "Give a sequence of choices to ActionLog.from_actions."
+                f"expected a dataframe (pandas, polars, pyarrow ...); got {type(frame).__name__}. "
+                "Give a sequence of choices to ActionLog.from_actions.",
+                parameter="frame",
             ) from error
         except Exception as error:  # whatever engine stands behind a lazy frame
             raise self._failed(error) from error

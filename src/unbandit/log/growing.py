@@ -145,8 +145,9 @@ class GrowingLog:
         """Return what closed forms need of the rounds so far; see `ActionLog.tallied`."""
         if need not in ("counts", self.need):
             raise ParameterError(
-                f"need: expected counts or {self.need}, which are carried on here; got {need}. Make the log with "
-                f"need={need!r}."
+                f"expected counts or {self.need}, which are carried on here; got {need}. Make the log with "
+                f"need={need!r}.",
+                parameter="need",
             )
         order, (_, grids) = self._ordered(), self.state()
         found = Tallies(*(grids[name][:, order] for name in _COUNTS))
@@ -192,8 +193,9 @@ class GrowingLog:
         outside = np.flatnonzero((codes < 0) | (codes >= len(self.expected)))
         if outside.size:
             raise ParameterError(
-                f"actions: expected names of arms, or positions from 0 to {len(self.expected) - 1}; got "
-                f"{codes[outside[0]]} in place {outside[0] + 1}."
+                f"expected names of arms, or positions from 0 to {len(self.expected) - 1}; got "
+                f"{codes[outside[0]]} in place {outside[0] + 1}.",
+                parameter="actions",
             )
         return series_of([self.expected[code] for code in codes.tolist()])
 
@@ -218,9 +220,10 @@ class GrowingLog:
         if demonstrations > rows or arms > columns:
             if self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
                 raise ParameterError(
-                    f"arms: expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every "
+                    f"expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every "
                     f"pair is kept; got {arms:,} in {demonstrations:,} demonstrations. Scan the log instead "
-                    "(ActionLog.scan), or follow it by method counts."
+                    "(ActionLog.scan), or follow it by method counts.",
+                    parameter="arms",
                 )
             rows = rows if demonstrations <= rows else demonstrations + demonstrations // 2
             columns = columns if arms <= columns else arms + arms // 4

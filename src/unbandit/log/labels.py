@@ -117,15 +117,19 @@ def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     """
     labels = tuple([arm.strip() if type(arm) is str else label_of(arm) for arm in arms])
     if len(labels) < 2:
-        raise ParameterError(f"arms: expected two labels or more; got {len(labels)}. List every arm there was.")
+        raise ParameterError(
+            f"expected two labels or more; got {len(labels)}. List every arm there was.", parameter="arms"
+        )
     if all(labels) and len(set(labels)) == len(labels):  # of thousands of arms, quickly
         return labels
     seen: set[str] = set()
     for at, label in enumerate(labels):
         if not label:
-            raise ParameterError(f"arms: expected a label at position {at + 1}; got a blank. Leave it out or name it.")
+            raise ParameterError(
+                f"expected a label at position {at + 1}; got a blank. Leave it out or name it.", parameter="arms"
+            )
         if label in seen:
-            raise ParameterError(f'arms: expected different labels; got "{label}" twice. List it once.')
+            raise ParameterError(f'expected different labels; got "{label}" twice. List it once.', parameter="arms")
         seen.add(label)
     return labels
 

@@ -55,7 +55,7 @@ def places_of(paths: Paths) -> list[Place]:
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
-        raise ParameterError("paths: expected a file, a folder or a pattern; got an empty list.")
+        raise ParameterError("expected a file, a folder or a pattern; got an empty list.", parameter="paths")
     found: dict[Path, dict[str, str]] = {}
     single: list[Path] = []
     for path in given:

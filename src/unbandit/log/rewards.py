@@ -103,8 +103,9 @@ def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
     found = [len(row) for row in rows]
     if found != list(lengths):
         raise ParameterError(
-            f"rewards: expected one for each choice ({listed(list(map(str, lengths)), ', ')}); "
-            f"got {listed(list(map(str, found)), ', ')}. Put None where a reward is not known."
+            f"expected one for each choice ({listed(list(map(str, lengths)), ', ')}); "
+            f"got {listed(list(map(str, found)), ', ')}. Put None where a reward is not known.",
+            parameter="rewards",
         )
     flat = np.concatenate([_in_memory(row) for row in rows])
     return flat if np.isfinite(flat).any() else None
@@ -131,7 +132,7 @@ def _number(value: object) -> float:
         return float("nan")
     if isinstance(value, int | float | np.number | np.bool_) and not np.isinf(value):
         return float(value)
-    raise ParameterError(f"rewards: expected finite numbers, None where one is not known; got {value!r}.")
+    raise ParameterError(f"expected finite numbers, None where one is not known; got {value!r}.", parameter="rewards")
 
 
 def _numbers(column: pl.Series) -> Rewards | None:

@@ -53,25 +53,27 @@ def _as_listed(values: NDArray[np.integer[Any]], expected: tuple[str, ...] | Non
 def _flattened(actions: Any) -> tuple[Any, NDArray[np.int64]]:
     """Lay demonstrations one after the other; return them with their lengths."""
     if not isinstance(actions, np.ndarray | list | tuple | str) and is_frame(actions):
-        raise ParameterError("actions: expected choices; got a dataframe. Use ActionLog.from_frame.")
+        raise ParameterError("expected choices; got a dataframe. Use ActionLog.from_frame.", parameter="actions")
     if isinstance(actions, np.ndarray):
         if actions.ndim not in (1, 2):
             raise ParameterError(
-                f"actions: expected one sequence, or an array with one row a demonstration; got shape {actions.shape}."
+                f"expected one sequence, or an array with one row a demonstration; got shape {actions.shape}.",
+                parameter="actions",
             )
         return actions.reshape(-1), np.full(actions.shape[0] if actions.ndim == 2 else 1, actions.shape[-1])
     if hasattr(actions, "dtype"):  # a column of a dataframe
         return actions, np.array([len(actions)])
     if isinstance(actions, dict) or not isinstance(actions, Iterable):
-        raise ParameterError(f"actions: expected a sequence of choices; got {type(actions).__name__}.")
+        raise ParameterError(f"expected a sequence of choices; got {type(actions).__name__}.", parameter="actions")
     rows = list(actions)
     nested = [_is_sequence(row) for row in rows]
     if not any(nested):
         return _as_array(rows), np.array([len(rows)])
     if not all(nested):
         raise ParameterError(
-            "actions: expected either choices or sequences of choices; "
-            f"got both (position {nested.index(not nested[0]) + 1}). Put single choices in a list of their own."
+            "expected either choices or sequences of choices; "
+            f"got both (position {nested.index(not nested[0]) + 1}). Put single choices in a list of their own.",
+            parameter="actions",
         )
     demonstrations = [_as_array(row if isinstance(row, np.ndarray) else list(row)) for row in rows]
     lengths = np.array([len(demonstration) for demonstration in demonstrations])

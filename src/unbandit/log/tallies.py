@@ -184,8 +184,9 @@ def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, cou
 
     if not all(in_threads(fill, _blocks(offsets))):
         raise ParameterError(
-            f"actions: expected codes from 0 to {arms - 1}, one for each arm; got others. "
-            "Use ActionLog.from_actions for labels, and do not change an array that a log was made of."
+            f"expected codes from 0 to {arms - 1}, one for each arm; got others. "
+            "Use ActionLog.from_actions for labels, and do not change an array that a log was made of.",
+            parameter="actions",
         )
     return found
 

@@ -76,7 +76,7 @@ class Block(TextTable):
 
     def _moved(self, error: LogError, rows: int, line: int | None) -> LogError:
         row = None if error.row is None else error.row + rows
-        return LogError(error.message, path=self.path, row=row, line=line, column=error.column, value=error.value)
+        return error.at(path=self.path, row=row, line=line)
 
 
 def header_of(data: bytes, path: str) -> Header:

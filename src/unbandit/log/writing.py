@@ -53,7 +53,9 @@ def check_name(path: str | os.PathLike[str]) -> None:
     unbandit.errors.ParameterError: path: expected a name that ends in .csv, ...; got "log.xlsx".
     """
     if _writer(path) is None:
-        raise ParameterError(f'path: expected a name that ends in {", ".join(_WRITERS)}; got "{os.fspath(path)}".')
+        raise ParameterError(
+            f'expected a name that ends in {", ".join(_WRITERS)}; got "{os.fspath(path)}".', parameter="path"
+        )
 
 
 def _writer(path: str | os.PathLike[str]) -> Callable[[pl.DataFrame, Path], None] | None:

@@ -52,7 +52,7 @@ def chosen(names: Sequence[str] = (), *, full: bool = False) -> list[Picture]:
             parts = [part for part in known if "," in name and part in name.split(",")]
             near = [" ".join(parts)] if parts else difflib.get_close_matches(name.lower(), known, 1)
             meant = f' Did you mean "{near[0]}"?' if near else ""
-            raise ParameterError(f'picture: expected one of {", ".join(known)}; got "{name}".{meant}')
+            raise ParameterError(f'expected one of {", ".join(known)}; got "{name}".{meant}', parameter="picture")
     if names:
         return [picture for picture in known.values() if picture.name in names]
     return [picture for picture in known.values() if full or not picture.full_only]

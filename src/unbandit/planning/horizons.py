@@ -96,9 +96,11 @@ def plan(
     faced = datasets.load(instance) if isinstance(instance, str) else instance
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     if isinstance(within, bool) or not (isinstance(within, int | float | np.number) and 0 < within < math.inf):
-        raise ParameterError(f"within: expected a positive number, in the unit of the rewards; got {within!r}.")
+        raise ParameterError(
+            f"expected a positive number, in the unit of the rewards; got {within!r}.", parameter="within"
+        )
     if not 0 < level < 1:
-        raise ParameterError(f"level: expected a number between 0 and 1; got {level!r}.")
+        raise ParameterError(f"expected a number between 0 and 1; got {level!r}.", parameter="level")
     longest, points, runs, seed = (
         whole("longest", longest),
         whole("points", points),
@@ -107,10 +109,11 @@ def plan(
     )
     if longest < 16 * len(faced):
         raise ParameterError(
-            f"longest: expected {16 * len(faced)} rounds or more, 16 for each of the {len(faced)} arms; got {longest}."
+            f"expected {16 * len(faced)} rounds or more, 16 for each of the {len(faced)} arms; got {longest}.",
+            parameter="longest",
         )
     if points < 3:
-        raise ParameterError(f"points: expected three horizons or more; got {points}.")
+        raise ParameterError(f"expected three horizons or more; got {points}.", parameter="points")
     check_comparable(assumed, "switching")
     z = quantile(level)
     others = np.flatnonzero(np.arange(len(faced)) != faced.means.argmax())

@@ -55,7 +55,9 @@ def errors(
     interval = np.isfinite(known.low) | np.isfinite(known.high)
     told = interval | (np.isfinite(known.point) & (known.verdicts != "best"))
     if not told.any():
-        raise ParameterError("truth: expected the true value of some arm that has an estimate or a bound; got none.")
+        raise ParameterError(
+            "expected the true value of some arm that has an estimate or a bound; got none.", parameter="truth"
+        )
     rows = Rows.of([row for row, tells in zip(ranked, told, strict=True) if tells], quantity, unit)
     true = unit * np.array([truth[arm] for arm in rows.arms], float)
     rows = replace(rows, point=rows.point - true, low=rows.low - true, high=rows.high - true)

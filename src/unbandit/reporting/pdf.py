@@ -53,8 +53,9 @@ def find_browser() -> str:
         if Path(place).is_file():
             return place
     raise ParameterError(
-        "pdf: expected an installed browser that can print (Chromium, Chrome or Edge), and found none. Install one, "
-        "for example with: apt install chromium; or open the HTML report in any browser and print it."
+        "expected an installed browser that can print (Chromium, Chrome or Edge), and found none. Install one, "
+        "for example with: apt install chromium; or open the HTML report in any browser and print it.",
+        parameter="pdf",
     )
 
 

@@ -58,11 +58,11 @@ def checked(truth: Mapping[str, float], arms: Sequence[str]) -> dict[str, float]
     means = {str(arm): float(value) for arm, value in truth.items()}
     if not means.keys() & set(arms):
         raise ParameterError(
-            f"truth: expected the means of arms in the log, such as {quoted(arms[0])}; got none of it."
+            f"expected the means of arms in the log, such as {quoted(arms[0])}; got none of it.", parameter="truth"
         )
     for arm, value in means.items():
         if not math.isfinite(value):
-            raise ParameterError(f"truth: expected a finite number for {quoted(arm)}; got {value}.")
+            raise ParameterError(f"expected a finite number for {quoted(arm)}; got {value}.", parameter="truth")
     return means
 
 

@@ -86,34 +86,44 @@ class InstanceTable(BaseModel):
         if self.dataset == SHRINKING_GAP:
             return self._shrinking()
         if self.sigma is not None or self.bernoulli:
-            raise ParameterError("sigma, bernoulli: a data set has noise of its own; use them beside means.")
+            raise ParameterError(
+                "a data set has noise of its own; use them beside means.", parameter="sigma, bernoulli"
+            )
         if self.beta is not None:
-            raise ParameterError(f'beta: expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.')
+            raise ParameterError(f'expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.', parameter="beta")
         assert self.dataset is not None
         if self.dataset not in (known := [*datasets.names(), SHRINKING_GAP]):
             near = difflib.get_close_matches(self.dataset.lower().replace("_", "-"), known, 1)
             remedy = f'Did you mean "{near[0]}"?' if near else "Take one of these."
-            raise ParameterError(f'dataset: expected one of {", ".join(known)}; got "{self.dataset}". {remedy}')
+            raise ParameterError(
+                f'expected one of {", ".join(known)}; got "{self.dataset}". {remedy}', parameter="dataset"
+            )
         found = datasets.load(self.dataset, arms=self.arms)  # type: ignore[arg-type]  # it says what it wants itself
         return Instance(found.means, found.noise, found.arms, self.name or found.name)
 
     def _of_means(self, means: list[float]) -> Instance:
         if self.beta is not None:
-            raise ParameterError(f'beta: expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.')
+            raise ParameterError(f'expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.', parameter="beta")
         if self.bernoulli and self.sigma is not None:
-            raise ParameterError("sigma: Bernoulli rewards have no sigma of their own; leave one of the two out.")
+            raise ParameterError(
+                "Bernoulli rewards have no sigma of their own; leave one of the two out.", parameter="sigma"
+            )
         if isinstance(self.arms, int):
-            raise ParameterError(f"arms: expected the arms' names beside means; got {self.arms}.")
+            raise ParameterError(f"expected the arms' names beside means; got {self.arms}.", parameter="arms")
         noise = Bernoulli() if self.bernoulli else Gaussian(1.0 if self.sigma is None else self.sigma)
         return Instance(means, noise, self.arms, self.name or "custom")
 
     def _shrinking(self) -> Family:
         if self.beta is None:
-            raise ParameterError(f"beta: expected beside {SHRINKING_GAP}, as in beta = 0.05; there is none. Add it.")
+            raise ParameterError(
+                f"expected beside {SHRINKING_GAP}, as in beta = 0.05; there is none. Add it.", parameter="beta"
+            )
         if self.arms is not None or self.name is not None:
-            raise ParameterError(f"arms, name: {SHRINKING_GAP} has two arms and a name of its own; leave them out.")
+            raise ParameterError(
+                f"{SHRINKING_GAP} has two arms and a name of its own; leave them out.", parameter="arms, name"
+            )
         if self.sigma is not None:
-            raise ParameterError(f"sigma: {SHRINKING_GAP} has noise of its own; leave it out.")
+            raise ParameterError(f"{SHRINKING_GAP} has noise of its own; leave it out.", parameter="sigma")
         return ShrinkingGap(self.beta, self.bernoulli)
 
 
@@ -189,7 +199,7 @@ def _instance(number: int, given: Any) -> Instance | Family:
         given = {"dataset": given}
     if not isinstance(given, dict):
         said = f"expected the name of a data set or a table; got {given!r}."
-        raise DescriptionError(said, place=place, value=given)
+        raise DescriptionError(said, table=place, value=given)
     table = _checked(InstanceTable, given, place)
     with _said_of(given, place):
         return table.built()
@@ -212,8 +222,8 @@ def _said_of(given: dict[str, Any], place: str | None = None) -> Iterator[None]:
         key, _, rest = str(error).partition(": ")
         key = "dataset" if key == "data set" else key
         if key not in KEYS:
-            raise DescriptionError(str(error), place=place) from None
-        raise DescriptionError(rest, place=place, key=key, value=given.get(key)) from None
+            raise DescriptionError(str(error), table=place) from None
+        raise DescriptionError(rest, table=place, key=key, value=given.get(key)) from None
 
 
 def _checked(model: type[Table], given: dict[str, Any], place: str | None = None) -> Table:
@@ -231,11 +241,11 @@ def _checked(model: type[Table], given: dict[str, Any], place: str | None = None
         if model is InstanceTable and key in StudyTable.model_fields:
             remedy = "Put it before the first [[instances]]: what follows belongs to that table."
         said = f'expected keys among {", ".join(known)}; got "{key}". {remedy}'
-        raise DescriptionError(said, place=place, value=given[key])
+        raise DescriptionError(said, table=place, value=given[key])
     expected = f"expected {known[key].description}"
     if key not in given:
-        raise DescriptionError(f"{expected}; there is no such key. Add it.", place=place, key=key)
+        raise DescriptionError(f"{expected}; there is no such key. Add it.", table=place, key=key)
     value = given[key]
     shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
     two = " Write [[instances]], with two brackets." if key == "instances" and isinstance(value, dict) else ""
-    raise DescriptionError(f"{expected}; got {shown}.{two}", place=place, key=key, value=value)
+    raise DescriptionError(f"{expected}; got {shown}.{two}", table=place, key=key, value=value)

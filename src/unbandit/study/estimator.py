@@ -38,13 +38,17 @@ class Estimator:
         if self.method not in METHODS:
             near = difflib.get_close_matches(str(self.method).lower(), METHODS, 1)
             meant = f' Did you mean "{near[0]}"?' if near else ""
-            raise ParameterError(f'estimator: expected one of {", ".join(METHODS)}; got "{self.method}".{meant}')
+            raise ParameterError(
+                f'expected one of {", ".join(METHODS)}; got "{self.method}".{meant}', parameter="estimator"
+            )
         if self.constant is None:
             return
         if self.method != "naive":
-            raise ParameterError(f'estimator: expected a constant only for naive; got one for "{self.method}".')
+            raise ParameterError(
+                f'expected a constant only for naive; got one for "{self.method}".', parameter="estimator"
+            )
         if not (math.isfinite(self.constant) and self.constant > 0):
-            raise ParameterError(f"estimator: constant: expected a positive number; got {self.constant}.")
+            raise ParameterError(f"constant: expected a positive number; got {self.constant}.", parameter="estimator")
         object.__setattr__(self, "constant", float(self.constant))  # 1 and 1.0 are one constant, and one text
 
     def __str__(self) -> str:
@@ -65,7 +69,7 @@ def parse_estimator(text: str) -> Estimator:
 Did you mean "switching"?
     """
     if not isinstance(text, str):
-        raise ParameterError(f"estimator: expected a text such as switching; got {text!r}.")
+        raise ParameterError(f"expected a text such as switching; got {text!r}.", parameter="estimator")
     name, colon, rest = (part.strip() for part in text.partition(":"))
     method = METHODS.get(name.lower(), name)
     if not colon:
@@ -76,5 +80,5 @@ Did you mean "switching"?
     except ValueError:
         number = math.nan
     if key != "constant" or not equals or math.isnan(number):
-        raise ParameterError(f'estimator: expected name or naive:constant=NUMBER; got "{text}".')
+        raise ParameterError(f'expected name or naive:constant=NUMBER; got "{text}".', parameter="estimator")
     return Estimator(method, number)  # type: ignore[arg-type]

@@ -39,14 +39,18 @@ def chosen(
     workers = None if threads is None else whole("threads", threads)
     if executor is None or executor == "threads":
         if address is not None:
-            raise ParameterError(f'address: threads are of this machine; got "{address}". Name an executor: ray, dask.')
+            raise ParameterError(
+                f'threads are of this machine; got "{address}". Name an executor: ray, dask.', parameter="address"
+            )
         return workers or os.cpu_count() or 1
     if isinstance(executor, str):
         return Cluster(executor, address, workers, wait)
     if workers is not None:
-        raise ParameterError("threads: an executor has workers of its own; leave threads or executor out.")
+        raise ParameterError("an executor has workers of its own; leave threads or executor out.", parameter="threads")
     if address is not None:
-        raise ParameterError("address: an executor has one of its own; leave address out, or name the executor.")
+        raise ParameterError(
+            "an executor has one of its own; leave address out, or name the executor.", parameter="address"
+        )
     return executor
 
 

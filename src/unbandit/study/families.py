@@ -51,7 +51,7 @@ class ShrinkingGap:
     def __post_init__(self) -> None:
         datasets.shrinking_gap(2, self.beta)  # it refuses a beta out of range
         if not isinstance(self.bernoulli, bool):
-            raise ParameterError(f"bernoulli: expected True or False; got {self.bernoulli!r}.")
+            raise ParameterError(f"expected True or False; got {self.bernoulli!r}.", parameter="bernoulli")
 
     @property
     def name(self) -> str:

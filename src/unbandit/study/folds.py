@@ -70,7 +70,7 @@ class Folds:
         names, name = [self.study.cells[at].instance.arms for at in cells], str(arm)
         which = self._estimator(estimator)
         if any(name not in arms for arms in names):
-            raise ParameterError(f'arm: expected one of {", ".join(names[0][:12])}; got "{name}".')
+            raise ParameterError(f'expected one of {", ".join(names[0][:12])}; got "{name}".', parameter="arm")
         places = [arms.index(name) for arms in names]
         gaps = np.array([self.study.cells[at].instance.gaps[place] for at, place in zip(cells, places, strict=True)])
         sums = np.stack([self._sums[at][:, which, :, place] for at, place in zip(cells, places, strict=True)], axis=-1)
@@ -111,7 +111,7 @@ def _one(key: str, given: str | None, there: list[str]) -> str:
         return there[0]
     if given not in there:
         came = "none of them" if given is None else f'"{given}"'
-        raise ParameterError(f"{key}: expected one of {', '.join(there)}; got {came}.")
+        raise ParameterError(f"expected one of {', '.join(there)}; got {came}.", parameter=key)
     return given
 
 

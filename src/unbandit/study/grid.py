@@ -282,7 +282,7 @@ class Study(Work):
 def checked_runs(runs: int) -> int:
     """Check how many runs a cell has: from two runs on, there is an error to tell."""
     if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or not 2 <= runs < 2**32:
-        raise ParameterError(f"runs: expected a whole number from 2 to 2^32 - 1; got {runs!r}.")
+        raise ParameterError(f"expected a whole number from 2 to 2^32 - 1; got {runs!r}.", parameter="runs")
     return int(runs)
 
 
@@ -296,7 +296,7 @@ def _several(name: str, given: Any) -> list[Any]:
     one = isinstance(given, str | Demonstrator) or not isinstance(given, Iterable)
     listed = [given] if one else list(given)
     if not listed:
-        raise ParameterError(f"{name}: expected one or more; got none.")
+        raise ParameterError("expected one or more; got none.", parameter=name)
     return listed
 
 
@@ -305,10 +305,11 @@ def _instance(given: Any) -> Instance | Family:
         return datasets.load(given)
     if not isinstance(given, Instance) and not (callable(given) and isinstance(given, Family)):
         raise ParameterError(
-            f"instances: expected an Instance, the name of a data set, or a callable with a name; got {given!r}."
+            f"expected an Instance, the name of a data set, or a callable with a name; got {given!r}.",
+            parameter="instances",
         )
     if not (isinstance(given.name, str) and given.name):
-        raise ParameterError(f"instances: expected a name for each; got {given.name!r}.")
+        raise ParameterError(f"expected a name for each; got {given.name!r}.", parameter="instances")
     return given
 
 
@@ -316,14 +317,14 @@ def _rule(given: Any) -> Demonstrator:
     if isinstance(given, str):
         return parse_rule(given)
     if not isinstance(given, Demonstrator):
-        raise ParameterError(f"rules: expected demonstrators or their texts; got {given!r}.")
+        raise ParameterError(f"expected demonstrators or their texts; got {given!r}.", parameter="rules")
     return given
 
 
 def _resolved(family: Family, horizon: int) -> Instance:
     instance = family(horizon)
     if not isinstance(instance, Instance):
-        raise ParameterError(f"instances: expected {family.name} to give an Instance; got {instance!r}.")
+        raise ParameterError(f"expected {family.name} to give an Instance; got {instance!r}.", parameter="instances")
     return instance
 
 
@@ -334,17 +335,17 @@ def replaced(study: Study, **changes: Any) -> Study:
 
 def _one_of(name: str, given: Any, known: tuple[str, ...]) -> Any:
     if given not in known:
-        raise ParameterError(f'{name}: expected one of {", ".join(known)}; got "{given}".')
+        raise ParameterError(f'expected one of {", ".join(known)}; got "{given}".', parameter=name)
     return given
 
 
 def _level(level: Any) -> float:
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise ParameterError(f"level: expected a number between 0 and 1; got {level!r}.")
+        raise ParameterError(f"expected a number between 0 and 1; got {level!r}.", parameter="level")
     return float(level)
 
 
 def _different(name: str, texts: list[str], remedy: str) -> None:
     twice = [text for text, count in Counter(texts).items() if count > 1]
     if twice:
-        raise ParameterError(f'{name}: expected each once; got "{twice[0]}" twice. {remedy}')
+        raise ParameterError(f'expected each once; got "{twice[0]}" twice. {remedy}', parameter=name)

@@ -22,15 +22,15 @@ def spaced(start: int, stop: int, points: int, spacing: str = "log") -> tuple[in
     """
     first, last, count = whole("from", start), whole("to", stop), whole("points", points)
     if spacing not in ("log", "linear"):
-        raise ParameterError(f'spacing: expected log or linear; got "{spacing}".')
+        raise ParameterError(f'expected log or linear; got "{spacing}".', parameter="spacing")
     if not first < last:
-        raise ParameterError(f"from: expected less than to, {last}; got {first}.")
+        raise ParameterError(f"expected less than to, {last}; got {first}.", parameter="from")
     if count < 2:
-        raise ParameterError(f"points: expected two or more; got {count}.")
+        raise ParameterError(f"expected two or more; got {count}.", parameter="points")
     numbers = (np.geomspace if spacing == "log" else np.linspace)(first, last, count).round().astype(int).tolist()
     if len(set(numbers)) < count:
         raise ParameterError(
-            f"points: expected no more than there are whole numbers apart; got {count} from {first} to {last}. "
-            "Take fewer."
+            f"expected no more than there are whole numbers apart; got {count} from {first} to {last}. Take fewer.",
+            parameter="points",
         )
     return tuple(numbers)

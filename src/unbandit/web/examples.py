@@ -104,7 +104,7 @@ EXAMPLES = _examples()
 
 def _story(name: str) -> _Story:
     if name not in _STORIES:
-        raise ParameterError(f'example: expected one of {", ".join(_STORIES)}; got "{name}".')
+        raise ParameterError(f'expected one of {", ".join(_STORIES)}; got "{name}".', parameter="example")
     return _STORIES[name]
 
 

@@ -113,7 +113,7 @@ def _written(host: str) -> str:
 def _listen(host: str, port: int) -> socket.socket:
     """Take the port, or say why it cannot be had."""
     if not 0 <= port <= 65_535:
-        raise ParameterError(f"--port: expected a number from 0 to 65535; got {port}.")
+        raise ParameterError(f"expected a number from 0 to 65535; got {port}.", parameter="port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -123,13 +123,15 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.close()
         if isinstance(error, socket.gaierror) or error.errno not in _TAKEN:
             raise ParameterError(
-                f'--host: expected an address of this computer, as 127.0.0.1; "{host}" could not be used '
-                f"({error.strerror or error})."
+                f'expected an address of this computer, as 127.0.0.1; "{host}" could not be used '
+                f"({error.strerror or error}).",
+                parameter="host",
             ) from None
         other = port + 1 if port < 65_535 else port - 1
         raise ParameterError(
-            f"--port: {port} is taken by another program, perhaps by a page of unbandit that still runs. Stop that "
-            f"one, or choose another with --port {other}, or --port 0 for any that is free."
+            f"{port} is taken by another program, perhaps by a page of unbandit that still runs. Stop that "
+            f"one, or choose another with --port {other}, or --port 0 for any that is free.",
+            parameter="port",
         ) from None
     listening.listen(128)
     return listening

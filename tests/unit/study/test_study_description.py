@@ -185,7 +185,7 @@ def test_where_it_stands_can_be_asked(read, tmp_path, text, place, key, value):
     with pytest.raises(DescriptionError) as refused:
         read(text)
     error = pickle.loads(pickle.dumps(refused.value))
-    assert (error.path, error.place, error.key, error.value) == (str(tmp_path / "study.toml"), place, key, value)
+    assert (error.path, error.table, error.key, error.value) == (str(tmp_path / "study.toml"), place, key, value)
     assert str(error) == str(refused.value)
 
 

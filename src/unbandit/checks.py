@@ -1,0 +1,149 @@
+"""Checks of arguments, each with the sentence that refuses; and the threads that work is spread over."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from unbandit.errors import ParameterError
+
+Result = TypeVar("Result")
+
+LARGEST_COUNT = 2**32 - 1
+LARGEST_SEED = 2**64 - 1
+
+
+def integer(value: object) -> int | None:
+    """Return a whole number of Python's or NumPy's as an int; None for anything else, booleans included."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def whole(name: str, value: object, least: int = 1, most: int = LARGEST_COUNT) -> int:
+    """Check a whole number within limits, by default a count.
+
+    Examples
+    --------
+    >>> whole("runs", 10)
+    10
+    >>> whole("runs", 0)
+    Traceback (most recent call last):
+    ...
+    unbandit.errors.ParameterError: runs: expected a whole number from 1 to 2^32 - 1; got 0.
+    """
+    number = integer(value)
+    if number is None or not least <= number <= most:
+        limit = {LARGEST_COUNT: "2^32 - 1", LARGEST_SEED: "2^64 - 1"}.get(most, f"{most:,}")
+        raise ParameterError(
+            f"expected a whole number from {least} to {limit}; got {value!r}.", parameter=name, value=value
+        )
+    return number
+
+
+def seed(value: object, name: str = "seed") -> int:
+    """Check a seed."""
+    return whole(name, value, 0, LARGEST_SEED)
+
+
+def level(value: Any, name: str = "level") -> float:
+    """Check the level of an interval.
+
+    Examples
+    --------
+    >>> level(95)
+    Traceback (most recent call last):
+    ...
+    unbandit.errors.ParameterError: level: expected a number between 0 and 1; got 95.
+    """
+    if isinstance(value, bool) or not _is_number(value) or not 0 < value < 1:
+        raise ParameterError(f"expected a number between 0 and 1; got {value!r}.", parameter=name, value=value)
+    return float(value)
+
+
+def finite(name: str, value: Any) -> float:
+    """Check a finite number."""
+    if isinstance(value, bool) or not _is_number(value) or not math.isfinite(value):
+        raise ParameterError(f"expected a finite number; got {value!r}.", parameter=name, value=value)
+    return float(value)
+
+
+def positive(name: str, value: Any) -> float:
+    """Check a positive, finite number."""
+    if isinstance(value, bool) or not _is_number(value) or not (math.isfinite(value) and value > 0):
+        raise ParameterError(f"expected a positive number; got {value!r}.", parameter=name, value=value)
+    return float(value)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(value, str | bytes)
+
+
+def did_you_mean(value: object, options: Iterable[str]) -> str | None:
+    """Return the sentence that suggests the nearest of some options, if one is near."""
+    near = difflib.get_close_matches(str(value).lower().replace("_", "-"), list(options), 1)
+    return f'Did you mean "{near[0]}"?' if near else None
+
+
+def one_of(name: str, value: object, options: Iterable[str], **data: Any) -> str:
+    """Check that a value is one of some options, and suggest the nearest where it is not.
+
+    Examples
+    --------
+    >>> one_of("method", "swiching", ["switching", "counts"])
+    Traceback (most recent call last):
+    ...
+    unbandit.errors.ParameterError: method: expected one of switching, counts; got "swiching". Did you mean "switching"?
+    """
+    known = list(options)
+    if isinstance(value, str) and value in known:
+        return value
+    raise ParameterError(
+        f'expected one of {", ".join(known)}; got "{value}".',
+        parameter=name,
+        value=value,
+        remedy=did_you_mean(value, known),
+        **data,
+    )
+
+
+def position(name: str, value: object, names: Sequence[str], most: int = 12) -> int:
+    """Return the position of a name; of None, 0: the first.
+
+    Examples
+    --------
+    >>> position("demonstration", "tuesday", ("monday", "tuesday")), position("demonstration", None, ("monday",))
+    (1, 0)
+    """
+    if value is None:
+        return 0
+    if str(value) not in names:
+        known = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+        raise ParameterError(f'expected one of {known}; got "{value}".', parameter=name, value=value)
+    return names.index(str(value))
+
+
+def threads(count: object = None, most: int | None = None) -> int:
+    """Return how many threads to use: as many as were asked for, by default one per processor, at most `most`."""
+    wanted = os.cpu_count() or 1 if count is None else whole("threads", count)
+    return wanted if most is None else max(1, min(wanted, most))
+
+
+def in_threads(work: Callable[[int, int], Result], blocks: Sequence[tuple[int, int]], count: int) -> list[Result]:
+    """Call `work(start, stop)` for each block, on threads: compiled kernels release the interpreter lock."""
+    if count <= 1 or len(blocks) <= 1:
+        return [work(start, stop) for start, stop in blocks]
+    with ThreadPoolExecutor(min(count, len(blocks))) as pool:
+        return [future.result() for future in [pool.submit(work, start, stop) for start, stop in blocks]]

@@ -1,0 +1,222 @@
+"""Numbers, shares, intervals, names and lists as text, for tables, messages, reports, figures and pages."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+
+LONGEST_NAME = 80
+"""Characters of a name in running text; a longer one is cut in the middle, since names often differ at their ends."""
+
+LONGEST_LABEL = 24
+"""Characters of a name in a figure or a narrow table."""
+
+LONGEST_MESSAGE = 2_000
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
+
+
+def minus(text: str) -> str:
+    """Put a proper minus sign in place of hyphens."""
+    return text.replace("-", "−")
+
+
+def number(value: float | None, digits: int = 4, missing: str = "-") -> str:
+    """Write a number to some significant digits, with thousands separated and a proper minus sign.
+
+    Examples
+    --------
+    >>> number(0.123456), number(-0.5), number(-0.0), number(1234.5), number(0.00001), number(None)
+    ('0.1235', '−0.5', '0', '1,234', '1e−05', '-')
+    """
+    if value is None or math.isnan(value):
+        return missing
+    value += 0.0  # no minus before a zero
+    return minus(f"{value:,.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.{digits}g}")
+
+
+def fixed(value: float | None, digits: int, missing: str = "-") -> str:
+    """Write a number to a fixed number of decimals, with a proper minus sign."""
+    return missing if value is None or math.isnan(value) else minus(f"{round(value, digits) + 0.0:,.{digits}f}")
+
+
+def as_precise_as(error: float, value: float) -> str:
+    """Write a number to the second digit of its error; to three digits where there is no error.
+
+    Examples
+    --------
+    >>> as_precise_as(0.012, -0.65432), as_precise_as(0.0, 0.25)
+    ('−0.654', '0.25')
+    """
+    if not error > 1e-9 * max(1.0, abs(value)):
+        return number(value, 3)
+    return fixed(value, max(0, 1 - math.floor(math.log10(error))))
+
+
+def with_error(value: float | None, error: float | None, missing: str = "-") -> str:
+    """Write a number with its standard error.
+
+    Examples
+    --------
+    >>> with_error(0.5123, 0.0123), with_error(0.5, None)
+    ('0.512 ± 0.012', '0.5')
+    """
+    if value is None or not math.isfinite(value):
+        return missing
+    return f"{value:.3g} ± {error:.2g}" if error and math.isfinite(error) else f"{value:.3g}"
+
+
+def share(value: float | None, digits: int = 10, missing: str = "-") -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> share(0.95), share(0.999), share(0.12345, digits=3)
+    ('95%', '99.9%', '12.3%')
+    """
+    return missing if value is None or math.isnan(value) else f"{value * 100:.{digits}g}%"
+
+
+def probability(value: float) -> str:
+    """Write a probability to three decimals, never as certain.
+
+    Examples
+    --------
+    >>> probability(0.98714), probability(1e-9), probability(1.0)
+    ('0.987', 'below 0.001', 'above 0.999')
+    """
+    if value < 0.0005:
+        return "below 0.001"
+    return "above 0.999" if value > 0.9995 else f"{value:.3f}"
+
+
+def interval(low: float | None, high: float | None, write: Callable[[float], str] = number) -> str:
+    """Write an interval, or the one end that is known.
+
+    Examples
+    --------
+    >>> interval(0.25, 0.5), interval(0.25, None), interval(None, 0.5), interval(None, None)
+    ('0.25 to 0.5', 'at least 0.25', 'at most 0.5', '')
+    """
+    if low is not None and high is not None:
+        return f"{write(low)} to {write(high)}"
+    if low is not None:
+        return f"at least {write(low)}"
+    return "" if high is None else f"at most {write(high)}"
+
+
+def counted(count: int, thing: str, things: str | None = None) -> str:
+    """Write how many there are of a thing.
+
+    Examples
+    --------
+    >>> counted(1, "round"), counted(5_000, "round"), counted(2, "arm that", "arms that")
+    ('1 round', '5,000 rounds', '2 arms that')
+    """
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
+def size(count: int) -> str:
+    """Write a number of bytes.
+
+    Examples
+    --------
+    >>> size(100), size(64 * 1024**2)
+    ('100 bytes', '64 MB')
+    """
+    for unit, amount in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
+        if count >= amount:
+            return f"{count / amount:.3g} {unit}"
+    return f"{count} bytes"
+
+
+def shown(name: str, longest: int = LONGEST_NAME) -> str:
+    """Make a name fit for running text: cut in the middle where it is long, control characters replaced.
+
+    Examples
+    --------
+    >>> shown("B, large"), shown("tab\\there"), len(shown("x" * 100_000))
+    ('B, large', 'tab here', 80)
+    """
+    if len(name) > longest:
+        ending = min(20, longest // 4)
+        name = f"{name[: longest - ending - 1]}…{name[-ending:]}"
+    return _CONTROLS.sub(lambda match: " " if match[0] in "\t\n\r" else "\ufffd", name)
+
+
+def label(name: str, longest: int = LONGEST_LABEL) -> str:
+    """Make a name fit for a figure: cut at its end, without characters that have no shape.
+
+    Examples
+    --------
+    >>> label("a" * 30)
+    'aaaaaaaaaaaaaaaaaaaaaaa…'
+    >>> label("two" + chr(10) + "lines" + chr(0))
+    'two lines�'
+    """
+    cut = name if len(name) <= longest else name[: longest - 1] + "…"
+    return "".join(map(_printable, cut))
+
+
+def _printable(letter: str) -> str:
+    if letter.isprintable() or letter == "\u200d":  # the joiner of emoji
+        return letter
+    kind = unicodedata.category(letter)
+    if kind in ("Zs", "Zl", "Zp") or letter in "\t\n\r\v\f":
+        return " "
+    return "" if kind == "Cf" else "\ufffd"  # marks that turn the direction of what follows are left out
+
+
+def quoted(name: str) -> str:
+    """Put a name in quotes; a right-to-left name is isolated from the text around it.
+
+    Examples
+    --------
+    >>> quoted("A")
+    '"A"'
+    """
+    name = shown(name)
+    if any(unicodedata.bidirectional(letter) in ("R", "AL", "AN", "RLE", "RLO", "RLI") for letter in name):
+        name = f"{_ISOLATE}{name}{_END_ISOLATE}"
+    return f'"{name}"'
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """List names in a sentence, quoted; of many the first ones.
+
+    Examples
+    --------
+    >>> listed(["A", "B", "C"])
+    '"A", "B" and "C"'
+    >>> listed([str(at) for at in range(9)], most=2)
+    '"0", "1" and 7 more'
+    """
+    if len(names) > most + 1:
+        return ", ".join(map(quoted, names[:most])) + f" and {len(names) - most:,} more"
+    return joined(map(quoted, names))
+
+
+def joined(words: Iterable[str], last: str = "and") -> str:
+    """Join words as a sentence does.
+
+    Examples
+    --------
+    >>> joined(["A", "B", "C"], "or"), joined(["A"])
+    ('A, B or C', 'A')
+    """
+    *first, end = words
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def shortened(message: str, names: Sequence[str]) -> str:
+    """Cut the very long names within a message, and the message itself where it is still too long."""
+    if len(message) > LONGEST_NAME:
+        for name in names:
+            if len(name) > LONGEST_NAME:
+                message = message.replace(name, shown(name))
+    if len(message) > LONGEST_MESSAGE:
+        message = message[: LONGEST_MESSAGE - 1] + "…"
+    return shown(message, longest=LONGEST_MESSAGE)
