@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from unbandit.study import Study, Task
-from unbandit.study.work import Work
+from unbandit.study.taskgrid import Work
 
 TEXT = """
 instances = ["two-armed", "linear"]

@@ -19,7 +19,7 @@ from slow_work import TEXT, Elsewhere, Slow
 from unbandit import ClusterError
 from unbandit.clusters import Cluster
 from unbandit.study import Study
-from unbandit.study.running import run
+from unbandit.study.dispatch import run
 
 script = shell.script
 

@@ -8,7 +8,7 @@ import pytest
 
 from unbandit import Bernoulli, Instance, ParameterError, ResumeError, Study
 from unbandit.kernels.gpu import memory
-from unbandit.study.folding import SUMMED
+from unbandit.study.rows import SUMMED
 
 FOUR = Instance([1.0, 0.7, 0.4, 0.0], 0.6, name="four")
 COINS = Instance([0.8, 0.5, 0.2], Bernoulli(), name="coins")
@@ -86,7 +86,7 @@ def test_too_little_memory_for_one_chunk_is_said(size, tmp_path, monkeypatch):
 
 
 def test_a_later_task_with_odd_chunks(size, monkeypatch):
-    from unbandit.study.tasks import Task
+    from unbandit.study.taskgrid import Task
 
     monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon, arms: 7)
     study = Study(FOUR, "ucb", size[0], 60, keep="sums")

@@ -13,7 +13,8 @@ from unbandit.paper.battery_landscape import BatteryLandscape, _decided, _togeth
 from unbandit.paper.battery_regimes import BatteryRegimes, four_protocols
 from unbandit.paper.mosaic import _middles
 from unbandit.paper.picture import Results, Size
-from unbandit.study.folds import Folds, measured
+from unbandit.study.curves import Folds
+from unbandit.study.monte_carlo import measured
 from unbandit.study.rows import rows
 
 

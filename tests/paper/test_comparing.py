@@ -7,7 +7,7 @@ import pytest
 
 from unbandit.paper.comparing import collapse, fall, falling, growth_of_regret, ratio, used, within_range
 from unbandit.paper.four_claims import bounds, of_panels
-from unbandit.study.folds import Curve
+from unbandit.study.curves import Curve
 
 HORIZONS = np.array([500, 1_000, 2_000, 4_000])
 FOLDS, RUNS = 4, 10.0

@@ -20,7 +20,7 @@ from unbandit.paper.claim import (
     within,
     written,
 )
-from unbandit.study.folds import Measured, computed, share
+from unbandit.study.monte_carlo import Measured, computed, share
 
 NARROW = Measured(1.0, 0.01, 20)
 WIDE = Measured(1.0, 10.0, 20)

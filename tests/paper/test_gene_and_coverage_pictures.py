@@ -17,7 +17,8 @@ from unbandit.paper.gene_all import _groups, _ranks
 from unbandit.paper.picture import Size
 from unbandit.paper.registry import pictures
 from unbandit.study import Study
-from unbandit.study.folds import Curve, Folds, Measured
+from unbandit.study.curves import Curve, Folds
+from unbandit.study.monte_carlo import Measured
 from unbandit.study.rows import rows
 
 

@@ -14,7 +14,7 @@ from unbandit import __version__
 from unbandit.paper.claim import HOLDS, Claim
 from unbandit.paper.page import page
 from unbandit.paper.picture import Selection
-from unbandit.study.folds import Measured
+from unbandit.study.monte_carlo import Measured
 
 EMPTY = {"meta", "img", "br", "link", "input", "hr"}
 

@@ -12,7 +12,7 @@ from unbandit.log import ActionLog
 from unbandit.paper.picture import Results, Size
 from unbandit.paper.replay import BLOCK, hidden_means, play, replicates
 from unbandit.paper.sketch_switching import SketchSwitching
-from unbandit.study.folds import measured
+from unbandit.study.monte_carlo import measured
 
 RULES = {"SAE": SAE(alpha=0.25), "UCB": UCB(alpha=0.25)}
 

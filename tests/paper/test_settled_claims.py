@@ -13,7 +13,7 @@ import pytest
 from unbandit.paper.claim import FAILS, HOLDS, UNTESTED
 from unbandit.paper.picture import Results, Size
 from unbandit.paper.registry import pictures
-from unbandit.study.folds import Folds
+from unbandit.study.curves import Folds
 from unbandit.study.rows import rows
 
 

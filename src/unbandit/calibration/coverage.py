@@ -10,9 +10,9 @@ import polars as pl
 
 from unbandit.calibration.measures import least_error
 from unbandit.instance import Instance
-from unbandit.study.folding import FOLDS
-from unbandit.study.jackknife import Measured, measured
-from unbandit.study.running import StudyResult
+from unbandit.study.monte_carlo import Measured, measured
+from unbandit.study.rows import FOLDS
+from unbandit.study.study import StudyResult
 
 __all__ = ["Covered", "covered"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from unbandit.study.jackknife import Measured
+from unbandit.study.monte_carlo import Measured
 
 __all__ = ["MISSED", "NEARLY", "REACHED", "UNKNOWN", "Figure", "Goal", "Verdict", "judge"]
 

@@ -10,7 +10,7 @@ import polars as pl
 from unbandit.calibration.trials import Trial, Trials
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, NotIdentifiable
-from unbandit.study.identity import rule_described
+from unbandit.study.taskgrid import rule_described
 
 __all__ = ["CANNOT_TELL", "RIGHT", "WRONG", "IdentifyTrials"]
 

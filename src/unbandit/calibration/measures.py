@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from unbandit.calibration.identified import CANNOT_TELL, RIGHT, WRONG
 from unbandit.calibration.posteriors import RANKS
 from unbandit.calibration.settings import Setting
-from unbandit.study.folding import FOLDS
-from unbandit.study.jackknife import Measured, Share, measured, share
+from unbandit.study.monte_carlo import Measured, Share, measured, share
+from unbandit.study.rows import FOLDS
 
 __all__ = ["Calibrated", "Named", "calibrated", "holm", "least_error", "named", "rank_test", "ratio"]
 

@@ -38,11 +38,12 @@ from unbandit.errors import AssumptionWarning, OutputError, ParameterError
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
 from unbandit.study import Study
-from unbandit.study.folder import Folder
+from unbandit.study.dispatch import run
 from unbandit.study.grid import checked_runs, checked_seed
 from unbandit.study.progress import Progress, Shared, Silent
-from unbandit.study.running import Result, StudyResult, run
-from unbandit.study.work import Work
+from unbandit.study.results import Folder, Result
+from unbandit.study.study import StudyResult
+from unbandit.study.taskgrid import Work
 
 __all__ = ["KINDS", "Calibration", "calibrate"]
 

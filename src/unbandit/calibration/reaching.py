@@ -15,7 +15,7 @@ from unbandit.calibration.settings import Setting, short
 from unbandit.calibration.timing import USUAL, Timed
 from unbandit.demonstrators import IndexRule, Thompson
 from unbandit.instance import Gaussian
-from unbandit.study.jackknife import Measured, Share, computed, share
+from unbandit.study.monte_carlo import Measured, Share, computed, share
 
 __all__ = ["cell_name", "closed_form_goals", "identify_goals", "posterior_goals", "timing_goals"]
 

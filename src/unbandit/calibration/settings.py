@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.inference import BetaPrior, NormalPrior, Prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
-from unbandit.study.identity import rule_described
+from unbandit.study.taskgrid import rule_described
 
 __all__ = [
     "BERNOULLI",

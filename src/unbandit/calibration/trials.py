@@ -16,9 +16,7 @@ from unbandit.calibration.settings import Setting
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.study.grid import checked_seed
-from unbandit.study.identity import code
-from unbandit.study.tasks import Task, Tasks
-from unbandit.study.work import Work
+from unbandit.study.taskgrid import Task, Tasks, Work, code
 from unbandit.tape import Tape
 
 __all__ = ["Trial", "Trials", "play"]
@@ -27,7 +25,7 @@ ROUNDS = 20_000
 """About how many rounds of records a task puts to its method: some seconds' work."""
 
 DECIDING = (
-    *("kernels", "demonstrators", "inference", "tape.py", "instance.py", "study/tasks.py"),
+    *("kernels", "demonstrators", "inference", "tape.py", "instance.py", "study/taskgrid.py"),
     *("estimators/procedures.py", "calibration/settings.py", "calibration/trials.py"),
 )
 """The files, and folders of files, that decide the numbers of every kind of trial."""

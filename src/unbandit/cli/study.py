@@ -66,9 +66,9 @@ def study(
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console
     from unbandit.study import Study
-    from unbandit.study.executors import chosen
-    from unbandit.study.folder import Folder
+    from unbandit.study.dispatch import chosen
     from unbandit.study.progress import progress_on
+    from unbandit.study.results import Folder
 
     asked = Study.read(file, runs=runs, seed=seed)
     chosen(executor, address=address, wait=wait, threads=threads)  # a wrong option is refused here
@@ -102,13 +102,13 @@ def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> Non
     """Print a table for each instance and estimator: arm by arm, or of very many rows one line for all arms."""
     import polars as pl
 
-    from unbandit.study.summary import over_arms
+    from unbandit.study.curves import pool_arms
 
     out.print(title, style="bold")
     worse = found.filter(pl.col("gap") > 0)
     worse = worse if worse.height else found  # arms that are all equal are shown all the same
     many = worse.height > SHOWN
-    rows = over_arms(worse) if many else worse
+    rows = pool_arms(worse) if many else worse
     order = [pl.col(name).cast(pl.Enum(rows[name].unique(maintain_order=True))) for name in ("instance", "estimator")]
     rows = rows.sort(*order, "horizon", maintain_order=True)
     for names, part in rows.head(SHOWN).group_by("instance", "estimator", maintain_order=True):

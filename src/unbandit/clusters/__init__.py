@@ -8,6 +8,6 @@ take over signals, logs and warnings; and a head that does not answer can be giv
 library is waiting for.
 """
 
-from unbandit.clusters.link import NAMES, WAIT, Cluster, LostWorker
+from unbandit.clusters.cluster import NAMES, WAIT, Cluster, LostWorker
 
 __all__ = ["NAMES", "WAIT", "Cluster", "LostWorker"]

@@ -18,10 +18,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any
 
-from unbandit.clusters.backend import Backend, HeadGone
-from unbandit.clusters.link import NAMES, LostWorker
-from unbandit.clusters.on_dask import OnDask
-from unbandit.clusters.on_ray import OnRay
+from unbandit.clusters.backends import Backend, HeadGone, OnDask, OnRay
+from unbandit.clusters.cluster import NAMES, LostWorker
 from unbandit.errors import ClusterError
 
 __all__ = ["Driver", "main"]

@@ -19,7 +19,8 @@ from unbandit.paper.drawing import GUIDE, LINES, curve, guide, log_log, panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.study import Study, spaced
-from unbandit.study.folds import ENOUGH, Curve, measured
+from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.monte_carlo import measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,8 @@ from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.plots import INK
 from unbandit.study import Study, spaced
-from unbandit.study.folds import ENOUGH, Curve, Measured, computed, measured
+from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.monte_carlo import Measured, computed, measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from unbandit.study.folds import Measured
+    from unbandit.study.monte_carlo import Measured
 
 __all__ = [
     "FAILS",

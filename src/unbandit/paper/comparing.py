@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.paper.claim import Claim, below
-from unbandit.study.folds import Curve, measured, slope
+from unbandit.study.curves import Curve
+from unbandit.study.monte_carlo import measured, slope
 
 __all__ = ["collapse", "fall", "falling", "growth_of_regret", "ratio", "used", "within_range"]
 

@@ -20,7 +20,7 @@ from unbandit.paper.picture import Picture, Results, Size
 from unbandit.paper.registry import pictures
 from unbandit.paper.table import points
 from unbandit.study import Study
-from unbandit.study.folds import ENOUGH
+from unbandit.study.curves import ENOUGH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.paper.claim import FAILS, HOLDS, NOTHING, UNTESTED, Decision
-from unbandit.study.folds import ENOUGH, Curve, Measured, measured, share
-from unbandit.study.jackknife import exact_interval
+from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.monte_carlo import Measured, exact_interval, measured, share
 
 if TYPE_CHECKING:
     from unbandit.study import Study
-    from unbandit.study.folds import Folds
+    from unbandit.study.curves import Folds
 
 __all__ = ["FOR_THEMSELVES", "Trail", "inside", "trails"]
 

@@ -14,7 +14,8 @@ from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, N
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit import plots
-from unbandit.study.folds import ENOUGH, Measured
+from unbandit.study.curves import ENOUGH
+from unbandit.study.monte_carlo import Measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

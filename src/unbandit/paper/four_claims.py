@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from unbandit import theory
 from unbandit.paper.claim import Claim, above, below, within
 from unbandit.paper.comparing import FEWEST, collapse, fall, falling, growth_of_regret, ratio, used, within_range
-from unbandit.study.folds import Curve, computed, measured, slope
+from unbandit.study.curves import Curve
+from unbandit.study.monte_carlo import computed, measured, slope
 
 __all__ = ["bounds", "fraction", "of_panels"]
 

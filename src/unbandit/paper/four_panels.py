@@ -24,8 +24,9 @@ from unbandit.paper.four_claims import bounds, fraction, of_panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.study import Study
-from unbandit.study.folds import Curve, measured, slope
-from unbandit.study.spacing import spaced
+from unbandit.study.curves import Curve
+from unbandit.study.grid import spaced
+from unbandit.study.monte_carlo import measured, slope
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

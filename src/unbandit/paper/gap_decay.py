@@ -14,9 +14,9 @@ from unbandit.paper.drawing import LINES, curve, guide, log_log, panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.study import Study
-from unbandit.study.families import ShrinkingGap
-from unbandit.study.folds import Curve, measured
-from unbandit.study.spacing import spaced
+from unbandit.study.curves import Curve
+from unbandit.study.grid import ShrinkingGap, spaced
+from unbandit.study.monte_carlo import measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,8 @@ from unbandit.paper.drawing import LINES, curve, guide, log_log, panels
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.study import Study, spaced
-from unbandit.study.folds import ENOUGH, Curve, Measured, measured
+from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.monte_carlo import Measured, measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,8 +19,8 @@ from unbandit.paper.gene import ALPHA, TRACKED
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.table import points
 from unbandit.study import Study, spaced
-from unbandit.study.folds import ENOUGH, Curve, Measured, measured
-from unbandit.study.jackknife import Share, share
+from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.monte_carlo import Measured, Share, measured, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

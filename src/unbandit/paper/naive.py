@@ -17,8 +17,9 @@ from unbandit.paper.drawing import LINES, Line, curve, log_log, panels, thousand
 from unbandit.paper.picture import Picture, Results, Size
 from unbandit.paper.table import points
 from unbandit.study import Study
-from unbandit.study.folds import Curve, measured
-from unbandit.study.spacing import spaced
+from unbandit.study.curves import Curve
+from unbandit.study.grid import spaced
+from unbandit.study.monte_carlo import measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

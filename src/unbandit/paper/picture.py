@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unbandit.study import Study
-    from unbandit.study.folds import Curve, Folds
-    from unbandit.study.running import StudyResult
+    from unbandit.study.curves import Curve, Folds
+    from unbandit.study.study import StudyResult
 
 __all__ = ["FULL_RUNS", "Picture", "Results", "Selection", "Size"]
 

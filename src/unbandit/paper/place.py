@@ -15,7 +15,7 @@ from unbandit._version import __version__
 from unbandit.errors import OutputError, ResumeError
 from unbandit.files import locked, written_whole
 from unbandit.paper.picture import Size
-from unbandit.study.identity import code
+from unbandit.study.taskgrid import code
 
 __all__ = ["check", "held"]
 

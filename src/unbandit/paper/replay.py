@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.instance import Instance
 from unbandit.paper.picture import Size
-from unbandit.study.folding import FOLDS
+from unbandit.study.rows import FOLDS
 from unbandit.tape import Tape
 
 __all__ = ["Played", "hidden_means", "play", "replicates", "runs_played"]

@@ -23,6 +23,7 @@ from typing import Any
 
 import polars as pl
 
+from unbandit.clusters.cluster import WAIT, Cluster
 from unbandit.devices import settled
 from unbandit.errors import OutputError
 from unbandit.files import written_whole
@@ -32,13 +33,13 @@ from unbandit.paper.claim import VERDICTS, Claim
 from unbandit.paper.picture import Picture, Results, Selection, Size
 from unbandit.paper.registry import chosen
 from unbandit.plots import save
-from unbandit.study.executors import WAIT, Cluster, Submits
-from unbandit.study.executors import chosen as chosen_hands
-from unbandit.study.folder import Folder
+from unbandit.study.dispatch import Submits
+from unbandit.study.dispatch import chosen as chosen_hands
 from unbandit.study.grid import Study, checked_runs, checked_seed
 from unbandit.study.progress import Progress, Shared, Silent
-from unbandit.study.running import StudyResult
+from unbandit.study.results import Folder
 from unbandit.study.storage import is_address
+from unbandit.study.study import StudyResult
 
 __all__ = ["Made", "Reproduction", "reproduce"]
 

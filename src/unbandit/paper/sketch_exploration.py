@@ -15,7 +15,7 @@ from unbandit.paper.drawing import LINES, curve, panels, thousands
 from unbandit.paper.picture import Picture, Results, Size
 from unbandit.paper.replay import play, replicates, runs_played
 from unbandit.paper.table import points
-from unbandit.study.folds import Measured, measured, share
+from unbandit.study.monte_carlo import Measured, measured, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ from unbandit.paper.drawing import LINES, panels, thousands
 from unbandit.paper.picture import Picture, Results, Size
 from unbandit.paper.replay import Played, hidden_means, play, replicates, runs_played
 from unbandit.plots import INK
-from unbandit.study.folds import measured
+from unbandit.study.monte_carlo import measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

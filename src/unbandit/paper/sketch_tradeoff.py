@@ -15,7 +15,7 @@ from unbandit.paper.drawing import LINES, curve, guide, log_log, panels
 from unbandit.paper.picture import Picture, Results, Size
 from unbandit.paper.table import points
 from unbandit.study import Study
-from unbandit.study.folds import measured, slope
+from unbandit.study.monte_carlo import measured, slope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from unbandit.study.folds import Measured
+    from unbandit.study.monte_carlo import Measured
 
 __all__ = ["points"]
 

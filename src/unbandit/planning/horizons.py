@@ -23,9 +23,9 @@ from unbandit.estimators.procedures import check_comparable
 from unbandit.instance import Instance
 from unbandit.planning.result import CRITERIA, Curves, Need, Plan
 from unbandit.planning.runs import read_runs, typical, without_each_fold
-from unbandit.study.folds import ENOUGH
+from unbandit.study.curves import ENOUGH
 from unbandit.study.grid import checked_runs, checked_seed
-from unbandit.study.jackknife import measured
+from unbandit.study.monte_carlo import measured
 
 Numbers = NDArray[np.float64]
 
@@ -184,7 +184,7 @@ def _grid(asked: Numbers, arms: int, longest: int, points: int) -> Numbers:
 
 @dataclass(frozen=True)
 class Replicated:
-    """Hold what was simulated, as replicates (see `study.jackknife`): (replicates, horizons, arms).
+    """Hold what was simulated, as replicates (see `study.monte_carlo`): (replicates, horizons, arms).
 
     Attributes
     ----------

@@ -27,9 +27,8 @@ from unbandit.demonstrators.base import whole
 from unbandit.estimators.procedures import check_comparable, most_pulled
 from unbandit.instance import Instance
 from unbandit.planning.runs import arm_deviations, read_runs, without_each_fold
-from unbandit.study.grid import checked_runs, checked_seed
-from unbandit.study.jackknife import Measured, measured, share
-from unbandit.study.seeds import cell_seed
+from unbandit.study.grid import cell_seed, checked_runs, checked_seed
+from unbandit.study.monte_carlo import Measured, measured, share
 
 if TYPE_CHECKING:
     import polars

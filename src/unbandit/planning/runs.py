@@ -26,8 +26,8 @@ from unbandit.estimators.intervals import Noise, ends, quantile
 from unbandit.estimators.procedures import Anchor, compare_many
 from unbandit.instance import Gaussian, Instance
 from unbandit.result import ESTIMATED
-from unbandit.study.folding import FOLDS
-from unbandit.study.seeds import cell_seed
+from unbandit.study.grid import cell_seed
+from unbandit.study.rows import FOLDS
 from unbandit.tape import Tape
 
 Numbers = NDArray[np.float64]
@@ -288,7 +288,7 @@ def read_runs(
 
 
 def without_each_fold(runs: int) -> NDArray[np.bool_]:
-    """Return which runs stand behind each replicate: all of them, then all but one fold's (see `study.jackknife`).
+    """Return which runs stand behind each replicate: all of them, then all but one fold's (see `study.monte_carlo`).
 
     Examples
     --------

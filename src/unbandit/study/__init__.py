@@ -4,6 +4,7 @@
 the tasks done, `folder` keeps what they yield, `folds` makes statistics of it with their Monte-Carlo errors.
 """
 
-from unbandit.study.grid import Cell, Estimator, Family, ShrinkingGap, Study, Task, spaced
+from unbandit.study.grid import Cell, Estimator, Family, ShrinkingGap, Study, spaced
+from unbandit.study.taskgrid import Task
 
 __all__ = ["Cell", "Estimator", "Family", "ShrinkingGap", "Study", "Task", "spaced"]

@@ -26,8 +26,7 @@ from unbandit import datasets
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import DescriptionError, ParameterError
 from unbandit.instance import Bernoulli, Gaussian, Instance
-from unbandit.study.estimator import parse_estimator
-from unbandit.study.grid import Family, ShrinkingGap, Study, checked_runs, checked_seed, spaced
+from unbandit.study.grid import Family, ShrinkingGap, Study, checked_runs, checked_seed, parse_estimator, spaced
 
 __all__ = ["read_study"]
 

@@ -1,11 +1,25 @@
-"""A study: the grid of instances, rules and horizons, with so many runs in each of its cells.
+"""Horizons at even distances.
+
+Instances that change with the horizon, as in the paper's study of gaps that shrink.
+
+Which estimators a study asks for, as people write them.
+
+Where a cell's randomness comes from: a seed that depends on the cell and on the study's seed alone.
+
+A study: the grid of instances, rules and horizons, with so many runs in each of its cells.
 
 Every cell has a seed of its own, so a cell's numbers do not depend on what else is in the grid; every cell is cut into
 tasks, so a study can stop anywhere and go on later.
+
+What a study is, in words and numbers: all that determines its bytes.
 """
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+import json
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -13,33 +27,207 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
+import polars as pl
 
 from unbandit import datasets
+from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import whole
 from unbandit.devices import DEVICES, Device, check_length, checked_device
 from unbandit.errors import ParameterError
-from unbandit.estimators.procedures import check_comparable
-from unbandit.instance import Instance
-from unbandit.study.estimator import Estimator, parse_estimator
-from unbandit.study.families import Family, ShrinkingGap
-from unbandit.study.identity import identity
-from unbandit.study.seeds import cell_seed
-from unbandit.study.spacing import spaced
-from unbandit.study.tasks import GPU_ROUNDS, ROUNDS, Task, Tasks, block
-from unbandit.study.work import Work
+from unbandit.estimators.procedures import Method, check_comparable
+from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.study.taskgrid import GPU_ROUNDS, ROUNDS, ROWS, Task, Tasks, Work, block, code, rule_described
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from unbandit.study.grid import Study
     from unbandit.study.progress import Progress
-    from unbandit.study.running import StudyResult
+    from unbandit.study.study import StudyResult
 
-__all__ = ["Cell", "Estimator", "Family", "ShrinkingGap", "Study", "Task", "Tasks", "spaced"]
+
+def spaced(start: int, stop: int, points: int, spacing: str = "log") -> tuple[int, ...]:
+    """Return whole numbers from `start` to `stop`, both among them: evenly spaced, or in their logarithm.
+
+    Examples
+    --------
+    >>> spaced(500, 5_000, 4)
+    (500, 1077, 2321, 5000)
+    >>> spaced(500, 1_000, 3, "linear")
+    (500, 750, 1000)
+    """
+    first, last, count = whole("from", start), whole("to", stop), whole("points", points)
+    if spacing not in ("log", "linear"):
+        raise ParameterError(f'expected log or linear; got "{spacing}".', parameter="spacing")
+    if not first < last:
+        raise ParameterError(f"expected less than to, {last}; got {first}.", parameter="from")
+    if count < 2:
+        raise ParameterError(f"expected two or more; got {count}.", parameter="points")
+    numbers = (np.geomspace if spacing == "log" else np.linspace)(first, last, count).round().astype(int).tolist()
+    if len(set(numbers)) < count:
+        raise ParameterError(
+            f"expected no more than there are whole numbers apart; got {count} from {first} to {last}. Take fewer.",
+            parameter="points",
+        )
+    return tuple(numbers)
+
+
+@runtime_checkable
+class Family(Protocol):
+    """Stand for anything that has a name and gives an instance for a horizon; it must pickle."""
+
+    @property
+    def name(self) -> str:
+        """Return how the family is called in tables."""
+
+    def __call__(self, horizon: int) -> Instance:
+        """Return the instance for a horizon."""
+
+
+@dataclass(frozen=True)
+class ShrinkingGap:
+    """Give two arms whose gap is `Delta_T = T^-beta`.
+
+    Parameters
+    ----------
+    beta
+        From 0 up.
+    bernoulli
+        Rewards are 0 or 1, with means as far above 1/2 as below it; otherwise they have unit variance, and the better
+        arm is worth 1.
+
+    Examples
+    --------
+    >>> family = ShrinkingGap(beta=0.5)
+    >>> family.name, family(10_000).gaps.round(12).tolist()
+    ('shrinking-gap beta=0.5', [0.0, 0.01])
+    >>> ShrinkingGap(beta=0.5, bernoulli=True)(10_000).means.tolist()
+    [0.505, 0.495]
+    """
+
+    beta: float
+    bernoulli: bool = False
+
+    def __post_init__(self) -> None:
+        datasets.shrinking_gap(2, self.beta)  # it refuses a beta out of range
+        if not isinstance(self.bernoulli, bool):
+            raise ParameterError(f"expected True or False; got {self.bernoulli!r}.", parameter="bernoulli")
+
+    @property
+    def name(self) -> str:
+        """Return the family's name, which holds its beta."""
+        return f"shrinking-gap beta={self.beta}" + " Bernoulli" * self.bernoulli
+
+    def __call__(self, horizon: int) -> Instance:
+        """Return the two arms for a horizon."""
+        instance = datasets.shrinking_gap(horizon, self.beta)  # it refuses a gap that is too small
+        if not self.bernoulli:
+            return instance
+        half = horizon**-self.beta / 2
+        return Instance([0.5 + half, 0.5 - half], Bernoulli(), name=instance.name)
+
+
+METHODS: dict[str, Method] = {"switching": "switching", "counts": "counts", "naive": "naive"}
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Hold a method of estimation, and the constant that the naive one may be given.
+
+    Parameters
+    ----------
+    method
+        `switching`, `counts` or `naive`.
+    constant
+        Of the naive method alone; `None` stands for sqrt(2) sigma, sigma being the instance's.
+
+    Examples
+    --------
+    >>> str(Estimator("naive", 0.75)), str(Estimator("naive")), str(Estimator("counts"))
+    ('naive:constant=0.75', 'naive', 'counts')
+    """
+
+    method: Method
+    constant: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            near = difflib.get_close_matches(str(self.method).lower(), METHODS, 1)
+            meant = f' Did you mean "{near[0]}"?' if near else ""
+            raise ParameterError(
+                f'expected one of {", ".join(METHODS)}; got "{self.method}".{meant}', parameter="estimator"
+            )
+        if self.constant is None:
+            return
+        if self.method != "naive":
+            raise ParameterError(
+                f'expected a constant only for naive; got one for "{self.method}".', parameter="estimator"
+            )
+        if not (math.isfinite(self.constant) and self.constant > 0):
+            raise ParameterError(f"constant: expected a positive number; got {self.constant}.", parameter="estimator")
+        object.__setattr__(self, "constant", float(self.constant))  # 1 and 1.0 are one constant, and one text
+
+    def __str__(self) -> str:
+        return self.method if self.constant is None else f"{self.method}:constant={self.constant}"
+
+
+def parse_estimator(text: str) -> Estimator:
+    """Read `switching`, `counts`, `naive` or `naive:constant=0.75`.
+
+    Examples
+    --------
+    >>> parse_estimator("naive:constant=0.75").constant
+    0.75
+    >>> parse_estimator("switch")
+    Traceback (most recent call last):
+    ...
+    unbandit.errors.ParameterError: estimator: expected one of switching, counts, naive; got "switch". \
+Did you mean "switching"?
+    """
+    if not isinstance(text, str):
+        raise ParameterError(f"expected a text such as switching; got {text!r}.", parameter="estimator")
+    name, colon, rest = (part.strip() for part in text.partition(":"))
+    method = METHODS.get(name.lower(), name)
+    if not colon:
+        return Estimator(method)  # type: ignore[arg-type]  # it refuses another name itself
+    key, equals, value = (part.strip() for part in rest.partition("="))
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if key != "constant" or not equals or math.isnan(number):
+        raise ParameterError(f'expected name or naive:constant=NUMBER; got "{text}".', parameter="estimator")
+    return Estimator(method, number)  # type: ignore[arg-type]
+
+
+def cell_seed(seed: int, name: str, instance: Instance, rule: Demonstrator, horizon: int) -> int:
+    """Derive the seed of a cell, from 0 to 2^64 - 1: it depends on the cell and the study's seed, on nothing else.
+
+    Means count to nine digits of the largest, so that a library which rounds the last bit differently changes nothing.
+
+    Examples
+    --------
+    >>> from unbandit import UCB
+    >>> cell_seed(1, "two", Instance([1.0, 0.5]), UCB(), 500) == cell_seed(1, "two", Instance([1.0, 0.5]), UCB(), 501)
+    False
+    """
+    said = json.dumps([seed, name, _means(instance), _noise(instance), str(rule), horizon])
+    return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "big")
+
+
+def _means(instance: Instance) -> list[str]:
+    largest = float(abs(instance.means).max()) or 1.0
+    shares = (instance.means / largest).round(9) + 0.0  # there is one zero
+    return [f"{largest:.9g}", *(f"{share:.9f}" for share in shares)]
+
+
+def _noise(instance: Instance) -> str:
+    return f"gaussian {instance.sigma:.9g}" if isinstance(instance.noise, Gaussian) else "bernoulli"
 
 
 KEPT = ("rows", "sums")
@@ -196,8 +384,7 @@ class Study(Work):
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Simulate and estimate the runs of a task: one row for each estimator, run and arm, or for each fold."""
-        from unbandit.study.rows import rows
-        from unbandit.study.sums import sums
+        from unbandit.study.rows import rows, sums
 
         return (sums if self.keep == "sums" else rows)(self, task)
 
@@ -258,7 +445,8 @@ class Study(Work):
         >>> result.scan().collect().height
         40
         """
-        from unbandit.study.running import StudyResult, run
+        from unbandit.study.dispatch import run
+        from unbandit.study.study import StudyResult
 
         return StudyResult(
             self,
@@ -349,3 +537,60 @@ def _different(name: str, texts: list[str], remedy: str) -> None:
     twice = [text for text, count in Counter(texts).items() if count > 1]
     if twice:
         raise ParameterError(f'expected each once; got "{twice[0]}" twice. {remedy}', parameter=name)
+
+
+SCHEMA = "unbandit.study/1"
+
+
+LISTED = 256
+"""Of more arms than this, a digest stands for names and means."""
+
+
+def identity(study: Study) -> dict[str, Any]:
+    """Return all that determines a study's bytes, as plain values."""
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "code": code(),
+        "polars": pl.__version__,
+        "instances": [
+            described(given.name, given) if isinstance(given, Instance) else _family(given, study)
+            for given in study.instances
+        ],
+        "rules": [rule_described(rule) for rule in study.rules],
+        "horizons": list(study.horizons),
+        "runs": study.runs,
+        "seed": study.seed,
+        "estimators": [str(estimator) for estimator in study.estimators],
+        "level": study.level,
+        "device": study.device,
+        "keep": study.keep,
+        "tasks": {"rounds": GPU_ROUNDS if study.device == "cuda" else ROUNDS, "rows": ROWS, "count": len(study.tasks)},
+    }
+
+
+def described(name: str, instance: Instance) -> dict[str, Any]:
+    """Describe an instance: every arm, or of very many their number and a digest.
+
+    Examples
+    --------
+    >>> described("two", Instance([1.0, 0.5], arms="AB"))
+    {'name': 'two', 'noise': 'Gaussian(sigma=1.0)', 'arms': ['A', 'B'], 'means': [1.0, 0.5]}
+    """
+    known: dict[str, Any] = {"name": name, "noise": str(instance.noise)}
+    if len(instance) <= LISTED:
+        return known | {"arms": list(instance.arms), "means": instance.means.tolist()}
+    said = json.dumps([instance.means.tolist(), list(instance.arms)])
+    return known | {"arms": len(instance), "sha256": hashlib.sha256(said.encode()).hexdigest()}
+
+
+def _family(given: Family, study: Study) -> dict[str, Any]:
+    """Describe a family: ours by its parameters, any other by what it gives."""
+    if type(given) is ShrinkingGap:  # a subclass may give anything
+        return {"name": given.name, "family": "shrinking-gap", "beta": given.beta, "bernoulli": given.bernoulli}
+    members = {cell.horizon: cell.instance for cell in study.cells if cell.instance_name == given.name}
+    return {
+        "name": given.name,
+        "family": type(given).__qualname__,
+        "members": [described(str(horizon), instance) for horizon, instance in members.items()],
+    }

@@ -16,7 +16,7 @@ from unbandit.calibration.measures import Calibrated, Named
 from unbandit.calibration.page import page
 from unbandit.calibration.settings import Setting
 from unbandit.calibration.timing import Asked, Timed
-from unbandit.study.jackknife import Measured, Share, share
+from unbandit.study.monte_carlo import Measured, Share, share
 
 
 def cell(rule=None, *, coverage=0.95, lowest=0.94, chance=0.5, oracle=1.05, naive=0.2, failed=0, arms=4) -> Calibrated:

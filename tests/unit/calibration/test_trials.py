@@ -15,7 +15,8 @@ from unbandit.calibration.posteriors import RANKS, PosteriorTrials
 from unbandit.calibration.settings import BERNOULLI, BETA, CELLS, GAUSSIAN, Setting, posterior_settings
 from unbandit.calibration.trials import play
 from unbandit.demonstrators import parse_rule
-from unbandit.study.running import Result, perform, run
+from unbandit.study.dispatch import perform, run
+from unbandit.study.results import Result
 
 SETTINGS = (
     Setting(UCB(), arms=3, horizon=120, runs=5),

@@ -12,7 +12,7 @@ from unbandit.instance import Gaussian
 from unbandit.kernels import procedures
 from unbandit.kernels.compiling import compiled
 from unbandit.result import BEST
-from unbandit.study.sums import _setting, _tests
+from unbandit.study.rows import _setting, _tests
 
 RULES = (
     "ucb", "ucb:alpha=0.9,scale=0.2", "ucb:initial=3,batch=5", "ucb1", "ucb1:initial=2", "moss", "lilucb", "klucb",

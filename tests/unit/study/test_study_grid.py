@@ -27,9 +27,9 @@ from unbandit import (
     datasets,
 )
 from unbandit.demonstrators.base import known_rules
-from unbandit.study import Estimator, ShrinkingGap, Study, identity, spaced
+from unbandit.study import Estimator, ShrinkingGap, Study, spaced, taskgrid
 from unbandit.study.rows import rows
-from unbandit.study.tasks import ROUNDS, ROWS, Tasks, block
+from unbandit.study.taskgrid import ROUNDS, ROWS, Tasks, block
 
 GRID = {
     "instances": ["two-armed", "linear", ShrinkingGap(0.5)],
@@ -232,19 +232,20 @@ def test_a_rule_that_an_estimator_cannot_read_is_refused_at_once():
 
 def test_the_code_that_decides_the_numbers_is_known(monkeypatch, tmp_path):
     study = Study("two-armed", "ucb", 500, 10)
-    assert study.identity["code"] == identity.code()
+    assert study.identity["code"] == taskgrid.code()
     home = tmp_path / "unbandit"
-    for name in identity.DECIDING:
-        there = Path(identity.__file__).parents[1] / name
+    for name in taskgrid.DECIDING:
+        there = Path(taskgrid.__file__).parents[1] / name
         (shutil.copytree if there.is_dir() else shutil.copy)(there, _made(home / name))
-    monkeypatch.setattr(identity, "__file__", str(_made(home / "study" / "identity.py")))
-    digest = identity.code.__wrapped__
-    assert digest() == identity.code()
+    monkeypatch.setattr(taskgrid, "__file__", str(_made(home / "study" / "taskgrid.py")))
+    digest = taskgrid.code.__wrapped__
+    assert digest() == taskgrid.code()
     (home / "kernels" / "notes.txt").write_text("no source")
-    assert digest() == identity.code()
-    for name in ("kernels/levels.py", "estimators/procedures.py", "tape.py", "study/rows.py"):
+    assert digest() == taskgrid.code()
+    folders = (home / "kernels", home / "estimators")
+    for path in (home / "tape.py", home / "study" / "rows.py", *(next(each.glob("*.py")) for each in folders)):
         before = digest()
-        with (home / name).open("a") as file:
+        with path.open("a") as file:
             file.write("#")
         assert digest() != before
 

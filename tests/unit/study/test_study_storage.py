@@ -16,11 +16,10 @@ import pytest
 import shell
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.study import Study, object_store
-from unbandit.study.folder import Folder
-from unbandit.study.object_store import LEASE, Lease, Remote
-from unbandit.study.running import StudyResult
-from unbandit.study.storage import Local, storage_at
+from unbandit.study import Study, storage
+from unbandit.study.results import Folder
+from unbandit.study.storage import LEASE, Lease, Local, Remote, storage_at
+from unbandit.study.study import StudyResult
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
@@ -55,7 +54,7 @@ class Shelf(LocalFileSystem):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Let nobody wait long for a lease, have a shelf, and leave nothing in memory."""
-    monkeypatch.setattr(object_store, "SETTLING", 0.01)
+    monkeypatch.setattr(storage, "SETTLING", 0.01)
     monkeypatch.setattr(Shelf, "full", False)
     monkeypatch.setattr(Shelf, "broken", None)
     fsspec.register_implementation("shelf", Shelf, clobber=True)
@@ -149,7 +148,7 @@ def test_a_store_that_runs_full_keeps_the_finished_parts(tmp_path, alone, monkey
     assert kept.items() <= alone.items()
     assert 1 < len(kept) < len(alone)
     monkeypatch.undo()
-    monkeypatch.setattr(object_store, "SETTLING", 0.01)
+    monkeypatch.setattr(storage, "SETTLING", 0.01)
     STUDY.run(address)
     assert contents(tmp_path / "results") == alone
 
@@ -234,7 +233,7 @@ def test_a_lease_that_nobody_renews_is_taken(address):
 
 
 def test_the_lease_of_a_dead_process_of_this_machine_is_taken_at_once(address):
-    if not object_store._boot():
+    if not storage._boot():
         pytest.skip("this system does not tell one start from another")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -281,7 +280,7 @@ def test_of_many_that_come_at_once_one_is_let_in(address):
 
 
 def test_a_study_keeps_others_out_of_its_place(address, monkeypatch):
-    monkeypatch.setattr(object_store, "BEAT", 0.05)
+    monkeypatch.setattr(storage, "BEAT", 0.05)
     with Folder(address, STUDY).held(), pytest.raises(ResumeError, match="another run is at work in this folder"):
         STUDY.run(address)
     STUDY.run(address)

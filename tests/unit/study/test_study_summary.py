@@ -6,10 +6,9 @@ import polars as pl
 import pytest
 
 from unbandit.instance import Instance
-from unbandit.study.folds import Folds
+from unbandit.study.curves import Folds, pool_arms, summary
 from unbandit.study.grid import Study
 from unbandit.study.rows import rows
-from unbandit.study.summary import over_arms, summary
 
 STUDY = Study(
     Instance([1.0, 0.97, 0.5, 0.2], 0.5, name="uneven"), ["sae:scale=0.4", "ucb"], 700, 60, 2, ["switching", "naive"]
@@ -23,7 +22,7 @@ def parts():
 
 @pytest.fixture(scope="module")
 def lines(parts):
-    return over_arms(summary(Folds(STUDY, parts)).filter(pl.col("gap") > 0))
+    return pool_arms(summary(Folds(STUDY, parts)).filter(pl.col("gap") > 0))
 
 
 @pytest.mark.parametrize("rule", STUDY.rules, ids=lambda rule: rule.name)

@@ -21,7 +21,7 @@ STATISTICS = (
     *("points", "error", "absolute", "squared", "estimated", "bounded", "intervals", "held", "pulls", "regret"),
     *("found", "kept", "kept_points", "kept_squared"),
 )
-"""What is summed, in this order; see `study.folding.SUMMED`."""
+"""What is summed, in this order; see `study.rows.SUMMED`."""
 
 THREADS = 8 if SIMULATED else 64
 MANY = len(STATISTICS)

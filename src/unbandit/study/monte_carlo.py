@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Measured", "Share", "computed", "exact_interval", "measured", "share", "slope"]
-
 LEVEL = 0.95
 
 

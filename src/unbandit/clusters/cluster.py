@@ -18,19 +18,21 @@ from typing import IO, Any
 
 from unbandit.errors import ClusterError, MissingExtra, ParameterError
 
-__all__ = ["NAMES", "WAIT", "Cluster", "LostWorker"]
-
 NAMES = {"ray": ("Ray", "ray"), "dask": ("Dask", "distributed")}
 """The clusters: what they are called, and the module that knows them."""
+
 
 WAIT = 20.0
 """Seconds that a cluster has to answer, unless told."""
 
+
 START = 120.0
 """Seconds that a cluster of our own has to start, however slow the machine is."""
 
+
 CLOSE = 10.0
 """Seconds that a driver has to end, before it is ended."""
+
 
 ALONE = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """What keeps each worker of a cluster of our own to one thread."""

@@ -14,9 +14,9 @@ import pytest
 
 from unbandit import ResumeError
 from unbandit.study import Study
-from unbandit.study.running import Result, perform, run
-from unbandit.study.tasks import Task, Tasks
-from unbandit.study.work import Work
+from unbandit.study.dispatch import perform, run
+from unbandit.study.results import Result
+from unbandit.study.taskgrid import Task, Tasks, Work
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import pytest
 
 from unbandit import Instance, OutputError, ParameterError, ResumeError, __version__
 from unbandit.study import ShrinkingGap, Study
-from unbandit.study.folder import Folder
-from unbandit.study.running import StudyResult
+from unbandit.study.results import Folder
+from unbandit.study.study import StudyResult
 
 STUDY = Study(["two-armed", ShrinkingGap(0.5)], ["ucb", "sae"], [100, 200], runs=10)
 
@@ -212,8 +212,8 @@ def test_names_that_mean_something_to_globs_are_plain_names(tmp_path):
 HOLDING = """
 import pathlib, sys, time
 from unbandit.study import Study
-from unbandit.study.folder import Folder
-from unbandit.study.running import StudyResult
+from unbandit.study.results import Folder
+from unbandit.study.study import StudyResult
 
 path, runs = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 folder = Folder(path, Study("two-armed", "ucb", [100, 200], runs=runs))

@@ -8,10 +8,11 @@ import pytest
 
 from unbandit.errors import ParameterError
 from unbandit.instance import Instance
-from unbandit.study.folds import Folds, measured, slope
+from unbandit.study.curves import Folds
 from unbandit.study.grid import Study
+from unbandit.study.monte_carlo import measured, slope
 from unbandit.study.rows import rows
-from unbandit.study.tasks import Tasks
+from unbandit.study.taskgrid import Tasks
 
 INSTANCES = [Instance([1.0, 0.5, 0.2], 1.0, name="three"), Instance([0.3, 0.9], 0.5, name="two")]
 STUDY = Study(INSTANCES, ["ucb:alpha=0.25", "sae:scale=0.3"], [100, 400], 50, 5, ["switching", "naive"])

@@ -11,12 +11,10 @@ import pytest
 
 from unbandit import ClusterError, MissingExtra, OutputError, ParameterError
 from unbandit.clusters import Cluster, LostWorker
-from unbandit.clusters.working import work
-from unbandit.study import Study, handing
-from unbandit.study.batches import BEGIN, MOST, Batches
-from unbandit.study.packing import Packed, packed
-from unbandit.study.running import run
-from unbandit.study.tasks import Task
+from unbandit.clusters.backends import work
+from unbandit.study import Study, dispatch
+from unbandit.study.dispatch import FIRST_BATCH_ROUNDS, MOST_TASKS_PER_BATCH, Batches, Packed, packed, run
+from unbandit.study.taskgrid import Task
 
 STUDY = Study(["two-armed", "linear"], ["ucb", "sae"], [100, 150, 200], runs=10)
 
@@ -58,8 +56,8 @@ def test_every_task_is_in_one_batch():
     many = tasks(*(10**7 // (1 + number) for number in range(5_000)))
     found = taken(Batches(many, range(5_000)), 4)
     assert sorted(number for batch in found for number in batch) == list(range(5_000))
-    assert max(map(len, found)) <= MOST
-    assert sum(many[number].rounds for number in found[0]) <= BEGIN
+    assert max(map(len, found)) <= MOST_TASKS_PER_BATCH
+    assert sum(many[number].rounds for number in found[0]) <= FIRST_BATCH_ROUNDS
 
 
 def test_batches_take_about_a_second_and_grow_smaller_towards_the_end():
@@ -99,7 +97,7 @@ def test_a_task_that_kills_its_workers_is_named_in_the_end(tmp_path):
     with pytest.raises(ClusterError) as died:
         run(STUDY, tmp_path, executor=Losing(set(range(100)), workers=1))
     said = str(died.value)
-    assert said.startswith(f"workers died {handing.TRIES} times over task")
+    assert said.startswith(f"workers died {dispatch.TRIES} times over task")
     assert "(node 3 died). They may have too little memory. 0 of 12 parts are kept in " in said
     assert said.endswith(f"{tmp_path}: the same command goes on from there.")
     run(STUDY, tmp_path)
@@ -112,7 +110,7 @@ def test_a_cluster_without_workers_is_given_up(tmp_path):
             return Future()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(handing, "ENDING", 0.1)
+        patch.setattr(dispatch, "ENDING", 0.1)
         with pytest.raises(ClusterError, match=r"^the cluster has had no workers for 0.3 s\. 0 of 12 parts are kept"):
             run(STUDY, tmp_path, executor=Empty(set(), workers=0))
 
@@ -172,14 +170,14 @@ def test_what_can_be_asked_for(tmp_path):
 
 
 def test_a_library_that_is_not_there_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("unbandit.clusters.link.find_spec", lambda name: None)
+    monkeypatch.setattr("unbandit.clusters.cluster.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r'--executor dask needs .* pip install "unbandit\[dask\]"'):
         STUDY.run(tmp_path / "new", executor="dask")
     assert not (tmp_path / "new").exists()
 
 
 def test_wrong_settings_of_a_cluster(monkeypatch):
-    monkeypatch.setattr("unbandit.clusters.link.find_spec", lambda name: object())
+    monkeypatch.setattr("unbandit.clusters.cluster.find_spec", lambda name: object())
     with pytest.raises(ParameterError, match=r"wait: expected seconds above 0; got 0\.0"):
         Cluster("dask", wait=0.0)
     with pytest.raises(ParameterError, match="threads: the cluster at an address has workers of its own"):

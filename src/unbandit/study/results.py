@@ -9,6 +9,14 @@
 A part that is there is final, so a killed study goes on by doing the parts that are not there. Each carries the digest
 of its study and its own number, so that a part of another study is not taken for one of this, and a checksum, so that
 one that was cut or altered since is made again. A folder is one of this machine, or an address (see `storage`).
+
+Read all parts of a folder lazily, wherever it is.
+
+Do what is not yet done of a study, and read what is. Any `Work` counts as a study here.
+
+The seam is small: `executor.submit(perform, study, number, folder)` must give a future with `result`, `cancel` and
+`add_done_callback`. Threads do for one machine, for the kernels let go of the interpreter; a process pool does as well,
+or a cluster (`clusters`), if its workers see the folder. Who does a task writes its part: nothing large comes back.
 """
 
 from __future__ import annotations
@@ -19,23 +27,22 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from unbandit.errors import OutputError, ResumeError
-from unbandit.study.changes import changes
-from unbandit.study.identity import pretty
-from unbandit.study.sealing import DIGEST, marks_of, sealed
-from unbandit.study.storage import LEFTOVER, storage_at
-from unbandit.study.work import Work
-
-__all__ = ["Folder"]
+from unbandit.study.storage import DIGEST, LEFTOVER, marks_of, sealed, storage_at
+from unbandit.study.taskgrid import Work, changes, pretty
 
 REMEDY = "Take another folder, or delete this one."
 
+
 STUDY, PARTS, SUMMARY = "study.json", "parts", "summary.csv"
+
 
 READERS = 8
 """Parts that are read and checked at a time."""
@@ -192,7 +199,7 @@ class Folder:
         try:
             had: Any = json.loads(self.storage.read(STUDY).decode())
         except (OSError, ValueError) as error:
-            raise ResumeError(f"{written}: could not be read as a study: {_line(error)}. {REMEDY}") from error
+            raise ResumeError(f"{written}: could not be read as a study: {_error_line(error)}. {REMEDY}") from error
         asked = self.study.identity
         schema = had.get("schema") if isinstance(had, dict) else None
         if schema != asked["schema"]:
@@ -234,7 +241,63 @@ class Folder:
         return [name for name in self.storage.names(folder) if not LEFTOVER.fullmatch(name)]
 
 
-def _line(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """Return the first line of what an error says, without a full stop."""
     said = getattr(error, "strerror", None) or str(error)
     return (said.strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def scanned(place: Folder) -> pl.LazyFrame:
+    """Return the rows of all parts, to be read as far as they are needed.
+
+    Of a folder of this machine polars reads the files itself; from elsewhere they come one after the other.
+    """
+    if isinstance(place.path, Path):
+        return pl.scan_parquet(place.path / PARTS, glob=False)
+    names = [str(place.part(number)) for number in range(len(place.study.tasks))]
+
+    def source(
+        columns: list[str] | None, predicate: pl.Expr | None, most: int | None, batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        left = most
+        for name in names:
+            rows = pl.read_parquet(io.BytesIO(place.storage.read(name)), columns=columns, n_rows=left)
+            if left is not None:
+                left -= rows.height
+            yield rows if predicate is None else rows.filter(predicate)
+            if left == 0:
+                return
+
+    return register_io_source(source, schema=pl.read_parquet_schema(io.BytesIO(place.storage.read(names[0]))))
+
+
+Done = TypeVar("Done", bound=Work)
+
+
+@dataclass(frozen=True)
+class Result(Generic[Done]):
+    """Hold a finished study of any kind: the folder with its parts, and ways to read them."""
+
+    study: Done
+    folder: Path | str
+
+    def scan(self) -> pl.LazyFrame:
+        """Return all rows, to be read as far as they are needed."""
+        place = self._whole()
+        if place.look() != set(range(len(self.study.tasks))):
+            number = min(place.broken)
+            place.read(number)  # it says what is wrong
+        return scanned(place)
+
+    def parts(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Give the rows task by task, all columns or some, so that no more than one part is held at a time."""
+        place, names = self._whole(), None if columns is None else tuple(columns)
+        return (place.read(number, names) for number in range(len(self.study.tasks)))
+
+    def _whole(self) -> Folder:
+        """Return the folder, if the study in it has come to its end."""
+        place = Folder(self.folder, self.study)
+        kept, parts = len(place.present()), len(self.study.tasks)
+        if kept < parts:
+            raise ResumeError(f"{self.folder}: {kept:,} of {parts:,} parts are there: run the study to its end.")
+        return place
