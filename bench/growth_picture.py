@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbandit.plots.output import save
-from unbandit.plots.style import GRID, LINES, WIDTH, styled
+from unbandit.plots.style import GRID, LINES, WIDTH, save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

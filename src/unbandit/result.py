@@ -1,7 +1,8 @@
-"""The answer: for every arm a value, an interval and a verdict, with what should be known about them in words."""
+"""The words and columns of an answer."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import Notice, ParameterError
-from unbandit.on_demand import Marked
-from unbandit.verdicts import BEST, BOUNDED, ESTIMATED, NUMBERS, SCHEMA, UNSEEN, VERDICTS
+from unbandit.sequences import Marked
 
 if TYPE_CHECKING:
     import polars
@@ -22,19 +22,14 @@ if TYPE_CHECKING:
 
     from unbandit.inference import Posterior
 
-__all__ = [
-    "BEST",
-    "BOUNDED",
-    "ESTIMATED",
-    "NUMBERS",
-    "SCHEMA",
-    "UNSEEN",
-    "VERDICTS",
-    "ArmEstimate",
-    "Columns",
-    "Estimate",
-    "Notice",
-]
+SCHEMA = "unbandit.estimate/1"
+
+VERDICTS = ("best", "estimated", "bounded", "unseen")
+BEST, ESTIMATED, BOUNDED, UNSEEN = range(4)
+
+Quantity = Literal["mean", "gap", "ratio"]
+
+NUMBERS = ("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio")
 
 
 @dataclass(frozen=True)
@@ -52,6 +47,17 @@ class ArmEstimate:
     ratio: float | None
     verdict: str
     demonstration: str
+
+    def value(self, quantity: Quantity) -> float | None:
+        """Return the arm's estimate of a quantity, if there is one."""
+        value: float | None = getattr(self, quantity)
+        return value
+
+    def interval(self, quantity: Quantity) -> tuple[float | None, float | None]:
+        """Return both ends of the arm's interval, None where an end is open; ratios have no intervals."""
+        if quantity == "ratio":
+            return None, None
+        return (self.mean_low, self.mean_high) if quantity == "mean" else (self.gap_low, self.gap_high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,20 +199,14 @@ class Estimate:
     @cached_property
     def frame(self) -> polars.DataFrame:
         """Return the answer as a table, one row an arm (and demonstration)."""
-        from unbandit.result_text import as_frame
-
         return as_frame(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints."""
-        from unbandit.result_text import as_dict
-
         return as_dict(self)
 
     def to_json(self) -> str:
         """Return the answer as JSON text."""
-        from unbandit.result_text import json_pieces
-
         return "".join(json_pieces(self))
 
     def plot(
@@ -240,8 +240,6 @@ class Estimate:
         return plots.arms_with_intervals(self, truth=truth, unit=unit, label=label, demonstration=demonstration)
 
     def __str__(self) -> str:
-        from unbandit.result_text import in_lines
-
         return in_lines(self)
 
     def _repr_html_(self) -> str:
@@ -259,3 +257,136 @@ def _place(names: Sequence[str], name: object) -> int | None:
 def _or_none(value: float) -> float | None:
     """Turn NaN into None."""
     return None if math.isnan(value) else value
+
+
+def shown_quantity(estimate: Estimate | Columns) -> Quantity:
+    """Return what an answer is shown in: means if any arm but the best has one (or a bound), else gaps, else ratios.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.ActionLog.from_actions("ABABAA")
+    >>> shown_quantity(ub.estimate(log, "ucb", sigma=1.0))
+    'gap'
+    >>> shown_quantity(ub.estimate(log, "ucb", sigma=1.0, best_mean=1.0))
+    'mean'
+    """
+    columns: Any = getattr(estimate, "columns", estimate)
+    others = columns.verdict != 0
+    names: tuple[Quantity, ...] = ("mean", "gap", "ratio")
+    for name in names:
+        numbers = (getattr(columns, name + end, None) for end in ("", "_low", "_high"))
+        if any(np.isfinite(each[others]).any() for each in numbers if each is not None):
+            return name
+    return "mean" if np.isfinite(columns.mean).any() else "gap"
+
+
+LONG = 10_000
+"""From so many rows on, JSON has them without spaces, and is made block by block."""
+
+BLOCK = 100_000
+"""Rows of a block."""
+
+MOST_SHOWN = 100
+"""Of more demonstrations than this, lines tell the first ones."""
+
+FIRST_SHOWN = 10
+"""Of too many, so many are told."""
+
+
+def as_frame(answer: Estimate, start: int = 0, stop: int | None = None) -> polars.DataFrame:
+    """Return some demonstrations, by default all, as a table: one row an arm."""
+    import polars as pl
+
+    several, arms = len(answer.demonstrations), len(answer.arms)
+    rows = range(several)[start:stop]
+    columns: dict[str, Any] = {}
+    if several > 1:
+        names = pl.Series(answer.demonstrations[rows.start : rows.stop], dtype=pl.String)
+        columns["demonstration"] = names.gather(np.repeat(np.arange(len(rows), dtype=np.uint32), arms))
+    places = np.tile(np.arange(arms, dtype=np.uint32), len(rows))
+    columns["arm"] = pl.Series(answer.arms, dtype=pl.String).gather(places)
+    columns["pulls"] = answer.columns.pulls[rows.start : rows.stop].reshape(-1)
+    columns |= {name: getattr(answer.columns, name)[rows.start : rows.stop].reshape(-1) for name in NUMBERS}
+    verdicts = answer.columns.verdict[rows.start : rows.stop].reshape(-1).astype(np.uint32)
+    columns["verdict"] = pl.Series(VERDICTS).gather(verdicts)
+    table = pl.DataFrame(columns, nan_to_null=True)
+    return table.with_columns(pl.col(name).cast(pl.Float64) for name in NUMBERS)
+
+
+def as_dict(answer: Estimate) -> dict[str, Any]:
+    """Return the answer in the form that `--json` prints."""
+    several = len(answer.demonstrations) > 1
+    rows = []
+    for row in answer:
+        numbers = {name: getattr(row, name) for name in NUMBERS}
+        named = {"demonstration": row.demonstration} if several else {}
+        rows.append(named | {"arm": row.arm, "pulls": row.pulls} | numbers | {"verdict": row.verdict})
+    return _head(answer) | {"arms": rows}
+
+
+def json_pieces(answer: Estimate, others: Mapping[str, Estimate] | None = None) -> Iterator[str]:
+    """Give the answer as JSON text, piece by piece; with `others` as what it becomes under other assumptions."""
+    if len(answer) < LONG:
+        whole = as_dict(answer)
+        if others:
+            whole["sensitivity"] = {name: as_dict(other) for name, other in others.items()}
+        yield json.dumps(whole, indent=2, allow_nan=False)
+        return
+    yield json.dumps(_head(answer), indent=2, allow_nan=False).removesuffix("\n}") + ',\n  "arms": ['
+    step = max(1, BLOCK // len(answer.arms))
+    for start in range(0, len(answer.demonstrations), step):
+        rows = as_frame(answer, start, start + step).write_json()
+        yield ("\n" if start == 0 else ",\n") + rows[1:-1]
+    yield "\n  ]"
+    for at, (name, other) in enumerate((others or {}).items()):
+        yield (',\n  "sensitivity": {\n' if at == 0 else ",\n") + f"{json.dumps(name)}: "
+        yield from json_pieces(other)
+    yield "}\n}" if others else "\n}"
+
+
+def _head(answer: Estimate) -> dict[str, Any]:
+    """Return what is not in the rows."""
+    same = len(set(answer.horizons)) == 1
+    return {
+        "schema": SCHEMA,
+        "rule": answer.rule,
+        "method": answer.method,
+        "horizon": answer.horizons[0] if same else list(answer.horizons),
+        "demonstrations": len(answer.demonstrations),
+        "level": answer.level,
+        "sigma": answer.sigma,
+        "seed": answer.seed,
+        "best": list(answer.best),
+        "warnings": [notice.to_dict() for notice in answer.warnings],
+        "notes": [notice.to_dict() for notice in answer.notes],
+    }
+
+
+def in_lines(answer: Estimate) -> str:
+    """Write the answer for people: a line each arm, then what should be known; of too many demonstrations the first."""
+    several = len(answer.demonstrations)
+    shown = answer.demonstrations if several <= MOST_SHOWN else answer.demonstrations[:FIRST_SHOWN]
+    lines = [f"{answer.rule} | {answer.method} | {answer.level:.0%} intervals"]
+    lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in shown for row in answer.ranked(name)]
+    if len(shown) < several:
+        lines.append(f"  ... and {several - len(shown):,} more demonstrations: see frame")
+    lines += [f"  warning: {notice.message}" for notice in answer.warnings]
+    return "\n".join(lines + [f"  note: {notice.message}" for notice in answer.notes])
+
+
+def _numbers(row: ArmEstimate) -> str:
+    """Write a row's numbers."""
+    parts = (
+        ("gap", row.gap, row.gap_low, row.gap_high),
+        ("mean", row.mean, row.mean_low, row.mean_high),
+        ("ratio", row.ratio, None, None),
+    )
+    written = ""
+    for name, point, low, high in parts:
+        if point is None and low is None and high is None:
+            continue
+        written += f", {name}" + (f" {point:.4g}" if point is not None else "")
+        if low is not None or high is not None:
+            written += f" [{'' if low is None else f'{low:.4g}'}, {'' if high is None else f'{high:.4g}'}]"
+    return written

@@ -52,7 +52,7 @@ def estimate(
     from unbandit.log import ActionLog
     from unbandit.log.choosing import read_or_scan
     from unbandit.log.writing import check_name
-    from unbandit.result_text import json_pieces
+    from unbandit.result import json_pieces
 
     if output is not None and not output.lower().endswith(".json"):
         try:
@@ -113,7 +113,7 @@ def write_answer(answer: Estimate, others: dict[str, Estimate], output: str) -> 
     """Write the table, or the whole answer as JSON; whole, or not at all."""
     from unbandit.files import written_whole
     from unbandit.log.writing import write_table
-    from unbandit.result_text import json_pieces
+    from unbandit.result import json_pieces
 
     if not output.lower().endswith(".json"):
         write_table(lambda: answer.frame, output)

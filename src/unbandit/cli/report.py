@@ -35,8 +35,7 @@ def report(
     from unbandit import reporting
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console, print_notices
-    from unbandit.reporting.reproducing import typed
-    from unbandit.reporting.source import read_log
+    from unbandit.reporting.provenance import read_log, typed
     from unbandit.reporting.truth import read_truth
 
     say_if_first()

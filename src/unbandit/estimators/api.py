@@ -39,8 +39,8 @@ from unbandit.inference import Prior
 from unbandit.log import ActionLog
 from unbandit.log.blocks import in_threads
 from unbandit.log.tallies import Record
-from unbandit.on_demand import integers, marked
 from unbandit.result import BEST, Estimate, Notice
+from unbandit.sequences import integers, marked
 
 
 def estimate(

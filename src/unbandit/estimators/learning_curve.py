@@ -19,8 +19,7 @@ from unbandit.estimators.procedures import check_comparable
 from unbandit.estimators.request import DRAWING, as_log, usable_method
 from unbandit.log import ActionLog
 from unbandit.naming import place_of
-from unbandit.plots.quantity import Quantity, shown_quantity
-from unbandit.result import NUMBERS, UNSEEN, VERDICTS, Columns, Estimate
+from unbandit.result import NUMBERS, UNSEEN, VERDICTS, Columns, Estimate, Quantity, shown_quantity
 
 if TYPE_CHECKING:
     import polars

@@ -23,7 +23,7 @@ from unbandit.log.rewards import Rewards, check_rewards
 from unbandit.log.sequences import from_sequences
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
-from unbandit.on_demand import numbered
+from unbandit.sequences import numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

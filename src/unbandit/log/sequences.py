@@ -17,7 +17,7 @@ from unbandit.log.frames import is_frame, series_of
 from unbandit.log.labels import given_arms
 from unbandit.log.rewards import check_rewards
 from unbandit.log.table import ColumnTable
-from unbandit.on_demand import numbered
+from unbandit.sequences import numbered
 
 __all__ = ["from_sequences"]
 

@@ -1,17 +1,13 @@
 """Figures from answers and logs, one file a picture, in one restrained house style."""
 
-from unbandit.plots.against_truth import errors
-from unbandit.plots.arms import arms_with_intervals
-from unbandit.plots.bars import BAR_STYLE, interval_bar
-from unbandit.plots.density import densities
-from unbandit.plots.growing import settling
-from unbandit.plots.hesitating import hesitation
-from unbandit.plots.output import address, png, save, svg
-from unbandit.plots.paths import hidden_paths
-from unbandit.plots.pulls import cumulative_pulls
-from unbandit.plots.quantity import shown_quantity
-from unbandit.plots.style import INK, PALETTE, STYLE
-from unbandit.plots.which_arm_when import timeline
+from unbandit.plots.estimate import arms_with_intervals, errors
+from unbandit.plots.learning_curve import settling
+from unbandit.plots.log import cumulative_pulls, timeline
+from unbandit.plots.notebook import BAR_STYLE, interval_bar
+from unbandit.plots.posterior import densities, hidden_paths
+from unbandit.plots.style import INK, PALETTE, STYLE, address, png, save, svg
+from unbandit.plots.switching_moment import hesitation
+from unbandit.result import shown_quantity
 
 __all__ = [
     "BAR_STYLE",

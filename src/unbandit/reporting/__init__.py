@@ -1,8 +1,8 @@
 """A report of an answer that can be sent to a colleague: one file that needs no other."""
 
-from unbandit.reporting.main import Report, report
+from unbandit.reporting.api import Report, report
 from unbandit.reporting.page import stylesheet
 from unbandit.reporting.pdf import write_pdf
-from unbandit.reporting.source import Source
+from unbandit.reporting.provenance import Source
 
 __all__ = ["Report", "Source", "report", "stylesheet", "write_pdf"]

@@ -11,12 +11,12 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 
 from unbandit._version import __version__
-from unbandit.reporting import citing
+from unbandit.reporting import provenance
 from unbandit.reporting.assumptions import Assumption
 from unbandit.reporting.figures import Picture
-from unbandit.reporting.source import Source
+from unbandit.reporting.glossary import GLOSSARY, NOTICES, VERDICTS, Words
+from unbandit.reporting.provenance import Source
 from unbandit.reporting.table import RankedTable
-from unbandit.reporting.words import GLOSSARY, NOTICES, VERDICTS, Words
 from unbandit.reporting.written import counted, shortened, shown
 from unbandit.result import Notice
 
@@ -102,10 +102,10 @@ def main_part(contents: Contents) -> str:
         marks=MARKS,
         meanings=VERDICTS,
         glossary=GLOSSARY,
-        paper=citing.PAPER,
-        entries=(citing.paper(), citing.software()),
-        authors=citing.AUTHORS,
-        year=citing.RELEASED[:4],
+        paper=provenance.PAPER,
+        entries=(provenance.paper(), provenance.software()),
+        authors=provenance.AUTHORS,
+        year=provenance.RELEASED[:4],
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.estimators.diagnostics import demonstrations_behind
-from unbandit.reporting.quantity import Quantity, ends, point, quantity
-from unbandit.reporting.words import DOUBTS
+from unbandit.reporting.glossary import DOUBTS
+from unbandit.reporting.table import quantity
 from unbandit.reporting.written import interval, listed, number, quoted, share
-from unbandit.result import BEST, ArmEstimate, Estimate
+from unbandit.result import BEST, ArmEstimate, Estimate, Quantity
 
 __all__ = ["sentence"]
 
@@ -88,7 +88,7 @@ def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
     """Name the best arm, or those that may be, and how far the others are behind."""
     shown, best = quantity(answer), answer.best_by_demonstration[0]
     settled = set(best)
-    others = [row for row in rows if row.arm not in settled and point(row, shown) is not None]
+    others = [row for row in rows if row.arm not in settled and row.value(shown) is not None]
     close = _too_close(answer, others) if len(best) == 1 else []
     parts = [_which(answer, rows, best, close, shown)]
     unsure = {row.arm for row in close}
@@ -146,10 +146,10 @@ def _how_far(answer: Estimate, told: Sequence[ArmEstimate], shown: Quantity, *, 
 
 def _worth(answer: Estimate, row: ArmEstimate, shown: Quantity, *, in_full: bool, than: str = "") -> str:
     """Write an arm's value, with its interval where it is to be in full."""
-    value = point(row, shown)
+    value = row.value(shown)
     behind = "" if shown == "mean" else " less" if (value or 0.0) >= 0 else " more"
     said = f"worth {number(abs(value or 0.0) if behind else value or 0.0, 3)}{behind}{than if behind else ''}"
-    low, high = ends(row, shown)
+    low, high = row.interval(shown)
     if in_full and low is not None and high is not None:
         said += f" ({share(answer.level)} interval {interval(low, high, 3)})"
     return said

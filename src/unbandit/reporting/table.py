@@ -1,19 +1,43 @@
-"""The ranked table: every arm with its value, its interval as numbers and as a bar, and its verdict."""
+"""Which of an answer's numbers to show first: means, gaps or ratios."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 from markupsafe import Markup
 
 from unbandit.plots import interval_bar
-from unbandit.reporting.quantity import Quantity, ends, point
 from unbandit.reporting.truth import held
 from unbandit.reporting.written import interval, number, shown
-from unbandit.result import ArmEstimate
+from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
 
-__all__ = ["ALL", "FIRST", "LAST", "MOST_TABLES", "Line", "RankedTable", "ranked_table"]
+BELIEVED = frozenset({"level-from-prior", "values-from-prior"})
+"""Notes that say the level of the means is not the record's: then the gaps come first."""
+
+
+def quantity(answer: Estimate) -> Quantity:
+    """Choose means where the record tells them, else gaps, else ratios.
+
+    Examples
+    --------
+    >>> import unbandit
+    >>> log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> quantity(unbandit.estimate(log, "ucb", sigma=1.0)), quantity(unbandit.estimate(log, "ucb", scale="unknown"))
+    ('gap', 'ratio')
+    """
+    return shown_quantity(told(answer))
+
+
+def told(answer: Estimate) -> Estimate:
+    """Return the answer without means whose level is only believed; as it is where the record tells them."""
+    if not any(note.code in BELIEVED for note in answer.notes):
+        return answer
+    columns = answer.columns
+    nothing = np.full(columns.mean.shape, np.nan)
+    return replace(answer, columns=replace(columns, mean=nothing, mean_low=nothing, mean_high=nothing))
+
 
 ALL, FIRST, LAST = 200, 100, 20
 """Above so many arms, only the first and the last ones are shown."""
@@ -87,7 +111,7 @@ def ranked_table(
 
 def _span(rows: Sequence[ArmEstimate], quantity: Quantity) -> tuple[float, float] | None:
     """Return the smallest and the largest number that a bar must show."""
-    values = [value for row in rows for value in (point(row, quantity), *ends(row, quantity)) if value is not None]
+    values = [value for row in rows for value in (row.value(quantity), *row.interval(quantity)) if value is not None]
     return (min(values), max(values)) if values and min(values) < max(values) else None
 
 
@@ -95,7 +119,7 @@ def _line(
     rank: int, row: ArmEstimate, quantity: Quantity, span: tuple[float, float] | None, truth: Mapping[str, float] | None
 ) -> Line:
     """Write one row."""
-    value, (low, high) = point(row, quantity), ends(row, quantity)
+    value, (low, high) = row.value(quantity), row.interval(quantity)
     bar = Markup("")
     if span is not None and (value, low, high) != (None, None, None):
         bar = Markup(interval_bar(low, value, high, span, row.verdict))

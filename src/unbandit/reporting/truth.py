@@ -12,9 +12,8 @@ import polars as pl
 from unbandit.errors import ParameterError
 from unbandit.log.labels import label_of
 from unbandit.log.reading import open_table
-from unbandit.reporting.quantity import Quantity, ends
 from unbandit.reporting.written import counted, quoted
-from unbandit.result import ArmEstimate, Estimate
+from unbandit.result import ArmEstimate, Estimate, Quantity
 
 __all__ = ["checked", "compared", "held", "in_terms_of", "read_truth"]
 
@@ -82,7 +81,7 @@ def in_terms_of(means: Mapping[str, float], shown: Quantity, answer: Estimate) -
 
 def held(row: ArmEstimate, shown: Quantity, truth: Mapping[str, float]) -> bool | None:
     """Tell whether an arm's interval, or bound, holds the truth; None where there is none, or no truth."""
-    low, high = ends(row, shown)
+    low, high = row.interval(shown)
     if row.arm not in truth or (low is None and high is None):
         return None
     return (low is None or low <= truth[row.arm]) and (high is None or truth[row.arm] <= high)

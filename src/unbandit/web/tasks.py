@@ -17,7 +17,7 @@ from unbandit.identification import Identification, identify
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
 from unbandit.reporting import Report, Source, report
-from unbandit.reporting.reproducing import shell_line
+from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import example_truth
 from unbandit.web.exports import tables
 from unbandit.web.identified import identified_page

@@ -9,7 +9,7 @@ import pytest
 from picture_tools import drawn, words
 
 from unbandit import SAE, UCB, ActionLog, Instance, ParameterError, datasets, plots, switching_rounds
-from unbandit.plots.binning import binned, most_pulled_first
+from unbandit.plots.log import binned, most_pulled_first
 
 KINDS = ["timeline", "pulls"]
 

@@ -7,7 +7,7 @@ import pytest
 from picture_tools import drawn, words
 
 from unbandit import ActionLog, Instance, ParameterError, Thompson, posterior
-from unbandit.plots.density import _density
+from unbandit.plots.posterior import _density
 
 
 @pytest.fixture(scope="module")

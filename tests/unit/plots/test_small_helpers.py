@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from picture_tools import ODD_NAMES
 
 from unbandit.plots import BAR_STYLE, interval_bar
-from unbandit.plots.labelling import spread
+from unbandit.plots.axes import count_ticks, even_ticks, spread
 from unbandit.plots.naming import short
-from unbandit.plots.scales import count_ticks, even_ticks
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))

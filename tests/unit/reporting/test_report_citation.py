@@ -8,7 +8,7 @@ import made
 import pytest
 
 import unbandit
-from unbandit.reporting import citing
+from unbandit.reporting import provenance
 
 yaml = pytest.importorskip("yaml", reason="CITATION.cff is read with a YAML reader")
 FILE = Path(__file__).parents[3] / "CITATION.cff"
@@ -21,24 +21,25 @@ def cff():
 
 def test_the_package(cff):
     assert cff["version"] == unbandit.__version__
-    assert str(cff["date-released"]) == citing.RELEASED
-    assert cff["license"] == citing.LICENCE
-    assert cff["abstract"] == citing.ABOUT
-    assert cff["authors"] == [{"name": citing.AUTHORS}]
+    assert str(cff["date-released"]) == provenance.RELEASED
+    assert cff["license"] == provenance.LICENCE
+    assert cff["abstract"] == provenance.ABOUT
+    assert cff["authors"] == [{"name": provenance.AUTHORS}]
 
 
 def test_the_paper(cff):
     said = cff["preferred-citation"]
-    assert tuple((author["family-names"], author["given-names"]) for author in said["authors"]) == citing.PAPER.authors
-    assert said["title"] == citing.PAPER.title
-    assert said["collection-title"] == citing.PAPER.venue
-    assert said["year"] == citing.PAPER.year
-    assert said["identifiers"] == [{"type": "other", "value": citing.PAPER.identifier}]
+    authors = tuple((author["family-names"], author["given-names"]) for author in said["authors"])
+    assert authors == provenance.PAPER.authors
+    assert said["title"] == provenance.PAPER.title
+    assert said["collection-title"] == provenance.PAPER.venue
+    assert said["year"] == provenance.PAPER.year
+    assert said["identifiers"] == [{"type": "other", "value": provenance.PAPER.identifier}]
 
 
 def test_both_are_in_the_report():
     page = " ".join(made.Outline(made.report_of("gaps").main).text)
-    assert citing.PAPER.title in page
-    assert citing.paper() in page
-    assert citing.software() in page
+    assert provenance.PAPER.title in page
+    assert provenance.paper() in page
+    assert provenance.software() in page
     assert "Vidya Muthukumar and Ashwin Pananjady" in page

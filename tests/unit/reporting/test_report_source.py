@@ -12,7 +12,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.reporting import Source
-from unbandit.reporting.source import BLOCK, read_log
+from unbandit.reporting.provenance import BLOCK, read_log
 
 DATA = b"arm\nA\nB\nA\nA\n"
 SHA = hashlib.sha256(DATA).hexdigest()

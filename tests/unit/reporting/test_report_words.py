@@ -11,8 +11,8 @@ import pytest
 import unbandit
 from unbandit.estimators.procedures import Method
 from unbandit.reporting.assumptions import METHODS
+from unbandit.reporting.glossary import DOUBTS, NOTICES, VERDICTS
 from unbandit.reporting.page import MARKS, said
-from unbandit.reporting.words import DOUBTS, NOTICES, VERDICTS
 from unbandit.result import VERDICTS as ALL_VERDICTS
 from unbandit.result import Notice
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.plots.arms import AXIS, span_of
-from unbandit.plots.labelling import label_ends, remark
+from unbandit.plots.axes import count_ticks, even_ticks, label_ends, put_x, put_y, remark, span_of
+from unbandit.plots.estimate import AXIS
 from unbandit.plots.naming import short, text_width
-from unbandit.plots.scales import count_ticks, even_ticks, put_x, put_y
 from unbandit.plots.style import LINES, frame, styled
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unbandit.estimators.learning_curve import LearningCurve
-
-__all__ = ["settling"]
 
 Numbers = NDArray[np.float64]
 

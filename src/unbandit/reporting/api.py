@@ -18,20 +18,15 @@ from unbandit.estimators import estimate
 from unbandit.estimators.request import as_log
 from unbandit.files import written_whole
 from unbandit.log import ActionLog
-from unbandit.reporting.assumptions import assumptions, parameters
+from unbandit.reporting.assumptions import assumptions, parameters, unknown
 from unbandit.reporting.figures import Matter, draw
 from unbandit.reporting.page import Contents, main_part, said, standalone
-from unbandit.reporting.quantity import quantity
-from unbandit.reporting.reproducing import python_line, shell_line
+from unbandit.reporting.provenance import Source, python_line, read_log, shell_line
 from unbandit.reporting.sentence import sentence
-from unbandit.reporting.source import Source, read_log
-from unbandit.reporting.table import MOST_TABLES, ranked_table
+from unbandit.reporting.table import MOST_TABLES, quantity, ranked_table
 from unbandit.reporting.truth import checked, compared, in_terms_of
-from unbandit.reporting.unknown import unknown
 from unbandit.reporting.written import counted, share, shown
 from unbandit.result import VERDICTS, Estimate
-
-__all__ = ["Report", "report"]
 
 
 @dataclass(frozen=True)

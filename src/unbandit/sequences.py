@@ -9,8 +9,6 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEW", "Integers", "Marked", "Numbered", "integers", "marked", "numbered"]
-
 FEW = 1_000
 """Up to so many members stand in a plain tuple."""
 

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.plots.arms import span_of
-from unbandit.plots.labelling import label_ends, remark
+from unbandit.plots.axes import even_ticks, label_ends, put_x, put_y, remark, span_of
 from unbandit.plots.naming import short, text_width
-from unbandit.plots.scales import even_ticks, put_x, put_y
 from unbandit.plots.style import INK, LINES, Look, frame, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unbandit.estimators.switching_moment import SwitchingMoment
-
-__all__ = ["hesitation"]
 
 BEST, RIVAL = LINES[0], LINES[1]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DOUBTS", "GLOSSARY", "NOTICES", "VERDICTS", "Words"]
-
 
 class Words(NamedTuple):
     """Hold what a notice is called, what it means, and what helps."""

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from unbandit.on_demand import FEW, Integers, Marked, Numbered, integers, marked, numbered
+from unbandit.sequences import FEW, Integers, Marked, Numbered, integers, marked, numbered
 
 MARKS = np.array([[True, False], [True, True], [False, False]])
 PAIRS = [

@@ -1,0 +1,253 @@
+"""Where a log came from: its name, and a checksum of its bytes, so that a reader can tell it is the same one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unbandit._version import __version__
+from unbandit.demonstrators import Demonstrator
+from unbandit.errors import LogError
+from unbandit.log import ActionLog
+from unbandit.log.places import places_of
+
+STANDARD_INPUT = "standard input"
+
+BLOCK = 1024**2
+"""Bytes that are read at once: a file is never held in memory for its checksum."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Hold where a log came from.
+
+    Attributes
+    ----------
+    name
+        As people know it: a path, or "standard input". It is only shown.
+    checksum
+        SHA-256 of the bytes, in hexadecimal; None where there were none, as for a log made in memory.
+    size
+        How many bytes.
+    """
+
+    name: str
+    checksum: str | None = None
+    size: int | None = None
+
+    @classmethod
+    def of_file(cls, path: str | os.PathLike[str]) -> Source:
+        """Read a file, or all those of a folder, block by block, for checksum and size.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "log.csv"
+        >>> _ = path.write_bytes(b"arm\\nA\\nB\\n")
+        >>> source = Source.of_file(path)
+        >>> source.size, source.checksum == Source.of_bytes("log.csv", b"arm\\nA\\nB\\n").checksum
+        (8, True)
+        """
+        digest, size = hashlib.sha256(), 0
+        try:
+            for place in places_of(path):  # of a folder: of all files in it, one after the other
+                with place.path.open("rb") as file:
+                    while block := file.read(BLOCK):
+                        digest.update(block)
+                        size += len(block)
+        except OSError as error:
+            raise LogError(
+                f"expected a readable file; got an error of the system: {error.strerror or error}. Check the path.",
+                path=os.fspath(path),
+            ) from error
+        return cls(os.fspath(path), digest.hexdigest(), size)
+
+    @classmethod
+    def of_bytes(cls, name: str, data: bytes) -> Source:
+        """Take bytes that are already in memory.
+
+        Examples
+        --------
+        >>> Source.of_bytes("standard input", b"").checksum[:12]
+        'e3b0c44298fc'
+        """
+        return cls(name, hashlib.sha256(data).hexdigest(), len(data))
+
+
+def read_log(
+    path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
+) -> tuple[ActionLog, Source]:
+    """Read a log together with the checksum of the bytes that were read; "-" is standard input.
+
+    A file is read for its checksum in small blocks, and refused if it changed between that and its reading. What can
+    be read only once, such as a pipe, is held in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.csv"
+    >>> _ = path.write_bytes(b"arm\\nA\\nB\\n")
+    >>> log, source = read_log(path)
+    >>> log.arms, source.size
+    (('A', 'B'), 8)
+    """
+    name = os.fspath(path)
+    file = Path(path)
+    if name == "-" or (file.exists() and not file.is_file() and not file.is_dir()):  # what can be read only once
+        called = STANDARD_INPUT if name == "-" else name
+        data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
+        return ActionLog.from_bytes(data, name=called, columns=columns, arms=arms), Source.of_bytes(called, data)
+    before = _state(file)
+    log = ActionLog.read(path, columns=columns, arms=arms)
+    source = Source.of_file(file)
+    if _state(file) != before:
+        raise LogError("expected a file at rest; it changed while it was read. Wait until it is written.", path=name)
+    return log, source
+
+
+def _state(file: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file's contents; None where there is no file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
+    """Write the command for the shell.
+
+    Examples
+    --------
+    >>> from unbandit import UCB1
+    >>> shell_line("my log.csv", UCB1(), {"anchor": {"B": 0.4}, "best_mean": None, "pool": True, "level": 0.9})
+    "unbandit report 'my log.csv' --rule ucb1:exploration=2.0 --anchor B=0.4 --pool --level 0.9"
+    """
+    words = ["unbandit", "report", log, "--rule", str(rule)]
+    for name, value in _given(options).items():
+        words.append("--" + name.replace("_", "-"))
+        if name == "anchor":
+            words += [f"{arm}={mean}" for arm, mean in value.items()]
+        elif value is not True:
+            words.append(str(value))
+    return shlex.join(words)
+
+
+def typed(words: Sequence[str]) -> str:
+    """Write a command as it was typed, whatever the program's own path.
+
+    Examples
+    --------
+    >>> typed(["/usr/bin/unbandit", "report", "my log.csv"])
+    "unbandit report 'my log.csv'"
+    """
+    return shlex.join(["unbandit", *words[1:]])
+
+
+def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:
+    """Write the call in Python, for a log that was never a file.
+
+    Examples
+    --------
+    >>> from unbandit import UCB1
+    >>> python_line(UCB1(), {"sigma": 0.5, "seed": None})
+    'unbandit.report(log, "ucb1:exploration=2.0", sigma=0.5).write("report.html")'
+    """
+    plain = (bool, int, float, str, dict)
+    given = {name: value if isinstance(value, plain) else str(value) for name, value in _given(options).items()}
+    written = "".join(f", {name}={value!r}" for name, value in given.items())
+    return f'unbandit.report(log, "{rule}"{written}).write("report.html")'
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what is as usual."""
+    usual: dict[str, Any] = {"scale": "known", "level": 0.95}
+    return {
+        name: value
+        for name, value in options.items()
+        if value is not None and value is not False and value != usual.get(name)
+    }
+
+
+AUTHORS = "The unbandit authors"
+RELEASED = "2026-11-15"
+LICENCE = "Apache-2.0"
+ABOUT = "Recovers what every arm of a multi-armed bandit was worth from the record of which arm was pulled."
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Hold what a bibliography needs; authors as (family name, given names)."""
+
+    authors: tuple[tuple[str, str], ...]
+    title: str
+    venue: str
+    year: int
+    identifier: str
+
+
+PAPER = Paper(
+    authors=(
+        ("Guo", "Wenshuo"),
+        ("Agrawal", "Kumar Krishna"),
+        ("Grover", "Aditya"),
+        ("Muthukumar", "Vidya"),
+        ("Pananjady", "Ashwin"),
+    ),
+    title="Learning from an Exploring Demonstrator: Optimal Reward Estimation for Bandits",
+    venue="International Conference on Artificial Intelligence and Statistics (AISTATS)",
+    year=2022,
+    identifier="arXiv:2106.14866",
+)
+"""The paper whose two procedures the package began with."""
+
+
+def paper() -> str:
+    """Return the paper's entry for BibTeX.
+
+    Examples
+    --------
+    >>> print(paper().splitlines()[0])
+    @inproceedings{guo2022learning,
+    """
+    return _entry(
+        "inproceedings",
+        f"{PAPER.authors[0][0].lower()}{PAPER.year}{PAPER.title.split()[0].lower()}",
+        author=" and ".join(f"{family}, {given}" for family, given in PAPER.authors),
+        title=f"{{{PAPER.title}}}",
+        booktitle=PAPER.venue,
+        year=str(PAPER.year),
+        note=PAPER.identifier,
+    )
+
+
+def software() -> str:
+    """Return the package's entry for BibTeX.
+
+    Examples
+    --------
+    >>> print(software().splitlines()[0])
+    @software{unbandit,
+    """
+    about = ABOUT[0].lower() + ABOUT[1:].rstrip(".")
+    return _entry(
+        "software",
+        "unbandit",
+        author=f"{{{AUTHORS}}}",
+        title=f"{{unbandit: {about}}}",
+        version=__version__,
+        year=RELEASED[:4],
+    )
+
+
+def _entry(kind: str, key: str, **fields: str) -> str:
+    """Write an entry, one field a line."""
+    width = max(map(len, fields))
+    written = "".join(f"  {name:{width}} = {{{value}}},\n" for name, value in fields.items())
+    return f"@{kind}{{{key},\n{written}}}"
