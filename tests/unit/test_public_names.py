@@ -31,7 +31,7 @@ def test_star_imports_them_all():
 
 
 def test_another_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'unbandit' has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="unbandit attribute nothing"):
         _ = unbandit.nothing
 
 
@@ -75,3 +75,18 @@ def test_importing_the_package_is_quick():
     code = f"import sys, unbandit; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("settling", "learning_curve"),
+        ("Settling", "LearningCurve"),
+        ("hesitation", "switching_moment"),
+        ("Hesitation", "SwitchingMoment"),
+    ],
+)
+def test_a_name_of_0_5_still_works_and_names_the_new_one(old, new):
+    with pytest.warns(DeprecationWarning, match=f"unbandit.{old} is now unbandit.{new}"):
+        assert getattr(unbandit, old) is getattr(unbandit, new)
+    assert old not in dir(unbandit)
