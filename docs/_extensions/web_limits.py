@@ -8,8 +8,8 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from unbandit.web.model import Limits
-from unbandit.web.simulations import MOST_ARMS, MOST_ROUNDS
+from unbandit.web.forms import MOST_ARMS, MOST_ROUNDS
+from unbandit.web.jobs import Limits
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

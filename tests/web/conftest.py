@@ -9,7 +9,7 @@ pytest.importorskip("starlette", reason="the web page needs the extra web")
 from starlette.testclient import TestClient
 
 from unbandit.web.app import create_app
-from unbandit.web.model import Limits
+from unbandit.web.jobs import Limits
 
 LIMITS = Limits(upload=3_000_000, unpacked=20_000_000, rows=200_000, seconds=60)
 

@@ -1,4 +1,4 @@
-"""Pieces of work for the tests of the desk: as slow, large or broken as one likes."""
+"""Pieces of work for the tests of the queue: as slow, large or broken as one likes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 
 from unbandit.errors import LogError
-from unbandit.web.model import Download, Outcome
+from unbandit.web.tasks import Download, Outcome
 
 
 def warm_up() -> None:

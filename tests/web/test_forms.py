@@ -13,8 +13,15 @@ from unbandit import rules
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.demonstrators.base import known_rules
 from unbandit.web.fields import Field, FieldErrors, field_of, identifier, read_field, shown
-from unbandit.web.forms import read_columns, read_options, read_rule, read_simulation, rule_css, rule_forms
-from unbandit.web.rule_forms import rule_groups
+from unbandit.web.forms import (
+    read_columns,
+    read_options,
+    read_rule,
+    read_simulation,
+    rule_css,
+    rule_forms,
+    rule_groups,
+)
 
 
 @pytest.fixture

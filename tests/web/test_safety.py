@@ -8,15 +8,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from unbandit.web.app import create_app
-from unbandit.web.model import Limits
-from unbandit.web.safety import COOKIE, Doors, TooLarge, TooSlow, _Measured
+from unbandit.web.jobs import Limits
+from unbandit.web.safety import COOKIE, AccessPolicy, LimitedBody, TooLarge, TooSlow
 
 HERE = "http://127.0.0.1:8350"
 
 
 @pytest.fixture(scope="module")
 def token_client():
-    app = create_app(Limits(), Doors(hosts=None, token="a-long-secret"), workers=1)
+    app = create_app(Limits(), AccessPolicy(hosts=None, token="a-long-secret"), workers=1)
     with TestClient(app, base_url="http://192.168.0.7:8350", raise_server_exceptions=False) as opened:
         yield opened
 
@@ -90,10 +90,10 @@ def received(messages, limits, headers=(), path="/look"):
         return part
 
     async def read():
-        measured = _Measured({"type": "http", "path": path, "headers": list(headers)}, receive, limits)
+        body = LimitedBody({"type": "http", "path": path, "headers": list(headers)}, receive, limits)
         total = 0
         while True:
-            message = await measured()
+            message = await body()
             total += len(message.get("body", b""))
             if not message.get("more_body"):
                 return total

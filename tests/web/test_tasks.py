@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+
+import polars as pl
 import pytest
 
 import unbandit as ub
 from unbandit.web import tasks
-from unbandit.web.looking import Brought
-from unbandit.web.model import Limits
+from unbandit.web.jobs import Limits
+from unbandit.web.preview import Upload
+from unbandit.web.tasks import table_files, without_formulas
 
 RULE = ub.SAE(alpha=0)
 LOG = RULE.demonstrate(ub.Instance([1.0, 0.0], 0.5, arms=["A", "B"]), horizon=300, seed=1)
-BROUGHT = Brought("log.csv", data=LOG.to_frame().write_csv().encode())
+UPLOAD = Upload("log.csv", data=LOG.to_frame().write_csv().encode())
 
 
 def nothing(stage, share):
@@ -29,7 +33,7 @@ def few_candidates(monkeypatch):
 
 
 def test_a_rule_that_was_found_is_followed_by_its_report(few_candidates):
-    found = tasks.TASKS["identify"](BROUGHT, None, None, {"sigma": 0.5}, Limits(), nothing)
+    found = tasks.TASKS["identify"](UPLOAD, None, None, {"sigma": 0.5}, Limits(), nothing)
     assert found.main.count("<h1") == 1
     assert "What every arm was worth" in found.main
     assert "report.html" in [each.name for each in found.downloads]
@@ -37,22 +41,22 @@ def test_a_rule_that_was_found_is_followed_by_its_report(few_candidates):
 
 @pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
 def test_without_a_known_noise_a_rule_that_was_found_gives_no_values(few_candidates):
-    found = tasks.TASKS["identify"](BROUGHT, None, None, {}, Limits(), nothing)
+    found = tasks.TASKS["identify"](UPLOAD, None, None, {}, Limits(), nothing)
     assert "how noisy a reward was is not known" in found.main
     assert "report.html" not in [each.name for each in found.downloads]
 
 
 def test_the_command_in_an_answer_says_how_the_file_was_read():
-    brought = Brought("-my log.csv", data=BROUGHT.data.replace(b"arm", b"picked"))
+    upload = Upload("-my log.csv", data=UPLOAD.data.replace(b"arm", b"picked"))
     columns, arms = {"arm": "picked"}, ["A", "B", "never, never"]
-    made = tasks.TASKS["estimate"](brought, columns, arms, str(RULE), {"sigma": 0.5}, Limits(), nothing)
+    made = tasks.TASKS["estimate"](upload, columns, arms, str(RULE), {"sigma": 0.5}, Limits(), nothing)
     assert "&#39;./-my log.csv&#39;" in made.main
     assert "--columns arm=picked --arms" in made.main
     assert "never, never" in made.main
 
 
 def test_a_simulation_of_rewards_of_0_and_1_is_read_as_such():
-    from unbandit.web.simulations import Simulation
+    from unbandit.web.forms import Simulation
 
     asked = Simulation("klucb", 500, 1, means=(0.8, 0.3))
     made = tasks.TASKS["simulate"](asked, Limits(), nothing)
@@ -71,3 +75,26 @@ def test_a_simulation_of_rewards_of_0_and_1_is_read_as_such():
 )
 def test_a_seed_goes_only_where_something_is_drawn(rule, options, kept):
     assert ("seed" in tasks._without_idle_seed(rule, {**options, "seed": 1})) is kept
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")', "＝1+1", "-1x"]
+)
+def test_what_would_run_is_quoted(name):
+    assert without_formulas(pl.DataFrame({"arm": [name]})).item() == "'" + name
+
+
+@pytest.mark.parametrize("name", ["A", "-1", "+2.5", "-1e-3", "a=b", "<script>", "", " ", "'=1", "ראשון"])
+def test_what_would_not_stays(name):
+    assert without_formulas(pl.DataFrame({"arm": [name]})).item() == name
+
+
+def test_names_of_columns_are_quoted_too():
+    assert without_formulas(pl.DataFrame({"=x": [1], "arm": ["A"]})).columns == ["'=x", "arm"]
+
+
+def test_the_csv_is_quoted_and_the_parquet_is_the_table_itself():
+    frame = pl.DataFrame({"arm": ["=1", None], "gap": [-0.5, None]})
+    csv, parquet = table_files(frame, "estimate", "Table")
+    assert pl.read_csv(csv.data).rows() == [("'=1", -0.5), (None, None)]
+    assert pl.read_parquet(io.BytesIO(parquet.data)).equals(frame)

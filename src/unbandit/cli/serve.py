@@ -25,8 +25,8 @@ def serve(
     """Start the page and stay until it is stopped."""
     from unbandit.cli.first_start import say_if_first
     from unbandit.errors import ParameterError
-    from unbandit.web.model import Limits
-    from unbandit.web.serving import serve as start
+    from unbandit.web.jobs import Limits
+    from unbandit.web.server import serve as start
 
     for name, value in (("--max-upload", upload), ("--max-rows", rows), ("--max-seconds", seconds)):
         if not value > 0:

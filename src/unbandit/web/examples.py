@@ -1,10 +1,11 @@
-"""Logs that come with the page.
+"""Example logs that come with the page.
 
-They are kept as files, so that looking at one compiles nothing; `tools/example_logs.py` played them, from a seed.
+They are kept as files, so that a preview compiles nothing; `tools/example_logs.py` simulated them from a seed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,14 +15,21 @@ from unbandit.demonstrators import parse_rule
 from unbandit.errors import ParameterError
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
-from unbandit.web.model import Example
 
-__all__ = ["EXAMPLES", "example_log", "example_truth", "kept_as", "played"]
+
+@dataclass(frozen=True)
+class Example:
+    """Log that comes with the page: its name, what it is, and the form that fits it."""
+
+    name: str
+    title: str
+    about: str
+    form: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class _Story:
-    """Hold how an example is made."""
+    """How an example is simulated."""
 
     title: str
     about: str
@@ -33,18 +41,10 @@ class _Story:
     counts: bool = False
 
 
-def _prices() -> Instance:
-    return Instance([1.0, 0.8, 0.5, 0.1], 0.5, arms=["9 euros", "12 euros", "7 euros", "19 euros"])
-
-
-def _treatments() -> Instance:
-    return Instance([0.9, 0.55, 0.35, 0.1], 0.5, arms=["new dose", "old dose", "half dose", "placebo"])
-
-
-_INSTANCES = {
+_INSTANCES: dict[str, Callable[[], Instance]] = {
     "battery": lambda: datasets.load("battery-high", arms=20),
-    "prices": _prices,
-    "treatments": _treatments,
+    "prices": lambda: Instance([1.0, 0.8, 0.5, 0.1], 0.5, arms=["9 euros", "12 euros", "7 euros", "19 euros"]),
+    "treatments": lambda: Instance([0.9, 0.55, 0.35, 0.1], 0.5, arms=["new dose", "old dose", "half dose", "placebo"]),
 }
 
 _BATTERY_FORM = (("ucb.scale", ""), ("best_mean", "1"), ("sigma", "{sigma}"))
@@ -88,18 +88,14 @@ def _rule(story: _Story) -> str:
 
 
 def _fields(story: _Story) -> tuple[tuple[str, str], ...]:
-    """Return the form as it is filled in for an example: its rule's own parameters, and what is known beside."""
+    """Return the form of an example: the parameters of its rule, and what else is known."""
     name, _, parameters = _rule(story).partition(":")
     pairs = [tuple(part.split("=", 1)) for part in parameters.split(",") if part]
     known = [(key, _filled(story, value)) for key, value in story.form]
     return (("rule", name), *((f"{name}.{key}", value) for key, value in pairs), *known)
 
 
-def _examples() -> tuple[Example, ...]:
-    return tuple(Example(name, story.title, story.about, _fields(story)) for name, story in _STORIES.items())
-
-
-EXAMPLES = _examples()
+EXAMPLES = tuple(Example(name, story.title, story.about, _fields(story)) for name, story in _STORIES.items())
 
 
 def _story(name: str) -> _Story:
@@ -108,33 +104,27 @@ def _story(name: str) -> _Story:
     return _STORIES[name]
 
 
-def played(name: str) -> ActionLog:
-    """Play an example anew."""
+def simulate_example(name: str) -> ActionLog:
+    """Simulate an example again."""
     story = _story(name)
     return parse_rule(_rule(story)).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)
 
 
-def kept_as(name: str) -> Path:
+def example_path(name: str) -> Path:
     """Return where the log of an example is kept."""
     return Path(__file__).parent / "static" / f"{_story(name).instance}.csv.gz"
 
 
 def example_log(name: str) -> ActionLog:
-    """Read an example.
-
-    Examples
-    --------
-    >>> example_log("trial")
-    <ActionLog: 1 demonstration, 4 arms, 3000 rounds>
-    """
+    """Read an example."""
     story = _story(name)
-    log = ActionLog.read(kept_as(name), arms=_instance(story.instance).arms)
+    log = ActionLog.read(example_path(name), arms=_instance(story.instance).arms)
     if story.counts:
         return ActionLog.from_counts(dict(zip(log.arms, log.pulls[0].tolist(), strict=True)))
     return log
 
 
 def example_truth(name: str) -> dict[str, float]:
-    """Return what was hidden from an example's log."""
+    """Return the true means, which an example's log does not show."""
     instance = _instance(_story(name).instance)
     return dict(zip(instance.arms, instance.means.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""From one parameter to one field of a form, and from what was typed back to a value."""
+"""Form fields: from a parameter to a field, and from what was typed back to a value."""
 
 from __future__ import annotations
 
@@ -11,22 +11,19 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-__all__ = ["Field", "FieldErrors", "field_of", "identifier", "read_field", "read_fields", "shown"]
-
 Kind = Literal["number", "whole", "choice", "box", "text"]
 
 ON = frozenset({"on", "yes", "true", "1"})
-"""What a box says when it is ticked."""
+"""Values of a ticked box."""
 
-LONGEST = 60
-"""Characters of a wrong value that are said again."""
+LONGEST_VALUE = 60
+"""Characters of a wrong value that are shown."""
 
-ENDLESS = 2**31
-"""A bound that nobody comes near, and that is not worth saying."""
+LARGEST_BOUND_SHOWN = 2**31
 
 
 class FieldErrors(Exception):
-    """Say at which fields something is wrong: one sentence each, by the field's name."""
+    """Fields that were filled in wrongly: one sentence for each, by the field's name."""
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         self.errors = dict(errors)
@@ -35,20 +32,20 @@ class FieldErrors(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """Hold a field of a form.
+    """Field of a form.
 
     Attributes
     ----------
     name, label, about
-        How it is sent, how it is called, and one line that explains it.
+        The name that is sent, the label that is shown, and one line that explains it.
     kind
-        What is typed or chosen there.
+        What is typed or chosen.
     usual
-        What stands there at first.
+        The initial value.
     choices
-        Of a `choice`: what is sent, and how it is called.
+        Of a `choice`: the value that is sent and the label that is shown.
     at_least, above, at_most, below
-        Bounds of a number, each only where there is one.
+        Bounds of a number, if any.
     """
 
     name: str
@@ -64,38 +61,24 @@ class Field:
 
     @property
     def id(self) -> str:
-        """Return what the page calls the field's input."""
+        """Return the HTML id of the field's input."""
         return "field-" + identifier(self.name)
 
     @property
     def wide(self) -> bool:
-        """Tell whether its choices need much room."""
-        return any(len(called) > LONGEST for _, called in self.choices)
+        """Whether its choices need much room."""
+        return any(len(label) > LONGEST_VALUE for _, label in self.choices)
 
 
 def identifier(name: str) -> str:
-    """Write a name so that HTML and CSS can take it as part of an identifier, whatever is in it.
-
-    Examples
-    --------
-    >>> identifier("epsilon-greedy.epsilon"), identifier('a"{b')
-    ('epsilon-greedy-epsilon', 'a_22_7bb')
-    """
+    """Write any name as part of an HTML or CSS identifier: `ucb.alpha` as `ucb-alpha`, other characters in hex."""
     return re.sub(r"[^A-Za-z0-9_-]", lambda found: f"_{ord(found[0]):x}", name.replace(".", "-"))
 
 
 def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
-    """Return the field for a parameter of a pydantic model; None where there is nothing to choose.
-
-    Examples
-    --------
-    >>> from unbandit import UCB
-    >>> made = field_of("ucb.alpha", "alpha", UCB.model_fields["alpha"])
-    >>> made.kind, made.usual, made.at_least, made.below
-    ('number', '0.25', 0, 1)
-    """
+    """Return the field for a parameter of a pydantic model; None if there is nothing to choose."""
     usual = "" if info.is_required() or info.default is None else str(info.default)
-    plain = Field(name, _begun(parameter.replace("_", " ")), _sentence(info.description or ""), usual=usual)
+    plain = Field(name, capitalised(parameter.replace("_", " ")), _sentence(info.description or ""), usual=usual)
     annotation, optional, bounds = _bare(info.annotation)
     if get_origin(annotation) is Literal:
         values = get_args(annotation)
@@ -110,62 +93,48 @@ def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
         return replace(plain, kind="box", usual="on" if info.default else "")
     if annotation in (int, float):
         kind: Kind = "whole" if annotation is int else "number"
-        found = _bounds([*bounds, *info.metadata])
-        return replace(
-            plain, kind=kind, at_least=found.get("ge"), above=found.get("gt"), at_most=found.get("le"),
-            below=found.get("lt"),
-        )  # fmt: skip
+        return replace(plain, kind=kind, **_bounds([*bounds, *info.metadata]))
     return plain
 
 
 def _sentence(words: str) -> str:
-    """Begin with a large letter and end with a full stop."""
-    return _begun(words) + ("." if words and not words.endswith(".") else "")
+    return capitalised(words) + ("." if words and not words.endswith(".") else "")
 
 
-def _begun(words: str) -> str:
+def capitalised(words: str) -> str:
+    """Return a text with a capital first letter."""
     return words[:1].upper() + words[1:]
 
 
 def _bare(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """Return a type without `None` and annotations, whether `None` was allowed, and what it was annotated with."""
+    """Return a type without `None` and annotations, whether `None` was allowed, and the annotations."""
     if get_origin(annotation) in (Union, types.UnionType):
         others = [each for each in get_args(annotation) if each is not type(None)]
         if len(others) == 1:
-            bare, _, found = _bare(others[0])
-            return bare, True, found
+            bare, _, metadata = _bare(others[0])
+            return bare, True, metadata
         return annotation, True, []
     if hasattr(annotation, "__metadata__"):
-        bare, optional, found = _bare(get_args(annotation)[0])
+        bare, optional, metadata = _bare(get_args(annotation)[0])
         inner = [each for kept in annotation.__metadata__ for each in getattr(kept, "metadata", [kept])]
-        return bare, optional, [*found, *inner]
+        return bare, optional, [*metadata, *inner]
     return annotation, False, []
 
 
 def _bounds(metadata: list[Any]) -> dict[str, float]:
-    """Return a number's bounds, as pydantic keeps them."""
-    found = ((name, getattr(kept, name, None)) for kept in metadata for name in ("ge", "gt", "le", "lt"))
-    return {name: bound for name, bound in found if isinstance(bound, int | float)}
+    """Return a number's bounds, from pydantic's metadata."""
+    names = (("ge", "at_least"), ("gt", "above"), ("le", "at_most"), ("lt", "below"))
+    bounds = ((name, getattr(kept, key, None)) for kept in metadata for key, name in names)
+    return {name: bound for name, bound in bounds if isinstance(bound, int | float)}
 
 
 def shown(field: Field, form: Mapping[str, str]) -> str:
-    """Return what stands in the field: what was sent, or what is usual."""
+    """Return the content of the field: what was sent, or its initial value."""
     return form.get(field.name, field.usual)
 
 
 def read_field(field: Field, form: Mapping[str, str]) -> Any:
-    """Return the value of a field, None where it was left blank; raise `ValueError` with a sentence.
-
-    Examples
-    --------
-    >>> level = Field("level", "Level", kind="number", above=0, below=1)
-    >>> read_field(level, {"level": "0.9"})
-    0.9
-    >>> read_field(level, {"level": "95"})
-    Traceback (most recent call last):
-    ...
-    ValueError: Expected a number above 0 and below 1; got "95".
-    """
+    """Return the value of a field, None if it was left blank; raise `ValueError` with a sentence."""
     if field.kind == "box":
         return shown(field, form).strip().lower() in ON
     text = form.get(field.name, "").strip()
@@ -179,7 +148,7 @@ def read_field(field: Field, form: Mapping[str, str]) -> Any:
 
 
 def read_fields(fields: tuple[Field, ...], form: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the values of those fields that were filled in, and what is wrong with the others."""
+    """Return the values of the fields that were filled in, and the errors of the others."""
     values, errors = {}, {}
     for field in fields:
         try:
@@ -193,7 +162,7 @@ def read_fields(fields: tuple[Field, ...], form: Mapping[str, str]) -> tuple[dic
 
 
 def _number(field: Field, text: str) -> float | int:
-    """Read a number within its bounds; spaces and thousands commas of a whole number are allowed."""
+    """Read a number within its bounds; a whole number may have thousands separators."""
     whole = field.kind == "whole"
     if whole and re.fullmatch(r"\d{1,3}([,   ]\d{3})+", text):
         text = re.sub(r"\D", "", text)
@@ -205,7 +174,7 @@ def _number(field: Field, text: str) -> float | int:
 
 
 def _finite(text: str, whole: bool) -> float | int | None:
-    """Return a finite number, None where it is none."""
+    """Return a finite number, or None."""
     if len(text) > 40 or "_" in text:
         return None
     try:
@@ -231,13 +200,13 @@ def _within(field: Field, value: float) -> bool:
 
 
 def _wanted(field: Field) -> str:
-    """Say which numbers a field takes."""
+    """Describe the numbers that a field takes."""
     what = "a whole number" if field.kind == "whole" else "a number"
     if field.at_least is not None and field.at_most is not None:
         return f"{what} from {_written(field.at_least)} to {_written(field.at_most)}"
     bounds = (("at least", field.at_least), ("above", field.above), ("at most", field.at_most), ("below", field.below))
-    said = [f"{word} {_written(bound)}" for word, bound in bounds if bound is not None and bound < ENDLESS]
-    joined = " and ".join(said)
+    given = ((word, bound) for word, bound in bounds if bound is not None and bound < LARGEST_BOUND_SHOWN)
+    joined = " and ".join(f"{word} {_written(bound)}" for word, bound in given)
     return f"{what}, {joined}" if joined.startswith("at") else f"{what} {joined}".strip()
 
 
@@ -250,5 +219,5 @@ def _either(words: list[str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a wrong value as it is said again: short, and between quotation marks."""
-    return f'"{text}"' if len(text) <= LONGEST else f'"{text[:LONGEST]}…"'
+    """Quote a wrong value, shortened."""
+    return f'"{text}"' if len(text) <= LONGEST_VALUE else f'"{text[:LONGEST_VALUE]}…"'

@@ -1,21 +1,519 @@
-"""The forms of the page: what can be asked, and what was asked."""
+"""The forms of the page: columns and options of a log, a form for each rule, and the form of a simulation."""
 
 from __future__ import annotations
 
-from unbandit.web.fields import FieldErrors
-from unbandit.web.options import read_columns, read_options
-from unbandit.web.rule_forms import UNKNOWN, RuleForm, read_rule, rule_css, rule_forms
-from unbandit.web.simulations import Simulation, read_simulation
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any
 
-__all__ = [
-    "UNKNOWN",
-    "FieldErrors",
-    "RuleForm",
-    "Simulation",
-    "read_columns",
-    "read_options",
-    "read_rule",
-    "read_simulation",
-    "rule_css",
-    "rule_forms",
-]
+from unbandit import datasets
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
+from unbandit.errors import ParameterError
+from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.log.columns import ROLES
+from unbandit.web.fields import Field, FieldErrors, capitalised, field_of, identifier, quoted, read_fields
+
+NO_COLUMN = "(none)"
+"""Value of the field for a role that no column plays."""
+
+UNKNOWN_RULE = "unknown"
+"""Value of the field for the rule if it is not known."""
+
+RARELY_CHANGED = frozenset({"ties"})
+"""Parameters that are rarely changed, besides those that a rule leaves unwritten."""
+
+MOST_ARMS, MOST_ROUNDS = 1_000, 1_000_000
+"""Limits of a simulation."""
+
+KNOWN = (
+    Field(
+        "best_mean",
+        "The best arm's value",
+        "What one pull of the best arm gave on average, if you know it. Left blank, the answer says how far each arm "
+        "lies below the best.",
+        kind="number",
+    ),
+    Field(
+        "sigma",
+        "Noise of a reward",
+        "How far a single result strays from its arm's average: the standard deviation. It sets the length of the "
+        "intervals. Left blank, 1 is assumed.",
+        kind="number",
+        above=0,
+    ),
+    Field(
+        "bernoulli",
+        "Every reward was 0 or 1 (no or yes)",
+        "Tick this instead of giving the noise: theirs follows from how often they are 1.",
+        kind="box",
+    ),
+)
+
+POOL = Field(
+    "pool",
+    "Combine all demonstrations",
+    "Tick this if the log holds several runs with the same arms. Otherwise each run has an answer of its own.",
+    kind="box",
+)
+
+MORE = (
+    Field(
+        "horizon",
+        "Planned number of rounds",
+        "Only if the log is the beginning of a longer run: how many rounds that run was meant to have.",
+        kind="whole",
+        at_least=1,
+        below=2**63,
+    ),
+    Field(
+        "level",
+        "Level of the intervals",
+        "How often such an interval shall hold the truth. A higher level gives longer intervals.",
+        kind="choice",
+        usual="0.95",
+        choices=(("0.5", "50%"), ("0.8", "80%"), ("0.9", "90%"), ("0.95", "95%, as usual"), ("0.99", "99%")),
+    ),
+    Field(
+        "method",
+        "Method",
+        "How values are computed from choices. What fits the rule and the log is chosen for you.",
+        kind="choice",
+        choices=(
+            ("", "what fits, as usual"),
+            ("switching", "switching: when the rule turned away from each arm"),
+            ("counts", "counts: only how often each arm was pulled"),
+            ("posterior", "posterior: follow every hidden reward; slow"),
+            ("bootstrap", "bootstrap: intervals by simulating the rule; slow"),
+            ("naive", "naive: the simplest guess, to compare with"),
+        ),
+    ),
+    Field(
+        "anchor.arm",
+        "One known arm",
+        "Instead of the best arm's value: the name of any arm whose average you know.",
+    ),
+    Field("anchor.value", "The known arm's value", "What one pull of that arm gave on average.", kind="number"),
+    Field(
+        "scale",
+        "Scale of the rule's width",
+        "If nobody knows the factor of the rule's width, gaps are known only as multiples of each other.",
+        kind="choice",
+        usual="known",
+        choices=(("known", "known, as usual"), ("unknown", "unknown: give ratios of gaps")),
+    ),
+    Field(
+        "seed",
+        "Seed",
+        "Only for methods that draw random numbers: the same seed gives the same answer again.",
+        kind="whole",
+        at_least=0,
+        below=2**63,
+    ),
+)
+
+COLUMNS = {
+    "arm": ("Arm", "Which option was chosen."),
+    "demonstration": ("Demonstration", "Which run, person or session the row belongs to."),
+    "round": ("Round", "The number of the round. Without it, rows are taken in their order."),
+    "pulls": ("Pulls", "How often the arm was chosen, in a table of final counts."),
+    "reward": ("Reward", "What came out, where it is known. It is used by the method posterior only."),
+}
+
+DATASET = (
+    Field("dataset", "Which one", "Its arms, and what they are worth.", kind="choice"),
+    Field(
+        "arms",
+        "Arms, at most",
+        "How many of its arms take part. Left blank, all of them.",
+        kind="whole",
+        at_least=2,
+        at_most=MOST_ARMS,
+    ),
+)
+OWN = (
+    Field("means", "What each arm is worth", "One number an arm, with commas between them: 1, 0.5, 0."),
+    Field(
+        "sigma",
+        "Noise of a reward",
+        "How far a single result strays from its arm's average: the standard deviation.",
+        kind="number",
+        usual="0.5",
+        above=0,
+    ),
+)
+RUN = (
+    Field(
+        "horizon",
+        "Rounds",
+        f"How often the rule chooses an arm; {MOST_ROUNDS:,} at most.",
+        kind="whole",
+        usual="5000",
+        at_least=1,
+        at_most=MOST_ROUNDS,
+    ),
+    Field(
+        "seed",
+        "Seed",
+        "Decides the luck of the draw: the same seed gives the same rounds again.",
+        kind="whole",
+        usual="7",
+        at_least=0,
+        below=2**63,
+    ),
+)
+FIRST_SIMULATION = {
+    "source": "dataset",
+    "dataset": "battery-high",
+    "arms": "12",
+    "means": "1, 0.7, 0.4, 0",
+    "noise": "gaussian",
+    "rule": "ucb",
+    "ucb.alpha": "0.25",
+    "ucb.sigma": "0.14",
+}
+"""Initial values of the simulation: they give an answer worth looking at."""
+
+
+# The log: its columns, and what is known besides
+
+
+def read_options(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is known besides the log, as options of `estimate`, without those left blank."""
+    given, errors = read_fields((*KNOWN, POOL, *MORE), form)
+    arm, value = given.pop("anchor.arm", None), given.pop("anchor.value", None)
+    errors |= _contradictions(given, arm, value, errors)
+    if errors:
+        raise FieldErrors(errors)
+    if "level" in given:
+        given["level"] = float(given["level"])
+    if arm is not None:
+        given["anchor"] = {arm: value}
+    return {key: value for key, value in given.items() if value is not False and (key, value) != ("scale", "known")}
+
+
+def _contradictions(
+    given: Mapping[str, Any], arm: str | None, value: float | None, errors: Mapping[str, str]
+) -> dict[str, str]:
+    """Return an error for each choice that excludes another."""
+    found = {}
+    if given.get("bernoulli") and "sigma" in given:
+        found["sigma"] = "Expected no noise for rewards of 0 or 1; leave it blank, or take the tick away."
+    if arm is not None and value is None and "anchor.value" not in errors:
+        found["anchor.value"] = f"Expected the value of the arm {quoted(arm)}; got none."
+    if arm is None and value is not None:
+        found["anchor.arm"] = "Expected the name of the arm that has this value; got none."
+    if "best_mean" in given and (arm is not None or value is not None):
+        found["anchor.arm"] = "Expected the best arm's value or one known arm, not both; leave one of the two blank."
+    if given.get("scale") == "unknown" and ("best_mean" in given or arm is not None):
+        found["scale"] = "Where the scale is unknown no value follows from another; leave the known values blank."
+    if given.get("bernoulli"):
+        for name, number in (("best_mean", given.get("best_mean")), ("anchor.value", value)):
+            if number is not None and not 0 <= number <= 1:
+                found[name] = f"Expected a number from 0 to 1 for rewards of 0 or 1; got {number:g}."
+    return found
+
+
+def read_columns(form: Mapping[str, str]) -> tuple[dict[str, str] | None, list[str] | None]:
+    """Return the columns that were named, and all the arms if they were listed."""
+    errors: dict[str, str] = {}
+    named: dict[str, str] = {}
+    for role in ROLES:
+        column = form.get(f"column.{role}", "")
+        if not column.strip():
+            continue
+        if column == NO_COLUMN:
+            column = ""
+        if column in named.values() and column:
+            errors[f"column.{role}"] = f"Expected a column of its own for each role; got {quoted(column)} twice."
+        named[role] = column
+    if named.get("arm") == "":
+        errors["column.arm"] = "Expected the column that holds the arms; got none."
+    if named.get("round") and named.get("pulls"):
+        errors["column.pulls"] = "Expected either rounds or pulls, not both: a log of choices or a table of counts."
+    arms = _arms(form.get("arms", ""), errors)
+    if errors:
+        raise FieldErrors(errors)
+    return named or None, arms
+
+
+def _arms(text: str, errors: dict[str, str]) -> list[str] | None:
+    """Read `A,B,C`; a name with a comma in it is put in double quotes; lines count as commas."""
+    if not text.strip():
+        return None
+    try:
+        rows = list(csv.reader(text.strip().splitlines(), skipinitialspace=True))
+    except csv.Error:
+        rows = [[""]]
+    names = [name.strip() for row in rows for name in row]
+    if not all(names):
+        errors["arms"] = f"Expected names between commas, as in A, B, C; got {quoted(text.strip())}."
+        return None
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None) if len(names) < 10_000 else None
+    if twice is not None:
+        errors["arms"] = f"Expected different names; got {quoted(twice)} twice."
+    return names
+
+
+# Rules
+
+
+@dataclass(frozen=True)
+class RuleForm:
+    """Form of a rule: its name and summary, the fields that matter, and those that are rarely changed."""
+
+    name: str
+    summary: str
+    group: str
+    fields: tuple[Field, ...]
+    rarely: tuple[Field, ...]
+
+    @property
+    def id(self) -> str:
+        """Return the rule's name as part of an HTML id."""
+        return identifier(self.name)
+
+
+@dataclass(frozen=True)
+class RuleGroup:
+    """Rules of one kind, and what they have in common."""
+
+    title: str
+    about: str
+    rules: tuple[RuleForm, ...]
+
+
+GROUPS = {
+    "index": ("Rules that score", "Every arm has a score that grows with its results; the largest score is pulled."),
+    "elimination": ("Rules that eliminate", "All arms take turns, and those that fall behind are dropped."),
+    "randomised": ("Rules that draw lots", "Every arm has a chance, and better ones have a larger one. Takes longer."),
+    "other": ("Other rules", "They come from other packages."),
+    "silent": (
+        "Rules that give no values away",
+        "Their choices cannot tell what an arm was worth, and you will be told why.",
+    ),
+}
+
+
+def rule_forms() -> tuple[RuleForm, ...]:
+    """Return the form of every rule, those of other packages included."""
+    return tuple(_rule_form(name, rule) for name, rule in rules().items() if _can_be_typed(name))
+
+
+def rule_groups() -> tuple[RuleGroup, ...]:
+    """Return the forms by the kind of their rules, without kinds that have no rule."""
+    forms = rule_forms()
+    members = {key: tuple(form for form in forms if form.group == key) for key in GROUPS}
+    return tuple(RuleGroup(*GROUPS[key], found) for key, found in members.items() if found)
+
+
+def _can_be_typed(name: str) -> bool:
+    """Whether the shell's syntax for rules can express a name."""
+    return re.fullmatch(r"[^\s:,=]+", name) is not None and name == name.lower() and name != UNKNOWN_RULE
+
+
+def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
+    fields = {key: field_of(f"{name}.{key}", key, info) for key, info in rule.model_fields.items()}
+    rare = RARELY_CHANGED | rule.unwritten
+    usual = tuple(field for key, field in fields.items() if field is not None and key not in rare)
+    rarely = tuple(field for key, field in fields.items() if field is not None and key in rare)
+    kinds = (("index", IndexRule), ("elimination", EliminationRule), ("randomised", RandomisedRule))
+    group = next((key for key, kind in kinds if issubclass(rule, kind)), "other")
+    return RuleForm(name, rule.summary(), group if rule.reveals == "values" else "silent", usual, rarely)
+
+
+def read_rule(form: Mapping[str, str]) -> str | None:
+    """Return the chosen rule in the shell's syntax; None if it is not known."""
+    name = form.get("rule", "").strip()
+    if name == UNKNOWN_RULE:
+        return None
+    if not name:
+        raise FieldErrors({"rule": "Expected one of the rules; got none. Choose the rule that made the choices."})
+    chosen = next((each for each in rule_forms() if each.name == name), None)
+    if chosen is None:
+        raise FieldErrors({"rule": f"Expected one of the rules below; got {quoted(name)}."})
+    given, errors = read_fields(chosen.fields + chosen.rarely, form)
+    if errors:
+        raise FieldErrors(errors)
+    rule = rules()[name]
+    try:
+        return _rule_text(rule, {key.removeprefix(f"{name}."): value for key, value in given.items()})
+    except ParameterError as error:
+        raise FieldErrors(_at_field(rule, error)) from None
+
+
+def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
+    """Write a rule in the shell's syntax: numbers, and whatever else differs from the default."""
+    rule(**given)
+    parts = []
+    for key, value in given.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool) and key not in rule.unwritten
+        if number or str(value) != str(rule.model_fields[key].default):
+            parts.append(f"{key}={value}")
+    text = f"{rule.name}:{','.join(parts)}" if parts else rule.name
+    parse_rule(text)
+    return text
+
+
+def _at_field(rule: type[Demonstrator], error: ParameterError) -> dict[str, str]:
+    """Return the error at the field of its parameter, or else at the rule."""
+    said = str(error).removeprefix(f"{rule.name}: ")
+    parameter, colon, rest = said.partition(": ")
+    if colon and parameter in rule.model_fields:
+        return {f"{rule.name}.{parameter}": capitalised(rest)}
+    return {rule.name: capitalised(said)}
+
+
+def rule_css() -> str:
+    """Return the CSS that shows the fields of the chosen rule only, in browsers that support it."""
+    hidden = [f"  form:not(:has(#rule-{form.id}:checked)) #fields-{form.id}" for form in rule_forms()]
+    return "@supports selector(:has(*)) {\n" + ",\n".join(hidden) + " { display: none; }\n}\n"
+
+
+# Simulations
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Simulation as the second tab asks for it: arms with known means, a rule, and its horizon.
+
+    Attributes
+    ----------
+    rule
+        In the shell's syntax.
+    horizon, seed
+        Number of rounds, and the seed.
+    dataset, arms
+        Name of a data set and how many of its arms, None for all; None if means were given.
+    means, sigma
+        Instead of a data set: the mean of each arm, and the noise of a reward; None for rewards of 0 and 1.
+    """
+
+    rule: str
+    horizon: int
+    seed: int
+    dataset: str | None = None
+    arms: int | None = None
+    means: tuple[float, ...] = ()
+    sigma: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Return a title."""
+        where = self.dataset if self.dataset is not None else f"{len(self.means):,} arms"
+        return f"{self.rule} on {where}, {self.horizon:,} rounds"
+
+    @property
+    def command(self) -> str:
+        """Return the command that simulates the same log."""
+        if self.dataset is not None:
+            arms = self.dataset + ("" if self.arms is None else f" --arms {self.arms}")
+        else:
+            noise = "--bernoulli" if self.sigma is None else f"--sigma {self.sigma}"
+            means = ",".join(f"{mean!r}".removesuffix(".0") for mean in self.means)
+            arms = f"--means {means} --arms {','.join(_arm_names(len(self.means)))} {noise}"
+        return f"unbandit simulate {arms} --rule {self.rule} --horizon {self.horizon} --seed {self.seed} -o log.csv"
+
+    def instance(self) -> Instance:
+        """Return the instance."""
+        if self.dataset is not None:
+            return datasets.load(self.dataset, arms=self.arms)
+        noise = Bernoulli() if self.sigma is None else Gaussian(self.sigma)
+        return Instance(self.means, noise, _arm_names(len(self.means)))
+
+
+def _arm_names(arms: int) -> list[str]:
+    """Name the arms by letters, or by numbers if there are too many."""
+    return list(ascii_uppercase[:arms]) if arms <= len(ascii_uppercase) else [str(at + 1) for at in range(arms)]
+
+
+def read_simulation(form: Mapping[str, str]) -> Simulation:
+    """Return the simulation that a form asks for."""
+    errors: dict[str, str] = {}
+    rule = _rule_to_play(form, errors)
+    values, wrong = read_fields(RUN, form)
+    errors |= wrong
+    if "horizon" not in values and "horizon" not in errors:
+        errors["horizon"] = "Expected a number of rounds; got none."
+    parts = _own_means(form, errors) if form.get("source", "dataset") == "means" else _data_set(form, errors)
+    if errors or parts is None:
+        raise FieldErrors(errors)
+    simulation = Simulation(rule, values["horizon"], values.get("seed", 0), **parts)
+    _check(simulation)
+    return simulation
+
+
+def _rule_to_play(form: Mapping[str, str], errors: dict[str, str]) -> str:
+    try:
+        rule = read_rule(form)
+    except FieldErrors as error:
+        errors |= error.errors
+        return ""
+    if rule is None:
+        errors["rule"] = "Expected a rule to play; choose one."
+    return rule or ""
+
+
+def _data_set(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any] | None:
+    """Read the data set and how many of its arms; all of them if it has fewer."""
+    name = form.get("dataset", "").strip()
+    values, wrong = read_fields(DATASET[1:], form)
+    errors |= wrong
+    if name not in datasets.names():
+        errors["dataset"] = f"Expected one of the data sets; got {quoted(name)}."
+    if errors.keys() & {"dataset", "arms"}:
+        return None
+    wanted = values.get("arms")
+    try:
+        if wanted is not None:
+            datasets.load(name, arms=wanted)
+    except ParameterError:
+        wanted = None
+    if wanted is None:
+        there = len(datasets.load(name))
+        if there > values.get("arms", MOST_ARMS):
+            errors["arms"] = f"Expected a number from 2 to {MOST_ARMS:,}: this data set has {there:,} arms."
+            return None
+    return {"dataset": name, "arms": wanted}
+
+
+def _own_means(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any] | None:
+    """Read means and noise."""
+    bernoulli = form.get("noise") == "bernoulli"
+    values, wrong = ({}, {}) if bernoulli else read_fields(OWN[1:], form)
+    errors |= wrong
+    text = form.get("means", "").strip()
+    try:
+        if len(text) > 40 * MOST_ARMS:
+            raise ValueError
+        means = tuple(float(part) for part in text.replace(";", ",").rstrip(",").split(","))
+    except ValueError:
+        errors["means"] = f"Expected numbers with commas between them, as in 1, 0.5, 0; got {quoted(text)}."
+        return None
+    if not 2 <= len(means) <= MOST_ARMS:
+        errors["means"] = f"Expected 2 to {MOST_ARMS:,} numbers; got {len(means):,}."
+    sigma = None if bernoulli else values.get("sigma", 1.0)
+    if not errors.keys() & {"means", "sigma"}:
+        try:
+            Instance(means, Bernoulli() if sigma is None else Gaussian(sigma))
+        except ParameterError as error:
+            errors["means"] = capitalised(str(error).removeprefix("means: "))
+    return {"means": means, "sigma": sigma}
+
+
+def _check(simulation: Simulation) -> None:
+    """Refuse what would fail later: rewards that the rule cannot take, fewer rounds than arms."""
+    rule, instance = parse_rule(simulation.rule), simulation.instance()
+    if rule.bernoulli_only and not isinstance(instance.noise, Bernoulli):
+        raise FieldErrors(
+            {
+                "rule": f"Expected rewards of 0 or 1, for which {simulation.rule} is made; give the arms' chances "
+                "yourself and choose such rewards, or take another rule."
+            }
+        )
+    if simulation.horizon < len(instance):
+        raise FieldErrors(
+            {"horizon": f"Expected {len(instance):,} rounds or more, one an arm; got {simulation.horizon:,}."}
+        )

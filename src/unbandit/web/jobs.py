@@ -1,41 +1,115 @@
-"""One piece of work, from the moment it was asked for until it is forgotten."""
+"""Jobs: their limits, the queue in front of a few worker processes, and the loop that such a process runs.
+
+Written by hand because `pebble` (a pool of killable processes) has no channel for progress, no limit on memory and no
+worker reserved for short jobs: around it, most of this file would still be needed.
+"""
 
 from __future__ import annotations
 
+import importlib
+import multiprocessing
+import os
+import queue
 import secrets
+import sys
 import threading
 import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from multiprocessing.connection import Connection, wait
+from typing import Any, Literal
 
-from unbandit.web.model import Problem, Progress, State
+from unbandit.web.problems import BROKEN, CLOSED, NO_MEMORY, STOPPED, TOO_LONG, Problem
 
-__all__ = ["CLOSED", "STOPPED", "TOO_LONG", "Job"]
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
-TOO_LONG = Problem(
-    "That took too long",
-    "The work was stopped: it took longer than one visitor may have.",
-    "Take fewer rounds or arms, or use the command line, which has no limit.",
-    503,
-)
-STOPPED = Problem("Cancelled", "You cancelled this; nothing of it was kept.", "", 200)
-CLOSED = Problem("The page was closed", "The program behind this page was stopped before the work was done.", "", 503)
+POLL_SECONDS = 0.02
+
+LEAST_MEMORY = 4 * 1024**3
+"""Bytes of address space below which the compiled kernels do not load."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on what one visitor may ask for.
+
+    Attributes
+    ----------
+    upload
+        Bytes of a file as it is sent.
+    unpacked
+        Bytes of a file once it is unpacked.
+    rows
+        Rows of its table.
+    seconds
+        Time for one job, from its start.
+    upload_seconds
+        Time for a file to arrive.
+    memory
+        Bytes that one job may take.
+    jobs
+        Jobs that may wait or run at once.
+    waiting
+        Bytes that all visitors together may have sent for jobs that have not started.
+    kept_seconds, kept_bytes
+        How long an answer is kept, and the size of all answers together; beyond it the oldest are dropped.
+    """
+
+    upload: int = 64 * 1024**2
+    unpacked: int = 512 * 1024**2
+    rows: int = 10_000_000
+    seconds: float = 300.0
+    upload_seconds: float = 120.0
+    memory: int = 8 * 1024**3
+    jobs: int = 100
+    waiting: int = 1024**3
+    kept_seconds: float = 900.0
+    kept_bytes: int = 256 * 1024**2
+
+
+@dataclass(frozen=True)
+class JobProgress:
+    """State of a job.
+
+    Attributes
+    ----------
+    title
+        What the job is: "Estimate from log.csv".
+    state, stage
+        Its state, and what is being done, in words.
+    share
+        How much is done, from 0 to 1; None if unknown.
+    seconds
+        Time since it was submitted.
+    ahead
+        How many jobs wait before it.
+    """
+
+    title: str
+    state: State
+    stage: str = ""
+    share: float | None = None
+    seconds: float = 0.0
+    ahead: int = 0
 
 
 @dataclass
 class Job:
-    """Hold one piece of work.
+    """Job from its submission until it is forgotten.
 
     Attributes
     ----------
     title, task, arguments
-        What it is for people, which task, and what the task takes.
+        What it is called, the name of the task, and the task's arguments.
     weight
-        Bytes that were brought for it.
+        Bytes that were sent for it.
     size
-        Bytes of its outcome.
+        Bytes of its result.
     over
-        Is set when there is an outcome: a result, or the problem that stands in its place.
+        Set when there is an outcome: a result, or a problem.
     """
 
     title: str
@@ -43,7 +117,7 @@ class Job:
     arguments: tuple[Any, ...]
     weight: int = 0
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    progress: Progress = field(init=False)
+    progress: JobProgress = field(init=False)
     begun: float = field(default_factory=time.monotonic)
     ended: float | None = None
     result: Any = None
@@ -53,22 +127,257 @@ class Job:
     size: int = 0
 
     def __post_init__(self) -> None:
-        self.progress = Progress(self.title, "waiting")
+        self.progress = JobProgress(self.title, "waiting")
 
-    def let_go(self) -> None:
-        """Forget what was brought: it is elsewhere now, or of no more use."""
+    def drop_arguments(self) -> None:
+        """Free what was sent: a worker has it now, or nobody needs it any more."""
         self.arguments, self.weight = (), 0
 
     def end(self, *, result: Any = None, problem: Problem | None = None) -> None:
-        """Put the outcome down, and let go of what was brought."""
+        """Store the outcome and free the arguments."""
         state: State = "done" if problem is None else "cancelled" if problem is STOPPED else "failed"
         self.result, self.problem = result, problem
-        self.let_go()
+        self.drop_arguments()
         self.size = sum(len(each.data) for each in getattr(result, "downloads", ())) + len(getattr(result, "main", ""))
         self.ended = time.monotonic()
         self.progress = replace(self.progress, state=state, share=1.0)
         self.over.set()
 
-    def seen(self, ahead: int) -> Progress:
-        """Return where it stands."""
-        return replace(self.progress, seconds=(self.ended or time.monotonic()) - self.begun, ahead=ahead)
+
+class QueueFull(Exception):
+    """Too many jobs wait already, or too large ones."""
+
+
+class JobQueue:
+    """Queue of jobs for a few worker processes; results are kept for a while.
+
+    Parameters
+    ----------
+    limits
+        Limits on one job, and on how many there may be.
+    workers
+        Number of processes, by default two more than there are cores. The first takes short jobs only.
+    tasks
+        The module that defines the tasks.
+    """
+
+    def __init__(self, limits: Limits, workers: int | None = None, tasks: str = "unbandit.web.tasks") -> None:
+        self.limits, self._tasks = limits, tasks
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+        self._quick: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._slow: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        count = workers or (os.cpu_count() or 1) + 2
+        self._ready = [threading.Event() for _ in range(count)]
+        self._threads = [
+            threading.Thread(target=self._run_worker, args=(which, which == 0 and count > 1), daemon=True)
+            for which in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, title: str, task: str, *arguments: Any, weight: int = 0, quick: bool = False) -> Job:
+        """Add a job; `quick` if it is certain to be short, `weight` the bytes that were sent for it."""
+        job = Job(title, task, arguments, weight)
+        with self._lock:
+            self._drop_old_results()
+            unfinished = [each for each in self._jobs.values() if not each.over.is_set()]
+            heavy = sum(each.weight for each in unfinished) + weight > self.limits.waiting
+            if self._closed.is_set() or len(unfinished) >= self.limits.jobs or (heavy and unfinished):
+                raise QueueFull
+            self._jobs[job.id] = job
+        (self._quick if quick else self._slow).put(job)
+        return job
+
+    def find(self, id: str) -> Job | None:
+        """Return a job, or None if it was forgotten."""
+        with self._lock:
+            self._drop_old_results()
+            return self._jobs.get(id)
+
+    def progress(self, job: Job) -> JobProgress:
+        """Return the state of a job, with the time it took so far and how many jobs wait before it."""
+        with self._lock:
+            waiting = [each for each in self._jobs.values() if each.progress.state == "waiting"]
+        ahead = sum(each.begun < job.begun for each in waiting) if job in waiting else 0
+        return replace(job.progress, seconds=(job.ended or time.monotonic()) - job.begun, ahead=ahead)
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job, even while it runs; it is over a moment later."""
+        job.cancelled = True
+        if job.progress.state == "waiting":
+            job.end(problem=STOPPED)
+
+    def forget(self, job: Job) -> None:
+        """Stop a job and drop its result."""
+        self.cancel(job)
+        with self._lock:
+            self._jobs.pop(job.id, None)
+
+    def close(self) -> None:
+        """Stop all jobs and all processes; every job gets an outcome."""
+        with self._lock:
+            self._closed.set()
+            waiting = [job for job in self._jobs.values() if job.progress.state == "waiting"]
+        for job in waiting:
+            job.end(problem=CLOSED)
+        for thread in self._threads:
+            thread.join(5)
+
+    def _drop_old_results(self) -> None:
+        """Drop results that are too old, then the oldest while all are too large; the caller holds the lock."""
+        now = time.monotonic()
+        ended = sorted((job.ended, id) for id, job in self._jobs.items() if job.ended is not None)
+        held = sum(self._jobs[id].size for _, id in ended)
+        for at, (when, id) in enumerate(ended):
+            newest = at == len(ended) - 1
+            if now - when > self.limits.kept_seconds or (held > self.limits.kept_bytes and not newest):
+                held -= self._jobs.pop(id).size
+
+    def _next(self, only_quick: bool) -> Job | None:
+        """Return the next job, short ones first; None if there is none."""
+        for jobs in (self._quick,) if only_quick else (self._quick, self._slow):
+            try:
+                return jobs.get_nowait()
+            except queue.Empty:
+                continue
+        self._closed.wait(POLL_SECONDS)
+        return None
+
+    def _run_worker(self, which: int, only_quick: bool) -> None:
+        """Give one process a job after another, and replace it when it is gone.
+
+        Processes start one after another: the first is ready sooner if it does not share the cores with the rest.
+        """
+        while which > 0 and not self._ready[which - 1].wait(POLL_SECONDS) and not self._closed.is_set():
+            continue
+        while not self._closed.is_set():
+            try:
+                with self._process() as (pipe, process):
+                    if not self._started(pipe, process):
+                        continue
+                    self._ready[which].set()
+                    while not self._closed.is_set():
+                        job = self._next(only_quick)
+                        if job is not None and not job.over.is_set() and not self._run(job, pipe):
+                            break  # the process is gone, or must go
+            except Exception:  # whatever it was, the next visitor must be served
+                traceback.print_exc(file=sys.stderr)
+                self._closed.wait(1.0)
+
+    @contextmanager
+    def _process(self) -> Iterator[tuple[Any, Any]]:
+        """Start a process; kill it at the end."""
+        context = multiprocessing.get_context("spawn")
+        pipe, theirs = context.Pipe()
+        process = context.Process(target=run_jobs, args=(theirs, self.limits, self._tasks), daemon=True)
+        try:
+            process.start()
+            theirs.close()
+            yield pipe, process
+        finally:
+            pipe.close()
+            if process.pid is not None:
+                process.kill()
+                process.join()
+
+    def _started(self, pipe: Any, process: Any) -> bool:
+        while not self._closed.is_set():
+            if pipe.poll(POLL_SECONDS):
+                try:
+                    return bool(pipe.recv() == ("ready",))
+                except (EOFError, OSError):
+                    break
+            if not process.is_alive():
+                break
+        if not self._closed.is_set():
+            print("unbandit: a worker process ended before it began; trying again.", file=sys.stderr)
+            self._closed.wait(1.0)
+        return False
+
+    def _run(self, job: Job, pipe: Any) -> bool:
+        """Run a job in the process; return whether the process can be used again."""
+        deadline = time.monotonic() + self.limits.seconds
+        job.progress = replace(job.progress, state="running", stage="Beginning")
+        try:
+            pipe.send((job.task, job.arguments))
+            job.drop_arguments()
+            while True:
+                problem = STOPPED if job.cancelled else CLOSED if self._closed.is_set() else None
+                if problem is None and time.monotonic() > deadline:
+                    problem = TOO_LONG
+                if problem is not None:
+                    job.end(problem=problem)
+                    return False
+                if not pipe.poll(POLL_SECONDS):
+                    continue
+                kind, *rest = pipe.recv()
+                if kind != "stage":
+                    job.end(**({"result": rest[0]} if kind == "done" else {"problem": rest[0]}))
+                    return True
+                job.progress = replace(job.progress, stage=rest[0], share=rest[1])
+        except (EOFError, OSError):  # the process is gone: the system kills one that takes too much memory
+            job.end(problem=NO_MEMORY)
+            return False
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            job.end(problem=BROKEN)
+            return False
+
+
+def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
+    """Run jobs in this process until its parent ends, however that ends.
+
+    It takes `(task, arguments)` from the pipe and sends `("stage", words, share)` any number of times, then
+    `("done", result)` or `("failed", problem)`. `tasks` is a module with `TASKS`, by name, and `warm_up`, which is
+    called first. Unexpected errors go to the error stream, never to the page.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _limit_resources(limits)
+    warnings.simplefilter("ignore")  # answers carry their warnings in words
+    from unbandit.web.problems import problem_of
+
+    module = importlib.import_module(tasks)
+    module.warm_up()
+    pipe.send(("ready",))
+    while True:
+        try:
+            name, arguments = pipe.recv()
+        except (EOFError, OSError, KeyboardInterrupt):
+            return
+
+        def report_stage(stage: str, share: float | None) -> None:
+            pipe.send(("stage", stage, share))
+
+        outcome: tuple[str, Any]
+        try:
+            outcome = ("done", module.TASKS[name](*arguments, limits, report_stage))
+        except KeyboardInterrupt:
+            return
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == 500:
+                traceback.print_exc(file=sys.stderr)
+            outcome = ("failed", problem)
+        pipe.send(outcome)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(0)
+
+
+def _limit_resources(limits: Limits) -> None:
+    """Lower the priority below that of the page itself, and limit memory where the system can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    os.nice(5)
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    allowed = min(limits.memory, max(half, LEAST_MEMORY))  # of address space, which is more than memory in use
+    resource.setrlimit(resource.RLIMIT_AS, (allowed if most == resource.RLIM_INFINITY else min(allowed, most), most))

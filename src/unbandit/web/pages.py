@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from unbandit import datasets
 from unbandit._version import __version__
+from unbandit.plots import address
 from unbandit.plots.naming import short
-from unbandit.web import options, simulations
+from unbandit.web import forms
+from unbandit.web.examples import Example
 from unbandit.web.fields import ON, Field, shown
-from unbandit.web.model import Example, Limits, Look, Outcome, Problem, Progress
-from unbandit.web.rule_forms import UNKNOWN, RuleGroup, rule_css, rule_groups
-from unbandit.web.wording import size
+from unbandit.web.jobs import JobProgress, Limits
+from unbandit.web.preview import Preview, size
+from unbandit.web.problems import Problem
 
-__all__ = ["answer", "failure", "home", "icon", "look", "part", "script", "simulate", "stylesheet", "waiting"]
+if TYPE_CHECKING:
+    from unbandit.identification import Identification
+    from unbandit.web.tasks import Outcome
 
 COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
-"""With more columns than this, or more characters in their names, a role's column is typed and not chosen."""
+"""With more columns than this, or more characters in their names, a column is typed instead of chosen."""
 
 NAME_SHOWN = 60
 """Characters of a column's name that are shown."""
@@ -34,44 +39,44 @@ def home(examples: Sequence[Example], limits: Limits) -> str:
     return _page("home.html", "log", examples=examples, limits=limits)
 
 
-def look(look: Look, form: Mapping[str, str], errors: Mapping[str, str], limits: Limits) -> str:
+def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str], limits: Limits) -> str:
     """Return what was understood of a log, and the form that asks for the rest."""
-    columns = _column_fields(look)
-    several = any(role == "demonstration" for role, _ in look.roles)
-    known = options.KNOWN + ((options.POOL,) if several else ())
-    more = options.MORE if several else (options.POOL, *options.MORE)
-    groups = rule_groups()
-    shown_here = {field.name for field in columns} | {"carried", "carried_name", "example", "file"}
+    columns = _column_fields(seen)
+    several = any(role == "demonstration" for role, _ in seen.roles)
+    known = forms.KNOWN + ((forms.POOL,) if several else ())
+    more = forms.MORE if several else (forms.POOL, *forms.MORE)
+    groups = forms.rule_groups()
+    on_page = {field.name for field in columns} | {"carried", "carried_name", "example", "file"}
     return _page(
-        "look.html", "log", look=look, form=form, errors=errors, limits=limits,
+        "preview.html", "log", seen=seen, form=form, errors=errors, limits=limits,
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
-        groups=groups, chosen=form.get("rule", UNKNOWN), played={column: role for role, column in look.roles},
-        kept={name: value for name, value in form.items() if name not in shown_here} if look.problem else {},
+        groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played={name: role for role, name in seen.roles},
+        kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
         columns_opened=_opened(columns, form, errors), more_opened=_opened(more, form, errors),
     )  # fmt: skip
 
 
 def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
-    """Return the second tab: choose arms, rule and length."""
-    filled = form if form else simulations.FIRST
+    """Return the second tab: choose arms, rule and horizon."""
+    filled = form if form else forms.FIRST_SIMULATION
     named = tuple((name, f"{name}: {about}") for name, about in datasets.names().items())
-    dataset = (replace(simulations.DATASET[0], choices=named), *simulations.DATASET[1:])
-    groups = rule_groups()
-    fields = (*dataset, *simulations.OWN, *simulations.RUN)
+    dataset = (replace(forms.DATASET[0], choices=named), *forms.DATASET[1:])
+    groups = forms.rule_groups()
+    fields = (*dataset, *forms.OWN, *forms.RUN)
     return _page(
         "simulate.html", "simulate", form=filled, errors=errors, labels=_labels(fields, groups, errors), groups=groups,
-        dataset=dataset, own=simulations.OWN, run=simulations.RUN,
+        dataset=dataset, own=forms.OWN, run=forms.RUN,
         chosen=filled.get("rule", ""), source=filled.get("source", "dataset"), noise=filled.get("noise", "gaussian"),
     )  # fmt: skip
 
 
-def waiting(id: str, progress: Progress) -> str:
-    """Return the page of work that is not done yet."""
-    return _page("waiting.html", None, id=id, progress=progress, said=_said(progress), time=_time(progress.seconds))
+def waiting(id: str, progress: JobProgress) -> str:
+    """Return the page of a job that is not done yet."""
+    return _page("waiting.html", None, id=id, progress=progress, said=_stage(progress), time=_time(progress.seconds))
 
 
 def answer(id: str, outcome: Outcome) -> str:
-    """Return the page of work that is done."""
+    """Return the page of a job that is done."""
     return _page("answer.html", None, id=id, outcome=outcome, main=Markup(outcome.main))
 
 
@@ -81,8 +86,8 @@ def failure(problem: Problem, id: str | None = None) -> str:
 
 
 def stylesheet() -> str:
-    """Return the page's own CSS, with the lines that show the chosen rule's fields alone."""
-    return _static("site.css") + "\n" + rule_css()
+    """Return the page's CSS, with the part that shows the fields of the chosen rule only."""
+    return _static("site.css") + "\n" + forms.rule_css()
 
 
 def script() -> str:
@@ -95,13 +100,28 @@ def icon() -> str:
     return _static("icon.svg")
 
 
-def part(template: str, **given: Any) -> str:
-    """Return a part of a page, from a template of its own."""
+def identified_page(found: Identification, name: str, taken: str | None, why: str = "") -> str:
+    """Return the main part of an identified rule's page: the verdict, the candidates, and the leading one's check.
+
+    `taken` is the rule of the report below, if there is one, and `why` the reason if there is none.
+    """
+    said = f"Of {name}: {found.answer()}"
+    picture = address(found.plot())
+    return _part("identified.html", found=found, said=said, taken=taken, why=why, picture=picture, share=_probability)
+
+
+def _probability(probability: float) -> str:
+    if math.isclose(probability, 0, abs_tol=0.0005):
+        return "below 0.001"
+    return "above 0.999" if probability > 0.9995 else f"{probability:.3f}"
+
+
+def _part(template: str, **given: Any) -> str:
     return _environment().get_template(template).render(**given)
 
 
 def _page(template: str, tab: str | None, **given: Any) -> str:
-    return part(template, tab=tab, version=__version__, **given)
+    return _part(template, tab=tab, version=__version__, **given)
 
 
 @cache
@@ -124,22 +144,22 @@ def _static(name: str) -> str:
     return resources.files("unbandit.web").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def _column_fields(look: Look) -> tuple[Field, ...]:
-    """Return a field for the column of every role, and one for the arms."""
-    if not look.columns or look.example:
+def _column_fields(seen: Preview) -> tuple[Field, ...]:
+    """Return a field for the column of each role, and one for the arms."""
+    if not seen.columns or seen.example:
         return ()
-    roles = {role: _cut(column) for role, column in look.roles}
-    many = look.columns_left_out > 0 or len(look.columns) > COLUMNS_LISTED or sum(map(len, look.columns)) > NAMES_LISTED
+    roles = {role: _cut(column) for role, column in seen.roles}
+    many = seen.columns_left_out > 0 or len(seen.columns) > COLUMNS_LISTED or sum(map(len, seen.columns)) > NAMES_LISTED
     fields = []
-    for role, (label, about) in options.COLUMNS.items():
+    for role, (label, about) in forms.COLUMNS.items():
         found = roles.get(role)
         if many:
             said = f"{about} Found: {found}." if found is not None else f"{about} None was found."
             fields.append(Field(f"column.{role}", label, said))
             continue
         first = ("", f"found: {found}" if found is not None else "none found")
-        none = () if role == "arm" else ((options.NO_COLUMN, "no column"),)
-        choices = (first, *none, *((column, _cut(column)) for column in look.columns))
+        none = () if role == "arm" else ((forms.NO_COLUMN, "no column"),)
+        choices = (first, *none, *((column, _cut(column)) for column in seen.columns))
         fields.append(Field(f"column.{role}", label, about, kind="choice", choices=choices))
     every = "Only if some arms were never pulled and so are not in the log: all names, with commas between them."
     return (*fields, Field("arms", "All arms", every))
@@ -150,7 +170,7 @@ def _cut(name: str) -> str:
 
 
 def _opened(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
-    """Tell whether something that is usually folded away must be seen."""
+    """Whether a section that is usually folded must be open."""
     return any(field.name in errors or shown(field, form).strip() not in ("", field.usual) for field in fields)
 
 
@@ -159,9 +179,9 @@ def _ticked(field: Field, form: Mapping[str, str]) -> bool:
 
 
 def _labels(
-    fields: Sequence[Field], groups: Sequence[RuleGroup], errors: Mapping[str, str]
+    fields: Sequence[Field], groups: Sequence[forms.RuleGroup], errors: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return how every field is called and where it stands, for the list of what is wrong."""
+    """Return the label and the HTML id of every field, for the list of errors."""
     found = {name: {"label": name, "target": "main"} for name in errors}
     found |= {field.name: {"label": field.label, "target": field.id} for field in fields}
     found["rule"] = {"label": "Rule", "target": "field-rule"}
@@ -172,7 +192,7 @@ def _labels(
     return found
 
 
-def _said(progress: Progress) -> str:
+def _stage(progress: JobProgress) -> str:
     if progress.state == "waiting":
         others = "one other piece of work" if progress.ahead == 1 else f"{progress.ahead:,} other pieces of work"
         return f"Waiting for {others}" if progress.ahead else "Waiting to begin"

@@ -1,4 +1,4 @@
-"""What every answer carries and every request must pass: who may ask, from where, how much, and for how long."""
+"""Safety: who may ask, from where, how much and for how long; and the headers of every response."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from unbandit.web.model import Limits, Problem
-
-__all__ = ["HEADERS", "OWN", "UPLOADS", "Doors", "TooLarge", "TooSlow", "guarded"]
+from unbandit.web.jobs import Limits
+from unbandit.web.problems import BUSY, CROSS_SITE, NO_TOKEN, STRANGE_HOST, Problem
 
 HEADERS = {
     "content-security-policy": (
@@ -33,66 +32,43 @@ HEADERS = {
 COOKIE = "unbandit-token"
 
 UPLOADS = ("/look", "/estimate")
-"""The addresses that take files; nothing large is sent anywhere else."""
+"""The addresses that take files."""
 
-FORM = 1024**2
-"""Bytes that any other form may have."""
+MOST_FORM_BYTES = 1024**2
+"""Size of any other form."""
 
 Show = Callable[[Problem], str]
 
 
 class TooLarge(Exception):
-    """Say that a request is larger than allowed; the rest of it was read and thrown away."""
+    """A request is larger than allowed; the rest of it was read and dropped."""
 
 
 class TooSlow(Exception):
-    """Say that a request took too long to arrive."""
+    """A request took too long to arrive."""
 
 
-OWN = frozenset({"127.0.0.1", "localhost", "[::1]"})
+OWN_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 @dataclass(frozen=True)
-class Doors:
-    """Say who may come in.
+class AccessPolicy:
+    """Who may open the page.
 
     Attributes
     ----------
     hosts
-        The names that this computer may be called by; None for any, which only a token makes safe.
+        The host names under which the page answers; None for any, which is safe only with a token.
     token
-        What a visitor must bring, if anything.
+        The token that a visitor must present, if any.
     """
 
-    hosts: frozenset[str] | None = OWN
+    hosts: frozenset[str] | None = OWN_HOSTS
     token: str | None = None
 
 
-STRANGE_HOST = Problem(
-    "This address is not known here",
-    "The page answers only under the address that it printed when it was started.",
-    "Open that address.",
-    403,
-)
-CROSS_SITE = Problem(
-    "This was sent from another page",
-    "Another website tried to send something to this one, and was refused.",
-    "Begin again from this page itself.",
-    403,
-)
-NO_TOKEN = Problem(
-    "A key is needed",
-    "This page was opened to other computers, so it asks for the key in the address that was printed when it started.",
-    "Open the whole address, with everything after the question mark.",
-    403,
-)
-BUSY = Problem(
-    "Too much is being sent at once", "Other visitors are sending large files just now.", "Try again in a minute.", 503
-)
-
-
-def guarded(app: ASGIApp, doors: Doors, limits: Limits, show: Show) -> ASGIApp:
-    """Put the doors, the limits and the headers around an application."""
+def guarded(app: ASGIApp, policy: AccessPolicy, limits: Limits, show: Show) -> ASGIApp:
+    """Wrap an application in the access policy, the limits and the headers."""
 
     arriving = 0
 
@@ -109,39 +85,39 @@ def guarded(app: ASGIApp, doors: Doors, limits: Limits, show: Show) -> ASGIApp:
                     headers.setdefault(name, value)
             await send(message)
 
-        measured = _Measured(scope, receive, limits)
-        refused = _at_the_door(scope, doors, show)
-        if refused is None and measured.expected and arriving + measured.expected > limits.waiting:
+        body = LimitedBody(scope, receive, limits)
+        refused = _refusal(scope, policy, show)
+        if refused is None and body.expected and arriving + body.expected > limits.waiting:
             refused = _page(BUSY, show)
         if refused is not None:
             await refused(scope, receive, send_with_headers)
             return
-        arriving += measured.expected
+        arriving += body.expected
         try:
-            await app(scope, measured, send_with_headers)
+            await app(scope, body, send_with_headers)
         finally:
-            arriving -= measured.expected
+            arriving -= body.expected
 
     return answer
 
 
-def _at_the_door(scope: Scope, doors: Doors, show: Show) -> Response | None:
-    """Return the refusal, or the way in, if the request may not simply pass."""
+def _refusal(scope: Scope, policy: AccessPolicy, show: Show) -> Response | None:
+    """Return the response if the request may not pass: a refusal, or the redirect that sets the token's cookie."""
     headers = Headers(scope=scope)
     host = headers.get("host", "")
-    if doors.hosts is not None and _without_port(host) not in doors.hosts:
+    if policy.hosts is not None and _without_port(host) not in policy.hosts:
         return _page(STRANGE_HOST, show)
-    if scope["method"] not in ("GET", "HEAD") and not _from_here(headers, host):
+    if scope["method"] not in ("GET", "HEAD") and not _same_origin(headers, host):
         return _page(CROSS_SITE, show)
-    if doors.token is None:
+    if policy.token is None:
         return None
     query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
-    if _same(query.pop("token", ""), doors.token):
+    if _same(query.pop("token", ""), policy.token):
         rest = f"?{urlencode(query)}" if query else ""
         response = RedirectResponse("/" + scope["path"].lstrip("/") + rest, status_code=303)
-        response.set_cookie(COOKIE, doors.token, httponly=True, samesite="lax", path="/")
+        response.set_cookie(COOKIE, policy.token, httponly=True, samesite="lax", path="/")
         return response
-    return None if _same(_cookie(headers), doors.token) else _page(NO_TOKEN, show)
+    return None if _same(_cookie(headers), policy.token) else _page(NO_TOKEN, show)
 
 
 def _page(problem: Problem, show: Show) -> Response:
@@ -149,19 +125,12 @@ def _page(problem: Problem, show: Show) -> Response:
 
 
 def _without_port(host: str) -> str:
-    """Return a host's name.
-
-    Examples
-    --------
-    >>> _without_port("localhost:80"), _without_port("[::1]:80"), _without_port("127.0.0.1")
-    ('localhost', '[::1]', '127.0.0.1')
-    """
     name, colon, port = host.lower().rpartition(":")
     return name if colon and port.isdigit() else host.lower()
 
 
-def _from_here(headers: Headers, host: str) -> bool:
-    """Tell whether something sent comes from a page of ours; programs that are no browsers say nothing, and may."""
+def _same_origin(headers: Headers, host: str) -> bool:
+    """Whether a request comes from a page of ours; programs other than browsers send no such headers and may pass."""
     site = headers.get("sec-fetch-site")
     if site is not None and site not in ("same-origin", "none"):
         return False
@@ -180,30 +149,31 @@ def _same(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode(), token.encode())
 
 
-class _Measured:
-    """Receive a request, and give up on one that is too large or too slow.
+class LimitedBody:
+    """Body of a request; reading it raises if it is too large or too slow.
 
-    What is too large is read to its end and thrown away, as long as time allows: a browser shows our page only after
-    it could send all it wanted.
+    A body that is too large is read to its end and dropped, as long as time allows: a browser shows our response only
+    after it has sent everything.
 
     Attributes
     ----------
     expected
-        Bytes that will be kept for a while: as many as are announced, or else as many as are allowed.
+        Bytes that will be held for a while: as many as announced, or else as many as allowed.
     """
 
     def __init__(self, scope: Scope, receive: Receive, limits: Limits) -> None:
         self._receive = receive
-        self._most = limits.upload * 4 // 3 + FORM if scope.get("path") in UPLOADS else FORM
+        self._most = limits.upload * 4 // 3 + MOST_FORM_BYTES if scope.get("path") in UPLOADS else MOST_FORM_BYTES
         headers = Headers(scope=scope)
-        said = headers.get("content-length", "")
-        self._large = said.isdigit() and int(said) > self._most
-        kept = int(said) if said.isdigit() else self._most if "transfer-encoding" in headers else 0
+        announced = headers.get("content-length", "")
+        self._large = announced.isdigit() and int(announced) > self._most
+        kept = int(announced) if announced.isdigit() else self._most if "transfer-encoding" in headers else 0
         self.expected = 0 if self._large else kept
         self._until = asyncio.get_running_loop().time() + limits.upload_seconds
         self._got, self._whole = 0, False
 
     async def __call__(self) -> Message:
+        """Return the next part."""
         while not self._whole:
             try:
                 async with asyncio.timeout_at(self._until):

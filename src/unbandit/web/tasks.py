@@ -1,4 +1,4 @@
-"""The pieces of work that a process of its own does for the page: look, estimate, identify, simulate."""
+"""The tasks of a worker process: preview, estimate, identify, simulate; and the files that they offer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -19,68 +20,87 @@ from unbandit.log import ActionLog
 from unbandit.reporting import Report, Source, report
 from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import example_truth
-from unbandit.web.exports import tables
-from unbandit.web.identified import identified_page
-from unbandit.web.looking import Brought, look, read
-from unbandit.web.model import Download, Limits, Look, Outcome
-from unbandit.web.simulations import Simulation
-from unbandit.web.wording import plain_error
-
-__all__ = ["TASKS", "warm_up"]
+from unbandit.web.forms import Simulation
+from unbandit.web.jobs import Limits
+from unbandit.web.pages import identified_page
+from unbandit.web.preview import Preview, Upload, preview, read
+from unbandit.web.problems import plain_error
 
 Say = Callable[[str, float | None], None]
 Columns = Mapping[str, str] | None
 Arms = Sequence[str] | None
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""First characters that make a spreadsheet take a cell for a formula."""
 
 NOISE = (
     "how noisy a reward was is not known, and all values are in proportion to it. Go back, fill in the noise of a "
     "reward, and ask again."
 )
 
-QUICK = 150
-"""Particles of a cloud where a rule is looked for: a first answer within a minute."""
+QUICK_PARTICLES = 150
+"""Particles of each cloud when a rule is identified: a first answer within a minute."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """File that an answer offers."""
+
+    name: str
+    label: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a job: a title, the HTML of the page's main part, and files to download."""
+
+    title: str
+    main: str
+    downloads: tuple[Download, ...] = ()
 
 
 def warm_up() -> None:
-    """Do a small piece of work, so that the first visitor does not wait for what every visitor needs."""
+    """Run a small report, so that the first visitor does not wait for what every visitor needs."""
     log = UCB(alpha=0.25).demonstrate(Instance([1.0, 0.5, 0.2]), 200, seed=1, threads=1)
     report(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0, source=Source.of_bytes("log.csv", b""))
 
 
-def _look(brought: Brought, columns: Columns, arms: Arms, limits: Limits, say: Say) -> Look:
+def _preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits, say: Say) -> Preview:
     say("Reading the file", None)
-    return look(brought, columns, arms, limits)
+    return preview(upload, columns, arms, limits)
 
 
 def _estimate(
-    brought: Brought, columns: Columns, arms: Arms, rule: str, options: Mapping[str, Any], limits: Limits, say: Say
+    upload: Upload, columns: Columns, arms: Arms, rule: str, options: Mapping[str, Any], limits: Limits, say: Say
 ) -> Outcome:
     say("Reading the file", 0.0)
-    log, data = read(brought, columns, arms, limits)
+    log, data = read(upload, columns, arms, limits)
     given = _without_idle_seed(rule, options)
     if data is None:
-        return _beside_truth(log, brought.name, rule, given, example_truth(brought.example), "", say)
-    command = shell_line(_typed(brought.name), parse_rule(rule), given) + _reading(columns, arms)
-    source = Source.of_bytes(brought.name, data)
+        return _beside_truth(log, upload.name, rule, given, example_truth(upload.example), "", say)
+    command = shell_line(_shell_path(upload.name), parse_rule(rule), given) + _reading_options(columns, arms)
+    source = Source.of_bytes(upload.name, data)
     made = report(log, rule, source=source, command=command, progress=say, **given)
-    return Outcome(made.title, made.main, _files(made))
+    return Outcome(made.title, made.main, _downloads(made))
 
 
 def _identify(
-    brought: Brought, columns: Columns, arms: Arms, options: Mapping[str, Any], limits: Limits, say: Say
+    upload: Upload, columns: Columns, arms: Arms, options: Mapping[str, Any], limits: Limits, say: Say
 ) -> Outcome:
     say("Reading the file", None)
-    log, data = read(brought, columns, arms, limits)
+    log, data = read(upload, columns, arms, limits)
     asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "prior") if key in options}
     found = identify(
-        log, particles=QUICK, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked
+        log, particles=QUICK_PARTICLES, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked
     )  # fmt: skip
-    downloads = tables(found.frame, "candidates", "Candidates")
+    downloads = table_files(found.frame, "candidates", "Candidates")
     json = Download("identify.json", "Everything (JSON)", "application/json", found.to_json().encode())
-    source = None if data is None else Source.of_bytes(brought.name, data)
-    made, why = _taken_as(found, log, options, source, _reading(columns, arms), say)
-    with_report = (_page(made),) if made is not None else ()
-    main = identified_page(found, brought.name, None if made is None else made.answer.rule, why)
+    source = None if data is None else Source.of_bytes(upload.name, data)
+    made, why = _taken_as(found, log, options, source, _reading_options(columns, arms), say)
+    with_report = (_report_page(made),) if made is not None else ()
+    main = identified_page(found, upload.name, None if made is None else made.answer.rule, why)
     if made is not None:  # below the one heading of the page
         main += made.main.replace("<h1", "<h2", 1).replace("</h1>", "</h2>", 1)
     return Outcome("Which rule made this log?", main, (*with_report, *downloads, json))
@@ -97,7 +117,7 @@ def _taken_as(
         return None, NOISE
     say("Estimating with the rule that was found", None)
     given = _without_idle_seed(str(rule), options)
-    command = None if source is None else shell_line(_typed(source.name), rule, given) + reading
+    command = None if source is None else shell_line(_shell_path(source.name), rule, given) + reading
     try:
         return report(log, rule, source=source, command=command, progress=say, **given), ""
     except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
@@ -119,12 +139,12 @@ def _beside_truth(
     log: ActionLog, name: str, rule: str, options: Mapping[str, Any], truth: Mapping[str, float], before: str, say: Say
 ) -> Outcome:
     """Report on a log that was made here, with the truth, and with the files from which it can be made again."""
-    written = tables(log.to_frame(), "log", "The log")
-    known = tables(pl.DataFrame({"arm": list(truth), "mean": list(truth.values())}), "truth", "The truth")
+    written = table_files(log.to_frame(), "log", "The log")
+    known = table_files(pl.DataFrame({"arm": list(truth), "mean": list(truth.values())}), "truth", "The truth")
     command = f"{before}{shell_line('log.csv', parse_rule(rule), options)} --truth truth.csv"
     source = Source.of_bytes("log.csv", written[0].data)
     made = report(log, rule, source=source, name=name, command=command, truth=truth, progress=say, **options)
-    return Outcome(made.title, made.main, (*_files(made), *written, known[0]))
+    return Outcome(made.title, made.main, (*_downloads(made), *written, known[0]))
 
 
 def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,45 +153,65 @@ def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key != "seed" or drawn}
 
 
-def _reading(columns: Columns, arms: Arms) -> str:
-    """Write how a file was read, as the shell takes it.
-
-    Examples
-    --------
-    >>> print(_reading({"arm": "picked", "round": "my week"}, ["A", "B, large"]))
-     --columns 'arm=picked,round=my week' --arms 'A,"B, large"'
-    """
+def _reading_options(columns: Columns, arms: Arms) -> str:
+    """Write how a file was read, as options of the shell."""
     words = []
     if columns:
-        words += ["--columns", _listed([f"{role}={name}" for role, name in columns.items()])]
+        words += ["--columns", _comma_list([f"{role}={name}" for role, name in columns.items()])]
     if arms:
-        words += ["--arms", _listed(arms)]
+        words += ["--arms", _comma_list(arms)]
     return " " + shlex.join(words) if words else ""
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Write a list as the shell's options take it: with commas, and names that have one in quotes."""
+def _comma_list(names: Sequence[str]) -> str:
+    """Write a list with commas, and names that have a comma in quotes."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()
 
 
-def _typed(name: str) -> str:
+def _shell_path(name: str) -> str:
     """Write a file's name so that the shell does not take it for an option."""
     return f"./{name}" if name.startswith("-") else name
 
 
-def _page(made: Report) -> Download:
+def _report_page(made: Report) -> Download:
     return Download("report.html", "Report", "text/html; charset=utf-8", made.html.encode())
 
 
-def _files(made: Report) -> tuple[Download, ...]:
+def _downloads(made: Report) -> tuple[Download, ...]:
     json = Download("estimate.json", "Everything (JSON)", "application/json", made.answer.to_json().encode())
-    return (_page(made), *tables(made.answer.frame, "estimate", "Table"), json)
+    return (_report_page(made), *table_files(made.answer.frame, "estimate", "Table"), json)
+
+
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before every text and column name that a spreadsheet would run as a formula, not numbers."""
+
+    def escaped(name: str) -> pl.Expr:
+        cell = pl.col(name)
+        formula = pl.any_horizontal(cell.str.starts_with(mark) for mark in _FORMULA_STARTS)
+        number = cell.cast(pl.Float64, strict=False).is_not_null()
+        return pl.when(formula & ~number).then("'" + cell).otherwise(cell).alias(name)
+
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    renamed = {name: "'" + name for name in frame.columns if name.startswith(_FORMULA_STARTS)}
+    return frame.with_columns([escaped(name) for name in texts]).rename(renamed)
+
+
+def table_files(frame: pl.DataFrame, name: str, label: str) -> tuple[Download, ...]:
+    """Return a table as CSV, for spreadsheets, and as Parquet, for programs."""
+    csv_bytes, parquet_bytes = io.BytesIO(), io.BytesIO()
+    without_formulas(frame).write_csv(csv_bytes)
+    frame.write_parquet(parquet_bytes)
+    parquet = "application/vnd.apache.parquet"
+    return (
+        Download(f"{name}.csv", f"{label} (CSV)", "text/csv; charset=utf-8", csv_bytes.getvalue()),
+        Download(f"{name}.parquet", f"{label} (Parquet)", parquet, parquet_bytes.getvalue()),
+    )
 
 
 TASKS: Mapping[str, Callable[..., Any]] = {
-    "look": _look,
+    "preview": _preview,
     "estimate": _estimate,
     "identify": _identify,
     "simulate": _simulate,

@@ -1,22 +1,97 @@
-"""What is understood of a file before anything is asked of it, whatever the file is."""
+"""A file travels in the form itself, nothing that comes back is trusted, and any file is previewed or refused."""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 
 import polars as pl
 import pytest
 
-from unbandit.web.examples import EXAMPLES, example_log, example_truth, played
-from unbandit.web.looking import COLUMNS, Brought, look, read
-from unbandit.web.model import Limits
+from unbandit.errors import LogError
+from unbandit.web.examples import EXAMPLES, example_log, example_truth, simulate_example
+from unbandit.web.jobs import Limits
+from unbandit.web.preview import (
+    MOST_COLUMNS,
+    Upload,
+    clean_name,
+    form_text,
+    from_form_text,
+    preview,
+    read,
+    unpacked,
+)
+
+MOST_BYTES = 10_000
+
+
+@pytest.mark.parametrize(
+    "data", [b"arm\nA\nB\n", b"", gzip.compress(b"arm\nA\n"), "arm\nαβ\n".encode("utf-16"), bytes(range(256)) * 4]
+)
+def test_what_was_carried_is_what_was_sent(data):
+    assert from_form_text(form_text(data), MOST_BYTES) == data
+
+
+def test_a_text_is_carried_smaller_than_it_is():
+    text = b"arm\n" + b"A\nB\n" * 100_000
+    assert len(form_text(text)) < len(text) / 20
+
+
+def test_parquet_is_carried_as_it_is():
+    held = io.BytesIO()
+    pl.DataFrame({"arm": ["A", "B"]}).write_parquet(held)
+    assert from_form_text(form_text(held.getvalue()), 0) == held.getvalue()
+
+
+@pytest.mark.parametrize("text", ["", "x", "packed:", "packed:%%%", "as-is:ä", "other:QUJD", "packed:QUJD"])
+def test_a_field_that_nobody_wrote_so_is_refused(text):
+    with pytest.raises(LogError):
+        from_form_text(text, MOST_BYTES)
+
+
+def test_a_carried_bomb_is_not_unpacked():
+    bomb = "packed:" + base64.b64encode(gzip.compress(bytes(50_000_000))).decode()
+    with pytest.raises(LogError, match=r"at most 9\.77 kB once it is unpacked"):
+        from_form_text(bomb, MOST_BYTES)
+
+
+def test_a_bomb_of_several_members_is_not_unpacked():
+    with pytest.raises(LogError, match="it holds more"):
+        unpacked(gzip.compress(bytes(6_000)) * 2, MOST_BYTES, "log.csv.gz")
+
+
+@pytest.mark.parametrize("broken", [gzip.compress(b"arm\nA\n")[:-4], b"\x1f\x8bnot gzip at all"])
+def test_a_broken_gzip_file_is_named(broken):
+    with pytest.raises(LogError, match=r"log\.csv\.gz: expected a whole gzip file"):
+        unpacked(broken, MOST_BYTES, "log.csv.gz")
+
+
+def test_text_is_left_as_it_is():
+    assert unpacked(b"arm\nA\n", 1, "log.csv") == b"arm\nA\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("log.csv", "log.csv"),
+        ("../../../etc/passwd", "passwd"),
+        ("C:\\Users\\me\\log.csv", "log.csv"),
+        ("a\x00b\n\u202ec.csv", "abc.csv"),
+        ("x" * 500, "x" * 79 + "…"),
+        ("..", ".."),
+        ("/", "the log"),
+    ],
+)
+def test_a_name_is_only_shown(name, shown):
+    assert clean_name(name) == shown
+
 
 LIMITS = Limits(unpacked=5_000_000, rows=100_000)
 
 
 def looked(data: bytes, name: str = "log.csv", columns=None, arms=None):
-    return look(Brought(name, data=data), columns, arms, LIMITS)
+    return preview(Upload(name, data=data), columns, arms, LIMITS)
 
 
 def test_a_log_is_understood():
@@ -33,7 +108,7 @@ def test_a_log_is_understood():
 def test_what_was_looked_at_can_be_read_again_from_what_the_page_carries():
     data = b"arm\nA\nB\nA\n"
     seen = looked(data)
-    log, sent = read(Brought("log.csv", carried=seen.carried), None, None, LIMITS)
+    log, sent = read(Upload("log.csv", carried=seen.carried), None, None, LIMITS)
     assert sent == data
     assert log.pulls.tolist() == [[2, 1]]
 
@@ -109,8 +184,8 @@ def test_a_parquet_file_of_very_many_equal_rows_is_not_laid_out():
 def test_a_hundred_thousand_columns_are_cut():
     names = ",".join(f"column{number}" for number in range(100_000))
     seen = looked(f"arm,{names}\nA{',1' * 100_000}\nB{',1' * 100_000}\n".encode())
-    assert len(seen.columns) == COLUMNS
-    assert seen.columns_left_out == 100_001 - COLUMNS
+    assert len(seen.columns) == MOST_COLUMNS
+    assert seen.columns_left_out == 100_001 - MOST_COLUMNS
     assert len(seen.rows[0]) <= 20
     assert seen.summary == "2 rounds, 2 arms"
 
@@ -129,10 +204,10 @@ def test_an_endless_name_is_cut_in_a_refusal_too():
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)
 def test_every_example_is_understood_and_has_its_truth(example):
-    seen = look(Brought(example.title, example=example.name), None, None, LIMITS)
+    seen = preview(Upload(example.title, example=example.name), None, None, LIMITS)
     assert seen.problem is None
     assert seen.rows
     assert set(example_log(example.name).arms) == set(example_truth(example.name))
-    log, anew = example_log(example.name), played(example.name)
+    log, anew = example_log(example.name), simulate_example(example.name)
     assert (log == anew) if log.ordered else (log.pulls == anew.pulls).all()
     assert dict(example.form)["rule"]

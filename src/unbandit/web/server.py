@@ -1,4 +1,4 @@
-"""Start the page: choose the port, open the browser, say where it is."""
+"""Start the page: bind the port, open the browser, print the address."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from unbandit.errors import MissingExtra, ParameterError
-from unbandit.web.model import Limits
+from unbandit.web.jobs import Limits
 
 if TYPE_CHECKING:
     import uvicorn
-
-__all__ = ["serve"]
 
 _TAKEN = (errno.EADDRINUSE, errno.EACCES)
 
@@ -36,39 +34,39 @@ def serve(
     Parameters
     ----------
     host
-        The address to listen on; any but this computer's own asks every visitor for a token.
+        The address to listen on; unless it is this computer's own, every visitor needs a token.
     port
-        0 for one that is free.
+        0 for any that is free.
     open_browser
         Open the page in the browser.
     limits
-        How much one visitor may ask for.
+        Limits on what one visitor may ask for.
     say
-        Is told what to tell the one who started it.
+        Called with each line that the user should read.
     """
     try:
         import uvicorn
 
         from unbandit.web.app import create_app
-        from unbandit.web.safety import OWN, Doors
+        from unbandit.web.safety import OWN_HOSTS, AccessPolicy
     except ImportError as error:
         if (error.name or "").split(".")[0] in ("uvicorn", "starlette", "python_multipart", "multipart"):
             raise MissingExtra("the web page", "web") from error
         raise
     listening = _listen(host, port)
     number = listening.getsockname()[1]
-    token = None if _own(host) else secrets.token_urlsafe(16)
+    token = None if _loopback(host) else secrets.token_urlsafe(16)
     key = f"?token={token}" if token else ""
-    address = f"http://{_written(host)}:{number}/{key}"
+    address = f"http://{_url_host(host)}:{number}/{key}"
     if token is not None:
         say(
             f"warning: {host} lets other computers in. Each needs the key in the address below; whoever has it can use "
             "this computer's time, and what is sent is not encrypted. Leave --host out to keep the page to yourself."
         )
         say(f"From other computers: http://{socket.gethostname()}:{number}/{key}")
-    doors = Doors(OWN | {_written(host)}) if token is None else Doors(hosts=None, token=token)
+    policy = AccessPolicy(OWN_HOSTS | {_url_host(host)}) if token is None else AccessPolicy(hosts=None, token=token)
     config = uvicorn.Config(
-        create_app(limits, doors), log_level="critical", access_log=False, server_header=False,
+        create_app(limits, policy), log_level="critical", access_log=False, server_header=False,
         timeout_keep_alive=10, timeout_graceful_shutdown=3, ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)
@@ -78,7 +76,7 @@ def serve(
 
 
 def _announce(server: uvicorn.Server, address: str, open_browser: bool, say: Callable[[str], None]) -> None:
-    """Say where the page is as soon as it can be opened."""
+    """Print the address as soon as the page can be opened."""
     while not server.started:
         if server.should_exit:
             return
@@ -89,29 +87,23 @@ def _announce(server: uvicorn.Server, address: str, open_browser: bool, say: Cal
         webbrowser.open(address)
 
 
-def _own(host: str) -> bool:
-    """Tell whether an address is reached from this computer alone.
-
-    Examples
-    --------
-    >>> _own("127.0.0.1"), _own("localhost"), _own("0.0.0.0")
-    (True, True, False)
-    """
+def _loopback(host: str) -> bool:
+    """Whether an address can be reached from this computer only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def _written(host: str) -> str:
-    """Write a host as addresses have it; one that means all of this computer's is reached from here as its own."""
+def _url_host(host: str) -> str:
+    """Write a host as in a URL; one that means all addresses of this computer is reached from here by its own."""
     if host in ("0.0.0.0", "::"):
         return "127.0.0.1" if host == "0.0.0.0" else "[::1]"
     return f"[{host}]" if ":" in host else host
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Take the port, or say why it cannot be had."""
+    """Bind the port, or refuse with a reason."""
     if not 0 <= port <= 65_535:
         raise ParameterError(f"expected a number from 0 to 65535; got {port}.", parameter="port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from unbandit.web import serving
+from unbandit.web import server
 
 PROGRAM = (sys.executable, "-c", "from unbandit.cli import main; main()", "serve", "--no-open")
 
@@ -91,8 +91,8 @@ def test_it_is_stopped_in_the_middle_of_a_request():
 @pytest.mark.parametrize("wanted", [True, False])
 def test_the_browser_opens_by_itself_unless_told_otherwise(monkeypatch, wanted):
     opened, said = [], []
-    monkeypatch.setattr(serving.webbrowser, "open", opened.append)
-    serving._announce(SimpleNamespace(started=True, should_exit=False), "http://here/", wanted, said.append)
+    monkeypatch.setattr(server.webbrowser, "open", opened.append)
+    server._announce(SimpleNamespace(started=True, should_exit=False), "http://here/", wanted, said.append)
     assert opened == (["http://here/"] if wanted else [])
     assert said[0] == "unbandit is at http://here/"
 

@@ -7,45 +7,43 @@ import time
 
 import pytest
 
-from unbandit.web import desk as desks
-from unbandit.web.desk import Desk, Full
-from unbandit.web.model import Limits
+from unbandit.web.jobs import JobQueue, Limits, QueueFull
 
-LIMITS = Limits(seconds=30, memory=3 * 1024**3, jobs=50)
+LIMITS = Limits(seconds=180, memory=3 * 1024**3, jobs=50)
 
 
 def opened(limits=LIMITS, workers=2):
-    return Desk(limits, workers, tasks="slow_tasks")
+    return JobQueue(limits, workers, tasks="slow_tasks")
 
 
 @pytest.fixture(scope="module")
-def desk():
+def jobs():
     made = opened()
     yield made
     made.close()
 
 
-def outcome(job, seconds=20):
+def outcome(job, seconds=180):
     assert job.over.wait(seconds), "the work did not end"
     return job
 
 
-def running(desk, job, seconds=30):
+def running(jobs, job, seconds=180):
     until = time.monotonic() + seconds
-    while desk.progress(job).state != "running":
+    while jobs.progress(job).state != "running":
         assert time.monotonic() < until, "the work did not begin"
         time.sleep(0.02)
 
 
-def test_work_is_done_and_what_was_brought_is_let_go(desk):
-    job = outcome(desk.submit("an echo", "echo", "hello"))
+def test_work_is_done_and_what_was_brought_is_let_go(jobs):
+    job = outcome(jobs.submit("an echo", "echo", "hello"))
     assert (job.result, job.problem, job.arguments) == ("hello", None, ())
-    assert desk.progress(job).state == "done"
-    assert desk.find(job.id) is job
+    assert jobs.progress(job).state == "done"
+    assert jobs.find(job.id) is job
 
 
-def test_an_error_of_ours_is_said_in_the_words_of_the_page(desk):
-    job = outcome(desk.submit("a refusal", "refuse"))
+def test_an_error_of_ours_is_said_in_the_words_of_the_page(jobs):
+    job = outcome(jobs.submit("a refusal", "refuse"))
     assert job.problem.status == 422
     assert job.problem.message == 'log.csv row 3: expected an arm; got "x". Add it to the field "All arms".'
 
@@ -61,44 +59,44 @@ def test_no_word_of_an_unexpected_error_reaches_the_page(capfd):
     assert "secret of the inside" in capfd.readouterr().err
 
 
-def test_progress_is_told(desk):
-    job = desk.submit("a nap", "sleep", 1.5)
-    until = time.monotonic() + 10
-    while desk.progress(job).stage != "Sleeping" and time.monotonic() < until:
+def test_progress_is_told(jobs):
+    job = jobs.submit("a nap", "sleep", 1.5)
+    until = time.monotonic() + 180
+    while jobs.progress(job).stage != "Sleeping" and time.monotonic() < until:
         time.sleep(0.02)
-    seen = desk.progress(job)
+    seen = jobs.progress(job)
     assert (seen.state, seen.stage, seen.share, seen.title) == ("running", "Sleeping", 0.25, "a nap")
     assert outcome(job).result == "slept"
 
 
-def test_work_is_cancelled_in_the_middle_and_its_process_replaced(desk):
-    job = desk.submit("a long sleep", "sleep", 600)
-    running(desk, job)
-    desk.cancel(job)
+def test_work_is_cancelled_in_the_middle_and_its_process_replaced(jobs):
+    job = jobs.submit("a long sleep", "sleep", 600)
+    running(jobs, job)
+    jobs.cancel(job)
     outcome(job)
-    assert desk.progress(job).state == "cancelled"
-    assert outcome(desk.submit("an echo", "echo", 1)).result == 1
+    assert jobs.progress(job).state == "cancelled"
+    assert outcome(jobs.submit("an echo", "echo", 1)).result == 1
 
 
-def test_quick_work_does_not_wait_for_slow_work(desk):
-    slow = [desk.submit("a long sleep", "sleep", 600) for _ in range(3)]
+def test_quick_work_does_not_wait_for_slow_work(jobs):
+    slow = [jobs.submit("a long sleep", "sleep", 600) for _ in range(3)]
     try:
-        running(desk, slow[0])
-        assert outcome(desk.submit("an echo", "echo", 2, quick=True)).result == 2
-        assert desk.progress(slow[2]).ahead == 1
+        running(jobs, slow[0])
+        assert outcome(jobs.submit("an echo", "echo", 2, quick=True)).result == 2
+        assert jobs.progress(slow[2]).ahead == 1
     finally:
         for job in slow:
-            desk.cancel(job)
+            jobs.cancel(job)
 
 
-def test_a_process_that_dies_is_replaced(desk):
-    assert outcome(desk.submit("a death", "die")).problem.status == 507
-    assert outcome(desk.submit("an echo", "echo", 3)).result == 3
+def test_a_process_that_dies_is_replaced(jobs):
+    assert outcome(jobs.submit("a death", "die")).problem.status == 507
+    assert outcome(jobs.submit("an echo", "echo", 3)).result == 3
 
 
-def test_memory_has_a_limit(desk):
-    assert outcome(desk.submit("a flood", "fill")).problem.status == 507
-    assert outcome(desk.submit("an echo", "echo", 4)).result == 4
+def test_memory_has_a_limit(jobs):
+    assert outcome(jobs.submit("a flood", "fill")).problem.status == 507
+    assert outcome(jobs.submit("an echo", "echo", 4)).result == 4
 
 
 def test_what_cannot_come_back_is_a_mistake_of_ours_and_the_next_one_is_served():
@@ -116,7 +114,7 @@ def test_what_waits_may_weigh_so_much_and_no_more():
         running(small, small.submit("a long sleep", "sleep", 600, weight=5_000))
         time.sleep(0.2)  # its bytes are elsewhere by now
         waits = small.submit("an echo", "echo", 1, weight=900)
-        with pytest.raises(Full):
+        with pytest.raises(QueueFull):
             small.submit("an echo", "echo", 2, weight=200)
         small.forget(waits)
         small.submit("an echo", "echo", 3, weight=200)
@@ -137,7 +135,7 @@ def test_there_is_room_for_so_many_and_no_more():
     small = opened(Limits(jobs=2, memory=LIMITS.memory), workers=1)
     try:
         jobs = [small.submit("a long sleep", "sleep", 600) for _ in range(2)]
-        with pytest.raises(Full):
+        with pytest.raises(QueueFull):
             small.submit("one more", "echo", 5)
         for job in jobs:
             small.forget(job)
@@ -159,11 +157,14 @@ def test_answers_are_kept_for_a_while():
         short.close()
 
 
-def test_of_too_many_answers_the_oldest_go(desk, monkeypatch):
-    monkeypatch.setattr(desks, "KEPT_BYTES", 2_500)
-    jobs = [outcome(desk.submit("a file", "large", 1_000)) for _ in range(3)]
-    assert desk.find(jobs[2].id) is jobs[2]
-    assert desk.find(jobs[0].id) is None
+def test_of_too_many_answers_the_oldest_go():
+    small = opened(Limits(kept_bytes=2_500, memory=LIMITS.memory), workers=1)
+    try:
+        jobs = [outcome(small.submit("a file", "large", 1_000)) for _ in range(3)]
+        assert small.find(jobs[2].id) is jobs[2]
+        assert small.find(jobs[0].id) is None
+    finally:
+        small.close()
 
 
 def test_closing_stops_the_processes_and_what_they_do():
@@ -174,7 +175,7 @@ def test_closing_stops_the_processes_and_what_they_do():
     made.close()
     for each in (job, behind):
         assert outcome(each).problem.title == "The page was closed"
-    with pytest.raises(Full):
+    with pytest.raises(QueueFull):
         made.submit("too late", "echo", 9)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)

@@ -1,0 +1,267 @@
+"""Uploads: carry a file from page to page inside the form, read it, and preview what was understood.
+
+The form itself carries the file, so the server keeps nothing between two requests, and nothing that comes back in a
+form is trusted.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from unbandit.errors import LogError, ParameterError
+from unbandit.log import ActionLog
+from unbandit.log.columns import find_columns
+from unbandit.log.reading import open_bytes
+from unbandit.log.table import Table
+from unbandit.plots.naming import short
+from unbandit.web.examples import example_log
+from unbandit.web.jobs import Limits
+from unbandit.web.problems import plain, plain_error
+
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+"""First bytes of these files; they are compressed already."""
+
+_PACKED, _AS_IS = "packed:", "as-is:"
+
+MOST_COLUMNS, COLUMNS_SHOWN, ROWS_SHOWN, ARMS_SHOWN = 200, 8, 6, 12
+LONGEST_CELL, LONGEST_NAME = 40, 80
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Log as a visitor sent it: the bytes of a file, a form field that carries one, or the name of an example.
+
+    Attributes
+    ----------
+    name
+        Name of the file; it is only shown.
+    """
+
+    name: str = "the log"
+    data: bytes = b""
+    carried: str = ""
+    example: str = ""
+
+    @property
+    def weight(self) -> int:
+        """Return how many bytes were sent."""
+        return len(self.data) + len(self.carried)
+
+    def bytes(self, limits: Limits) -> bytes:
+        """Return the file as it was sent."""
+        return from_form_text(self.carried, limits.unpacked) if self.carried else self.data
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What was understood of a log before anything is estimated.
+
+    Attributes
+    ----------
+    name, size
+        Name and size of the file as it was sent; the name is only shown.
+    columns, columns_left_out
+        The table's columns, up to 200 of them, and how many more there are.
+    roles
+        The column of each role: `arm`, and if present `demonstration`, `round`, `pulls`, `reward`.
+    columns_shown, rows, rows_more
+        The first rows of the columns that are shown, each cell shortened; whether there are more rows.
+    summary
+        The log in words: "5,000 rounds of 20 arms".
+    arms, arms_left_out
+        Up to 12 arms with their pulls, the most-pulled first, and how many more there are.
+    notices
+        What the visitor should know about how the file was read.
+    problem
+        Why the log cannot be used; the first rows may still be there.
+    carried, example
+        The file itself, as text for a form field; or the name of the example.
+    """
+
+    name: str
+    size: int
+    columns: tuple[str, ...] = ()
+    columns_left_out: int = 0
+    columns_shown: tuple[str, ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    rows_more: bool = False
+    summary: str = ""
+    arms: tuple[tuple[str, int], ...] = ()
+    arms_left_out: int = 0
+    notices: tuple[str, ...] = ()
+    problem: str | None = None
+    carried: str = ""
+    example: str = ""
+
+
+def form_text(data: bytes) -> str:
+    """Write a file as text for a hidden form field."""
+    if data.startswith((GZIP, PARQUET)):
+        return _AS_IS + base64.b64encode(data).decode("ascii")
+    return _PACKED + base64.b64encode(gzip.compress(data, compresslevel=1, mtime=0)).decode("ascii")
+
+
+def from_form_text(text: str, most: int) -> bytes:
+    """Read such a field; anybody may have written it, so at most `most` bytes are unpacked."""
+    kind, _, body = text.partition(":")
+    try:
+        data = base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError):
+        kind = ""
+    if kind + ":" == _AS_IS:
+        return data
+    if kind + ":" == _PACKED and data:
+        return _gunzip(data, most, "the log")
+    raise LogError("expected the log that this page was made for; it was lost on the way. Choose the file again.")
+
+
+def unpacked(data: bytes, most: int, name: str) -> bytes:
+    """Unpack gzip to at most `most` bytes: a small file can hold terabytes."""
+    return _gunzip(data, most, name) if data.startswith(GZIP) else data
+
+
+def _gunzip(data: bytes, most: int, name: str) -> bytes:
+    parts, room = [], most
+    try:
+        while data:  # a gzip file may have several members
+            reader = zlib.decompressobj(wbits=31)
+            parts.append(reader.decompress(data, room + 1))
+            room -= len(parts[-1])
+            if room < 0:
+                raise LogError(
+                    f"expected at most {size(most)} once it is unpacked; it holds more. "
+                    "Take a part of it, or use the command line: unbandit report.",
+                    path=name,
+                )
+            if not reader.eof:
+                raise EOFError("its end is missing")
+            data = reader.unused_data.lstrip(b"\0")
+    except (zlib.error, EOFError) as error:
+        raise LogError(
+            f"expected a whole gzip file; it could not be unpacked ({error}). Write or copy it again.", path=name
+        ) from error
+    return b"".join(parts)
+
+
+def clean_name(name: str) -> str:
+    """Return a file's name as it can be shown: without folders and unprintable characters, not too long."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    shown = "".join(letter for letter in last if letter.isprintable()).strip()
+    return (shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…") or "the log"
+
+
+def size(count: int) -> str:
+    """Write a number of bytes: "100 bytes", "64 MB"."""
+    for unit, amount in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
+        if count >= amount:
+            return f"{count / amount:.3g} {unit}"
+    return f"{count} bytes"
+
+
+def read(
+    upload: Upload, columns: Mapping[str, str] | None, arms: Sequence[str] | None, limits: Limits
+) -> tuple[ActionLog, bytes | None]:
+    """Read a log, and return it with the bytes of its file; refuse one that is too long."""
+    if upload.example:
+        return example_log(upload.example), None
+    sent = upload.bytes(limits)
+    data = _limited(sent, upload.name, limits)
+    return ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms), sent
+
+
+def preview(
+    upload: Upload, columns: Mapping[str, str] | None, arms: Sequence[str] | None, limits: Limits
+) -> Preview:  # fmt: skip
+    """Return a file's first rows, the role of each column, and the number of rounds and arms."""
+    if upload.example:
+        log = example_log(upload.example)
+        frame = log.to_frame()
+        roles = tuple((name, name) for name in frame.columns)
+        seen = Preview(name=upload.name, size=0, example=upload.example, roles=roles)
+        return _with_log(_with_rows(seen, frame.columns, frame.get_columns()), log)
+    seen = Preview(name=upload.name, size=0)
+    try:
+        sent = upload.bytes(limits)
+        seen = replace(seen, size=len(sent), carried=upload.carried or form_text(sent))
+        data = _limited(sent, upload.name, limits)
+        table = open_bytes(data, upload.name)
+        names = table.names
+        seen = replace(seen, columns=tuple(names[:MOST_COLUMNS]), columns_left_out=max(len(names) - MOST_COLUMNS, 0))
+        places = _role_columns(table, columns)
+        seen = replace(seen, roles=tuple((role, names[at]) for role, at in places.items()))
+        shown = sorted({*places.values(), *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(places)]
+        seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
+        return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms))
+    except (LogError, ParameterError) as error:
+        return replace(seen, problem=plain_error(error))
+
+
+def _limited(sent: bytes, name: str, limits: Limits) -> bytes:
+    """Unpack a file, and refuse one with too many rows before they are laid out in memory."""
+    data = unpacked(sent, limits.unpacked, name)
+    if data.startswith(GZIP):
+        raise LogError("expected a table; it is packed with gzip twice. Unpack it once, and send that.", path=name)
+    rows = _parquet_rows(data) if data.startswith(PARQUET) else max(data.count(b"\n"), data.count(b"\r")) - 1
+    if rows > limits.rows:
+        raise LogError(
+            f"expected at most {limits.rows:,} rows; it has {rows:,}. Take a part of it, or use the command "
+            "line, which takes more: unbandit report.",
+            path=name,
+        )
+    return data
+
+
+def _parquet_rows(data: bytes) -> int:
+    """Return the number of rows in a Parquet file's footer; a broken file is refused when it is read."""
+    try:
+        return int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return 0
+
+
+def _role_columns(table: Table, columns: Mapping[str, str] | None) -> dict[str, int]:
+    """Return the column of each role; none if they are unclear, so that the rows are still shown."""
+    try:
+        return find_columns(table.names, columns, table.refuse)
+    except (LogError, ParameterError):
+        return {}
+
+
+def _with_rows(seen: Preview, names: Sequence[str], series: Sequence[pl.Series]) -> Preview:
+    heads = [column.head(ROWS_SHOWN).to_list() for column in series]
+    rows = tuple(tuple("" if cell is None else _cut(str(cell)) for cell in row) for row in zip(*heads, strict=True))
+    return replace(
+        seen,
+        columns=seen.columns or tuple(names),
+        columns_shown=tuple(names),
+        rows=rows,
+        rows_more=bool(series) and len(series[0]) > ROWS_SHOWN,
+    )
+
+
+def _with_log(seen: Preview, log: ActionLog) -> Preview:
+    pulls = log.pulls.sum(axis=0)
+    order = np.argsort(-pulls, kind="stable")
+    total = f"{int(log.offsets[-1]):,} " + ("rounds" if log.ordered else "pulls without their order")
+    parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
+    return replace(
+        seen,
+        summary=f"{total}{parts}, {len(log.arms):,} arms",
+        arms=tuple((_cut(log.arms[arm]), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist()),
+        arms_left_out=max(len(log.arms) - ARMS_SHOWN, 0),
+        notices=tuple(plain(notice) for notice in log.notices),
+    )
+
+
+def _cut(text: str) -> str:
+    return short(text, LONGEST_CELL)

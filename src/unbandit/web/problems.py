@@ -1,0 +1,177 @@
+"""What the page says when something cannot be done."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError
+
+LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80
+"""Characters of a message, and of a quoted name in it, that are shown."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Reason why something cannot be done: a heading, what happened, what helps, and the HTTP status."""
+
+    title: str
+    message: str
+    remedy: str = ""
+    status: int = 400
+
+
+# Jobs
+TOO_LONG = Problem(
+    "That took too long",
+    "The work was stopped: it took longer than one visitor may have.",
+    "Take fewer rounds or arms, or use the command line, which has no limit.",
+    503,
+)
+STOPPED = Problem("Cancelled", "You cancelled this; nothing of it was kept.", "", 200)
+CLOSED = Problem("The page was closed", "The program behind this page was stopped before the work was done.", "", 503)
+NO_MEMORY = Problem(
+    "That was too much for this computer",
+    "The work was stopped, because it needed more memory than there is for one visitor.",
+    "Take fewer rounds or arms, or use the command line.",
+    507,
+)
+BROKEN = Problem(
+    "Something broke here",
+    "This is a mistake in unbandit, not in your file. The window in which the page was started says more.",
+    "Other files and questions will still work.",
+    500,
+)
+FULL = Problem(
+    "Too many are asking at once", "There is no room for another piece of work just now.", "Try again in a minute.", 503
+)
+GONE = Problem(
+    "This answer is no longer here",
+    "Answers are kept for a short while only, and not at all once the page was stopped or they were forgotten.",
+    "Ask again.",
+    404,
+)
+
+# Requests
+SLOW = Problem("The file did not arrive", "It took too long to be sent.", "Try again, or take a smaller file.", 408)
+NO_FILE = Problem(
+    "There is no file", "Nothing was chosen, or the file is empty.", "Choose a file, or try an example.", 422
+)
+BAD_FORM = Problem("The form did not arrive whole", "What was sent could not be read.", "Go back and try again.", 400)
+NO_PAGE = Problem("There is nothing here", "No page has this address.", "", 404)
+BUSY = Problem(
+    "Too much is being sent at once", "Other visitors are sending large files just now.", "Try again in a minute.", 503
+)
+
+# Access
+STRANGE_HOST = Problem(
+    "This address is not known here",
+    "The page answers only under the address that it printed when it was started.",
+    "Open that address.",
+    403,
+)
+CROSS_SITE = Problem(
+    "This was sent from another page",
+    "Another website tried to send something to this one, and was refused.",
+    "Begin again from this page itself.",
+    403,
+)
+NO_TOKEN = Problem(
+    "A key is needed",
+    "This page was opened to other computers, so it asks for the key in the address that was printed when it started.",
+    "Open the whole address, with everything after the question mark.",
+    403,
+)
+
+_TITLES = (
+    (LogError, "This file cannot be read as a log", 422),
+    (ParameterError, "One of the choices does not fit", 422),
+    (NotIdentifiable, "This record cannot tell", 200),
+    (InferenceError, "The computation broke down", 200),
+)
+
+
+def too_large(most: int) -> Problem:
+    """Return what is shown of a file with more than `most` bytes."""
+    return Problem(
+        "This file is too large for the page",
+        f"A file may have up to {most // 1024**2:,} MB here.",
+        "Pack it with gzip or write it as Parquet, or use the command line, which has no such limit.",
+        413,
+    )
+
+
+def problem_of(error: BaseException) -> Problem:
+    """Return what is shown of an error: the message of one of ours, nothing of any other."""
+    if isinstance(error, MemoryError):
+        return NO_MEMORY
+    if not isinstance(error, UnbanditError):
+        return BROKEN
+    title, status = next(((title, code) for kind, title, code in _TITLES if isinstance(error, kind)), ("Refused", 400))
+    remedy = ""
+    if isinstance(error, NotIdentifiable):
+        remedy = "This is an answer too: no tool can read from a record what it does not hold."
+    return Problem(title, plain_error(error), remedy, status)
+
+
+_FIELDS = tuple(
+    (re.compile(shell), page)
+    for shell, page in (
+        (r"Say which one (it is|holds the arms) with --columns \w+=.*\.$", "Say which column it is in the form."),
+        (r"Name one of these with --columns \w+=.*\.$", "Choose one of these in the form."),
+        (r"if it holds the rewards, say so with --columns reward=.*\.$", "if it does, choose it in the form."),
+        (r"Add it with --arms .*\.$", 'Add it to the field "All arms".'),
+        (r"with --arms .*\.$", 'in the field "All arms".'),
+        (r" with --columns \w+=\w* or --columns \w+=\w*", " in the form"),
+        (r" with --columns \w+=\w*", " in the form"),
+        (r"--best-mean\b|\bbest_mean\b", "the best arm's value"),
+        (r"--sigma\b", "the noise of a reward"),
+        (r"--bernoulli\b", "rewards of 0 or 1"),
+        (r"--horizon\b", "the planned number of rounds"),
+        (r"--anchor\b", "the one known arm"),
+        (r"--pool\b", "the box to combine all demonstrations"),
+        (r"--scale\b", "the scale"),
+        (r"--(method|level|seed|prior|particles|resamples)\b", r"the field \1"),
+        (r"\s*\(see: unbandit demonstrators\)", ""),
+    )
+)
+"""What the shell calls an option, and what the page calls it."""
+
+
+def plain(message: str) -> str:
+    """Say a message of the command line in the words of the page; what stands in quotes is the visitor's, and stays.
+
+    Examples
+    --------
+    >>> plain('expected a column "arm"; the table has "x". Say which one holds the arms with --columns arm=NAME.')
+    'expected a column "arm"; the table has "x". Say which column it is in the form.'
+    >>> plain('expected an arm among A, B; got "--sigma". Add it with --arms A,B,--sigma.')
+    'expected an arm among A, B; got "--sigma". Add it to the field "All arms".'
+    """
+    parts = re.split(r'("[^"]*")', _short(message))
+    for at in range(0, len(parts), 2):
+        for shell, page in _FIELDS:
+            parts[at] = shell.sub(page, parts[at])
+    return "".join(parts)
+
+
+def plain_error(error: UnbanditError) -> str:
+    """Say an error; the place in a file is the visitor's words, and stays."""
+    if not isinstance(error, LogError):
+        return plain(str(error))
+    place = LogError("", path=error.path, row=error.row, line=error.line, column=error.column)
+    return _short(str(place)) + plain(error.message)
+
+
+def _short(message: str) -> str:
+    """Cut names without end, and a message that is endless for another reason.
+
+    Examples
+    --------
+    >>> _short('got "' + "x" * 10_000 + '", really') == 'got "' + "x" * 79 + '…", really'
+    True
+    """
+    cut = re.sub(
+        rf'"([^"]{{{LONGEST_NAME}}})[^"]+"', lambda found: f'"{found[1][:-1]}…"', message[: 100 * LONGEST_MESSAGE]
+    )
+    return cut if len(cut) <= LONGEST_MESSAGE else cut[: LONGEST_MESSAGE - 1] + "…"
