@@ -9,7 +9,7 @@ import numpy as np
 from bench.report import Row, rate
 from bench.setting import RULE, Effort, instance_of
 from bench.timing import best_seconds
-from unbandit.demonstrators.tables import laid_out
+from unbandit.demonstrators.base import laid_out
 from unbandit.kernels.counts import count_by_levels
 
 ARMS, HORIZON = 2, 100_000_000

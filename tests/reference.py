@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.demonstrators.tables import laid_out
+from unbandit.demonstrators.base import laid_out
 from unbandit.instance import Instance
 from unbandit.kernels.tally import pulls_and_last, switching_counts
 from unbandit.tape import Stream, Tape

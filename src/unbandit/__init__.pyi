@@ -24,8 +24,8 @@ from .demonstrators import RandomisedRule as RandomisedRule
 from .demonstrators import Softmax as Softmax
 from .demonstrators import Thompson as Thompson
 from .demonstrators import Uniform as Uniform
-from .demonstrators.registry import parse_rule as parse_rule
-from .demonstrators.registry import rules as rules
+from .demonstrators.base import parse_rule as parse_rule
+from .demonstrators.base import rules as rules
 from .errors import AssumptionWarning as AssumptionWarning
 from .errors import ClusterError as ClusterError
 from .errors import DescriptionError as DescriptionError

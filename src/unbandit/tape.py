@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unbandit.errors import ParameterError
 from unbandit.instance import Gaussian, Instance
-from unbandit.kernels import draws
-from unbandit.kernels.scalar import QUANTILE_TABLE
+from unbandit.kernels import rng
+from unbandit.kernels.rng import QUANTILE_TABLE
 
 __all__ = ["Stream", "Tape", "normal_quantile"]
 
@@ -74,7 +74,7 @@ class Tape:
         broadcast = np.broadcast_arrays(*places)
         flat = [np.ascontiguousarray(place, dtype=np.uint64).reshape(-1) for place in broadcast]
         out = np.empty(flat[0].size, np.uint64)
-        draws.words(*self.key, flat[0], flat[1], flat[2], np.uint64(stream), out)
+        rng.words(*self.key, flat[0], flat[1], flat[2], np.uint64(stream), out)
         return out.reshape(broadcast[0].shape)
 
     def uniform(
@@ -83,7 +83,7 @@ class Tape:
         """Return numbers in (0, 1)."""
         bits = self.words(run, arm, pull, stream)
         out = np.empty(bits.shape)
-        draws.uniforms(bits.reshape(-1), out.reshape(-1))
+        rng.uniforms(bits.reshape(-1), out.reshape(-1))
         return out
 
     def normal(
@@ -92,7 +92,7 @@ class Tape:
         """Return standard normals."""
         bits = self.words(run, arm, pull, stream)
         out = np.empty(bits.shape)
-        draws.normals(bits.reshape(-1), QUANTILE_TABLE, out.reshape(-1))
+        rng.normals(bits.reshape(-1), QUANTILE_TABLE, out.reshape(-1))
         return out
 
     def orders(self, runs: ArrayLike, arms: int) -> NDArray[np.int64]:
@@ -130,5 +130,5 @@ def normal_quantile(probability: ArrayLike) -> NDArray[np.float64]:
     """
     values = np.asarray(probability, dtype=np.float64)
     out = np.empty(values.shape)
-    draws.quantiles(np.ascontiguousarray(values).reshape(-1), QUANTILE_TABLE, out.reshape(-1))
+    rng.quantiles(np.ascontiguousarray(values).reshape(-1), QUANTILE_TABLE, out.reshape(-1))
     return out

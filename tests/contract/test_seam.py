@@ -20,7 +20,7 @@ from unbandit.demonstrators import AdditiveIndexRule, IndexRule, base, parse_rul
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import estimate
 from unbandit.instance import Bernoulli, Instance
-from unbandit.kernels.compiling import digest_of
+from unbandit.kernels.compile import digest_of
 from unbandit.kernels.formula import _files_behind
 
 ADDITIVE = '''

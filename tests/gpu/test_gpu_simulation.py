@@ -79,7 +79,7 @@ def test_few_arms_in_any_order(arms, size):
 
 
 def test_the_order_of_arms_is_the_tapes(size):
-    from unbandit.demonstrators.tables import laid_out
+    from unbandit.demonstrators.base import laid_out
 
     instance, runs = Instance(np.linspace(1, 0, 7)), size[1]
     stage = parse_rule("ucb")._staged(laid_out(instance, 20, 9), 20, drawn=True)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from unbandit import Bernoulli, Instance, ParameterError, ResumeError, Study
-from unbandit.kernels.gpu import memory
+from unbandit.kernels.gpu import stage
 from unbandit.study.rows import SUMMED
 
 FOUR = Instance([1.0, 0.7, 0.4, 0.0], 0.6, name="four")
@@ -50,9 +50,9 @@ def test_parts_never_mix(size, tmp_path):
 def test_little_memory_gives_the_same_bytes(size, tmp_path, monkeypatch):
     study = Study(FOUR, ["ucb", "sae"], size[0], 24, keep="sums", device="cuda")
     study.run(tmp_path / "much")
-    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon, arms: 10)
+    monkeypatch.setattr("unbandit.kernels.gpu.sums.chunk_of", lambda horizon, arms: 10)
     study.run(tmp_path / "chunks")
-    monkeypatch.setattr(memory, "fitting", lambda bytes_a_run, whole=1: whole)
+    monkeypatch.setattr(stage, "fitting", lambda bytes_a_run, whole=1: whole)
     study.run(tmp_path / "little")
     for part in ("00000", "00001"):
         chunks, little = ((tmp_path / name / "parts" / f"{part}.parquet").read_bytes() for name in ("chunks", "little"))
@@ -70,8 +70,8 @@ def test_a_refusal_of_memory_halves_the_batch(size, monkeypatch):
             raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
         asked.append((first, last))
 
-    monkeypatch.setattr(memory, "fitting", lambda bytes_a_run, whole=1: 8)
-    memory.in_batches(work, 10, 1)
+    monkeypatch.setattr(stage, "fitting", lambda bytes_a_run, whole=1: 8)
+    stage.in_batches(work, 10, 1)
     assert refused == [8, 4]
     assert asked == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
 
@@ -80,7 +80,7 @@ def test_too_little_memory_for_one_chunk_is_said(size, tmp_path, monkeypatch):
     def refused(*arguments):
         raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
 
-    monkeypatch.setattr("unbandit.kernels.gpu.running.Stage.evidence", refused)
+    monkeypatch.setattr("unbandit.kernels.gpu.stage.Stage.evidence", refused)
     with pytest.raises(ParameterError, match=r"memory does not take 4,096 runs of [\d,]+ bytes each. Take device cpu"):
         Study(FOUR, "ucb", size[0], 4, keep="sums", device="cuda").run(tmp_path)
 
@@ -88,7 +88,7 @@ def test_too_little_memory_for_one_chunk_is_said(size, tmp_path, monkeypatch):
 def test_a_later_task_with_odd_chunks(size, monkeypatch):
     from unbandit.study.taskgrid import Task
 
-    monkeypatch.setattr("unbandit.kernels.gpu.scoring.chunk_of", lambda horizon, arms: 7)
+    monkeypatch.setattr("unbandit.kernels.gpu.sums.chunk_of", lambda horizon, arms: 7)
     study = Study(FOUR, "ucb", size[0], 60, keep="sums")
     task = Task(0, 0, 13, 50, 37 * size[0])
     here, there = study.rows(task), study.on("cuda").rows(task)
@@ -106,4 +106,4 @@ def test_what_is_not_about_memory_is_raised():
         raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
 
     with pytest.raises(RuntimeError, match="ILLEGAL"):
-        memory.in_batches(work, 10, 1)
+        stage.in_batches(work, 10, 1)

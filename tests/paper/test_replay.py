@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unbandit import SAE, UCB
-from unbandit.datasets.synthetic import two_armed
+from unbandit.datasets.registry import two_armed
 from unbandit.estimators import estimate
 from unbandit.log import ActionLog
 from unbandit.paper.picture import Results, Size

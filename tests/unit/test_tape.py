@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
-from unbandit.kernels.scalar import QUANTILE_TABLE, normal_from_word, philox, uniform_from_word
+from unbandit.kernels.rng import QUANTILE_TABLE, normal_from_word, philox, uniform_from_word
 from unbandit.tape import Stream, Tape
 
 seeds = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 2**32 - 1, 2**32, 2**64 - 1]))

@@ -6,8 +6,7 @@ the files of those names.
 
 from unbandit.datasets.battery import battery, lifetimes, protocols
 from unbandit.datasets.gene import gene
-from unbandit.datasets.registry import load, names
-from unbandit.datasets.synthetic import linear, shrinking_gap, two_armed
+from unbandit.datasets.registry import linear, load, names, shrinking_gap, two_armed
 
 __all__ = [
     "battery",

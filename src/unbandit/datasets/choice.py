@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
 
-__all__ = ["Arms", "chosen_numbers", "random_order", "whole_number"]
-
 Arms = int | Iterable[int] | None
 """How arms are asked for: `None` for all, a count for so many at random, or their numbers."""
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from unbandit.datasets.choice import Arms, chosen_numbers, random_order
 from unbandit.instance import Gaussian, Instance
 
-__all__ = ["TRACKED_RANK", "gene", "means_by_rank"]
-
 GENES = 12_979
 TRACKED_RANK = 12_979
 """The rank that every random choice holds: the lowest one, whose error the paper follows."""

@@ -1,9 +1,9 @@
 """Demonstrators: decision rules with their parameters, one small file each.
 
-`base` says what every rule is; `index`, `elimination` and `randomised` are the kinds; `registry` finds rules by name.
+`base` says what every rule is and finds rules by name; `index`, `elimination` and `randomised` are the kinds.
 """
 
-from unbandit.demonstrators.base import Demonstrator
+from unbandit.demonstrators.base import Demonstrator, parse_rule, rules
 from unbandit.demonstrators.elimination import EliminationRule, Eliminations
 from unbandit.demonstrators.epsilon_greedy import EpsilonGreedy
 from unbandit.demonstrators.exp3 import EXP3
@@ -13,10 +13,8 @@ from unbandit.demonstrators.klucb import KLUCB
 from unbandit.demonstrators.learning_softmax import LearningSoftmax
 from unbandit.demonstrators.lilucb import LilUCB
 from unbandit.demonstrators.moss import MOSS
-from unbandit.demonstrators.phased import PhasedElimination
 from unbandit.demonstrators.randomised import PullCounts, RandomisedRule
-from unbandit.demonstrators.registry import parse_rule, rules
-from unbandit.demonstrators.sae import SAE
+from unbandit.demonstrators.sae import SAE, PhasedElimination
 from unbandit.demonstrators.softmax import Softmax
 from unbandit.demonstrators.thompson import Thompson
 from unbandit.demonstrators.ucb import UCB

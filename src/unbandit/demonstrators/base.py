@@ -8,28 +8,34 @@ is all it takes to have it simulated, inverted, listed and found by that name.
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
+import pkgutil
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from unbandit.demonstrators.tables import laid_out
+from unbandit.demonstrators.width import inverse_table
 from unbandit.devices import check_length, checked_device, within_memory
 from unbandit.errors import NotIdentifiable, ParameterError
-from unbandit.instance import Bernoulli, Instance
+from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.kernels.bandit import Bandit
+from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.log import ActionLog
+from unbandit.tape import Tape
 
 if TYPE_CHECKING:
-    from unbandit.kernels.gpu.running import How, Stage
-
-__all__ = ["Demonstrator", "Draw", "Gather", "in_blocks", "known_rules", "whole"]
+    from unbandit.kernels.gpu.stage import How, Stage
 
 Draw = Literal["every", "needed"]
 """Which rewards are drawn: that of every pull, or only what decides the counts."""
@@ -220,7 +226,7 @@ class Demonstrator(BaseModel, ABC):
 
     def _staged(self, bandit: Bandit, horizon: int, *, drawn: bool = False) -> Stage:
         """Lay instance and rule out in a GPU's memory; `drawn` if each run draws the order of its arms."""
-        from unbandit.kernels.gpu.running import Stage
+        from unbandit.kernels.gpu.stage import Stage
 
         check_length(bandit.horizon)
         computed = getattr(self, "power_width", None)  # quicker there than a table
@@ -308,3 +314,88 @@ def _explain(rule: type[Demonstrator], error: ValidationError) -> str:
     message = "expected a number" if "parsing" in first["type"] else message.replace("Input should be", "expected")
     meaning = rule.model_fields[field].description if field in rule.model_fields else None
     return f"{rule.name}: {field}: {message}; got {first['input']!r}." + (f" It is the {meaning}." if meaning else "")
+
+
+def laid_out(instance: Instance, horizon: int, seed: int, orders: NDArray[np.int64] | None = None) -> Bandit:
+    """Lay out an instance for the kernels; `orders` (runs x arms) has each run's order of the arms, if it has one."""
+    gaussian, ranked = isinstance(instance.noise, Gaussian), np.sort(instance.means)
+    sample = ranked[np.linspace(0, len(instance) - 1, min(len(instance), 64)).round().astype(int)]
+    sigma = instance.sigma if gaussian else 1.0
+    means = np.array(instance.means)
+    inverse = inverse_table(horizon)
+    key, kept_orders = Tape(seed).key, np.empty((0, means.size), np.int64) if orders is None else orders
+    return Bandit(means, sample, sigma, not gaussian, inverse, key, QUANTILE_TABLE, horizon, means.copy(), kept_orders)
+
+
+def rules() -> dict[str, type[Demonstrator]]:
+    """Return every rule by name: those of this package's files, of entry points, and those defined since.
+
+    Examples
+    --------
+    >>> {"sae", "ucb"} <= set(rules())
+    True
+    """
+    _import_all()
+    return dict(sorted(known_rules.items()))
+
+
+@cache
+def _import_all() -> None:
+    """Import each file of this folder and each entry point `unbandit.demonstrators`: that defines their rules."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        importlib.import_module(f"unbandit.demonstrators.{module.name}")
+    for entry in entry_points(group="unbandit.demonstrators"):
+        _load(entry)
+
+
+def _load(entry: EntryPoint) -> None:
+    """Load another package's rules; if that fails, or they take names that are given, say so and do without them."""
+    package = entry.dist.name if entry.dist is not None else entry.value
+    before = dict(known_rules)
+    try:
+        entry.load()
+    except Exception as error:  # whatever it is, it is that package's, and must not stop this one
+        known_rules.clear()
+        known_rules.update(before)
+        warnings.warn(
+            f'The rules of the package "{package}" ({entry.value}) are left out: loading them failed with '
+            f"{type(error).__name__}: {error}. Update or remove that package.",
+            stacklevel=4,
+        )
+        return
+    for name in [name for name, rule in before.items() if known_rules[name] is not rule]:
+        known_rules[name] = before[name]
+        warnings.warn(
+            f'The rule "{name}" of the package "{package}" is left out: there is one of that name already. '
+            "Ask its authors to name it otherwise.",
+            stacklevel=4,
+        )
+
+
+def parse_rule(text: str) -> Demonstrator:
+    """Read `name:key=value,...`.
+
+    Examples
+    --------
+    >>> parse_rule("ucb:alpha=0.25,sigma=0.14").sigma
+    0.14
+    >>> parse_rule("ucbb")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    unbandit.errors.ParameterError: rule: expected one of ...; got "ucbb". Did you mean "ucb"?
+    """
+    name, _, rest = text.strip().partition(":")
+    known = rules()
+    if name.lower() not in known:
+        near = difflib.get_close_matches(name.lower(), known, 1)
+        meant = f' Did you mean "{near[0]}"?' if near else ""
+        raise ParameterError(f'expected one of {", ".join(known)}; got "{name}".{meant}', parameter="rule")
+    parameters: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise ParameterError(f'expected name:key=value,key=value; got "{part}" in "{text}".', parameter="rule")
+        if key in parameters:
+            raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter="rule")
+        parameters[key] = value
+    return known[name.lower()](**parameters)

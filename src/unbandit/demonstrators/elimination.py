@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator
-from unbandit.demonstrators.tables import width_parameters, width_table
+from unbandit.demonstrators.width import width_parameters, width_table
 from unbandit.kernels.bandit import Bandit
 
 if TYPE_CHECKING:
-    from unbandit.kernels.gpu.running import How
-
-__all__ = ["EliminationRule", "Eliminations"]
+    from unbandit.kernels.gpu.stage import How
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,12 @@ class EliminationRule(Demonstrator):
         return widths
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        from unbandit.kernels.elimination import eliminate
+        from unbandit.kernels.simulate_elimination import eliminate
 
         eliminate(bandit, parameters, first_run, actions)
 
     def _way(self, arms: int) -> How:
-        from unbandit.kernels.gpu.running import eliminating
+        from unbandit.kernels.gpu.stage import eliminating
 
         return eliminating()
 
@@ -81,6 +79,6 @@ class EliminationRule(Demonstrator):
         return Eliminations(np.empty((runs, arms), np.int64), np.empty((runs, arms), np.bool_))
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Eliminations) -> None:
-        from unbandit.kernels.elimination import count_eliminations
+        from unbandit.kernels.simulate_elimination import count_eliminations
 
         count_eliminations(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.gone)

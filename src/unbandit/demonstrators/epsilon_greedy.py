@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.randomised import RandomisedRule
-from unbandit.kernels.compiling import inlined
-
-__all__ = ["EpsilonGreedy"]
+from unbandit.kernels.compile import inlined
 
 
 class EpsilonGreedy(RandomisedRule):

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.randomised import RandomisedRule
-from unbandit.kernels.compiling import inlined
-from unbandit.kernels.softmax import softmax_choice, softmax_share
-
-__all__ = ["EXP3"]
+from unbandit.kernels.compile import inlined
+from unbandit.kernels.special import softmax_choice, softmax_share
 
 
 class EXP3(RandomisedRule):

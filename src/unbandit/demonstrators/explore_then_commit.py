@@ -12,8 +12,6 @@ from pydantic import Field
 from unbandit.demonstrators.elimination import EliminationRule
 from unbandit.log import ActionLog
 
-__all__ = ["ExploreThenCommit"]
-
 
 class ExploreThenCommit(EliminationRule):
     """Pull every arm equally often, then the one with the largest sample mean until the end.

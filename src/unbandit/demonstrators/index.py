@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator, Gather
-from unbandit.demonstrators.tables import has_power_width, power_parameters, width_parameters
+from unbandit.demonstrators.width import has_power_width, power_parameters, width_parameters
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.solving import halved
+from unbandit.kernels.formula import mean_by_bisection
 
 if TYPE_CHECKING:
-    from unbandit.kernels.gpu.running import How
+    from unbandit.kernels.gpu.stage import How
 
-__all__ = ["AdditiveIndexRule", "IndexRule", "SwitchingCounts"]
 
 MANY_ARMS = 64
 """From this many arms on, counts are taken from levels (`kernels.counts`) rather than from simulated actions."""
@@ -38,7 +37,7 @@ class SwitchingCounts:
         Pulls of the arm and of the run's most-pulled arm at the arm's switching round; 0 where it has none.
     rounds
         The switching round itself, and of the most-pulled arm the round of its last pull; 0 where there is none, and
-        where the order of pulls was not needed (`kernels.counts`, `kernels.skipping`), which only rules whose index
+        where the order of pulls was not needed (`kernels.counts`), which only rules whose index
         ignores it do without.
     """
 
@@ -65,7 +64,7 @@ class IndexRule(Demonstrator):
 
     @property
     def uses_round(self) -> bool:
-        """Return whether the index changes with the round; if not, arms need never be compared (`kernels.levels`)."""
+        """Return whether the index changes with the round; if not, arms need never be compared."""
         return False
 
     @property
@@ -85,7 +84,7 @@ class IndexRule(Demonstrator):
     @staticmethod
     def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
         """Return the mean at which the index has a value; by default found by halving the interval it must lie in."""
-        return halved(parameters, index, pulls, round)
+        return mean_by_bisection(parameters, index, pulls, round)
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the numbers that the formula reads: by default the rule's numeric parameters, and the horizon."""
@@ -107,16 +106,16 @@ class IndexRule(Demonstrator):
 
     @property
     def _merges(self) -> bool:
-        """Return whether arms need never be compared, so that each can be advanced on its own (`kernels.levels`)."""
+        """Return whether arms need never be compared, so that each advances on its own (`merge_tapes`)."""
         return not self.uses_round and self.ties == "lowest" and self.initial == self.batch == 1
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         if self._merges:
-            from unbandit.kernels.levels import merge_tapes
+            from unbandit.kernels.simulate_index import merge_tapes
 
             merge_tapes(bandit, parameters, first_run, actions)
         else:
-            from unbandit.kernels.argmax import pull_largest_index
+            from unbandit.kernels.simulate_index import pull_largest_index
 
             random = self.ties == "random"
             pull_largest_index(
@@ -124,7 +123,7 @@ class IndexRule(Demonstrator):
             )
 
     def _way(self, arms: int) -> How:
-        from unbandit.kernels.gpu.running import index_by_index, merging
+        from unbandit.kernels.gpu.stage import index_by_index, merging
 
         random = self.ties == "random"
         return merging() if self._merges else index_by_index(self.uses_round, random, self.initial, self.batch)
@@ -159,7 +158,7 @@ class IndexRule(Demonstrator):
         return power_parameters(self, horizon), self._count_over_bridges
 
     def _count_over_bridges(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
-        from unbandit.kernels.skipping import count_by_bridges
+        from unbandit.kernels.counts import count_by_bridges
 
         count_by_bridges(bandit, parameters, first_run, rows.pulls, rows.own, rows.of_best)
 

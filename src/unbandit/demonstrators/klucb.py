@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from unbandit.demonstrators.index import IndexRule
-from unbandit.kernels.compiling import inlined
-from unbandit.kernels.divergence import lower_bernoulli, upper_bernoulli
-
-__all__ = ["KLUCB"]
+from unbandit.kernels.compile import inlined
+from unbandit.kernels.special import lower_bernoulli, upper_bernoulli
 
 
 @inlined

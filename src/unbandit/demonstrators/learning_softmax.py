@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.randomised import RandomisedRule
-from unbandit.kernels.softmax import softmax_choice, softmax_share
-
-__all__ = ["LearningSoftmax"]
+from unbandit.kernels.special import softmax_choice, softmax_share
 
 
 class LearningSoftmax(RandomisedRule):

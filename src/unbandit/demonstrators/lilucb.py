@@ -11,8 +11,6 @@ from pydantic import Field
 
 from unbandit.demonstrators.index import AdditiveIndexRule
 
-__all__ = ["LilUCB"]
-
 
 class LilUCB(AdditiveIndexRule):
     """Pull the arm with the largest sample mean plus R sqrt(2 ln(4 n^2 / delta) / n), whatever the horizon.

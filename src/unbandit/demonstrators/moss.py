@@ -12,8 +12,6 @@ from pydantic import Field
 from unbandit.demonstrators.index import AdditiveIndexRule
 from unbandit.errors import ParameterError
 
-__all__ = ["MOSS"]
-
 
 class MOSS(AdditiveIndexRule):
     """Pull the arm with the largest sample mean plus scale sqrt(max(ln(T / (K n)), 0) / n).

@@ -16,9 +16,7 @@ from unbandit.kernels.formula import Formula, formula_parameters
 from unbandit.kernels.formula import probability as probability_seam
 
 if TYPE_CHECKING:
-    from unbandit.kernels.gpu.running import How
-
-__all__ = ["PullCounts", "RandomisedRule"]
+    from unbandit.kernels.gpu.stage import How
 
 
 @dataclass(frozen=True)
@@ -107,13 +105,13 @@ class RandomisedRule(Demonstrator):
         return formula_parameters(formulas, self.numbers(horizon))
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        from unbandit.kernels.chance import draw_actions
+        from unbandit.kernels.simulate_randomised import draw_actions
 
         needed = 1 if self.one_draw else bandit.means.size
         draw_actions(bandit, parameters, first_run, self.columns, needed, self.initial, self.batch, actions)
 
     def _way(self, arms: int) -> How:
-        from unbandit.kernels.gpu.running import with_chance
+        from unbandit.kernels.gpu.stage import with_chance
 
         return with_chance(self.columns, 1 if self.one_draw else arms, self.initial, self.batch)
 

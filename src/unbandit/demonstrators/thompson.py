@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from unbandit.demonstrators.randomised import RandomisedRule
-from unbandit.kernels.beta import log_odds_from_uniform
-from unbandit.kernels.largest_beta import largest_of_betas
-from unbandit.kernels.largest_draw import largest_of_normals
-from unbandit.kernels.normal import normal_from_uniform
-
-__all__ = ["Thompson"]
+from unbandit.kernels.largest import largest_of_betas, largest_of_normals
+from unbandit.kernels.special import log_odds_from_uniform, normal_from_uniform
 
 
 class Thompson(RandomisedRule):

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from unbandit.demonstrators.index import AdditiveIndexRule
 from unbandit.demonstrators.width import RegretWidth
 
-__all__ = ["UCB"]
-
 
 class UCB(RegretWidth, AdditiveIndexRule):
     """Pull the arm with the largest upper confidence bound, sample mean plus width.

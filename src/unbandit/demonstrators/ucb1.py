@@ -10,8 +10,6 @@ from pydantic import Field
 
 from unbandit.demonstrators.index import IndexRule
 
-__all__ = ["UCB1"]
-
 
 class UCB1(IndexRule):
     """Pull the arm with the largest sample mean plus sqrt(exploration ln t / n), where t is the round.

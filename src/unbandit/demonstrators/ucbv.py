@@ -10,8 +10,6 @@ from pydantic import Field
 
 from unbandit.demonstrators.index import IndexRule
 
-__all__ = ["UCBV"]
-
 
 class UCBV(IndexRule):
     """Pull the arm with the largest mean plus sqrt(2 variance L / n) + 3 L / n, L growing with ln t.

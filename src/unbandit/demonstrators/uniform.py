@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators.randomised import RandomisedRule
 
-__all__ = ["Uniform"]
-
 
 class Uniform(RandomisedRule):
     """Pull every arm with the same probability, whatever it has given: such a record holds no values.

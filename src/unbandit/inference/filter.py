@@ -16,7 +16,7 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, Ran
 from unbandit.demonstrators.base import whole
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.steps import steps_of, tests_of
-from unbandit.kernels.scalar import QUANTILE_TABLE
+from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.kernels.smc.cloud import Belief, Cloud, Steps
 from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index

@@ -1,19 +1,17 @@
-"""What every simulating kernel needs to know of the bandit it plays."""
+"""The bandit as every simulation kernel takes it: an instance in arrays, its rewards, the order of its arms."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import inlined
-from unbandit.kernels.scalar import philox, reward_from_word
+from unbandit.kernels.compile import inlined
+from unbandit.kernels.rng import Word, normal_from_word, philox, uniform_from_word
 
-__all__ = ["REWARDS", "Bandit", "arrange", "inverse_of", "reward"]
-
-ONE = np.uint64(1)
-REWARDS = np.uint64(0)  # the tape's stream 0
+ZERO, ONE = np.uint64(0), np.uint64(1)
+REWARDS, ORDERS = np.uint64(0), np.uint64(3)  # the tape's streams 0 and 3
 
 
 class Bandit(NamedTuple):
@@ -71,8 +69,32 @@ def inverse_of(inverse: NDArray[np.float64], pulls: np.uint64) -> float:
 
 
 @inlined
+def reward_from_word(word: Word, mean: float, sigma: float, bernoulli: bool, table: NDArray[np.float64]) -> float:
+    """Turn 64 random bits into a reward: normal around `mean`, or 1 with probability `mean`."""
+    if bernoulli:
+        return 1.0 if uniform_from_word(word) < mean else 0.0
+    return mean + sigma * normal_from_word(word, table)
+
+
+@inlined
 def reward(bandit: Bandit, run: np.uint64, arm: np.uint64, pull: np.uint64) -> float:
     """Return the reward of one pull, counted from 0. Loops that pull an arm many times take both words of a block."""
     first, second = philox(pull >> ONE, arm, run, REWARDS, bandit.key[0], bandit.key[1])
     word = second if pull & ONE else first
     return reward_from_word(word, bandit.means[arm], bandit.sigma, bandit.bernoulli, bandit.table)
+
+
+@inlined
+def arm_order_bits(key_low: np.uint64, key_high: np.uint64, name: np.uint64, arm: int) -> np.uint64:
+    """Return the random bits of an arm in run `name`: arms stand in the order of their bits."""
+    first, _ = philox(ZERO, np.uint64(arm), name, ORDERS, key_low, key_high)
+    return first
+
+
+@inlined
+def rank(bits: NDArray[Any], arm: int) -> int:
+    """Return where an arm stands, from the bits of all; of equal ones the earlier first."""
+    before, own = 0, bits[arm]
+    for other in range(bits.size):
+        before += 1 if bits[other] < own or (bits[other] == own and other < arm) else 0
+    return before

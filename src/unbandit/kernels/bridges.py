@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.compiling import called, inlined
+from unbandit.kernels.compile import called, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.scalar import normal_from_word, philox
+from unbandit.kernels.rng import normal_from_word, philox
 
 __all__ = ["BRIDGES", "ROOTS", "Path", "first_below", "index_at", "lowest_up_to", "path_of"]
 

@@ -8,6 +8,8 @@ of `parameters`:
 - a `PowerWidth`: the same for the paper's width, computed anew at every pull, where a table would be too long;
 - a record made by `formula_parameters`: the formulas are the rule's own functions. The record's type carries a digest
   of the files that they stand in, so a kernel kept on disk is never reused for an edited formula.
+
+Turn an index round: which sample mean gives it this value?
 """
 
 from __future__ import annotations
@@ -24,19 +26,7 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import digest_of, inlined
-
-__all__ = [
-    "Formula",
-    "PowerWidth",
-    "choose",
-    "formula_parameters",
-    "index_value",
-    "learn",
-    "mean_value",
-    "meaning",
-    "probability",
-]
+from unbandit.kernels.compile import digest_of, inlined
 
 Formula = Callable[..., Any]
 
@@ -225,3 +215,38 @@ def _installed(name: str, function: Any) -> bool:
     """Tell what need not be read: numba, NumPy and the standard library change only with their version."""
     package = (getattr(function, "__module__", None) or name).partition(".")[0]
     return package in sys.stdlib_module_names or package in {"numba", "numpy"}
+
+
+HALVINGS = 60
+DOUBLINGS = 60
+
+
+@inlined
+def mean_by_bisection(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+    """Return the mean at which `index_value` reaches `index`, by halving; the index must not fall as the mean rises.
+
+    The interval is found by doubling, so any scale of means will do. Where no mean gives the value, an infinite one.
+    """
+    step = 1.0 + abs(index)
+    low, high = index - step, index + step
+    for _ in range(DOUBLINGS):
+        if not index_value(parameters, low, pulls, round) > index:
+            break
+        step *= 2.0
+        low -= step
+    for _ in range(DOUBLINGS):
+        if not index_value(parameters, high, pulls, round) < index:
+            break
+        step *= 2.0
+        high += step
+    if index_value(parameters, high, pulls, round) < index:
+        return math.inf
+    if index_value(parameters, low, pulls, round) > index:
+        return -math.inf
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if index_value(parameters, middle, pulls, round) < index:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)

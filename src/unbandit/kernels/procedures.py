@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import called, compiled, inlined
+from unbandit.kernels.compile import called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
 
 BEST, ESTIMATED, BOUNDED, UNSEEN = 0, 1, 2, 3

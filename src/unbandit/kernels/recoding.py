@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import compiled
+from unbandit.kernels.compile import compiled
 
 __all__ = ["UNKNOWN", "recode"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import called, compiled, inlined
+from unbandit.kernels.compile import called, compiled, inlined
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
 FEW = 8  # arms whose counters fit in a word, a byte each

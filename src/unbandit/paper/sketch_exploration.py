@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.datasets.synthetic import two_armed
+from unbandit.datasets.registry import two_armed
 from unbandit.demonstrators import SAE, UCB, Demonstrator
 from unbandit.paper.claim import Claim, above, below
 from unbandit.paper.drawing import LINES, curve, panels, thousands

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.datasets.synthetic import two_armed
+from unbandit.datasets.registry import two_armed
 from unbandit.demonstrators import SAE, UCB
 from unbandit.kernels.tally import read_epochs
 from unbandit.paper.claim import Claim, below

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import EliminationRule, IndexRule
-from unbandit.demonstrators.tables import laid_out
+from unbandit.demonstrators.base import laid_out
 from unbandit.devices import checked_device, within_memory
 from unbandit.estimators.intervals import FIFTY, Noise, ends, quantile
 from unbandit.estimators.procedures import Anchor, compare_many, most_pulled
@@ -197,14 +197,14 @@ def sums(study: Study, task: Task) -> pl.DataFrame:
 
 def _on_gpu(study: Study, task: Task, cell: Cell) -> NDArray[np.float64]:
     """Simulate, estimate and sum on the GPU."""
-    from unbandit.kernels.gpu.scoring import Asked, scored
+    from unbandit.kernels.gpu.sums import ScoredEstimator, scored
 
     checked_device("cuda")
     instance, rule = cell.instance, cell.rule._facing(cell.instance)
     stage = rule._staged(laid_out(instance, cell.horizon, cell.seed), cell.horizon, drawn=True)
     usual = float(np.sqrt(2) * instance.sigma)
     estimators = [
-        Asked(estimator.method, usual if estimator.constant is None else estimator.constant)
+        ScoredEstimator(estimator.method, usual if estimator.constant is None else estimator.constant)
         for estimator in study.estimators
     ]
     tests = _tests(rule, cell.horizon) if isinstance(rule, EliminationRule) else None

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, overload
 import polars as pl
 
 from unbandit.demonstrators import Demonstrator
-from unbandit.kernels.compiling import digest_of
+from unbandit.kernels.compile import digest_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -176,7 +176,7 @@ def _shown(value: Any) -> str:
 
 
 DECIDING = (
-    *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/synthetic.py"),
+    *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/registry.py"),
     *("study/taskgrid.py", "study/grid.py", "study/rows.py"),
 )
 """The files, and folders of files, that decide a study's numbers; instances are described by their own."""

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from unbandit.datasets.battery_physics import (
+from unbandit.datasets.battery import (
     REGIMES,
     charging_rates,
     conduction_matrix,

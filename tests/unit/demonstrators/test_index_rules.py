@@ -11,8 +11,7 @@ from reference import simulated
 from unbandit.demonstrators import KLUCB, MOSS, UCB, UCB1, UCBV, AdditiveIndexRule, IndexRule, LilUCB, rules
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
-from unbandit.kernels.formula import mean_value
-from unbandit.kernels.solving import halved
+from unbandit.kernels.formula import mean_by_bisection, mean_value
 
 INDEX_RULES = [rule(**given) for rule in rules().values() if issubclass(rule, IndexRule) for given in rule.examples]
 
@@ -73,9 +72,11 @@ def test_kl_ucb_for_bernoulli_rewards(level, at, double_log):
 def test_a_closed_inverse_is_what_halving_finds(level):
     parameters = KLUCB(level=level).parameters(1000)
     for index in (0.4, 0.9, 0.999):
-        assert mean_value(parameters, index, 50, 80) == pytest.approx(halved(parameters, index, 50, 80), abs=1e-9)
-    assert mean_value(parameters, 0.01, 50, 80) == halved(parameters, 0.01, 50, 80) == -math.inf
-    assert mean_value(parameters, 1.01, 50, 80) == halved(parameters, 1.01, 50, 80) == math.inf
+        assert mean_value(parameters, index, 50, 80) == pytest.approx(
+            mean_by_bisection(parameters, index, 50, 80), abs=1e-9
+        )
+    assert mean_value(parameters, 0.01, 50, 80) == mean_by_bisection(parameters, 0.01, 50, 80) == -math.inf
+    assert mean_value(parameters, 1.01, 50, 80) == mean_by_bisection(parameters, 1.01, 50, 80) == math.inf
 
 
 def test_the_inverse_of_ucb_v_is_the_smaller_mean():

@@ -10,7 +10,7 @@ from unbandit.estimators.intervals import Noise, ends, quantile
 from unbandit.estimators.procedures import Anchor, compare_many
 from unbandit.instance import Gaussian
 from unbandit.kernels import procedures
-from unbandit.kernels.compiling import compiled
+from unbandit.kernels.compile import compiled
 from unbandit.result import BEST
 from unbandit.study.rows import _setting, _tests
 

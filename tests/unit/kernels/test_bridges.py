@@ -12,11 +12,11 @@ from reference import reference_switching, switching_read
 from reference_bridges import full_walk, reference_over_bridges, tape_of_indices
 
 from unbandit.demonstrators import KLUCB, MOSS, SAE, UCB, UCB1, LilUCB, Thompson
-from unbandit.demonstrators.tables import laid_out
+from unbandit.demonstrators.base import laid_out
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels import bridges
-from unbandit.kernels.skipping import count_by_bridges
+from unbandit.kernels.counts import count_by_bridges
 from unbandit.tape import Stream, Tape
 
 LAYOUTS = {

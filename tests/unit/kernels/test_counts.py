@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from reference import reference_switching, simulated, switching_read
 
 from unbandit.demonstrators import UCB
+from unbandit.demonstrators.base import laid_out
 from unbandit.demonstrators.index import MANY_ARMS
-from unbandit.demonstrators.tables import laid_out
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.counts import count_by_levels
 

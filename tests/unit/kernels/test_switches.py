@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unbandit.kernels.compiling import compiled
+from unbandit.kernels.compile import compiled
 from unbandit.kernels.tally import find_switches
 
 

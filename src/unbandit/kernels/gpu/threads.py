@@ -11,12 +11,20 @@ from typing import Any
 import numpy as np
 from numba import cuda, float64, int64
 
-from unbandit.kernels.argmax import play_largest_index
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.chance import play_by_chance
-from unbandit.kernels.elimination import count_elimination, play_elimination
-from unbandit.kernels.gpu.porting import Formulas, kernel, meanings_of, ported
-from unbandit.kernels.gpu.quantile import ALL_NEAR, POWERS, bring_near, near_coefficients
+from unbandit.kernels.gpu.port import (
+    ALL_NEAR,
+    POWERS,
+    Formulas,
+    bring_near,
+    kernel,
+    meanings_of,
+    near_coefficients,
+    ported,
+)
+from unbandit.kernels.simulate_elimination import count_elimination, play_elimination
+from unbandit.kernels.simulate_index import play_largest_index
+from unbandit.kernels.simulate_randomised import play_by_chance
 
 __all__ = ["FEW", "by_chance", "by_index", "counted_eliminations", "eliminations", "one_a_thread", "workspace"]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import called, inlined
-from unbandit.kernels.scalar import normal_from_word, philox, uniform_from_word
+from unbandit.kernels.compile import called, inlined
+from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
 
 
 class Belief(NamedTuple):

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import called, compiled, inlined
-from unbandit.kernels.scalar import philox, uniform_from_word
+from unbandit.kernels.compile import called, compiled, inlined
+from unbandit.kernels.rng import philox, uniform_from_word
 from unbandit.kernels.smc.cloud import Belief, Cloud, keep, posterior_mean, resample, shift_level
 from unbandit.kernels.smc.proposal import log_twist, truncated_normal, twisted_proposal
 

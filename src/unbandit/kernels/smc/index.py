@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import called, compiled, inlined
+from unbandit.kernels.compile import called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
-from unbandit.kernels.scalar import philox, uniform_from_word
+from unbandit.kernels.rng import philox, uniform_from_word
 from unbandit.kernels.smc.cloud import (
     NEVER,
     NONE,

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import called, inlined
-from unbandit.kernels.scalar import normal_quantile
+from unbandit.kernels.compile import called, inlined
+from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import Belief, posterior_mean
 
 FAR_TAIL = 8.0

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.compile import compiled, inlined
 from unbandit.kernels.formula import learn, probability
-from unbandit.kernels.scalar import normal_quantile
+from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
     Belief,
     Cloud,

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from unbandit.kernels.gpu.porting import kernel, ported
-from unbandit.kernels.ordering import arm_bits, rank_of
+from unbandit.kernels.bandit import arm_order_bits, rank
+from unbandit.kernels.gpu.port import kernel, ported
 from unbandit.kernels.tally import find_switches
-
-__all__ = ["arranged", "moved", "packed_switches", "shuffled", "switches"]
 
 
 @lru_cache(maxsize=1)
 def shuffled() -> Any:
     """Return the kernel that draws the bits by which arms are put in order, one thread an arm and run."""
-    bits_of = ported(arm_bits, {})
+    bits_of = ported(arm_order_bits, {})
 
     @kernel
     def run_all(key: Any, first_run: Any, bits: Any) -> None:
@@ -32,13 +30,13 @@ def shuffled() -> Any:
 @lru_cache(maxsize=1)
 def arranged() -> Any:
     """Return the kernel that puts arms in the order of their bits: which stands where, and where each stands."""
-    rank = ported(rank_of, {})
+    rank_of = ported(rank, {})
 
     @kernel
     def run_all(bits: Any, order: Any, place: Any) -> None:
         arm, run = cuda.grid(1) // bits.shape[1], cuda.grid(1) % bits.shape[1]
         if arm < bits.shape[0]:
-            stands = rank(bits[:, run], arm)
+            stands = rank_of(bits[:, run], arm)
             order[stands, run], place[arm, run] = arm, stands
 
     return run_all

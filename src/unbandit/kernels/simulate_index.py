@@ -8,6 +8,13 @@ of pulls at one level is one entry of the merge.
 
 The loop lowers a level `v` step by step. Each arm is advanced on its own until its running minimum has reached `v`;
 what was uncovered is sorted and written out. The cost of a round does not depend on the number of arms.
+
+Sort the entries of a merge: highest level first, equal levels by arm.
+
+Simulate any index rule, round by round: pull the arm with the largest index.
+
+For indices that change with the round, ties broken at random, longer openings, and rules that decide only now and then.
+A round costs as much as there are arms.
 """
 
 from __future__ import annotations
@@ -19,15 +26,14 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of
-from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward, reward_from_word
+from unbandit.kernels.compile import compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.scalar import philox, reward_from_word
-from unbandit.kernels.sorting import sort_entries
-
-__all__ = ["level_guide", "merge_tapes", "next_level"]
+from unbandit.kernels.rng import philox, uniform_from_word
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
+SIGN, SHIFT_63, ALL_BITS = np.uint64(1 << 63), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
+TIES = np.uint64(2)  # the tape's stream 2
 WINDOW = 32768  # rounds uncovered at a time, at least: few enough for the cache, many enough for each arm
 
 
@@ -231,3 +237,134 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             tags_in_order = sort_entries(levels, tags, other_levels, other_tags, entries)
             done = _write_out(row, done, tags_in_order, entries, written)
             step = step + 1 if made < target else 1
+
+
+@inlined
+def _to_descending_keys(keys: NDArray[np.uint64], entries: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Turn the bits of levels, in place, into integers that rise where levels fall; return the range of them."""
+    least, greatest = ALL_BITS, ZERO
+    for entry in range(entries):
+        bits = keys[entry] if keys[entry] != SIGN else ZERO  # minus zero is zero
+        bits = ~(bits ^ ((ZERO - (bits >> SHIFT_63)) | SIGN))  # a float's bits, mended so that they sort; then turned
+        keys[entry] = bits
+        least, greatest = min(least, bits), max(greatest, bits)
+    return least, greatest
+
+
+@inlined
+def _by_insertion(keys: NDArray[np.uint64], tags: NDArray[np.uint64], entries: np.uint64) -> None:
+    """Finish the order by (key, tag): the digits that were looked at leave a few neighbours to exchange."""
+    for entry in range(ONE, entries):
+        key, tag = keys[entry], tags[entry]
+        at = entry
+        while at > ZERO and (keys[at - ONE] > key or (keys[at - ONE] == key and tags[at - ONE] > tag)):
+            keys[at], tags[at] = keys[at - ONE], tags[at - ONE]
+            at -= ONE
+        keys[at], tags[at] = key, tag
+
+
+@register_jitable
+def sort_entries(
+    levels: NDArray[np.float64],
+    tags: NDArray[np.uint64],
+    other_levels: NDArray[np.float64],
+    other_tags: NDArray[np.uint64],
+    entries: np.uint64,
+) -> NDArray[np.uint64]:
+    """Return the tags in order of descending level, equal levels by ascending tag (the arm is its high half).
+
+    A radix sort on one to three digits of the levels' bits, whatever bits differ, finished by insertion. All four
+    arrays are overwritten.
+    """
+    keys, other_keys = levels.view(np.uint64), other_levels.view(np.uint64)
+    least, greatest = _to_descending_keys(keys, entries)
+    digit = np.uint64(8) if entries < np.uint64(5000) else np.uint64(11)
+    passes = 1 if entries < np.uint64(400) else 2 if entries < np.uint64(300_000) else 3
+    buckets = ONE << digit
+    shift = ZERO
+    while (greatest - least) >> shift >= ONE << (np.uint64(passes) * digit):
+        shift += ONE
+    counts = np.empty(buckets, np.uint64)
+    for _ in range(passes):
+        counts[:] = ZERO
+        for entry in range(entries):
+            counts[((keys[entry] - least) >> shift) & (buckets - ONE)] += ONE
+        start = ZERO
+        for bucket in range(buckets):
+            counts[bucket], start = start, start + counts[bucket]
+        for entry in range(entries):
+            bucket = ((keys[entry] - least) >> shift) & (buckets - ONE)
+            place = counts[bucket]
+            counts[bucket] = place + ONE
+            other_keys[place], other_tags[place] = keys[entry], tags[entry]
+        keys, other_keys, tags, other_tags = other_keys, keys, other_tags, tags
+        shift += digit
+    _by_insertion(keys, tags, entries)
+    return tags
+
+
+@inlined
+def play_largest_index(
+    bandit: Bandit, parameters: Any, name: np.uint64, uses_round: bool, random_ties: bool, initial: int, batch: int,
+    pulls: NDArray[Any], totals: NDArray[np.float64], index: NDArray[np.float64], actions: NDArray[Any],
+) -> None:  # fmt: skip
+    """Fill `actions` with demonstration `name`; the three arrays before it, one place an arm, are for its working.
+
+    Each arm is first pulled `initial` times, in turn. From then on the rule decides every `batch` rounds.
+    """
+    arms, horizon = bandit.means.size, actions.size
+    opening = initial * arms
+    for arm in range(arms):
+        pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
+    chosen = 0
+    for t in range(horizon):
+        if t < opening or (t - opening) % batch == 0:
+            if t < opening:
+                if t % arms == 0:
+                    for arm in range(arms):
+                        index[arm] = np.inf  # a new turn; the arms that have had theirs go down
+            elif uses_round or t == opening:
+                for arm in range(arms):
+                    n = np.uint64(pulls[arm])
+                    mean = totals[arm] * inverse_of(bandit.inverse, n)
+                    index[arm] = index_value(parameters, mean, n, np.uint64(t + 1))
+            chosen, tied = 0, 1
+            for arm in range(1, arms):
+                if index[arm] > index[chosen]:
+                    chosen, tied = arm, 1
+                elif index[arm] == index[chosen]:
+                    tied += 1
+            if random_ties and tied > 1:
+                first, second = philox(np.uint64(t) >> ONE, ZERO, name, TIES, bandit.key[0], bandit.key[1])
+                word = second if t & 1 else first
+                ahead = np.int64(uniform_from_word(word) * tied)  # how many of the tied arms to pass over
+                largest = index[chosen]
+                while ahead > 0 or index[chosen] != largest:
+                    if index[chosen] == largest:
+                        ahead -= 1
+                    chosen += 1
+        totals[chosen] += reward(bandit, name, np.uint64(chosen), np.uint64(pulls[chosen]))
+        pulls[chosen] += 1
+        if t < opening:
+            index[chosen] = -np.inf
+        elif not uses_round:
+            n = np.uint64(pulls[chosen])
+            mean = totals[chosen] * inverse_of(bandit.inverse, n)
+            index[chosen] = index_value(parameters, mean, n, np.uint64(t + 1))
+        actions[t] = chosen
+
+
+@compiled
+def pull_largest_index(
+    bandit: Bandit, parameters: Any, first_run: int, uses_round: bool, random_ties: bool, initial: int, batch: int,
+    actions: NDArray[Any],
+) -> None:  # fmt: skip
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
+    arms = bandit.means.size
+    pulls, totals, index = np.empty(arms, np.int64), np.empty(arms), np.empty(arms)
+    for run in range(actions.shape[0]):
+        arrange(bandit, run)
+        name = np.uint64(first_run + run)
+        play_largest_index(
+            bandit, parameters, name, uses_round, random_ties, initial, batch, pulls, totals, index, actions[run]
+        )

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of
-from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward_from_word
+from unbandit.kernels.compile import compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.scalar import philox, reward_from_word
-
-__all__ = ["count_elimination", "count_eliminations", "eliminate", "play_elimination"]
+from unbandit.kernels.rng import philox
 
 ONE = np.uint64(1)
 

@@ -1,15 +1,28 @@
-"""Bounds by the Bernoulli divergence, against 50-digit arithmetic and at their edges."""
+"""Special functions, against SciPy and 50-digit arithmetic, and at their edges."""
 
 from __future__ import annotations
 
 import math
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
-from unbandit.kernels.divergence import bernoulli_divergence, lower_bernoulli, upper_bernoulli
+from unbandit.kernels.special import (
+    bernoulli_divergence,
+    beta_cdf,
+    hazard,
+    log_beta,
+    log_odds_from_uniform,
+    lower_bernoulli,
+    normal_cdf,
+    normal_density,
+    normal_from_uniform,
+    upper_bernoulli,
+)
 
 RATES = st.one_of(st.floats(1e-9, 1e-3), st.floats(1e-3, 1), st.floats(1, 30))
 
@@ -57,3 +70,30 @@ def test_the_ends():
         assert lower_bernoulli(0.5 * -math.expm1(-rate), rate) == -math.inf
     assert upper_bernoulli(0.3, 0.0) == lower_bernoulli(0.3, 0.0) == 0.3
     assert upper_bernoulli(0.3, 700.0) == 1.0
+
+
+def test_the_normal_distribution_function():
+    for u in np.concatenate([np.linspace(-14, 9, 4001), [-37.0, 37.0]]):
+        assert normal_cdf(u) == pytest.approx(special.ndtr(u), rel=3e-5)
+        assert normal_density(u) == pytest.approx(np.exp(-u * u / 2) / np.sqrt(2 * np.pi), rel=1e-3)
+        slope = np.exp(-u * u / 2 - special.log_ndtr(u)) / np.sqrt(2 * np.pi)
+        assert hazard(u) == pytest.approx(slope, rel=2e-3)
+
+
+def test_the_normal_quantile():
+    given = np.concatenate([np.linspace(1e-6, 1 - 1e-6, 2001), 10.0 ** -np.arange(1, 300, 7)])
+    for p in given:
+        assert normal_from_uniform(p) == pytest.approx(special.ndtri(p), rel=1e-14, abs=1e-15)
+
+
+def test_the_beta_distribution_and_its_quantile():
+    rng = np.random.default_rng(3)
+    for a, b in np.exp(rng.uniform(-2, 8.5, (400, 2))):
+        y = np.log(a / b) + rng.uniform(-5, 5) * np.sqrt(1 / a + 1 / b)
+        expected = special.betainc(a, b, special.expit(y))
+        if 1e-300 < expected < 1:
+            assert log_beta(a, b) == pytest.approx(special.betaln(a, b), rel=1e-9, abs=1e-8)
+            assert beta_cdf(a, b, log_beta(a, b), y) == pytest.approx(expected, rel=1e-6)
+        for uniform in (rng.random(), 1e-12):
+            found = special.expit(log_odds_from_uniform(a, b, uniform))
+            assert special.betainc(a, b, found) == pytest.approx(uniform, rel=1e-6)

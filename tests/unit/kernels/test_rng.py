@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unbandit.kernels import scalar
-from unbandit.kernels.compiling import compiled
+from unbandit.kernels import rng
+from unbandit.kernels.bandit import reward_from_word
+from unbandit.kernels.compile import compiled
 from unbandit.tape import normal_quantile
 
 KNOWN_ANSWERS = [  # from the Random123 distribution, file kat_vectors: counter, key, result
@@ -26,32 +27,32 @@ KNOWN_ANSWERS = [  # from the Random123 distribution, file kat_vectors: counter,
         (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
     ),
 ]
-TABLE = scalar.QUANTILE_TABLE
+TABLE = rng.QUANTILE_TABLE
 counters = st.lists(st.integers(0, 2**32 - 1), min_size=6, max_size=6)
 words = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**11, 2**12, 2**63 - 1, 2**63, 2**64 - 1]))
 
 
 @compiled
 def compiled_philox(a, b, c, d, e, f):
-    return scalar.philox(a, b, c, d, e, f)
+    return rng.philox(a, b, c, d, e, f)
 
 
 @compiled
 def compiled_draws(word, mean, sigma, table):
     return (
-        scalar.uniform_from_word(word),
-        scalar.normal_from_word(word, table),
-        scalar.reward_from_word(word, mean, sigma, False, table),
-        scalar.reward_from_word(word, mean, sigma, True, table),
+        rng.uniform_from_word(word),
+        rng.normal_from_word(word, table),
+        reward_from_word(word, mean, sigma, False, table),
+        reward_from_word(word, mean, sigma, True, table),
     )
 
 
 @compiled
 def compiled_quantile(probability, table):
-    return scalar.normal_quantile(probability, table)
+    return rng.normal_quantile(probability, table)
 
 
-@pytest.mark.parametrize("philox", [scalar.philox, compiled_philox], ids=["plain", "compiled"])
+@pytest.mark.parametrize("philox", [rng.philox, compiled_philox], ids=["plain", "compiled"])
 @pytest.mark.parametrize(("counter", "key", "expected"), KNOWN_ANSWERS)
 def test_philox_gives_the_known_answers(philox, counter, key, expected):
     first, second = (int(word) for word in philox(*map(np.uint64, counter + key)))
@@ -61,39 +62,39 @@ def test_philox_gives_the_known_answers(philox, counter, key, expected):
 @given(counters)
 def test_compiled_philox_is_the_plain_one(numbers):
     given = [np.uint64(number) for number in numbers]
-    assert compiled_philox(*given) == scalar.philox(*given)
+    assert compiled_philox(*given) == rng.philox(*given)
 
 
 @given(words, st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
 def test_compiled_draws_are_the_plain_ones(word, mean, sigma):
     word = np.uint64(word)
     plain = (
-        scalar.uniform_from_word(word),
-        scalar.normal_from_word(word, TABLE),
-        scalar.reward_from_word(word, mean, sigma, False, TABLE),
-        scalar.reward_from_word(word, mean, sigma, True, TABLE),
+        rng.uniform_from_word(word),
+        rng.normal_from_word(word, TABLE),
+        reward_from_word(word, mean, sigma, False, TABLE),
+        reward_from_word(word, mean, sigma, True, TABLE),
     )
     assert compiled_draws(word, mean, sigma, TABLE) == plain
 
 
 @given(st.floats(0, 1, exclude_min=True, exclude_max=True))
 def test_compiled_quantile_is_the_plain_one(probability):
-    plain, fast = scalar.normal_quantile(probability, TABLE), compiled_quantile(probability, TABLE)
+    plain, fast = rng.normal_quantile(probability, TABLE), compiled_quantile(probability, TABLE)
     # bits agree where the tables reach; below 2^-60 the system's and numba's exp and log may differ in the last place
     assert fast == plain if probability >= 2.0**-60 else math.isclose(fast, plain, rel_tol=1e-15)
 
 
 @given(words)
 def test_a_uniform_lies_strictly_between_0_and_1(word):
-    uniform = scalar.uniform_from_word(np.uint64(word))
+    uniform = rng.uniform_from_word(np.uint64(word))
     assert 0 < uniform < 1
     assert (uniform * 2**53) % 2 == 1
 
 
 @given(words)
 def test_certain_bernoulli_rewards_are_certain(word):
-    assert scalar.reward_from_word(np.uint64(word), 1.0, 1.0, True, TABLE) == 1.0
-    assert scalar.reward_from_word(np.uint64(word), 0.0, 1.0, True, TABLE) == 0.0
+    assert reward_from_word(np.uint64(word), 1.0, 1.0, True, TABLE) == 1.0
+    assert reward_from_word(np.uint64(word), 0.0, 1.0, True, TABLE) == 0.0
 
 
 def probability_of_word(word: int) -> mpmath.mpf:
@@ -106,7 +107,7 @@ def probability_of_word(word: int) -> mpmath.mpf:
 def test_a_normal_is_the_quantile_of_its_bits(word):
     with mpmath.workdps(50):
         p = probability_of_word(word)
-        error = relative_error(scalar.normal_from_word(np.uint64(word), TABLE) * (-1 if word >> 63 else 1), p)
+        error = relative_error(rng.normal_from_word(np.uint64(word), TABLE) * (-1 if word >> 63 else 1), p)
     assert error < 1e-14
 
 
@@ -157,7 +158,7 @@ def test_the_quantile_never_falls():
 @pytest.mark.parametrize("outside", [0.0, 1.0, -0.0, -0.1, 1.1, math.nan, math.inf, -math.inf])
 def test_there_is_no_quantile_outside(outside):
     assert math.isnan(normal_quantile(outside))
-    assert math.isnan(scalar.normal_quantile(outside, TABLE))
+    assert math.isnan(rng.normal_quantile(outside, TABLE))
 
 
 def test_the_quantile_keeps_the_shape_of_its_argument():

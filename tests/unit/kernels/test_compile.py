@@ -10,8 +10,8 @@ from pathlib import Path
 import numba
 import pytest
 
-from unbandit.kernels import compiling
-from unbandit.kernels.compiling import cache_directory, compiled, digest_of
+from unbandit.kernels import compile
+from unbandit.kernels.compile import cache_directory, compiled, digest_of
 
 
 def test_the_digest_follows_the_contents(tmp_path):
@@ -24,12 +24,12 @@ def test_the_digest_follows_the_contents(tmp_path):
     assert digest_of(file) == before
 
 
-@pytest.mark.parametrize("changed", ["scalar.py", "normal_quantile.npy"])
+@pytest.mark.parametrize("changed", ["rng.py", "gpu/port.py", "normal_quantile.npy"])
 def test_the_folder_is_named_after_every_file_of_the_room(tmp_path, monkeypatch, changed):
     room = tmp_path / "kernels"
-    shutil.copytree(Path(compiling.__file__).parent, room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(compile.__file__).parent, room, ignore=shutil.ignore_patterns("__pycache__"))
     original = cache_directory().name
-    monkeypatch.setattr(compiling, "__file__", str(room / "compiling.py"))
+    monkeypatch.setattr(compile, "__file__", str(room / "compile.py"))
     assert cache_directory().name == original
     (room / changed).write_bytes((room / changed).read_bytes() + b"\n")
     assert cache_directory().name != original

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import Bandit, arrange, reward
-from unbandit.kernels.compiling import compiled, inlined
+from unbandit.kernels.compile import compiled, inlined
 from unbandit.kernels.formula import choose, learn
-from unbandit.kernels.scalar import philox, uniform_from_word
-
-__all__ = ["draw_actions", "play_by_chance"]
+from unbandit.kernels.rng import philox, uniform_from_word
 
 ONE = np.uint64(1)
 DECISIONS = np.uint64(1)  # the tape's stream 1

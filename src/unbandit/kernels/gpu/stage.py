@@ -1,9 +1,16 @@
-"""Simulate and read runs on a GPU: arrays in, arrays out, as the CPU's kernels have them."""
+"""What every simulating kernel on a GPU needs to know: an instance, the tape's key, the order of arms.
+
+How many runs at a time: as many as the GPU's memory takes, and fewer where it turns out to take less.
+
+Simulate and read runs on a GPU: arrays in, arrays out, as the CPU's kernels have them.
+"""
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,13 +20,16 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.counts import guide_of
-from unbandit.kernels.gpu.levels import COUNTS, NUMBERS, counted_by_levels
-from unbandit.kernels.gpu.memory import fitting, in_batches, scratch
-from unbandit.kernels.gpu.merging import MOST, merged, threads
-from unbandit.kernels.gpu.porting import SIMULATED, formulas_of
-from unbandit.kernels.gpu.quantile import one_sided
-from unbandit.kernels.gpu.reading import arranged, moved, packed_switches, shuffled, switches
-from unbandit.kernels.gpu.scene import Scene
+from unbandit.kernels.gpu.port import SIMULATED, formulas_of, one_sided
+from unbandit.kernels.gpu.simulate_index import (
+    COUNTS,
+    MOST_MERGED_ARMS,
+    NUMBERS,
+    counted_by_levels,
+    merged,
+    threads_per_block,
+)
+from unbandit.kernels.gpu.tally import arranged, moved, packed_switches, shuffled, switches
 from unbandit.kernels.gpu.threads import (
     FEW,
     by_chance,
@@ -30,7 +40,94 @@ from unbandit.kernels.gpu.threads import (
     workspace,
 )
 
-__all__ = ["Evidence", "How", "Stage", "blocks", "eliminating", "index_by_index", "merging", "with_chance"]
+
+class Scene(NamedTuple):
+    """Hold an instance in the GPU's memory.
+
+    Attributes
+    ----------
+    far
+        The normal quantile's table (`quantile.one_sided`).
+    listed
+        The means as the instance lists them.
+    sigma, bernoulli
+        The noise.
+    inverse
+        1/n as far as the table goes; see `kernels.bandit.inverse_of`.
+    key
+        The seed, as two 32-bit numbers.
+    order, place
+        Which arm stands where, and where each arm stands, (arms, runs); of no runs, if all stand as listed.
+    first_run
+        The number of the first run.
+    """
+
+    far: Any
+    listed: Any
+    sigma: float
+    bernoulli: bool
+    inverse: Any
+    key: Any
+    order: Any
+    place: Any
+    first_run: int
+
+
+MEMORY_SHARE = 0.5
+"""Of the free memory, what is asked for: others may be using the GPU too."""
+
+MOST_RUNS = 1 << 22
+"""Runs at a time, at most: more do not make a GPU any busier."""
+
+_kept = threading.local()
+
+
+def scratch(shape: tuple[int, int], kind: Any) -> Any:
+    """Return room for actions, which is taken again and again: each thread of the host keeps the last that it had."""
+    size = shape[0] * shape[1] * np.dtype(kind).itemsize
+    room = getattr(_kept, "room", None)
+    if room is None or room.size < size:
+        _kept.room = room = None  # let go of the old one first
+        _kept.room = room = cuda.device_array(size, np.uint8)
+    return room[:size].view(kind).reshape(shape)
+
+
+def _free() -> int:
+    """Return how much memory can be had, with what is kept."""
+    free, _ = cuda.current_context().get_memory_info()
+    room = getattr(_kept, "room", None)
+    return int(min(free, 2**62)) + (0 if room is None else int(room.size))
+
+
+def fitting(bytes_a_run: int, *, whole: int = 1) -> int:
+    """Return how many runs the free memory takes, in multiples of `whole`, and at least that many."""
+    runs = min(int(_free() * MEMORY_SHARE) // max(bytes_a_run, 1), MOST_RUNS)
+    return max(runs // whole, 1) * whole
+
+
+def in_batches(work: Callable[[int, int], None], runs: int, bytes_a_run: int, *, whole: int = 1) -> None:
+    """Call `work(first, last)` over all runs, as many at a time as fit; after a refusal of memory, half as many."""
+    size, first = fitting(bytes_a_run, whole=whole), 0
+    while first < runs:
+        last = min(first + size, runs)
+        try:
+            work(first, last)
+        except Exception as error:  # drivers refuse memory in ways of their own; whatever else it is goes on
+            if not _out_of_memory(error):
+                raise
+            if size <= whole:
+                said = f"the GPU's memory does not take {whole:,} runs of {bytes_a_run:,} bytes each"
+                raise MemoryError(said) from error
+            _kept.room = None
+            gc.collect()  # what the failed try had taken
+            size = max(size // 2 // whole, 1) * whole
+            continue
+        first = last
+
+
+def _out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error).upper().replace(" ", "_")
+
 
 THREADS = 512
 """Threads a block where each has a demonstration of its own."""
@@ -78,7 +175,7 @@ def eliminating() -> How:
     return How(eliminations, (0,), 0, "eliminations")
 
 
-class Evidence(NamedTuple):
+class DeviceCounts(NamedTuple):
     """Hold what was read of some runs, in the GPU's memory, as (places, runs); None where it was not asked for."""
 
     order: Any
@@ -124,10 +221,10 @@ class Stage:
         return self.how.reads == "eliminations" or self._by_levels()
 
     def _merged(self) -> bool:
-        return self.how.play is None and self.arms <= MOST
+        return self.how.play is None and self.arms <= MOST_MERGED_ARMS
 
     def _by_levels(self) -> bool:
-        return self.how.play is None and self.arms > MOST
+        return self.how.play is None and self.arms > MOST_MERGED_ARMS
 
     def scene(self, first_run: int, first: int, last: int) -> Scene:
         """Return the scene of the runs from `first` to `last`, the former being run `first_run + first`."""
@@ -156,37 +253,37 @@ class Stage:
 
         in_batches(work, runs, self.bytes_a_run(actions=True))
 
-    def evidence(self, first_run: int, first: int, last: int) -> Evidence:
+    def evidence(self, first_run: int, first: int, last: int) -> DeviceCounts:
         """Play some runs and read them; the answer stays in the GPU's memory."""
         scene, runs = self.scene(first_run, first, last), last - first
         if self.how.reads == "eliminations":
             pulls, gone = self._room(runs, np.int32), self._room(runs, np.bool_)
             self._launch(counted_eliminations, scene, runs, (self.horizon,), pulls, gone)
-            return Evidence(scene.order, pulls, gone=gone)
+            return DeviceCounts(scene.order, pulls, gone=gone)
         if self._by_levels():
             return self._leveled(scene, runs)
         actions, pulls = self._played(scene, runs)
         if self.how.reads == "pulls":
-            return Evidence(scene.order, pulls)
+            return DeviceCounts(scene.order, pulls)
         own, of_best, rounds = (self._room(runs, np.int32) for _ in range(3))
         if not self._merged():
             switches()[blocks(runs)](actions, pulls, own, of_best, rounds)
-            return Evidence(scene.order, pulls, own, of_best, rounds)
+            return DeviceCounts(scene.order, pulls, own, of_best, rounds)
         packed_switches()[blocks(runs)](actions, self.horizon, scene.place, pulls, own, of_best, rounds)
         if scene.place.shape[1] > 0:  # so far by arm, and not by where arms stand
             into = cuda.device_array((4, self.arms, runs), np.int32)
             moved()[blocks(pulls.size)](scene.place, pulls, own, of_best, rounds, into)
             pulls, own, of_best, rounds = into[0], into[1], into[2], into[3]
-        return Evidence(scene.order, pulls, own, of_best, rounds)
+        return DeviceCounts(scene.order, pulls, own, of_best, rounds)
 
-    def gathered(self, first_run: int, runs: int) -> Iterator[tuple[int, int, Evidence]]:
+    def gathered(self, first_run: int, runs: int) -> Iterator[tuple[int, int, DeviceCounts]]:
         """Play all runs, and give what was read of them a batch at a time, brought back to the host as (runs, arms)."""
-        found: list[tuple[int, int, Evidence]] = []
+        found: list[tuple[int, int, DeviceCounts]] = []
 
         def work(first: int, last: int) -> None:
             read = self.evidence(first_run, first, last)
             host = [None if part is None else part.copy_to_host().T for part in read]
-            found.append((first, last, Evidence(*host)))
+            found.append((first, last, DeviceCounts(*host)))
 
         in_batches(work, runs, self.bytes_a_run(actions=not self.counts_alone()))
         yield from found
@@ -199,7 +296,7 @@ class Stage:
         pulls = self._room(runs, np.int32)
         if self._merged():
             words = scratch((-(-self.horizon // 4), runs), np.uint32)
-            start = merged(self.formulas, self.arms, scene.bernoulli)[blocks(runs, threads(self.arms))]
+            start = merged(self.formulas, self.arms, scene.bernoulli)[blocks(runs, threads_per_block(self.arms))]
             start(scene, self.parameters, self.horizon, words, pulls)
             return words, pulls
         actions = scratch((self.horizon, runs), self._kind)
@@ -220,8 +317,8 @@ class Stage:
         start = one_a_thread(play, self.formulas, self.arms, self.how.columns)[blocks(runs)]
         start(scene, self.parameters, options, first, second, room, tally)
 
-    def _leveled(self, scene: Scene, runs: int) -> Evidence:
-        """Count by levels, a group of threads a run."""
+    def _leveled(self, scene: Scene, runs: int) -> DeviceCounts:
+        """Count by levels, a group of threads per run."""
         group = 4 if SIMULATED else WARP if self.arms < THOUSANDS else SEVERAL_WARPS
         guide = cuda.to_device(guide_of(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
         a_block = self.arms * (8 * NUMBERS + 8 * COUNTS)
@@ -232,7 +329,7 @@ class Stage:
         rounds = cuda.to_device(np.zeros((self.arms, runs), np.int32))
         start = counted_by_levels(self.formulas, group)[blocks, group]
         start(scene, self.parameters, guide, self.horizon, pulls, own, of_best, numbers, counts)
-        return Evidence(scene.order, pulls, own, of_best, rounds)
+        return DeviceCounts(scene.order, pulls, own, of_best, rounds)
 
 
 def blocks(wanted: int, block: int = THREADS) -> tuple[int, int]:

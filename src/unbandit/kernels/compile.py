@@ -1,8 +1,8 @@
 """Compile a kernel once, keep it on disk, and never reuse it after its source has changed.
 
-Numba keeps a compiled function until *its own* file changes. Ours call functions of other files (the generator, the
-quantile, a rule's formula), so an edit there would silently run yesterday's code. The folder in which kernels are kept
-is therefore named after a digest of every file in this room; a rule's formula carries its own digest (see `formula`).
+Numba keeps a compiled function until *its own* file changes. Our kernels call functions of other files (the generator,
+the quantile, a rule's formula), so an edit there would silently run outdated code. The cache folder is therefore named
+after a digest of every file of this package and its subfolders; a rule's formula carries its own (see `formula`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.extending import register_jitable
-
-__all__ = ["cache_directory", "called", "compiled", "digest_of", "inlined"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,7 +41,7 @@ def cache_directory() -> Path:
     """Return the folder in which this version's compiled kernels are kept."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "unbandit"
-    sources = sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in {".py", ".npy"})
+    sources = sorted(path for path in Path(__file__).parent.rglob("*.*") if path.suffix in {".py", ".npy"})
     return base / f"kernels-{digest_of(*sources)}"
 
 

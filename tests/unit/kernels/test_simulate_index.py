@@ -1,4 +1,4 @@
-"""The merge of tapes at its edges: windows, a guide that is wrong, entries that outgrow their room."""
+"""The merge of tapes at its edges: windows, a guide that is wrong, entries that outgrow their room, and its sort."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from reference import reference_ucb, simulated
 
 from unbandit.demonstrators import UCB
-from unbandit.demonstrators.tables import laid_out
+from unbandit.demonstrators.base import laid_out
 from unbandit.instance import Bernoulli, Instance
-from unbandit.kernels import levels
-from unbandit.kernels.argmax import pull_largest_index
+from unbandit.kernels import simulate_index
+from unbandit.kernels.compile import compiled
+from unbandit.kernels.simulate_index import WINDOW, pull_largest_index, sort_entries
 
 
 def by_argmax(rule: UCB, instance: Instance, horizon: int, seed: int) -> np.ndarray:
@@ -33,7 +34,10 @@ INSTANCES = {
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-@pytest.mark.parametrize("horizon", [levels.WINDOW - 1, levels.WINDOW, levels.WINDOW * 2 + 3, levels.WINDOW * 5])
+@pytest.mark.parametrize(
+    "horizon",
+    [WINDOW - 1, WINDOW, WINDOW * 2 + 3, WINDOW * 5],
+)
 def test_windows_join_without_a_seam(name, horizon):
     rule, instance = UCB(), INSTANCES[name]
     assert np.array_equal(simulated(rule, instance, horizon, seed=3), by_argmax(rule, instance, horizon, seed=3))
@@ -52,19 +56,19 @@ def test_entries_may_outgrow_their_room(monkeypatch):
     # a sample that knows only the bad arms misleads the guide: it aims far too low
     bandit = laid_out(instance, horizon, 1)._replace(sample=np.zeros(2))
     actions = np.empty((1, horizon), np.uint8)
-    levels.merge_tapes(bandit, rule.parameters(horizon), 0, actions)
+    simulate_index.merge_tapes(bandit, rule.parameters(horizon), 0, actions)
     assert np.array_equal(actions, expected)
     # once more in plain Python, where a place out of bounds is an error, and where one can see that it did grow
-    uncover, stopped_at = levels._uncover, []
+    uncover, stopped_at = simulate_index._uncover, []
 
     def spied(*given):
         answer = uncover(*given)
         stopped_at.append(int(answer[0]))
         return answer
 
-    monkeypatch.setattr(levels, "_uncover", spied)
+    monkeypatch.setattr(simulate_index, "_uncover", spied)
     with np.errstate(over="ignore"):  # the generator's products wrap around, as they should
-        levels.merge_tapes.py_func(bandit, rule.parameters(horizon), 0, actions)
+        simulate_index.merge_tapes.py_func(bandit, rule.parameters(horizon), 0, actions)
     assert min(stopped_at) < 130
     assert np.array_equal(actions, expected)
 
@@ -79,7 +83,7 @@ def test_full_entries_are_resumed_where_they_stopped(seed, room, level):
         pulls, totals, lowest = np.zeros(arms, np.uint64), np.zeros(arms), np.full(arms, np.inf)
         heights, tags, arm, entries = np.empty(room), np.empty(room, np.uint64), 0, np.uint64(0)
         while arm < arms:
-            arm, entries = levels._uncover(
+            arm, entries = simulate_index._uncover(
                 bandit, rule.parameters(horizon), level, horizon, arm, 0, pulls, totals, lowest, heights, tags, entries
             )
             if arm < arms:
@@ -108,3 +112,44 @@ def test_a_seeded_demonstration_never_changes():
     """Pins the bits: a change here changes every published study's demonstrations."""
     ucb = simulated(UCB(), Instance([1.0, 0.5, 0.2, 0.9], 0.5), 40, seed=2024)[0].tolist()
     assert "".join(map(str, ucb)) == PINNED
+
+
+@compiled
+def compiled_sort(levels, tags, other_levels, other_tags, entries):
+    return sort_entries(levels, tags, other_levels, other_tags, entries)
+
+
+def sort(levels: np.ndarray, tags: np.ndarray) -> list[int]:
+    entries = len(levels)
+    spare = np.empty(entries + 3), np.empty(entries + 3, np.uint64)  # room to spare, as in a merge
+    given = np.append(levels, [9e9] * 3), np.append(tags, np.zeros(3, np.uint64))
+    return compiled_sort(*given, *spare, np.uint64(entries))[:entries].tolist()
+
+
+def expected(levels: np.ndarray, tags: np.ndarray) -> list[int]:
+    return [tag for _, tag in sorted((-level, tag) for level, tag in zip(levels.tolist(), tags.tolist(), strict=True))]
+
+
+# adding 0 makes -0.0 into 0.0: no index is ever -0.0
+numbers = st.one_of(st.floats(-1e300, 1e300), st.sampled_from([0.0, 1.0, 0.5, -0.5])).map(lambda level: level + 0.0)
+
+
+@given(st.lists(numbers, min_size=1, max_size=200))
+def test_highest_level_first_then_lowest_tag(levels):
+    levels, tags = np.array(levels), np.arange(len(levels), dtype=np.uint64)[::-1].copy()
+    assert sort(levels, tags) == expected(levels, tags)
+
+
+@pytest.mark.parametrize("entries", [399, 400, 4999, 5000, 20_000, 300_001])
+@pytest.mark.parametrize("spread", ["around zero", "far from zero", "few values"])
+def test_every_number_of_digits(entries, spread):
+    random = np.random.default_rng(entries)
+    levels = random.normal(size=entries)
+    if spread == "far from zero":
+        levels += 1000
+    if spread == "few values":
+        levels = levels.round(1) + 0.0
+    tags = random.permutation(entries).astype(np.uint64)
+    if spread == "few values":
+        tags.sort()  # equal levels arrive in the order of their arms, as in a merge
+    assert sort(levels, tags) == expected(levels, tags)

@@ -7,10 +7,8 @@ from typing import Any
 
 from numba import cuda
 
-from unbandit.kernels.gpu.porting import Formulas, kernel, meanings_of, ported
+from unbandit.kernels.gpu.port import Formulas, kernel, meanings_of, ported
 from unbandit.kernels.procedures import BEST, eliminated_arm, index_arm, naive_arm
-
-__all__ = ["by_elimination", "by_pulls", "by_switching"]
 
 NAN = float("nan")
 

@@ -2,21 +2,28 @@
 
 On the CPU, functions find each other through numba's overloads. Here a copy is made whose names mean the copies: what
 `index_value` stands for is then simply the rule's formula. The source is one and the same; nothing is written twice.
+
+The normal quantile's table on a GPU: the part that nearly every draw reads lies in each block's shared memory.
+
+There the coefficients of one power lie side by side, so that the threads of a warp, which read different rows, seldom
+want the same memory bank. Rows of one sign stand for both. What is left, few draws in a thousand, is read from afar.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 from numba import config, cuda
+from numpy.typing import NDArray
 
-from unbandit.kernels import formula, scalar
+from unbandit.kernels import formula, rng
 from unbandit.kernels.formula import Formula, meaning
-
-__all__ = ["SIMULATED", "Formulas", "formulas_of", "kernel", "meanings_of", "ported"]
+from unbandit.kernels.rng import QUANTILE_TABLE
 
 Formulas = tuple[tuple[str, Formula], ...]
 """A rule's formulas by the names of their seams (`kernels.formula.meaning`), in a form that can be looked up."""
@@ -49,7 +56,7 @@ def formulas_of(parameters: Any) -> Formulas:
 
 def meanings_of(formulas: Formulas, coefficients: Any) -> dict[Any, Any]:
     """Return what functions mean on the GPU: a rule's formulas, and another table of the normal quantile."""
-    return {getattr(formula, seam): own for seam, own in formulas} | {scalar.coefficients: coefficients}
+    return {getattr(formula, seam): own for seam, own in formulas} | {rng.coefficients: coefficients}
 
 
 def _copied(function: Any, meanings: Mapping[Any, Any], made: dict[Any, Any]) -> Any:
@@ -73,3 +80,44 @@ def _is_ours(meant: Any) -> bool:
 def kernel(function: Any) -> Any:
     """Compile a loop for the GPU."""
     return cuda.jit(function)
+
+
+POWERS = 8
+ALL_NEAR = 768  # rows of three levels: with eight numbers each they fill the 48 KB that every GPU gives a block
+MOST_NEAR = 512  # rows of two levels, for kernels that need shared memory for other things too
+
+_ONE, _EIGHT, _NINE, _SEGMENT = np.uint64(1), np.uint64(8), np.uint64(9), np.uint64(255)
+
+
+def one_sided() -> NDArray[np.float64]:
+    """Return the table for positive numbers alone, one column a row: (powers, levels times segments)."""
+    rows = QUANTILE_TABLE.reshape(-1, 2, 256, POWERS)[:, 0].reshape(-1, POWERS)
+    return np.ascontiguousarray(rows.T)
+
+
+def bring_near(near: Any, far: Any, thread: int, threads: int) -> None:
+    """Copy the rows that are wanted most, one thread of a block a part of them; the block waits for all afterwards."""
+    for at in range(thread, near.size, threads):
+        power, row = at // near.shape[1], at % near.shape[1]
+        near[power, row] = far[power, row]
+
+
+@lru_cache(maxsize=2)
+def near_coefficients(rows: int) -> Any:
+    """Return what takes the place of `rng.coefficients`: so many rows are near, all are afar."""
+    limit = np.uint64(rows)
+
+    def coefficients(table: Any, row: Any) -> Any:
+        near, far = table
+        at = ((row >> _NINE) << _EIGHT) | (row & _SEGMENT)
+        if at < limit:
+            c0, c1, c2, c3 = near[0, at], near[1, at], near[2, at], near[3, at]
+            c4, c5, c6, c7 = near[4, at], near[5, at], near[6, at], near[7, at]
+        else:
+            c0, c1, c2, c3 = far[0, at], far[1, at], far[2, at], far[3, at]
+            c4, c5, c6, c7 = far[4, at], far[5, at], far[6, at], far[7, at]
+        if (row >> _EIGHT) & _ONE:
+            return -c0, -c1, -c2, -c3, -c4, -c5, -c6, -c7
+        return c0, c1, c2, c3, c4, c5, c6, c7
+
+    return coefficients

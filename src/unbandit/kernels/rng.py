@@ -1,8 +1,9 @@
-"""The formulas of one number: generator, uniform, normal quantile, reward.
+"""Counter-based random numbers: Philox, and the uniform and normal numbers made from its bits.
 
-Plain functions of NumPy scalars. They run as they stand, and `register_jitable` lets every compiled loop call them, so
-the tests hold the compiled bits against the uncompiled ones. Only additions, multiplications, comparisons and integer
-operations lie on the way from a counter to a reward: the bits are the same on every machine.
+The first functions take one number. They are plain Python that every compiled loop can call, so the tests compare the
+compiled bits with the uncompiled ones. From a counter to a reward there are only additions, multiplications,
+comparisons and integer operations: the bits are the same on every machine. Written by hand because no library has a
+Philox that numba can inline, nor a quantile with these two properties. The last four functions fill arrays.
 """
 
 from __future__ import annotations
@@ -13,17 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compiling import inlined
-
-__all__ = [
-    "QUANTILE_TABLE",
-    "coefficients",
-    "normal_from_word",
-    "normal_quantile",
-    "philox",
-    "reward_from_word",
-    "uniform_from_word",
-]
+from unbandit.kernels.compile import compiled, inlined
 
 Word = np.uint64
 
@@ -161,9 +152,38 @@ def normal_quantile(probability: float, table: NDArray[np.float64]) -> float:
     return _polynomial(table, row, t)
 
 
-@inlined
-def reward_from_word(word: Word, mean: float, sigma: float, bernoulli: bool, table: NDArray[np.float64]) -> float:
-    """Turn 64 random bits into a reward: normal around `mean`, or 1 with probability `mean`."""
-    if bernoulli:
-        return 1.0 if uniform_from_word(word) < mean else 0.0
-    return mean + sigma * normal_from_word(word, table)
+@compiled
+def words(
+    key_low: np.uint64,
+    key_high: np.uint64,
+    run: NDArray[np.uint64],
+    arm: NDArray[np.uint64],
+    pull: NDArray[np.uint64],
+    stream: np.uint64,
+    out: NDArray[np.uint64],
+) -> None:
+    """Fill `out` with the 64 bits at each (run, arm, pull); pulls are counted from 0, two to a block."""
+    for at in range(out.size):
+        first, second = philox(pull[at] >> _ONE, arm[at], run[at], stream, key_low, key_high)
+        out[at] = second if pull[at] & _ONE else first
+
+
+@compiled
+def uniforms(bits: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
+    """Turn words into numbers in (0, 1)."""
+    for at in range(out.size):
+        out[at] = uniform_from_word(bits[at])
+
+
+@compiled
+def normals(bits: NDArray[np.uint64], table: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Turn words into standard normals."""
+    for at in range(out.size):
+        out[at] = normal_from_word(bits[at], table)
+
+
+@compiled
+def quantiles(probability: NDArray[np.float64], table: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Turn probabilities into standard normal quantiles."""
+    for at in range(out.size):
+        out[at] = normal_quantile(probability[at], table)

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from unbandit.kernels.beta import beta_cdf, log_beta, log_odds_from_uniform
-from unbandit.kernels.largest_beta import largest_of_betas
-from unbandit.kernels.largest_draw import largest_of_normals
-from unbandit.kernels.normal import hazard, normal_cdf, normal_density, normal_from_uniform
+from unbandit.kernels.largest import largest_of_betas, largest_of_normals
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(30)
 FINE = np.concatenate([[-60, -40, -30, -20, -16], np.arange(-12, 12.1, 0.75), [16, 20, 30, 40]])
@@ -109,30 +106,3 @@ def test_all_arms_together_are_certain():
         )
         a = 1.0 + rng.binomial(pulls, 0.4)
         assert sum(largest_of_betas(a, 2.0 + pulls - a, arm) for arm in range(5)) == pytest.approx(1, abs=1e-3)
-
-
-def test_the_normal_distribution_function():
-    for u in np.concatenate([np.linspace(-14, 9, 4001), [-37.0, 37.0]]):
-        assert normal_cdf(u) == pytest.approx(special.ndtr(u), rel=3e-5)
-        assert normal_density(u) == pytest.approx(np.exp(-u * u / 2) / np.sqrt(2 * np.pi), rel=1e-3)
-        slope = np.exp(-u * u / 2 - special.log_ndtr(u)) / np.sqrt(2 * np.pi)
-        assert hazard(u) == pytest.approx(slope, rel=2e-3)
-
-
-def test_the_normal_quantile():
-    given = np.concatenate([np.linspace(1e-6, 1 - 1e-6, 2001), 10.0 ** -np.arange(1, 300, 7)])
-    for p in given:
-        assert normal_from_uniform(p) == pytest.approx(special.ndtri(p), rel=1e-14, abs=1e-15)
-
-
-def test_the_beta_distribution_and_its_quantile():
-    rng = np.random.default_rng(3)
-    for a, b in np.exp(rng.uniform(-2, 8.5, (400, 2))):
-        y = np.log(a / b) + rng.uniform(-5, 5) * np.sqrt(1 / a + 1 / b)
-        expected = special.betainc(a, b, special.expit(y))
-        if 1e-300 < expected < 1:
-            assert log_beta(a, b) == pytest.approx(special.betaln(a, b), rel=1e-9, abs=1e-8)
-            assert beta_cdf(a, b, log_beta(a, b), y) == pytest.approx(expected, rel=1e-6)
-        for uniform in (rng.random(), 1e-12):
-            found = special.expit(log_odds_from_uniform(a, b, uniform))
-            assert special.betainc(a, b, found) == pytest.approx(uniform, rel=1e-6)

@@ -1,4 +1,12 @@
-"""How likely is one of several Beta draws to be the largest? What Thompson sampling on 0 and 1 is weighed by.
+"""How likely is one of several normal draws to be the largest? What Thompson sampling is weighed by.
+
+In units of the arm's own deviation it is the integral of `density(z) * product of Phi(offset_k + slope_k z)` over the
+others. Where the arm is the narrowest (the slopes are small), the product changes slowly and a few Gauss-Hermite nodes
+are exact to many digits. Otherwise its factors are steps, and no fixed nodes will do: the integrand has one peak (it is
+log-concave), so panels of Gauss-Legendre nodes are laid from the peak outwards, none longer than the narrowest arm that
+still changes there. Relative error below 1e-3 everywhere; see the tests.
+
+How likely is one of several Beta draws to be the largest? What Thompson sampling on 0 and 1 is weighed by.
 
 The integral of one density times the others' distribution functions, on the scale of log odds. Distribution functions
 of Beta are dear, densities are cheap: so the panels go from left to right, and the distribution functions grow along
@@ -13,22 +21,136 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.beta import beta_cdf, exponential, log_beta, log_share
-from unbandit.kernels.compiling import inlined
-from unbandit.kernels.largest_draw import FEW
-from unbandit.kernels.normal import hazard
+from unbandit.kernels.compile import inlined
+from unbandit.kernels.special import beta_cdf, exponential, hazard, log_beta, log_share, normal_cdf, normal_density
 
-__all__ = ["largest_of_betas"]
+
+def _hermite(nodes: int) -> NDArray[np.float64]:
+    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    return np.column_stack([points, weights / weights.sum()])
+
+
+FEW, SOME, MANY = _hermite(5), _hermite(7), _hermite(12)
+STEEPNESS_OF_FEW, STEEPNESS_OF_SOME, STEEPNESS_OF_MANY = 0.2, 0.4, 0.8  # the largest slopes that they serve
+DEEPEST = -3.5  # below this offset the integrand's peak is too far from the nodes' middle
+
+PANEL = np.column_stack(np.polynomial.legendre.leggauss(5))
+LONGEST = 4.0  # the length of a panel, in deviations of the narrowest arm that changes within it
+OVER = 3.0  # so many deviations above an arm its factor is 1 for all that matters
+ENOUGH = 3e-4  # a panel that adds a smaller share is the last
+MOST_PANELS = 200
+
+
+@inlined
+def largest_of_normals(centres: NDArray[np.float64], roots: NDArray[np.float64], arm: int) -> float:
+    """Return the probability that arm `arm`'s draw is the largest; the arrays are used up.
+
+    Parameters
+    ----------
+    centres, roots
+        Each arm's mean, and one over its deviation.
+    """
+    centre, deviation, others = centres[arm], 1.0 / roots[arm], 0
+    steepness, lowest = 0.0, math.inf
+    for other in range(centres.size):
+        if other == arm:
+            continue
+        offset, slope = (centre - centres[other]) * roots[other], deviation * roots[other]
+        if offset < 6.0 + 5.0 * slope:  # the others lie out of reach
+            centres[others], roots[others] = offset, slope  # never ahead of what is still to be read
+            others += 1
+            steepness += slope * slope
+            lowest = min(lowest, offset)
+    if others == 0:
+        return 1.0
+    if others == 1:
+        return normal_cdf(centres[0] / math.sqrt(1.0 + steepness))
+    steepness = math.sqrt(steepness)
+    if lowest > DEEPEST and steepness < STEEPNESS_OF_MANY:
+        if steepness < STEEPNESS_OF_FEW:
+            return _at_nodes(centres, roots, others, FEW)
+        if steepness < STEEPNESS_OF_SOME:
+            return _at_nodes(centres, roots, others, SOME)
+        return _at_nodes(centres, roots, others, MANY)
+    return _in_panels(centres, roots, others)
+
+
+@inlined
+def _product(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int, z: float) -> float:
+    product = 1.0
+    for other in range(others):
+        product *= normal_cdf(offsets[other] + slopes[other] * z)
+    return product
+
+
+@inlined
+def _at_nodes(
+    offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int, nodes: NDArray[np.float64]
+) -> float:
+    total = 0.0
+    for at in range(nodes.shape[0]):
+        total += nodes[at, 1] * _product(offsets, slopes, others, nodes[at, 0])
+    return total
+
+
+@inlined
+def _in_panels(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int) -> float:
+    """Lay panels to the right and to the left of the peak, until they add nothing."""
+    peak, width = _normal_peak(offsets, slopes, others)
+    total = 0.0
+    for side in range(2):
+        direction = 1.0 if side == 0 else -1.0
+        edge, length = peak, width
+        for _ in range(MOST_PANELS):
+            for other in range(others):
+                above = offsets[other] + slopes[other] * edge - OVER
+                if direction < 0.0:
+                    length = min(length, max(above, LONGEST) / slopes[other])
+                elif above < 0.0:
+                    length = min(length, LONGEST / slopes[other])
+            half, added = 0.5 * length, 0.0
+            middle = edge + direction * half
+            for at in range(PANEL.shape[0]):
+                z = middle + half * PANEL[at, 0]
+                added += PANEL[at, 1] * normal_density(z) * _product(offsets, slopes, others, z)
+            added *= half
+            total += added
+            if added <= ENOUGH * total:
+                break
+            edge += direction * length
+            length = min(2.0 * length, LONGEST)
+    return total
+
+
+@inlined
+def _normal_peak(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int) -> tuple[float, float]:
+    """Return about where the integrand is largest, and a length in which it changes there.
+
+    The logarithm's derivative falls, ever less steeply, and is positive at 0: Newton's steps approach from there.
+    """
+    z = 0.0
+    for _ in range(50):
+        rise, bend = -z, 1.0
+        for other in range(others):
+            u = offsets[other] + slopes[other] * z
+            rate = hazard(u)
+            rise += slopes[other] * rate
+            bend += slopes[other] * slopes[other] * rate * (u + rate)
+        z += rise / bend
+        if rise * rise < 0.1 * bend:
+            break
+    return z, 3.0 / math.sqrt(bend)
+
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
-LONGEST = 4.3  # the length of a panel, in deviations of the narrowest arm that changes within it
+BETA_LONGEST = 4.3  # the length of a panel, in deviations of the narrowest arm that changes within it
 STEEPEST = 4.5  # the most by which the logarithm of another arm's density may rise in a panel
-OVER = 4.0  # so many deviations above an arm it has stopped to change
-DEPTH = 10.0  # the first panel begins where the integrand is below its peak by about exp(-DEPTH)
-ENOUGH = 1e-4  # right of the peak, panels end where the rest is a smaller share
+BETA_OVER = 4.0  # so many deviations above an arm it has stopped to change
+BETA_DEPTH = 10.0  # the first panel begins where the integrand is below its peak by about exp(-BETA_DEPTH)
+BETA_ENOUGH = 1e-4  # right of the peak, panels end where the rest is a smaller share
 CERTAIN = 1.0 - 1e-5  # a distribution function of more is 1 for all that matters
 NARROW = 0.2  # the largest ratio of deviations for which the few nodes serve
-MOST_PANELS = 400
+MOST_BETA_PANELS = 400
 
 
 def _integrals() -> NDArray[np.float64]:
@@ -57,8 +179,8 @@ def largest_of_betas(a: NDArray[np.float64], b: NDArray[np.float64], arm: int) -
             widest = max(widest, roots[each])
             lowest = min(lowest, (centres[arm] - centres[each]) * roots[each])
     if roots[arm] > 5.0 and widest < NARROW * roots[arm] and lowest > -2.0:
-        return _at_nodes(a, b, norms, arm, centres[arm], 1.0 / roots[arm])
-    peak = _peak(a, b, centres, roots, arm)
+        return _narrow_beta(a, b, norms, arm, centres[arm], 1.0 / roots[arm])
+    peak = _beta_peak(a, b, centres, roots, arm)
     edge = _beginning(a, b, centres, roots, arm, peak)
     for each in range(arms):
         heights[each] = beta_cdf(a[each], b[each], norms[each], edge) if each != arm else 0.0
@@ -66,7 +188,7 @@ def largest_of_betas(a: NDArray[np.float64], b: NDArray[np.float64], arm: int) -
 
 
 @inlined
-def _at_nodes(
+def _narrow_beta(
     a: NDArray[np.float64],
     b: NDArray[np.float64],
     norms: NDArray[np.float64],
@@ -122,7 +244,7 @@ def _rise(
 
 
 @inlined
-def _peak(
+def _beta_peak(
     a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64], arm: int
 ) -> float:  # fmt: skip
     """Return about where the integrand is largest."""
@@ -141,10 +263,10 @@ def _length(
     arm: int, y: float,
 ) -> float:  # fmt: skip
     """Return how long a panel to the right of `y` may be."""
-    length, x = LONGEST / roots[arm], exponential(log_share(y))
+    length, x = BETA_LONGEST / roots[arm], exponential(log_share(y))
     for each in range(roots.size):
-        if (y - centres[each]) * roots[each] < OVER:
-            length = min(length, LONGEST / roots[each])
+        if (y - centres[each]) * roots[each] < BETA_OVER:
+            length = min(length, BETA_LONGEST / roots[each])
             if each != arm:
                 rise = a[each] - (a[each] + b[each]) * x
                 length = min(length, STEEPEST / max(rise, 1e-9))
@@ -158,10 +280,10 @@ def _beginning(
 ) -> float:  # fmt: skip
     """Go to the left of the peak until the integrand has fallen far enough."""
     y, depth, step = peak, 0.0, 0.5 * _length(a, b, centres, roots, arm, peak)
-    while depth < DEPTH:
+    while depth < BETA_DEPTH:
         rise, _ = _rise(a, b, centres, roots, arm, y - 0.5 * step)
         rise = max(rise, 1e-3)
-        if depth + rise * step > DEPTH + 1.0:
+        if depth + rise * step > BETA_DEPTH + 1.0:
             step *= 0.7
             continue
         depth += rise * step
@@ -178,7 +300,7 @@ def _along(
     nodes, total = NODES.size, 0.0
     work = np.empty((4, nodes))
     logs, places, values, densities = work[0], work[1], work[2], work[3]
-    for _ in range(MOST_PANELS):
+    for _ in range(MOST_BETA_PANELS):
         length = _length(a, b, centres, roots, arm, edge)
         half = 0.5 * length
         for at in range(nodes):
@@ -206,6 +328,6 @@ def _along(
         total += added
         edge += length
         fall = (a[arm] + b[arm]) * exponential(log_share(edge)) - a[arm]  # of the logarithm, from here on at least
-        if edge > peak and values[nodes - 1] < ENOUGH * total * fall:
+        if edge > peak and values[nodes - 1] < BETA_ENOUGH * total * fall:
             break
     return min(total, 1.0)
