@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import shell
 
-from unbandit.paper.registry import pictures
+from unbandit.paper.figure import figures
 
 refused, unbandit, script = shell.refused, shell.unbandit, shell.script
 
@@ -53,7 +53,7 @@ def test_pictures_are_listed(unbandit, tmp_path):
     done = unbandit("reproduce", "--list")
     assert (done.code, done.err) == (0, "")
     shown = [line.split()[0] for line in done.out.splitlines()[2:] if line.strip()]
-    assert [name for name in shown if name in pictures()] == list(pictures())
+    assert [name for name in shown if name in figures()] == list(figures())
     assert list(tmp_path.iterdir()) == []
 
 

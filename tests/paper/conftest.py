@@ -1,11 +1,10 @@
-"""Every picture there is, made once, at a tiny size."""
+"""Every figure there is, made once, at a tiny size."""
 
 from __future__ import annotations
 
 import pytest
 
-from unbandit.paper.picture import Size
-from unbandit.paper.registry import pictures
+from unbandit.paper.figure import Size, figures
 from unbandit.paper.reproduce import Reproduction, reproduce
 
 RUNS = 4
@@ -13,7 +12,7 @@ RUNS = 4
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """Return a function that makes a picture from four runs; the second time it is there."""
+    """Return a function that makes a figure from four runs; the second time it is there."""
     folder, kept = tmp_path_factory.mktemp("paper") / "small", {}
 
     def make(name: str) -> Reproduction:
@@ -26,8 +25,8 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny(small):
-    """Return the reproduction of all pictures, those beyond the paper too, from four runs each."""
-    each = [small(name) for name in pictures()]
+    """Return the reproduction of all figures, those beyond the paper too, from four runs each."""
+    each = [small(name) for name in figures()]
     command = f"unbandit reproduce --runs {RUNS} --full"
     parts = sum(one.parts for one in each)
     made = [one.made[0] for one in each]

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from unbandit import __version__
-from unbandit.paper.claim import HOLDS, Claim
+from unbandit.paper.claims import HOLDS, Claim
+from unbandit.paper.figure import Selection
 from unbandit.paper.page import page
-from unbandit.paper.picture import Selection
 from unbandit.study.monte_carlo import Measured
 
 EMPTY = {"meta", "img", "br", "link", "input", "hr"}
@@ -50,15 +50,15 @@ def read(tiny):
     return Reader(page(tiny))
 
 
-def test_every_picture_is_on_it_with_its_caption_and_files(tiny, read):
+def test_every_figure_is_on_it_with_its_caption_and_files(tiny, read):
     images, targets = read.all("img"), {link["href"] for link in read.all("a")}
     assert len(images) == len(tiny.made)
     for made, image in zip(tiny.made, images, strict=True):
         assert image["src"].startswith("data:image/png;base64,")
-        assert image["alt"] == made.picture.alt
-        assert made.picture.caption in read.text
+        assert image["alt"] == made.figure.alt
+        assert made.figure.caption in read.text
         assert {path.name for path in made.files} <= targets
-        assert f"#{made.picture.name}" in targets
+        assert f"#{made.figure.name}" in targets
 
 
 def test_every_claim_is_on_it_twice_with_its_verdict(tiny, read):
@@ -109,10 +109,10 @@ def test_how_it_was_made_is_said(tiny, read):
 def test_text_is_only_text(tiny):
     evil = '<script>alert("x")</script> & <b>'
     first = tiny.made[0]
-    picture = SimpleNamespace(name="evil", title=evil, section=evil, caption=evil, alt=evil + "'\"")
+    figure = SimpleNamespace(name="evil", title=evil, section=evil, caption=evil, alt=evil + "'\"")
     claims = [Claim(evil, evil, None, HOLDS, evil), Claim("a", "b", Measured(1.0, 0.1, 20), HOLDS, "c")]
     selection = [Selection(evil, 100, 7, 93, 0.25, 0.125)]
-    made = replace(first, picture=picture, claims=claims, selection=selection, runs=(100, 250))
+    made = replace(first, figure=figure, claims=claims, selection=selection, runs=(100, 250))
     shown = replace(tiny, made=[made], asked=evil)
     read = Reader(page(shown))
     assert not read.all("script")

@@ -9,9 +9,9 @@ from unbandit import SAE, UCB
 from unbandit.datasets.registry import two_armed
 from unbandit.estimators import estimate
 from unbandit.log import ActionLog
-from unbandit.paper.picture import Results, Size
+from unbandit.paper.figure import Results, Size
 from unbandit.paper.replay import BLOCK, hidden_means, play, replicates
-from unbandit.paper.sketch_switching import SketchSwitching
+from unbandit.paper.sketches import SketchSwitching
 from unbandit.study.monte_carlo import measured
 
 RULES = {"SAE": SAE(alpha=0.25), "UCB": UCB(alpha=0.25)}

@@ -1,4 +1,4 @@
-"""Make pictures: the same for the same seed, on any number of threads, and from where it stopped."""
+"""Make figures: the same for the same seed, on any number of threads, and from where it stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from unbandit.errors import OutputError, ParameterError, ResumeError
 from unbandit.files import locked
-from unbandit.paper.picture import Results, Selection, Size
+from unbandit.paper.figure import Results, Selection, Size
 from unbandit.paper.reproduce import reproduce
 
 SKETCHES = ["sketch-exploration", "sketch-switching", "sketch-tradeoff"]
@@ -31,7 +31,7 @@ def test_the_same_bytes_on_one_thread_and_on_two(once, tmp_path):
     assert bytes_of(tmp_path) == bytes_of(once.folder)
 
 
-def test_another_seed_gives_other_pictures(once, tmp_path):
+def test_another_seed_gives_other_figures(once, tmp_path):
     reproduce(["sketch-tradeoff"], tmp_path, runs=6, seed=2)
     name = "sketch-tradeoff.png"
     assert (tmp_path / name).read_bytes() != (once.folder / name).read_bytes()
@@ -48,13 +48,13 @@ def test_parts_that_are_there_are_not_made_again(once, tmp_path):
     assert part.exists()
     assert {path: path.stat().st_mtime_ns for path in others} == others
     assert bytes_of(home) == bytes_of(once.folder)
-    assert [made.picture.name for made in told] == SKETCHES
+    assert [made.figure.name for made in told] == SKETCHES
     assert f"{once.parts - 1} of which were there already" in again.page.read_text(encoding="utf-8")
 
 
 def test_only_what_was_asked_for_is_made(once, tmp_path):
     done = reproduce(["sketch-exploration"], tmp_path, runs=6)
-    assert [made.picture.name for made in done.made] == ["sketch-exploration"]
+    assert [made.figure.name for made in done.made] == ["sketch-exploration"]
     kinds = {"sketch-exploration.png", "sketch-exploration.svg", "sketch-exploration.parquet"}
     others = {"claims.md", "claims.parquet", "index.html", "reproduction.json"}
     assert {path.name for path in tmp_path.iterdir()} == kinds | others
@@ -148,7 +148,7 @@ def test_another_folder_is_proposed(once):
         ({"runs": 6, "full": True}, "full-6"),
         ({"runs": 6, "seed": 2}, "6-seed-2"),
     ):
-        with pytest.raises(ResumeError, match=f"such as -o {home}-{other}, or delete this one"):
+        with pytest.raises(ResumeError, match=f"such as {home}-{other}, or delete this one"):
             reproduce(SKETCHES, home, **asked)
 
 
@@ -170,7 +170,7 @@ def test_a_stranger_s_folder_is_left_alone(tmp_path, text):
     (tmp_path / "index.html").write_text("mine")
     if text is not None:
         (tmp_path / "reproduction.json").write_text(text)
-    with pytest.raises(ResumeError, match="Take another folder"):
+    with pytest.raises(ResumeError, match="Choose another folder"):
         reproduce(["sketch-exploration"], tmp_path, runs=2)
     assert (tmp_path / "index.html").read_text() == "mine"
     assert len(list(tmp_path.iterdir())) == 1 + (text is not None)
@@ -180,7 +180,7 @@ def test_the_folder_one_stands_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):  # the second time it goes on
         reproduce(["sketch-exploration"], ".", runs=2)
-    with pytest.raises(ResumeError, match=f"such as -o {tmp_path}-3, or delete"):
+    with pytest.raises(ResumeError, match=f"such as {tmp_path}-3, or delete"):
         reproduce(["sketch-exploration"], ".", runs=3)
 
 

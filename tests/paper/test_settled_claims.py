@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from unbandit.paper.claim import FAILS, HOLDS, UNTESTED
-from unbandit.paper.picture import Results, Size
-from unbandit.paper.registry import pictures
+from unbandit.paper.claims import FAILS, HOLDS, UNTESTED
+from unbandit.paper.figure import Results, Size, figures
 from unbandit.study.curves import Folds
 from unbandit.study.rows import rows
 
@@ -29,13 +28,13 @@ class Finished:
 
 
 def verdicts(name: str, runs: int) -> dict[str, str]:
-    picture, size = pictures()[name], Size(runs=runs)
-    results = Results(size, {study: Finished(made) for study, made in picture.studies(size).items()})
-    claims = picture.claims(results)
+    figure, size = figures()[name], Size(runs=runs)
+    results = Results(size, {study: Finished(made) for study, made in figure.studies(size).items()})
+    claims = figure.claims(results)
     return {f"{claim.says}; {claim.statistic}": claim.verdict for claim in claims}
 
 
-# picture and runs; then what fails, and what is thin or open, by a part of its text: all else holds
+# figure and runs; then what fails, and what is thin or open, by a part of its text: all else holds
 SETTLED = [
     # 3.3 standard errors from its limit, the nearest of those not thin
     ("ucb", 4_000, ["Theorem 2 asks for (α = 0.25)", "very close to −1", "nearly linearly"], ["falls faster"]),

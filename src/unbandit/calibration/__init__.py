@@ -6,6 +6,6 @@ two kinds of trial, `closed_forms` are studies on fixed means; `measures` and `c
 down.
 """
 
-from unbandit.calibration.measuring import Calibration, calibrate
+from unbandit.calibration.calibrate import Calibration, calibrate
 
 __all__ = ["Calibration", "calibrate"]

@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from unbandit._version import __version__
-from unbandit.calibration.goals import MISSED, NEARLY, REACHED, UNKNOWN, Goal, Verdict
-from unbandit.calibration.reasons import REASONS
+from unbandit.calibration.criteria import MISSED, NEARLY, REACHED, REASONS, UNKNOWN, Criterion, Verdict
 from unbandit.calibration.settings import CLOUDS, short
 
 if TYPE_CHECKING:
-    from unbandit.calibration.measuring import Calibration
-
-__all__ = ["page"]
+    from unbandit.calibration.calibrate import Calibration
 
 MARKS: dict[Verdict | None, str] = {REACHED: " ✓", NEARLY: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
 
@@ -63,7 +60,7 @@ def _lines(done: Calibration) -> Iterator[str]:
     yield from _failures(done)
 
 
-def _figures(goal: Goal) -> Iterator[str]:
+def _figures(goal: Criterion) -> Iterator[str]:
     """Lay out a goal's figures: a row for whose they are, a column for each cell."""
     columns = list(dict.fromkeys(figure.column for figure in goal.figures))
     shown = {(figure.row, figure.column): f"{figure.text}{MARKS[figure.verdict]}" for figure in goal.figures}
@@ -73,7 +70,7 @@ def _figures(goal: Goal) -> Iterator[str]:
     )
 
 
-def _reasons(goal: Goal) -> Iterator[str]:
+def _reasons(goal: Criterion) -> Iterator[str]:
     """Say why a goal is not reached, where that is known."""
     missing = dict.fromkeys(
         figure.row.partition(":")[0].partition(",")[0] for figure in goal.figures if figure.verdict == MISSED

@@ -11,18 +11,6 @@ from unbandit.inference import BetaPrior, NormalPrior, Prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.study.taskgrid import rule_described
 
-__all__ = [
-    "BERNOULLI",
-    "CELLS",
-    "GAUSSIAN",
-    "NAMED",
-    "SIGMA",
-    "Setting",
-    "named_settings",
-    "posterior_settings",
-    "short",
-]
-
 SIGMA = 0.5
 """Noise of Gaussian rewards, where means have a standard deviation of 1."""
 
@@ -66,7 +54,7 @@ CLOUDS = {
 }
 """Rules whose clouds need more particles than an index rule's, and take less time: how many times as many."""
 
-NAMED = (
+CANDIDATES = (
     "ucb:alpha=0.25",
     "sae:alpha=0.25",
     f"thompson:deviation=1,sigma={SIGMA}",
@@ -76,12 +64,12 @@ NAMED = (
 )
 """The rules among which the one that made a record is to be found."""
 
-NAMED_CELL = (4, 2_000, 100)
+IDENTIFY_CELL = (4, 2_000, 100)
 """Arms, horizon and records of each of them."""
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrialSetting:
     """Hold one point of the grid: a rule, and the bandits that it plays.
 
     Parameters
@@ -128,7 +116,7 @@ class Setting:
 
         Examples
         --------
-        >>> few, many = (Setting(parse_rule("ucb"), 2, 100, runs) for runs in (10, 20))
+        >>> few, many = (TrialSetting(parse_rule("ucb"), 2, 100, runs) for runs in (10, 20))
         >>> few.seed(1) == many.seed(1), few.seed(1) == few.seed(2), few.seed(1) == few.seed(1, "filter", 7)
         (True, False, False)
         """
@@ -138,7 +126,7 @@ class Setting:
 
 def posterior_settings(
     text: str, runs: int | None = None, main: int | None = None, side: int | None = None
-) -> tuple[Setting, ...]:  # fmt: skip
+) -> tuple[TrialSetting, ...]:  # fmt: skip
     """Return the grid of one rule's posterior: every cell; with `runs`, so many instead of each cell's own.
 
     With `main`, so many in the main cell, and with `side` in all others. Slow rules have a part of the runs.
@@ -158,14 +146,15 @@ def posterior_settings(
         return max(2, (usual if asked is None else asked) // part)
 
     return tuple(
-        Setting(parse_rule(text), arms, horizon, number(arms, usual), prior, sigma) for arms, horizon, usual in CELLS
+        TrialSetting(parse_rule(text), arms, horizon, number(arms, usual), prior, sigma)
+        for arms, horizon, usual in CELLS
     )
 
 
-def named_settings(text: str, runs: int | None = None) -> tuple[Setting, ...]:
+def identify_settings(text: str, runs: int | None = None) -> tuple[TrialSetting, ...]:
     """Return the records of one rule, which is to be found."""
-    arms, horizon, usual = NAMED_CELL
-    return (Setting(parse_rule(text), arms, horizon, usual if runs is None else runs),)
+    arms, horizon, usual = IDENTIFY_CELL
+    return (TrialSetting(parse_rule(text), arms, horizon, usual if runs is None else runs),)
 
 
 def short(rule: object) -> str:

@@ -16,20 +16,18 @@ from unbandit.demonstrators import Demonstrator, IndexRule, Thompson, parse_rule
 from unbandit.inference import infer
 from unbandit.instance import Bernoulli, Gaussian, Instance
 
-__all__ = ["LARGE", "USUAL", "Asked", "Timed", "asked_timings", "timed"]
-
 USUAL = (4, 5_000)
 """Arms and rounds of the usual record."""
 
 LARGE = (224, 25_000)
 """Arms and rounds of a large one."""
 
-TIMES = 3
+REPEATS = 3
 """A usual record is timed so many times, and the middle one is told."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class TimingRequest:
     """Say what is to be timed, and what is to be reached.
 
     Attributes
@@ -50,35 +48,35 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Timed:
+class Timing:
     """Hold what a posterior took: seconds, and the most memory that its process ever had, in bytes."""
 
-    asked: Asked
+    asked: TimingRequest
     seconds: float
     memory: float
 
 
-def asked_timings() -> Iterator[Asked]:
+def timing_requests() -> Iterator[TimingRequest]:
     """Give everything that is to be timed: index rules and Thompson sampling, and one large record."""
     for text in (*GAUSSIAN, *BERNOULLI):
         rule = parse_rule(text)
         if isinstance(rule, IndexRule | Thompson):
-            yield Asked(text, *USUAL, seconds=5.0 if isinstance(rule, Thompson) else 2.0)
-    yield Asked("ucb:alpha=0.25", *LARGE, seconds=60.0, memory=2e9)
+            yield TimingRequest(text, *USUAL, seconds=5.0 if isinstance(rule, Thompson) else 2.0)
+    yield TimingRequest("ucb:alpha=0.25", *LARGE, seconds=60.0, memory=2e9)
 
 
-def timed(asked: Asked) -> Timed:
+def timed(asked: TimingRequest) -> Timing:
     """Time one posterior, with as many particles as there are by default, in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         seconds, memory = process.submit(_measure, asked).result()
-    return Timed(asked, seconds, memory)
+    return Timing(asked, seconds, memory)
 
 
-def _measure(asked: Asked) -> tuple[float, float]:
+def _measure(asked: TimingRequest) -> tuple[float, float]:
     """Return the seconds of a posterior on one core, compiled beforehand, and the memory of the process."""
     rule = parse_rule(asked.text)
     _once(rule, asked.text in BERNOULLI, asked.arms, 2 * asked.arms)
-    times = TIMES if (asked.arms, asked.rounds) == USUAL else 1
+    times = REPEATS if (asked.arms, asked.rounds) == USUAL else 1
     seconds = [_once(rule, asked.text in BERNOULLI, asked.arms, asked.rounds, seed) for seed in range(times)]
     return float(np.median(seconds)), _peak()
 

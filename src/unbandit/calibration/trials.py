@@ -1,25 +1,92 @@
-"""Trials: play a rule on a bandit whose means are drawn from the prior, and put the record to some method."""
+"""Oracle Bayes: what an observer with the same prior would believe who had seen every reward.
+
+No method that sees actions alone can be better on average, so this is what errors are measured by.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from unbandit._version import __version__
-from unbandit.calibration.settings import Setting
+from unbandit.calibration.settings import TrialSetting
+from unbandit.demonstrators import Demonstrator
+from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.estimators.procedures import naive
+from unbandit.inference import BetaPrior, Prior, infer
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.study.grid import checked_seed
-from unbandit.study.taskgrid import Task, Tasks, Work, code
+from unbandit.study.taskgrid import Task, Tasks, Work, code, rule_described
 from unbandit.tape import Tape
 
-__all__ = ["Trial", "Trials", "play"]
+REACH = 9.0
+"""So many deviations on either side of a mean hold all of its distribution."""
+
+POINTS = 481
+"""Points of the quadrature for each arm."""
+
+
+class OracleBelief(NamedTuple):
+    """Hold the expected mean of every arm, and its expected gap to the best."""
+
+    mean: NDArray[np.float64]
+    gap: NDArray[np.float64]
+
+
+def oracle(prior: Prior, sigma: float | None, pulls: NDArray[np.int64], sums: NDArray[np.float64]) -> OracleBelief:
+    """Return what is expected of every arm once its rewards are seen; sigma None stands for rewards of 0 and 1.
+
+    Examples
+    --------
+    >>> from unbandit.inference import NormalPrior
+    >>> found = oracle(NormalPrior(), 1.0, np.array([1, 0]), np.array([2.0, 0.0]))
+    >>> found.mean.tolist(), found.gap.round(3).tolist()
+    ([1.0, 0.0], [0.143, 1.143])
+    """
+    if isinstance(prior, BetaPrior):
+        successes, failures = prior.successes + sums, prior.failures + pulls - sums
+        mean = successes / (successes + failures)
+        return OracleBelief(mean, _largest_of_betas(successes, failures) - mean)
+    assert sigma is not None
+    variance = 1 / (1 / prior.deviation**2 + pulls / sigma**2)
+    mean = variance * (prior.mean / prior.deviation**2 + sums / sigma**2)
+    return OracleBelief(mean, expected_largest(mean, np.sqrt(variance)) - mean)
+
+
+def expected_largest(mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> float:
+    """Return the expectation of the largest of independent normal variables: `h - integral of prod F_i` up to `h`.
+
+    The points of the quadrature lie around every variable, as closely as its deviation asks for.
+
+    Examples
+    --------
+    >>> round(expected_largest(np.zeros(2), np.ones(2)), 6)
+    0.56419
+    """
+    from scipy.special import ndtr
+
+    points = np.unique(mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS))
+    below = ndtr((points[:, None] - mean) / deviation).prod(axis=1)
+    return float(points[-1] - np.trapezoid(below, points))
+
+
+def _largest_of_betas(successes: NDArray[np.float64], failures: NDArray[np.float64]) -> float:
+    from scipy.special import betainc
+
+    total = successes + failures
+    mean, deviation = successes / total, np.sqrt(successes * failures / (total + 1)) / total
+    around = mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS)
+    points = np.unique(np.clip(np.concatenate([around.ravel(), np.linspace(0, 1, POINTS)]), 0, 1))
+    below = betainc(successes, failures, points[:, None]).prod(axis=1)
+    return float(1 - np.trapezoid(below, points))
+
 
 ROUNDS = 20_000
 """About how many rounds of records a task puts to its method: some seconds' work."""
@@ -49,7 +116,7 @@ class Trial:
         For the method's own randomness; the record's is another.
     """
 
-    setting: Setting
+    setting: TrialSetting
     run: int
     instance: Instance
     log: ActionLog
@@ -57,13 +124,13 @@ class Trial:
     seed: int
 
 
-def play(setting: Setting, seed: int, run: int) -> Trial:
+def play(setting: TrialSetting, seed: int, run: int) -> Trial:
     """Draw a bandit and have the rule play it.
 
     Examples
     --------
     >>> from unbandit import UCB
-    >>> trial = play(Setting(UCB(), arms=3, horizon=100, runs=10), seed=1, run=7)
+    >>> trial = play(TrialSetting(UCB(), arms=3, horizon=100, runs=10), seed=1, run=7)
     >>> trial.log.pulls.sum(), trial.sums.shape
     (np.int64(100), (3,))
     """
@@ -89,7 +156,7 @@ class Trials(Work):
         The same seed gives the same rows, on any number of threads.
     """
 
-    settings: tuple[Setting, ...]
+    settings: tuple[TrialSetting, ...]
     seed: int = 1
     kind: ClassVar[str]
     """What is done with the records, in a word."""
@@ -154,3 +221,146 @@ class Trials(Work):
                 )
             )
         return pl.concat(tables, rechunk=True)
+
+
+LEVEL = 0.95
+"""Of the intervals."""
+
+RANKS = 99
+"""Draws among which the true mean's rank is taken: ranks run from 0 to this number."""
+
+NUMBERS = (
+    *("mean", "gap", "mean_estimate", "mean_low", "mean_high", "gap_estimate", "gap_low", "gap_high"),
+    *("oracle_mean", "oracle_gap", "naive_gap", "probability_best"),
+    *("effective_size", "log_evidence", "log_evidence_error"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorTrials(Trials):
+    """Hold trials of the posterior; one row for each run and arm.
+
+    A run without a posterior has its rows too: what it lacks is null, and `failure` says why.
+
+    Parameters
+    ----------
+    particles, clouds, draws
+        Particles of a cloud, clouds, and draws of a cloud.
+    """
+
+    particles: int = 250
+    clouds: int = 2
+    draws: int = 1_000
+
+    kind: ClassVar[str] = "posterior"
+    columns: ClassVar[dict[str, Any]] = {
+        "arm": pl.Int64,
+        "pulls": pl.Int64,
+        **dict.fromkeys(NUMBERS, pl.Float64),
+        "rank": pl.Int64,
+        "warnings": pl.String,
+        "failure": pl.String,
+    }
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return how much work each posterior is, and the intervals' level."""
+        return {"particles": self.particles, "clouds": self.clouds, "draws": self.draws, "level": LEVEL}
+
+    def one(self, trial: Trial) -> dict[str, Any]:
+        """Return what the posterior says of every arm of one record, and the truth."""
+        setting, pulls = trial.setting, trial.log.pulls[0]
+        seen = oracle(setting.prior, setting.sigma, pulls, trial.sums)
+        known = {
+            "arm": np.arange(setting.arms),
+            "pulls": pulls,
+            "mean": trial.instance.means,
+            "gap": trial.instance.gaps,
+            "oracle_mean": seen.mean,
+            "oracle_gap": seen.gap,
+            "naive_gap": naive(pulls, setting.horizon, np.sqrt(2) * trial.instance.sigma).gap,
+        }
+        nothing = dict.fromkeys(self.columns.keys() - known.keys(), None)
+        try:
+            return known | nothing | self._answer(trial)
+        except InferenceError as error:
+            return known | nothing | {"failure": str(error)}
+
+    def _answer(self, trial: Trial) -> dict[str, Any]:
+        setting = trial.setting
+        found = infer(
+            trial.log, setting.rule, setting.prior, setting.sigma, [setting.horizon], particles=self.particles,
+            clouds=self.clouds, draws=self.draws, seed=trial.seed, threads=1,
+        )  # fmt: skip
+        (mean_low, mean_high), (gap_low, gap_high) = found.interval(LEVEL), found.interval(LEVEL, gaps=True)
+        few = found.draws[np.linspace(0, len(found.draws) - 1, RANKS).astype(int)]
+        return {
+            "mean_estimate": found.draws.mean(axis=0),
+            "mean_low": mean_low,
+            "mean_high": mean_high,
+            "gap_estimate": found.gaps.reshape(-1, setting.arms).mean(axis=0),
+            "gap_low": gap_low,
+            "gap_high": gap_high,
+            "probability_best": found.probability_best,
+            "effective_size": found.effective_size,
+            "log_evidence": found.log_evidence,
+            "log_evidence_error": found.log_evidence_error,
+            "rank": (few < trial.instance.means).sum(axis=0),
+            "warnings": ",".join(sorted({notice.code for notice in found.warnings})) or None,
+        }
+
+
+RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "cannot tell"
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifyTrials(Trials):
+    """Hold trials of `identify`; one row for each record.
+
+    Parameters
+    ----------
+    candidates
+        The rules among which the one that made the record is to be found.
+    particles
+        Of each cloud; None for as many as `identify` takes by itself.
+    """
+
+    candidates: tuple[Demonstrator, ...] = ()
+    particles: int | None = None
+
+    kind: ClassVar[str] = "identify"
+    deciding: ClassVar[tuple[str, ...]] = ("identification", "estimators/request.py")
+    columns: ClassVar[dict[str, Any]] = {
+        "outcome": pl.String,
+        "verdict": pl.String,
+        "leading": pl.String,
+        "assured": pl.Float64,
+        "failure": pl.String,
+    }
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the candidates, and how much work each record is."""
+        return {"candidates": [rule_described(rule) for rule in self.candidates], "particles": self.particles}
+
+    def one(self, trial: Trial) -> dict[str, Any]:
+        """Return whether the rule that made a record was found; that none fits, when one did, is wrong."""
+        from unbandit.identification import identify
+
+        setting = trial.setting
+        try:
+            found = identify(
+                trial.log, self.candidates, prior=setting.prior, sigma=setting.sigma, bernoulli=setting.sigma is None,
+                particles=self.particles, seed=trial.seed, threads=1,
+            )  # fmt: skip
+        except (InferenceError, NotIdentifiable) as error:
+            return dict.fromkeys(self.columns) | {"outcome": [WRONG], "failure": [str(error)]}
+        right = found.winner == str(setting.rule)
+        outcome = CANNOT_TELL if found.verdict == CANNOT_TELL else RIGHT if right else WRONG
+        return {
+            "outcome": [outcome],
+            "verdict": [found.verdict],
+            "leading": [found.leading.name],
+            "assured": [found.assured],
+            "failure": [None],
+        }

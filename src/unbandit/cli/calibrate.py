@@ -73,7 +73,7 @@ def _print(done: Calibration) -> None:
     from rich import box
     from rich.table import Table
 
-    from unbandit.calibration.goals import MISSED
+    from unbandit.calibration.criteria import MISSED
     from unbandit.cli.tables import console
 
     out = console()

@@ -10,7 +10,7 @@ from unbandit.cli.device import DEVICE, folder_device
 from unbandit.cli.study import ADDRESS, EXECUTOR, WAIT
 
 if TYPE_CHECKING:
-    from unbandit.paper.reproduce import Made, Reproduction
+    from unbandit.paper.reproduce import FinishedFigure, Reproduction
 
 __all__ = ["HELP", "reproduce"]
 
@@ -25,7 +25,7 @@ Example:  unbandit reproduce ucb battery-landscape -o reproduction
 
 
 def reproduce(
-    pictures: Annotated[list[str] | None, typer.Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
+    figures: Annotated[list[str] | None, typer.Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
     folder: str = typer.Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
     runs: int = typer.Option(None, "--runs", help="Of every picture, 2 or more; by default the paper's (see --full)."),
     full: bool = typer.Option(
@@ -44,20 +44,20 @@ def reproduce(
     """Make the pictures, print the claims, say where the page is."""
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console
-    from unbandit.paper.registry import chosen
+    from unbandit.paper.figure import chosen_figures
     from unbandit.paper.reproduce import reproduce as make
     from unbandit.study.progress import progress_on
 
-    names = list(pictures or ())
+    names = list(figures or ())
     if listed:
-        chosen(names)  # an unknown name is refused here too
+        chosen_figures(names)  # an unknown name is refused here too
         _print_list()
         return
     err = console(error=True)
     device = folder_device(folder, "reproduction.json", device, executor)
 
-    def told(made: Made) -> None:
-        err.print(f"{made.files[0]}, .svg, .parquet: {made.picture.title}", soft_wrap=True)
+    def told(made: FinishedFigure) -> None:
+        err.print(f"{made.files[0]}, .svg, .parquet: {made.figure.title}", soft_wrap=True)
 
     try:
         done = make(
@@ -88,13 +88,13 @@ def _print_list() -> None:
     from rich.table import Table
 
     from unbandit.cli.tables import console
-    from unbandit.paper.registry import pictures
+    from unbandit.paper.figure import figures
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("picture", "title", "in the paper"):
         table.add_column(heading, no_wrap=heading == "picture")
-    for picture in pictures().values():
-        table.add_row(picture.name, picture.title, picture.section + (" (with --full)" if picture.full_only else ""))
+    for figure in figures().values():
+        table.add_row(figure.name, figure.title, figure.section + (" (with --full)" if figure.full_only else ""))
     console().print(table)
 
 
@@ -104,10 +104,10 @@ def _print_claims(done: Reproduction) -> None:
     from rich.table import Table
 
     from unbandit.cli.tables import console
-    from unbandit.paper.claim import FAILS, counted, written
+    from unbandit.paper.claims import FAILS, counted, written
 
     out = console()
-    failing = [(made.picture.name, claim) for made in done.made for claim in made.claims if claim.verdict == FAILS]
+    failing = [(made.figure.name, claim) for made in done.made for claim in made.claims if claim.verdict == FAILS]
     if failing:
         out.print("What does not hold:")
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -1,4 +1,7 @@
-"""The landscape of battery lifetimes: how well a search for the best protocol reveals all 224 of them."""
+"""The landscape of battery lifetimes: how well a search for the best protocol reveals all 224 of them.
+
+A map has a tile for each pair of first and second charging rates, and in it a square for each third rate.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,10 @@ from unbandit.datasets.battery import LONGEST_LIFETIME
 from unbandit.demonstrators import UCB
 from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
-from unbandit.paper.claim import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision, below, every, interval
-from unbandit.paper.drawing import panels, plain_ticks
-from unbandit.paper.mosaic import best, corner, dots, key, mosaic
-from unbandit.paper.picture import Picture, Results, Selection, Size
-from unbandit.paper.table import points
+from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision, below, every, interval
+from unbandit.paper.figure import PaperFigure, Results, Selection, Size
+from unbandit.paper.panels import panels, plain_ticks, points
+from unbandit.plots import INK
 from unbandit.study import Study
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import measured
@@ -26,18 +28,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PatchCollection
     from matplotlib.figure import Figure
-
-__all__ = ["PICTURES", "BatteryLandscape"]
+    from matplotlib.patches import Rectangle
 
 ALPHA = 0.001
 HORIZONS = (25_000, 45_000, 70_000)
 SPANS = ((25_000, 70_000), (25_000, 45_000), (45_000, 70_000))
 MISSED = 0.05
-"""How often one or more of the intervals of all protocols, which are to be right all at once, may miss."""
+"""How often one or more of the simultaneous intervals of all protocols may miss."""
+
+ACROSS, DOWN = 3, 2
+"""Squares of a tile: six third rates, in lines of three from the upper left."""
+
+GAP = 0.1
+"""Left free between tiles, of a tile's width."""
+
+TILE = "#f4f4f4"
+"""The colour of a tile, where no protocol is."""
+
+NO_NUMBER = "#bdbdbd"
+"""The colour of a protocol without a number."""
 
 
-class BatteryLandscape(Picture):
-    """Show the error of every protocol of one regime at three horizons, at two widths of the demonstrator."""
+class BatteryLandscape(PaperFigure):
+    """The error of every protocol of one regime at three horizons, at two widths of the demonstrator."""
 
     alt = (
         "Two rows of four maps. Each map has a tile for each pair of first and second charging rates, split into "
@@ -99,12 +112,12 @@ class BatteryLandscape(Picture):
     def _draw_change(self, figure: Figure, panel: Axes, results: Results, scale: str) -> None:
         from matplotlib.colors import LogNorm
 
-        change = measured(self._log_change(results, scale, *SPANS[0]))
-        shown = np.where(self._compared(results, scale, *SPANS[0]), np.exp(change.value), np.nan)
+        changes, compared = self._changes(results, scale, SPANS[0])
+        shown = np.where(compared, np.exp(changes[0]), np.nan)
         reach = _limits(np.exp(np.abs(np.log(shown))))[1]
         drawn = mosaic(panel, shown, "PuOr_r", LogNorm(1 / reach, reach))
         risen = self.instance.gaps > 0
-        risen[risen] = _together(self._suboptimal_changes(results, scale, SPANS[0]))[0] > 0
+        risen[risen] = _simultaneous(self._suboptimal_changes(results, scale, SPANS[0]))[0] > 0
         dots(panel, risen)
         best(panel, self.instance.gaps == 0)
         panel.set_title("70,000 over 25,000", loc="center")
@@ -117,12 +130,12 @@ class BatteryLandscape(Picture):
         numbers = np.arange(rates.height)
         for scale in self.rules:
             for horizon in HORIZONS:
-                found, name = self._at(results, scale, horizon), f"{scale}, T = {horizon}"
-                error = measured(np.sqrt(found.mse) * LONGEST_LIFETIME)
-                rows.append(points(next(letters), name, numbers, error, share=found.points[0]))
-            change = measured(np.exp(self._log_change(results, scale, *SPANS[0])))
-            share = self._compared(results, scale, *SPANS[0])
-            rows.append(points(next(letters), f"{scale}, 70,000 over 25,000", numbers, change, share=share))
+                at, name = self._at(results, scale, horizon), f"{scale}, T = {horizon}"
+                error = measured(np.sqrt(at.mse) * LONGEST_LIFETIME)
+                rows.append(points(next(letters), name, numbers, error, share=at.points[0]))
+            changes, compared = self._changes(results, scale, SPANS[0])
+            name, factors = f"{scale}, 70,000 over 25,000", measured(np.exp(changes))
+            rows.append(points(next(letters), name, numbers, factors, share=compared))
         return pl.concat(pl.concat([row, rates], how="horizontal") for row in rows)
 
     def claims(self, results: Results) -> list[Claim]:
@@ -131,13 +144,19 @@ class BatteryLandscape(Picture):
         return means + [self._everywhere(results, scale, span) for scale in self.rules for span in SPANS]
 
     def _mean(self, results: Results, scale: str) -> Claim:
-        found = {span: measured(np.exp(_mean(self._compared_changes(results, scale, span)))) for span in SPANS}
-        decisions = [_said(span, below(value, 1.0)[0], interval(value)) for span, value in found.items()]
+        ratios = {}
+        for span in SPANS:
+            changes, compared = self._changes(results, scale, span)
+            ratios[span] = measured(np.exp(_mean(changes[:, compared])))
+        decisions = [
+            (below(ratio, 1.0)[0], f"{first:,} to {last:,}: {interval(ratio)}")
+            for (first, last), ratio in ratios.items()
+        ]
         return Claim(
             f"protocols' lifetimes are known better the longer the record (width {scale})",
             "MSE after 70,000 rounds over that after 25,000, geometric mean over the suboptimal protocols (shown), the "
             "same from 25,000 to 45,000 and from 45,000 to 70,000; all below 1",
-            found[SPANS[0]],
+            ratios[SPANS[0]],
             *every(decisions),
         )
 
@@ -154,8 +173,8 @@ class BatteryLandscape(Picture):
         )
 
     def selection(self, results: Results) -> list[Selection]:
-        """Compare all runs with those whose most-pulled arm is the best one: errors averaged over the protocols."""
-        found, worse = [], self.instance.gaps > 0
+        """Return the effect of the authors' selection of runs on errors averaged over the protocols."""
+        rows, worse = [], self.instance.gaps > 0
         for scale in self.rules:
             for horizon in HORIZONS:
                 at = self._at(results, scale, horizon)
@@ -164,56 +183,50 @@ class BatteryLandscape(Picture):
                 estimated = round(float(at.points[0, worse].mean()) * runs)
                 errors = (_mean_of_known(mse[0, worse]) for mse in (at.mse, at.mse_kept))
                 where = f"mean over all protocols, width {scale}, T = {horizon:,}"
-                found.append(Selection(where, runs, dropped, estimated, *errors))
-        return found
+                rows.append(Selection(where, runs, dropped, estimated, *errors))
+        return rows
 
     def _at(self, results: Results, scale: str, horizon: int) -> Curve:
-        def made() -> Curve:
-            return results["all"].over_arms(horizon=horizon, rule=self.rules[scale])
-
-        return results.once((scale, horizon), made)
+        return results.once((scale, horizon), lambda: results["all"].over_arms(horizon=horizon, rule=self.rules[scale]))
 
     def _cycles(self, results: Results, scale: str, horizon: int) -> NDArray[np.float64]:
         """Return what is drawn: the error in cycles of every suboptimal protocol with enough estimates."""
         at = self._at(results, scale, horizon)
         return np.where(at.usable & (at.gap > 0), np.sqrt(at.mse[0]) * LONGEST_LIFETIME, np.nan)
 
-    def _log_change(self, results: Results, scale: str, first: int, last: int) -> NDArray[np.float64]:
-        """Return the replicates of log MSE(last) / MSE(first) of every protocol; shape (folds + 1, 224)."""
-        errors = [self._at(results, scale, horizon).mse for horizon in (first, last)]
-        before, after = (np.log(np.where(mse > 0, mse, np.nan)) for mse in errors)
-        return np.asarray(after - before)
+    def _changes(
+        self, results: Results, scale: str, span: tuple[int, int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the replicates of log MSE(last) / MSE(first) of all protocols, of shape (folds + 1, 224), and a mask.
 
-    def _compared(self, results: Results, scale: str, first: int, last: int) -> NDArray[np.bool_]:
-        """Tell which protocols are suboptimal and have estimates enough at both horizons."""
-        before, after = (self._at(results, scale, horizon) for horizon in (first, last))
-        return np.asarray(before.usable & after.usable & (before.gap > 0))
-
-    def _compared_changes(self, results: Results, scale: str, span: tuple[int, int]) -> NDArray[np.float64]:
-        return self._log_change(results, scale, *span)[:, self._compared(results, scale, *span)]
+        The mask is true for suboptimal protocols with enough estimates at both horizons.
+        """
+        first, last = (self._at(results, scale, horizon) for horizon in span)
+        before, after = (np.log(np.where(at.mse > 0, at.mse, np.nan)) for at in (first, last))
+        return after - before, first.usable & last.usable & (first.gap > 0)
 
     def _suboptimal_changes(self, results: Results, scale: str, span: tuple[int, int]) -> NDArray[np.float64]:
         """Return the changes of all suboptimal protocols; NaN of those with too few estimates."""
-        known = np.where(self._compared(results, scale, *span), self._log_change(results, scale, *span), np.nan)
-        return known[:, self.instance.gaps > 0]
+        changes, compared = self._changes(results, scale, span)
+        return np.where(compared, changes, np.nan)[:, self.instance.gaps > 0]
 
 
-def _together(changes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return both ends of intervals that hold all true values at once with 95%; NaN where there is no interval.
+def _simultaneous(changes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both ends of simultaneous 95% intervals; NaN where there is no interval.
 
-    Each misses with at most 5% divided by their number (Bonferroni), whatever the protocols of a run have in common.
+    Each misses with at most 5% divided by their number (Bonferroni), however the protocols of a run are correlated.
     """
     from scipy.special import stdtrit
 
-    found = measured(changes)
-    quantile = stdtrit(found.folds - 1, 1 - MISSED / 2 / changes.shape[1])
-    reach = quantile * np.where(found.error > 0, found.error, np.nan)
-    return found.value - reach, found.value + reach
+    change = measured(changes)
+    quantile = stdtrit(change.folds - 1, 1 - MISSED / 2 / changes.shape[1])
+    reach = quantile * np.where(change.error > 0, change.error, np.nan)
+    return change.value - reach, change.value + reach
 
 
 def _decided(changes: NDArray[np.float64]) -> Decision:
     """Decide whether all fall, from the replicates of the log of each protocol's ratio."""
-    low, high = _together(changes)
+    low, high = _simultaneous(changes)
     count, known = changes.shape[1], int(np.isfinite(low).sum())
     if not known:
         return UNTESTED, NOTHING
@@ -238,10 +251,6 @@ def _limits(values: NDArray[np.float64]) -> tuple[float, float]:
     return (float(known.min()), float(known.max())) if known.size else (1.0, 10.0)
 
 
-def _said(span: tuple[int, int], verdict: str, because: str) -> Decision:
-    return verdict, f"{span[0]:,} to {span[1]:,}: {because}"
-
-
 def _bar(figure: Figure, axes: list[Axes], drawn: PatchCollection, label: str) -> None:
     """Put a scale of colours beside some maps."""
     bar = figure.colorbar(drawn, ax=axes, shrink=0.8, aspect=16, pad=0.02)
@@ -250,4 +259,83 @@ def _bar(figure: Figure, axes: list[Axes], drawn: PatchCollection, label: str) -
     plain_ticks(bar.ax.yaxis)
 
 
-PICTURES = (BatteryLandscape("high", full_only=False), BatteryLandscape("low"), BatteryLandscape("medium"))
+def mosaic(axes: Axes, values: NDArray[np.float64], colours: str, norm: Any) -> PatchCollection:
+    """Draw one number a protocol, in the order of protocol numbers; grey where there is none."""
+    from matplotlib import colormaps
+    from matplotlib.collections import PatchCollection
+
+    first, second, _ = _rates()
+    tiles = np.unique(np.stack([_places(first), _places(second)], axis=1), axis=0)
+    axes.add_collection(PatchCollection(_rectangles(tiles, 1 - GAP, 1 - GAP), facecolor=TILE, linewidth=0))
+    squares = _rectangles(_middles(), (1 - GAP) / ACROSS, (1 - GAP) / DOWN)
+    cmap = colormaps[colours].with_extremes(bad=NO_NUMBER)
+    drawn = PatchCollection(squares, cmap=cmap, norm=norm, edgecolor="white", linewidth=0.3)
+    drawn.set_array(np.ma.masked_invalid(values))
+    axes.add_collection(drawn)
+    names = [[f"{rate:g}" for rate in np.unique(rates)] for rates in (first, second)]
+    axes.set_xticks(range(len(names[0])), names[0])
+    axes.set_yticks(range(len(names[1])), names[1])
+    axes.set(xlim=(-0.55, len(names[0]) - 0.45), ylim=(-0.55, len(names[1]) - 0.45), aspect="equal")
+    axes.set(xlabel="first rate, CC1")
+    axes.grid(visible=False)
+    axes.tick_params(length=0, labelsize=7.5)
+    axes.spines[:].set_visible(False)
+    return drawn
+
+
+def best(axes: Axes, which: NDArray[np.bool_]) -> None:
+    """Mark the best protocols, which have no gap to estimate: a star on white."""
+    middles = _middles()[which]
+    axes.plot(*middles.T, "s", markersize=6.5, markerfacecolor="white", markeredgecolor=INK, markeredgewidth=0.6)
+    axes.plot(*middles.T, "*", markersize=5, markeredgewidth=0, color=INK)
+
+
+def dots(axes: Axes, which: NDArray[np.bool_]) -> None:
+    """Put a dot on some of the protocols."""
+    axes.plot(*_middles()[which].T, "o", markersize=2.2, markeredgewidth=0, color=INK)
+
+
+def corner(axes: Axes, text: str) -> None:
+    """Write into the empty corner: no protocol has two low rates."""
+    axes.text(-0.4, -0.45, text, fontsize=7.5, va="bottom", linespacing=1.4)
+
+
+def key(axes: Axes) -> None:
+    """Show in the empty corner which square of a tile is which third rate."""
+    from matplotlib.patches import Rectangle
+
+    thirds = np.unique(_rates()[2])
+    wide, high, left, bottom = 0.82, 0.62, -0.4, -0.45
+    for place, rate in enumerate(thirds):
+        x, y = left + wide * (place % ACROSS), bottom + high * (DOWN - 1 - place // ACROSS)
+        axes.add_patch(Rectangle((x, y), wide, high, facecolor="none", edgecolor="#8a8a8a", linewidth=0.5))
+        axes.text(x + wide / 2, y + high / 2 - 0.03, f"{rate:g}", fontsize=6, ha="center", va="center")
+    axes.text(left, bottom + DOWN * high + 0.1, "a tile, by its\nthird rate, CC3", fontsize=7, va="bottom")
+
+
+def _rates() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    table = protocols()
+    return table["cc1"].to_numpy(), table["cc2"].to_numpy(), table["cc3"].to_numpy()
+
+
+def _places(rates: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return each rate's place among those there are."""
+    return np.unique(rates, return_inverse=True)[1]
+
+
+def _rectangles(middles: NDArray[Any], width: float, height: float) -> list[Rectangle]:
+    from matplotlib.patches import Rectangle
+
+    return [Rectangle((x - width / 2, y - height / 2), width, height) for x, y in middles]
+
+
+def _middles() -> NDArray[np.float64]:
+    """Return where each protocol's square has its middle; shape (224, 2)."""
+    first, second, third = (_places(rates) for rates in _rates())
+    column, line = third % ACROSS, third // ACROSS
+    x = first + (1 - GAP) * ((column + 0.5) / ACROSS - 0.5)
+    y = second + (1 - GAP) * (0.5 - (line + 0.5) / DOWN)
+    return np.stack([x, y], axis=1)
+
+
+FIGURES = (BatteryLandscape("high", full_only=False), BatteryLandscape("low"), BatteryLandscape("medium"))

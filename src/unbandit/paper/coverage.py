@@ -1,36 +1,41 @@
-"""Coverage of the intervals, in the studies behind every other picture."""
+"""Coverage of the 95% intervals in the studies behind every other figure: of all intervals, and of single arms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.paper.battery import three_at_random, twenty
-from unbandit.paper.battery_regimes import four_protocols
-from unbandit.paper.claim import Claim
-from unbandit.paper.covered import FOR_THEMSELVES, Trail, inside, trails
-from unbandit.paper.drawing import GUIDE, LINES, Line, panels
+from unbandit.paper.battery import four_protocols, three_at_random, twenty
+from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision
+from unbandit.paper.figure import PaperFigure, Results, Size, figures
 from unbandit.paper.gene import TRACKED
-from unbandit.paper.picture import Picture, Results, Size
-from unbandit.paper.registry import pictures
-from unbandit.paper.table import points
+from unbandit.paper.panels import LINES, THEORY, panels, points
+from unbandit.plots.style import Line
 from unbandit.study import Study
-from unbandit.study.curves import ENOUGH
+from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.monte_carlo import Measured, exact_interval, measured, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURES", "Coverage"]
+    from unbandit.study.curves import Folds
 
 NOMINAL = 0.95
 LIMITS = (0.93, 0.97)
-"""How far from the nominal 95% a coverage may be, two hundredths, and still be said to be near it."""
+"""How far from the nominal 95% a coverage may be, two hundredths, and still be called near it."""
+
+MOST_SINGLE_ARMS = 20
+"""Up to this many suboptimal arms, each has a curve; of more, only those that a figure plots."""
+
+MOST_PLOTTED_ARMS = 3
+"""Up to this many suboptimal arms, a figure that names none of them plots each."""
 
 PLOTTED: dict[str, Callable[[], Sequence[str]]] = {
     "battery": lambda: three_at_random(twenty("high")),
@@ -38,11 +43,11 @@ PLOTTED: dict[str, Callable[[], Sequence[str]]] = {
     "gene": lambda: [TRACKED],
     "gene-all": lambda: [TRACKED],
 }
-"""The arms whose errors a picture plots, where it chooses some of many."""
+"""The arms whose errors a figure plots, where it chooses some of many."""
 
 
-class Coverage(Picture):
-    """Show how often the 95% intervals hold the truth."""
+class Coverage(PaperFigure):
+    """How often the 95% intervals hold the truth."""
 
     name = "coverage"
     title = "Coverage of the 95% intervals, everywhere"
@@ -50,14 +55,14 @@ class Coverage(Picture):
     full_only = True
     caption = (
         "How often the 95% interval of a gap holds the true one, against the horizon; a panel for each study behind "
-        "another picture, with the names of both. Lines with markers count every interval that was given, whatever the "
+        "another figure, with the names of both. Lines with markers count every interval that was given, whatever the "
         "arm: also that of the best arm, whose true gap is 0, in runs that took another for the best. Thin lines in "
-        "colour are of single arms, those that the picture plots, in the colour of their line with markers or, where "
+        "colour are of single arms, those that the figure plots, in the colour of their line with markers or, where "
         "there is one such line only, in colours of their own; pale ones are of the other suboptimal arms, where there "
-        f"are up to {FOR_THEMSELVES}. A single arm has no interval in the runs that took it for the best. Bars are one "
-        "standard error; the dashed line is the nominal 95%, the grey band 93% to 97%; markers are hollow, and thin "
-        f"lines are not drawn, where fewer than {ENOUGH:.0%} of the intervals that the runs could give were given, so "
-        "that those given are a selection."
+        f"are up to {MOST_SINGLE_ARMS}. A single arm has no interval in the runs that took it for the best. Bars are "
+        "one standard error; the dashed line is the nominal 95%, the grey band 93% to 97%; markers are hollow, and "
+        f"thin lines are not drawn, where fewer than {ENOUGH:.0%} of the intervals that the runs could give were "
+        "given, so that those given are a selection."
     )
     alt = (
         "A small panel for each study: the share of 95% intervals that hold the true gap against the horizon, one line "
@@ -65,49 +70,49 @@ class Coverage(Picture):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        """Ask for the studies of all other pictures, under the names of both."""
+        """Ask for the studies of all other figures, under the names of both."""
         return {
-            f"{picture.name}/{name}": study
-            for picture in pictures().values()
-            if not isinstance(picture, Coverage)
-            for name, study in picture.studies(size).items()
+            f"{figure.name}/{name}": study
+            for figure in figures().values()
+            if not isinstance(figure, Coverage)
+            for name, study in figure.studies(size).items()
         }
 
     def home(self, study: str) -> str:
-        """Return where a study's parts are: those of the picture that it belongs to."""
+        """Return where a study's parts are: those of the figure that it belongs to."""
         return study
 
     def draw(self, results: Results) -> Figure:
-        """Draw one panel a study."""
-        followed = {name: walked for name, walked in _followed(results).items() if walked}
-        figure, axes = panels(len(followed), columns=4, width=2.85, height=2.6)
-        for panel, (name, walked) in zip(axes, followed.items(), strict=True):
-            _draw_trails(panel, walked)
+        """Draw one panel per study."""
+        by_study = {name: curves for name, curves in _by_study(results).items() if curves}
+        figure, axes = panels(len(by_study), columns=4, width=2.85, height=2.6)
+        for panel, (name, curves) in zip(axes, by_study.items(), strict=True):
+            _draw_curves(panel, curves)
             panel.set_title(name.replace("/", ": "), loc="right", fontsize=8)
         return figure
 
     def table(self, results: Results) -> pl.DataFrame:
         """Return every point: of all intervals together, and of single arms."""
         return pl.concat(
-            points(name, trail.name, trail.horizon, trail.coverage, share=trail.given).with_columns(
-                pl.Series("held", trail.held), pl.Series("intervals", trail.intervals)
+            points(name, curve.name, curve.horizon, curve.coverage, share=curve.given).with_columns(
+                pl.Series("held", curve.held), pl.Series("intervals", curve.intervals)
             )
-            for name, walked in _followed(results).items()
-            for trail in walked
+            for name, curves in _by_study(results).items()
+            for curve in curves
         )
 
     def claims(self, results: Results) -> list[Claim]:
         """Test that coverage is near its nominal value everywhere."""
         claims = []
-        for picture, walked in _by_picture(_followed(results)).items():
-            smallest, decision = inside(walked, *LIMITS)
+        for figure, curves in _by_figure(_by_study(results)).items():
+            smallest, decision = inside(curves, *LIMITS)
             claims.append(
                 Claim(
-                    f"the 95% intervals hold the truth in 93% to 97% of cases, at every point of {picture}",
+                    f"the 95% intervals hold the truth in 93% to 97% of cases, at every point of {figure}",
                     "coverage of all intervals given, whatever the arm, and of each suboptimal arm (of more than "
-                    f"{FOR_THEMSELVES}, those plotted), at every horizon where at least {ENOUGH:.0%} of those that the "
-                    "runs could give were given; all within 93% to 97% (by intervals that are right all at once in 95% "
-                    "of cases); the value is the smallest",
+                    f"{MOST_SINGLE_ARMS}, those plotted), at every horizon where at least {ENOUGH:.0%} of those that "
+                    "the runs could give were given; all within 93% to 97% (by intervals that are right all at once in "
+                    "95% of cases); the value is the smallest",
                     smallest,
                     *decision,
                     ours=True,
@@ -116,56 +121,187 @@ class Coverage(Picture):
         return claims
 
 
-def _followed(results: Results) -> dict[str, list[Trail]]:
-    """Return the trails of every study, by the names of its picture and its own; none where it gives no intervals."""
+@dataclass(frozen=True)
+class CoverageCurve:
+    """The coverage of all intervals of one instance and rule, or of one arm's, over the horizons.
 
-    def made() -> dict[str, list[Trail]]:
+    Attributes
+    ----------
+    cell, arm
+        Instance and rule, as far as the study has several; the arm, empty for all together.
+    plotted
+        Whether a figure plots the arm.
+    horizon, coverage
+        The points, and the share of intervals that hold the true gap, with its standard error.
+    held, intervals, given
+        How many intervals hold it, how many there are, and their share of the most that the runs can give.
+    independent
+        Whether no run gives two of them.
+    """
+
+    cell: str
+    arm: str
+    plotted: bool
+    horizon: NDArray[np.int64]
+    coverage: Measured
+    held: NDArray[np.float64]
+    intervals: NDArray[np.float64]
+    given: NDArray[np.float64]
+    independent: bool
+
+    @property
+    def name(self) -> str:
+        """Return cell and arm in words."""
+        return ", ".join(filter(None, (self.cell, self.arm or "all intervals")))
+
+    @property
+    def unselected(self) -> NDArray[np.float64]:
+        """Return the coverage; NaN where the intervals given are a selection."""
+        return np.where(self.given >= ENOUGH, self.coverage.value, np.nan)
+
+    def ends(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return intervals of the coverage: exact if each run gives one; else, as those of a run are correlated, t."""
+        from scipy.special import stdtrit
+
+        if self.independent:
+            return exact_interval(self.held, self.intervals, level)
+        # if all groups of runs gave the same, nothing is known of the error
+        error = np.where(self.coverage.error > 0, self.coverage.error, np.inf)
+        reach = stdtrit(self.coverage.folds - 1, 0.5 + level / 2) * error
+        return self.coverage.value - reach, self.coverage.value + reach
+
+    def at(self, point: int) -> Measured:
+        """Return the coverage at one horizon."""
+        if self.independent:
+            return share(self.held[point], self.intervals[point])
+        return Measured(float(self.coverage.value[point]), float(self.coverage.error[point]), self.coverage.folds)
+
+
+def coverage_curves(study: Study, folds: Folds, plotted: Collection[str] = ()) -> list[CoverageCurve]:
+    """Return the coverage of Procedures 1 and 2 over the horizons, for each instance and rule of a study.
+
+    `plotted` are the arms that a figure plots, if it does not plot all.
+    """
+    if "switching" not in map(str, study.estimators):
+        return []
+    curves, texts, horizons = list[CoverageCurve](), [str(rule) for rule in study.rules], sorted(study.horizons)
+    for given in study.instances:
+        for rule in study.rules:
+            cells = [folds.over_arms(horizon=at, instance=given.name, rule=rule) for at in horizons]
+            name = ", ".join([given.name] * (len(study.instances) > 1) + _own_parts(str(rule), texts))
+            curves += _of_cell(name, np.array(horizons), cells, plotted)
+    return curves
+
+
+def inside(curves: Sequence[CoverageCurve], low: float, high: float) -> tuple[Measured | None, Decision]:
+    """Decide whether coverage lies between two limits at every point with enough intervals; return the smallest.
+
+    The intervals of all m points are right simultaneously with 95%: each has the level 1 - 0.05 / m.
+    """
+    enough = [curve.given >= ENOUGH for curve in curves]
+    count = sum(int(there.sum()) for there in enough)
+    if not count:
+        return None, (UNTESTED, NOTHING)
+    points, outside, undecided = list[tuple[float, str, Measured]](), 0, 0
+    for curve, there in zip(curves, enough, strict=True):
+        lower, upper = (end[there] for end in curve.ends(1 - 0.05 / count))
+        out = (upper < low) | (high < lower)
+        outside += int(out.sum())
+        undecided += int((~out & ~((low <= lower) & (upper <= high))).sum())
+        for point in np.flatnonzero(there).tolist():
+            value = curve.at(point)
+            points.append((value.value, f"{curve.name}, T = {curve.horizon[point]:,}", value))
+    smallest, largest = (extreme(points, key=lambda point: point[:2]) for extreme in (min, max))
+    because = (
+        f"from {smallest[0]:.1%} ({smallest[1]}) to {largest[0]:.1%} ({largest[1]}); of {count:,} points {outside:,} "
+        f"lie outside and {undecided:,} may lie on either side"
+    )
+    return smallest[2], (FAILS if outside else UNTESTED if undecided else HOLDS, because)
+
+
+def _by_study(results: Results) -> dict[str, list[CoverageCurve]]:
+    """Return the curves of every study, by the names of its figure and its own; none where it gives no intervals."""
+
+    def curves() -> dict[str, list[CoverageCurve]]:
         return {
-            name: trails(result.study, result.folds(), PLOTTED.get(name.partition("/")[0], tuple)())
+            name: coverage_curves(result.study, result.folds(), PLOTTED.get(name.partition("/")[0], tuple)())
             for name, result in results.studies.items()
         }
 
-    return results.once("trails", made)
+    return results.once("curves", curves)
 
 
-def _by_picture(followed: dict[str, list[Trail]]) -> dict[str, list[Trail]]:
-    """Return the trails of every picture, with the study's name where it has several."""
-    found, studies = dict[str, list[Trail]](), [name.partition("/")[0] for name in followed]
-    for name, walked in followed.items():
-        picture, _, study = name.partition("/")
-        several = [study] * (studies.count(picture) > 1)
-        for trail in walked:
-            cell = ", ".join(filter(None, (*several, trail.cell)))
-            found.setdefault(picture, []).append(replace(trail, cell=cell))
-    return found
+def _by_figure(by_study: dict[str, list[CoverageCurve]]) -> dict[str, list[CoverageCurve]]:
+    """Return the curves of every figure, with the study's name if it has several."""
+    by_figure, names = dict[str, list[CoverageCurve]](), [name.partition("/")[0] for name in by_study]
+    for name, curves in by_study.items():
+        figure, _, study = name.partition("/")
+        several = [study] * (names.count(figure) > 1)
+        for curve in curves:
+            cell = ", ".join(filter(None, (*several, curve.cell)))
+            by_figure.setdefault(figure, []).append(replace(curve, cell=cell))
+    return by_figure
 
 
-def _draw_trails(axes: Axes, walked: list[Trail]) -> None:
+def _own_parts(text: str, texts: Sequence[str]) -> list[str]:
+    """Return what distinguishes a rule from the others, in short: `alpha=0.25`."""
+    parts = [set(other.replace(":", ",").split(",")) for other in texts]
+    own = [part for part in text.replace(":", ",").split(",") if not all(part in others for others in parts)]
+    return [re.sub(r"[0-9]+\.[0-9]{4,}", lambda digits: f"{float(digits[0]):.4g}", part) for part in own]
+
+
+def _of_cell(
+    name: str, horizons: NDArray[np.int64], cells: list[Curve], plotted: Collection[str]
+) -> Iterator[CoverageCurve]:
+    """Yield the curves of one instance and rule: of all intervals, then of single suboptimal arms."""
+    arms, worse = cells[0].along.tolist(), np.flatnonzero(cells[0].gap > 0).tolist()
+    yield _coverage_curve(name, "", True, horizons, cells, list(range(len(arms))))
+    for place in worse:
+        shown = arms[place] in plotted or (not plotted and len(worse) <= MOST_PLOTTED_ARMS)
+        if shown or len(worse) <= MOST_SINGLE_ARMS:
+            gaps = {float(cell.gap[place]) for cell in cells}
+            arm = f"arm {arms[place]}" + (f" (gap {gaps.pop():.2g})" if len(gaps) == 1 else "")
+            yield _coverage_curve(name, arm, shown, horizons, cells, [place])
+
+
+def _coverage_curve(
+    cell: str, arm: str, plotted: bool, horizons: NDArray[np.int64], cells: list[Curve], places: list[int]
+) -> CoverageCurve:
+    held, intervals = (
+        np.stack([each.replicates(of)[:, places].sum(axis=1) for each in cells], axis=1) for of in ("held", "intervals")
+    )
+    coverage = measured(held / np.where(intervals > 0, intervals, np.nan))
+    most = max(1, len(places) - 1)  # the arm found best has none
+    given = intervals[0] / (most * np.array([each.runs[0] for each in cells]))
+    return CoverageCurve(cell, arm, plotted, horizons, coverage, held[0], intervals[0], given, independent=most == 1)
+
+
+def _draw_curves(axes: Axes, curves: list[CoverageCurve]) -> None:
     axes.axhspan(*LIMITS, color="#eeeeee", linewidth=0, zorder=0)
-    axes.axhline(NOMINAL, color=GUIDE, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
+    axes.axhline(NOMINAL, color=THEORY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
     axes.set_xscale("log")
-    together = [trail for trail in walked if not trail.arm]
-    looks = {trail.cell: LINES[place % len(LINES)] for place, trail in enumerate(together)}
+    together = [curve for curve in curves if not curve.arm]
+    lines = {curve.cell: LINES[place % len(LINES)] for place, curve in enumerate(together)}
     own = iter(LINES[1:]) if len(together) == 1 else None
-    span = np.log(walked[0].horizon.max() / walked[0].horizon.min()) or 2.0
-    for trail in walked:
-        if trail.arm:
-            line = (next(own) if own else looks[trail.cell]) if trail.plotted else None
-            _draw_arm(axes, trail, line, named=own is not None)
-    for place, trail in enumerate(together):
+    horizons = curves[0].horizon
+    span = np.log(horizons.max() / horizons.min()) or 2.0
+    for curve in curves:
+        if curve.arm:
+            line = (next(own) if own else lines[curve.cell]) if curve.plotted else None
+            _draw_arm(axes, curve, line, named=own is not None)
+    for place, curve in enumerate(together):
         aside = np.exp(span * 0.012 * (place - (len(together) - 1) / 2))  # so that bars stand side by side
-        _draw_together(axes, trail, looks[trail.cell], aside)
-    values = np.concatenate([_known(trail) if trail.arm else trail.coverage.value for trail in walked])
+        _draw_together(axes, curve, lines[curve.cell], aside)
+    values = np.concatenate([curve.unselected if curve.arm else curve.coverage.value for curve in curves])
     least = float(np.min(values, initial=0.9, where=np.isfinite(values)))
     axes.set(xlabel="horizon T", ylabel="coverage", ylim=(max(-0.02, least - 0.04), 1.01))
-    horizons = walked[0].horizon
     middle = int(np.abs(np.log(horizons**2 / (horizons[0] * horizons[-1]))).argmin())
     ticks = np.unique(horizons[[0, middle, -1]])
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks.tolist()], fontsize=8)
     axes.minorticks_off()
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1:
-        arms = {trail.arm for trail in walked}
+        arms = {curve.arm for curve in curves}
         order = sorted(range(len(names)), key=lambda at: names[at] in arms)  # single arms last
         columns = 2 if max(map(len, names)) <= 22 else 1
         shown: Any = {"handles": [handles[at] for at in order], "labels": [names[at] for at in order]}
@@ -173,28 +309,23 @@ def _draw_trails(axes: Axes, walked: list[Trail]) -> None:
         axes.legend(**shown, **where, fontsize=6, ncols=columns, handlelength=1.6, handletextpad=0.3, columnspacing=0.8)
 
 
-def _draw_together(axes: Axes, trail: Trail, line: Line, aside: float) -> None:
+def _draw_together(axes: Axes, curve: CoverageCurve, line: Line, aside: float) -> None:
     """Draw the line of all intervals, its markers hollow where those given are a selection."""
-    value, error, along = trail.coverage.value, trail.coverage.error, trail.horizon * aside
-    enough = trail.given >= ENOUGH
+    value, error, along = curve.coverage.value, curve.coverage.error, curve.horizon * aside
+    enough = curve.given >= ENOUGH
     look: Any = {"fmt": line.marker, "color": line.colour, "markersize": 3, "elinewidth": 0.8, "zorder": 3}
     axes.plot(along, value, color=line.colour, linewidth=0.9, alpha=0.6, zorder=2)
-    for which, face, name in ((enough, line.colour, trail.cell or trail.name), (~enough, "white", None)):
+    for which, face, name in ((enough, line.colour, curve.cell or curve.name), (~enough, "white", None)):
         axes.errorbar(along[which], value[which], error[which], markerfacecolor=face, label=name, **look)
 
 
-def _draw_arm(axes: Axes, trail: Trail, line: Line | None, *, named: bool) -> None:
-    """Draw the line of one arm; pale where no picture plots it."""
+def _draw_arm(axes: Axes, curve: CoverageCurve, line: Line | None, *, named: bool) -> None:
+    """Draw the line of one arm; pale if no figure plots it."""
     if line is None:
-        axes.plot(trail.horizon, _known(trail), color="#b9b9b9", linewidth=0.6, zorder=1.5)
+        axes.plot(curve.horizon, curve.unselected, color="#b9b9b9", linewidth=0.6, zorder=1.5)
     else:
         look: Any = {"color": line.colour, "linestyle": line.dashes, "linewidth": 0.8, "zorder": 1.8}
-        axes.plot(trail.horizon, _known(trail), label=trail.arm if named else None, **look)
+        axes.plot(curve.horizon, curve.unselected, label=curve.arm if named else None, **look)
 
 
-def _known(trail: Trail) -> NDArray[np.float64]:
-    """Return the coverage where it is not of a selection, else NaN."""
-    return np.where(trail.given >= ENOUGH, trail.coverage.value, np.nan)
-
-
-PICTURES = (Coverage(),)
+FIGURES = (Coverage(),)

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from unbandit.datasets import gene
-from unbandit.datasets.gene import TRACKED_RANK, means_by_rank
+from unbandit.datasets.gene import GENES, TRACKED_RANK, means_by_rank
 from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
-from unbandit.paper.claim import Claim, number, within
-from unbandit.paper.comparing import falling, ratio, used
-from unbandit.paper.drawing import LINES, curve, guide, log_log, panels
-from unbandit.paper.picture import Picture, Results, Selection, Size
-from unbandit.paper.table import points
+from unbandit.paper.claims import Claim, Decision, above, error_falls, mean_ratio, number, used, within
+from unbandit.paper.figure import PaperFigure, Results, Size
+from unbandit.paper.panels import (
+    LINES,
+    curve,
+    error_curve,
+    error_points,
+    guide,
+    log_log,
+    named_guide,
+    panels,
+    points,
+)
+from unbandit.plots.style import Line
 from unbandit.study import Study, spaced
 from unbandit.study.curves import ENOUGH, Curve
-from unbandit.study.monte_carlo import Measured, measured
+from unbandit.study.monte_carlo import Measured, Share, measured, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["ALPHA", "PICTURES", "TRACKED", "Gene"]
 
 ALPHA = 0.25
 COUNTS = (100, 200, 400)
@@ -36,9 +45,15 @@ HARDLY = (0.8, 1.25)
 
 TRACKED = str(TRACKED_RANK)
 
+ALL_HORIZONS = spaced(100_000, 1_000_000, 5)
+BINS = 36
+"""Groups of ranks that are drawn as one point each: even steps of log(rank / (12,980 - rank))."""
 
-class Gene(Picture):
-    """Show the error of one gene's value among more and more others."""
+TICKS = (2, 10, 100, 1_000, 6_490, 11_980, 12_880, 12_970, 12_979)
+
+
+class Gene(PaperFigure):
+    """The error of one gene's value among more and more others."""
 
     name = "gene"
     title = "Gene knock-down: one gene among 100, 200 and 400"
@@ -63,8 +78,12 @@ class Gene(Picture):
         rule = variance_adjusted(instances[0], ALPHA)  # sigma is the same for all
         return {"counts": Study(instances, rule, HORIZONS, size.runs_of(100), size.seed)}
 
+    def followed(self, results: Results) -> dict[str, Curve]:
+        """Return the followed gene's curve among each number of arms."""
+        return {f"K = {count}": arm for count, arm in _by_count(results).items()}
+
     def draw(self, results: Results) -> Figure:
-        """Draw the sorted means, and one curve a number of arms."""
+        """Draw the sorted means, and one curve per number of arms."""
         figure, (left, right) = panels(2)
         means = means_by_rank()
         left.plot(np.arange(1, means.size + 1), means, color=LINES[0].colour)
@@ -72,10 +91,10 @@ class Gene(Picture):
         left.set(xlabel="rank", ylabel="mean (original scale)", xticks=[1, 4_000, 8_000, 12_000])
         left.xaxis.set_major_formatter("{x:,.0f}")
         log_log(right, "horizon T", f"MSE of the mean of gene {TRACKED_RANK:,}")
-        drawn = _followed(results)
-        for (count, found), line in zip(drawn.items(), LINES, strict=False):
-            curve(right, found.horizon, measured(found.mse), line, f"K = {count}", share=found.points[0])
-        least = float(np.nanmin([found.mse[0] for found in drawn.values()]))
+        arms = self.followed(results)
+        for (name, arm), line in zip(arms.items(), LINES, strict=False):
+            error_curve(right, arm, line, name)
+        least = float(np.nanmin([arm.mse[0] for arm in arms.values()]))
         guide(right, HORIZONS, -ALPHA, through=(HORIZONS[-1], least * 0.75), label=f"slope −{ALPHA}")
         right.set_xticks([2_000, 5_000, 10_000, 20_000, 50_000])
         right.legend()
@@ -84,35 +103,24 @@ class Gene(Picture):
     def table(self, results: Results) -> pl.DataFrame:
         """Return every point drawn."""
         means = means_by_rank()
-        rows = [points("a", "mean", np.arange(1, means.size + 1), Measured(means, np.zeros_like(means), 0))]
-        for count, found in _followed(results).items():
-            rows.append(points("b", f"K = {count}", found.horizon, measured(found.mse), share=found.points[0]))
-        return pl.concat(rows)
+        sorted_means = points("a", "mean", np.arange(1, means.size + 1), Measured(means, np.zeros_like(means), 0))
+        return pl.concat([sorted_means, *(error_points("b", *named) for named in self.followed(results).items())])
 
     def claims(self, results: Results) -> list[Claim]:
         """Test that the error falls at every K, and that K hardly matters: over all horizons, and at the longest."""
-        found = _followed(results)
-        gaps = ", ".join(f"{arm.gap[0]:.4f} at K = {count}" for count, arm in found.items())
-        few, claims = found[COUNTS[0]], list[Claim]()
-        for count, arm in found.items():
-            claims.append(falling(f"the error of the followed gene falls with T (K = {count})", arm))
+        arms = _by_count(results)
+        gaps = ", ".join(f"{arm.gap[0]:.4f} at K = {count}" for count, arm in arms.items())
+        claims = [
+            error_falls(f"the error of the followed gene falls with T (K = {count})", arm)
+            for count, arm in arms.items()
+        ]
         for count in COUNTS[1:]:
-            claims += _hardly_apart(found[count], few, f"(K = {count} against {COUNTS[0]})", gaps)
+            claims += _hardly_apart(arms[count], arms[COUNTS[0]], f"(K = {count} against {COUNTS[0]})", gaps)
         return claims
-
-    def selection(self, results: Results) -> list[Selection]:
-        """Compare all runs with those whose most-pulled arm is the best one, at both ends."""
-        return [row for count, found in _followed(results).items() for row in Selection.ends(f"K = {count}", found)]
 
 
 def chosen(count: int) -> Instance:
-    """Return the followed gene and `count - 1` others, under a name that says how many there are.
-
-    Examples
-    --------
-    >>> chosen(100).name, len(chosen(100)), TRACKED in chosen(100).arms
-    ('gene K=100', 100, True)
-    """
+    """Return the followed gene and `count - 1` others, named after their number: `gene K=100`."""
     instance = gene(arms=count, seed=CHOICE)
     return Instance(instance.means, instance.noise, instance.arms, f"gene K={count}")
 
@@ -121,7 +129,7 @@ def _hardly_apart(many: Curve, few: Curve, which: str, gaps: str) -> list[Claim]
     """Test that two errors are nearly the same: where horizons are ours, a mean over them depends on our choice."""
     both, limits = many.usable & few.usable, f"within {HARDLY[0]} to {HARDLY[1]}"
     ratios = np.where(both, many.mse / few.mse, np.nan)
-    over_all, at_last = measured(ratio(many.mse, few.mse, both)), measured(ratios[:, -1])
+    over_all = mean_ratio(many.mse, few.mse, both)
     verdict, because = within(over_all, *HARDLY)
     shown = ", ".join(f"{number(ratios[0, at])} at T = {few.along[at]:,}" for at in (0, len(HORIZONS) // 2, -1))
     return [
@@ -133,18 +141,174 @@ def _hardly_apart(many: Curve, few: Curve, which: str, gaps: str) -> list[Claim]
             verdict,
             f"{because}; the ratio is {shown}",
         ),
-        Claim(
+        Claim.within(
             f"the error hardly depends on the number of arms, at the longest horizon alone {which}",
             f"ratio of their MSE at T = {few.along[-1]:,}, {limits}; the horizon is ours, the paper gives none",
-            at_last,
-            *within(at_last, *HARDLY),
+            measured(ratios[:, -1]),
+            HARDLY,
             ours=True,
         ),
     ]
 
 
-def _followed(results: Results) -> dict[int, Curve]:
+def _by_count(results: Results) -> dict[int, Curve]:
     return {count: results["counts"].curve(arm=TRACKED, instance=f"gene K={count}") for count in COUNTS}
 
 
-PICTURES = (Gene(),)
+class GeneAll(PaperFigure):
+    """The error of every gene, by rank, when one demonstrator searches all of them, which the paper never ran."""
+
+    name = "gene-all"
+    title = "Gene knock-down: all 12,979 genes in one bandit"
+    section = "not in the paper: its gene figure without leaving any gene out"
+    full_only = True
+    needs_rows = True
+    caption = (
+        "UCB (alpha 0.25, width 5 sigma) looks for the best of all 12,979 genes. (a) Root mean squared error of a "
+        "gene's mean, scaled to [0, 1], and (b) how often the gene was tried, against its rank, in 36 groups of ranks; "
+        "both ends of the axis are stretched, and rank 1, the best, is left out. (c) Mean squared error against the "
+        "horizon: the mean over all genes but the best, and the gene of the last rank, which the paper follows. Alpha "
+        "and the horizons are ours. Bands are one standard error; a curve is pale and its point hollow where fewer "
+        f"than {ENOUGH:.0%} of the runs have an estimate; the thin line has theory's slope −alpha, once gaps decide "
+        "how often a gene is tried."
+    )
+    alt = (
+        "Three panels: root mean squared error against the rank, one curve for each of five horizons; the mean number "
+        "of pulls against the rank, likewise; and mean squared error against the horizon, one curve for the mean of "
+        "all genes but the best and one for the gene of the last rank."
+    )
+
+    def studies(self, size: Size) -> dict[str, Study]:
+        """Ask for all genes."""
+        instance = gene()
+        return {"all": Study(instance, variance_adjusted(instance, ALPHA), ALL_HORIZONS, size.runs_of(20), size.seed)}
+
+    def followed(self, results: Results) -> dict[str, Curve]:
+        """Return the curve of the gene that the paper follows."""
+        return {f"gene {TRACKED_RANK:,}": results["all"].curve(arm=TRACKED)}
+
+    def draw(self, results: Results) -> Figure:
+        """Draw error and pulls by rank, and the error against the horizon."""
+        figure, axes = panels(3, columns=3, height=3.1)
+        for panel, label in zip(axes, ("RMSE of the mean", "mean pulls"), strict=False):
+            log_log(panel, "rank (both ends stretched)", label)
+            panel.set_xscale("linear")
+            panel.set_xticks(_stretched(TICKS), [f"{rank:,}" for rank in TICKS], rotation=45, ha="right", fontsize=7.5)
+        for horizon, line in zip(ALL_HORIZONS, LINES, strict=False):
+            along, unmarked = _stretched(_ranks()), Line(line.colour, "none", line.dashes)
+            error, pulls, share = _by_rank(results, horizon)
+            curve(axes[0], along, error, unmarked, f"T = {horizon:,}", share=share)
+            curve(axes[1], along, pulls, unmarked)
+        axes[0].legend(fontsize=7, loc="lower right")
+        log_log(axes[2], "horizon T", "mean squared error of the mean")
+        arms = self._by_horizon(results)
+        for (name, arm), line in zip(arms.items(), LINES, strict=False):
+            error_curve(axes[2], arm, line, name)
+        top = float(np.nanmax([arm.mse[0, 0] for arm in arms.values()]))
+        named_guide(axes[2], ALL_HORIZONS, -ALPHA, top * 1.3, beside=(0, 10))
+        axes[2].legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))
+        return figure
+
+    def table(self, results: Results) -> pl.DataFrame:
+        """Return every point drawn; of a rank's errors with the share of its runs that have an estimate."""
+        rows = []
+        for horizon in ALL_HORIZONS:
+            error, pulls, share = _by_rank(results, horizon)
+            rows.append(points("a", f"T = {horizon}", _ranks(), error, share=share))
+            rows.append(points("b", f"T = {horizon}", _ranks(), pulls))
+        return pl.concat([*rows, *(error_points("c", *named) for named in self._by_horizon(results).items())])
+
+    def claims(self, results: Results) -> list[Claim]:
+        """Test what would be expected from the paper: errors fall, the best gene is found, no gene is left out."""
+        arms, first, last = self._by_horizon(results), ALL_HORIZONS[0], ALL_HORIZONS[-1]
+        falls = [error_falls(f"the error falls with T: {name}", arm) for name, arm in arms.items()]
+        found, complete = _found(results), _complete(results)
+        return [
+            *(replace(claim, ours=True) for claim in falls),
+            Claim(
+                "in most runs the best of 12,979 genes is the most-pulled one",
+                f"share of runs that found it at T = {last:,}, above 1/2",
+                found[last],
+                *_above_half(found, last),
+                ours=True,
+            ),
+            Claim(
+                "in most runs no gene is left without an estimate",
+                f"share of runs in which every gene has an estimate at T = {first:,}, above 1/2",
+                complete[first],
+                *_above_half(complete, first),
+                ours=True,
+            ),
+        ]
+
+    def _by_horizon(self, results: Results) -> dict[str, Curve]:
+        """Return the error over the horizons: of all suboptimal genes together, and of the last rank."""
+        cells = [_at(results, horizon) for horizon in ALL_HORIZONS]
+        sums = {
+            name: np.stack([cell.sums[name][:, 1:].sum(axis=1) for cell in cells], axis=1) for name in cells[0].sums
+        }
+        gaps = np.array([cell.gap[1:].mean() for cell in cells])
+        return {"mean of all but the best": Curve(np.array(ALL_HORIZONS), gaps, sums)} | self.followed(results)
+
+
+def _at(results: Results, horizon: int) -> Curve:
+    return results["all"].over_arms(horizon=horizon)
+
+
+def _stretched(rank: ArrayLike) -> NDArray[np.float64]:
+    """Return where a rank stands on the axis: both ends of the curve of means are steep."""
+    place = np.asarray(rank, dtype=np.float64)
+    return np.asarray(np.log(place / (GENES + 1 - place)))
+
+
+def _groups() -> NDArray[np.int64]:
+    """Return the group of every rank from 2 on."""
+    places = _stretched(np.arange(2, GENES + 1))
+    edges = np.linspace(places[0], places[-1], BINS + 1)[1:-1]
+    return np.unique(np.searchsorted(edges, places), return_inverse=True)[1]
+
+
+def _ranks() -> NDArray[np.float64]:
+    """Return the middle rank of every group."""
+    groups, ranks = _groups(), np.arange(2.0, GENES + 1)
+    return np.array([np.median(ranks[groups == group]) for group in range(groups.max() + 1)])
+
+
+def _binned(at: Curve, of: str, to: str) -> NDArray[np.float64]:
+    """Return one sum over another within each group; replicates of shape (folds + 1, groups)."""
+    groups = _groups()
+    first = [int(np.flatnonzero(groups == group)[0]) for group in range(groups.max() + 1)]
+    over, under = (np.add.reduceat(at.replicates(name)[:, 1:], first, axis=1) for name in (of, to))
+    return np.asarray(over / np.where(under > 0, under, np.nan))
+
+
+def _by_rank(results: Results, horizon: int) -> tuple[Measured, Measured, NDArray[np.float64]]:
+    """Return root mean squared error, mean pulls, and the share of runs with an estimate, of every group."""
+    at = _at(results, horizon)
+    error = measured(np.sqrt(_binned(at, "squared", "points")))
+    return error, measured(_binned(at, "pulls", "runs")), _binned(at, "points", "runs")[0]
+
+
+def _found(results: Results) -> dict[int, Share]:
+    """Return the share of runs, at each horizon, that found the best gene."""
+    return {at: share(_at(results, at).replicates("found")[0, 0], results["all"].study.runs) for at in ALL_HORIZONS}
+
+
+def _complete(results: Results) -> dict[int, Share]:
+    """Return the share of runs, at each horizon, in which every gene has an estimate.
+
+    The genes of one run share its rounds: what is counted are runs, which are independent.
+    """
+    without = pl.col("estimate").null_count()
+    rows = results.studies["all"].scan().group_by("horizon", "run").agg(without).collect()
+    complete = {at: rows.filter(horizon=at)["estimate"] == 0 for at in ALL_HORIZONS}
+    return {at: share(float(runs.sum()), runs.len()) for at, runs in complete.items()}
+
+
+def _above_half(shares: dict[int, Share], horizon: int) -> Decision:
+    """Decide whether the share at one horizon is above one half; the reason lists the shares at all horizons."""
+    verdict, because = above(shares[horizon], 0.5)
+    return verdict, f"{because}; " + ", ".join(f"{found.value:.0%} at T = {at:,}" for at, found in shares.items())
+
+
+FIGURES = (Gene(), GeneAll())

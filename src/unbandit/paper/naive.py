@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,29 +10,25 @@ import polars as pl
 
 from unbandit.datasets import two_armed
 from unbandit.demonstrators import UCB
-from unbandit.paper.claim import Claim, above
-from unbandit.paper.comparing import falling, ratio, used
-from unbandit.paper.drawing import LINES, Line, curve, log_log, panels, thousands
-from unbandit.paper.picture import Picture, Results, Size
-from unbandit.paper.table import points
+from unbandit.paper.claims import Claim, error_falls, mean_ratio, used
+from unbandit.paper.figure import PaperFigure, Results, Size
+from unbandit.paper.panels import LINES, error_curve, error_points, log_log, panels, thousands
+from unbandit.plots.style import Line
 from unbandit.study import Study
 from unbandit.study.curves import Curve
 from unbandit.study.grid import spaced
 from unbandit.study.monte_carlo import measured
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["PICTURES", "Naive"]
 
 CONSTANTS = (0.2, 0.75, 1.0, 1.5)
 PROPOSED = "switching"
 ESTIMATORS = (PROPOSED, *(f"naive:constant={constant}" for constant in CONSTANTS))
 
 
-class Naive(Picture):
-    """Show the error of Procedure 2, and of the naive estimator with four constants."""
+class Naive(PaperFigure):
+    """The error of Procedure 2, and of the naive estimator with four constants."""
 
     name = "naive"
     title = "The naive estimator beside Procedure 2"
@@ -58,20 +53,19 @@ class Naive(Picture):
         }
 
     def draw(self, results: Results) -> Figure:
-        """Draw one panel an estimator, and one with all."""
+        """Draw one panel per estimator, and one with all."""
         figure, axes = panels(6, columns=3, width=3.2, height=2.7)
         paper, further = _curves(results, "paper"), _curves(results, "further")
-        pale = Line("#9a9a9a", "", "-")
-        for panel, (name, found), line in zip(axes[:5], paper.items(), LINES, strict=False):
+        for panel, (name, arm), line in zip(axes[:5], paper.items(), LINES, strict=False):
             log_log(panel, "horizon T", "mean squared error")
             panel.set_xscale("linear")
             thousands(panel.xaxis)
             if name != PROPOSED:
-                _draw(panel, paper[PROPOSED], pale, _label(PROPOSED))
-            _draw(panel, found, line, _label(name))
+                error_curve(panel, paper[PROPOSED], Line("#9a9a9a", "", "-"), _label(PROPOSED))
+            error_curve(panel, arm, line, _label(name))
         log_log(axes[5], "horizon T", "mean squared error")
-        for (name, found), line in zip(further.items(), LINES, strict=False):
-            _draw(axes[5], found, line, _label(name))
+        for (name, arm), line in zip(further.items(), LINES, strict=False):
+            error_curve(axes[5], arm, line, _label(name))
         for panel in axes:
             panel.set_ylim(0.001, 0.4)
         for panel in axes[:5]:  # the last one's colours are those of the others
@@ -80,42 +74,38 @@ class Naive(Picture):
 
     def table(self, results: Results) -> pl.DataFrame:
         """Return every point drawn."""
-        rows = [
-            points(panel, name, found.horizon, measured(found.mse), share=found.points[0])
-            for panel, (name, found) in zip("abcde", _curves(results, "paper").items(), strict=True)
-        ]
-        for name, found in _curves(results, "further").items():
-            rows.append(points("f", name, found.horizon, measured(found.mse), share=found.points[0]))
-        return pl.concat(rows)
+        curves = [*_curves(results, "paper").items(), *_curves(results, "further").items()]
+        return pl.concat(
+            error_points(panel, name, arm) for panel, (name, arm) in zip("abcdefffff", curves, strict=True)
+        )
 
     def claims(self, results: Results) -> list[Claim]:
         """Test that Procedure 2's error falls, and that of the naive estimator does not."""
-        return list(_claims(_curves(results, "paper"), _curves(results, "further")))
-
-
-def _claims(paper: dict[str, Curve], further: dict[str, Curve]) -> Iterator[Claim]:
-    yield falling("the error of Procedure 2 falls with T", paper[PROPOSED])
-    yield replace(falling("the error of Procedure 2 falls with T (to 50,000)", further[PROPOSED]), ours=True)
-    for name in ESTIMATORS[1:]:
-        far = further[name]
-        grows = measured(np.log(far.mse[:, -1] / far.mse[:, 0]))
-        yield Claim(
-            f"the error of the naive estimator does not go to 0 ({_label(name)})",
-            f"logarithm of its MSE at T = {far.along[-1]:,} over that at T = {far.along[0]:,}, above 0",
-            grows,
-            *above(grows, 0.0),
-        )
-    for name in ESTIMATORS[1:]:
-        found, proposed = paper[name], paper[PROPOSED]
-        both = found.usable & proposed.usable
-        worse = measured(ratio(found.mse, proposed.mse, both))
-        yield Claim(
-            f"the naive estimator is worse than Procedure 2 at the paper's horizons ({_label(name)})",
-            f"MSE over that of Procedure 2, geometric mean, above 1; {used(found, both)}",
-            worse,
-            *above(worse, 1.0),
-            ours=True,
-        )
+        paper, further = _curves(results, "paper"), _curves(results, "further")
+        beyond = error_falls("the error of Procedure 2 falls with T (to 50,000)", further[PROPOSED])
+        claims = [error_falls("the error of Procedure 2 falls with T", paper[PROPOSED]), replace(beyond, ours=True)]
+        for name in ESTIMATORS[1:]:
+            far = further[name]
+            claims.append(
+                Claim.above(
+                    f"the error of the naive estimator does not go to 0 ({_label(name)})",
+                    f"logarithm of its MSE at T = {far.along[-1]:,} over that at T = {far.along[0]:,}, above 0",
+                    measured(np.log(far.mse[:, -1] / far.mse[:, 0])),
+                    0.0,
+                )
+            )
+        for name in ESTIMATORS[1:]:
+            both = paper[name].usable & paper[PROPOSED].usable
+            claims.append(
+                Claim.above(
+                    f"the naive estimator is worse than Procedure 2 at the paper's horizons ({_label(name)})",
+                    f"MSE over that of Procedure 2, geometric mean, above 1; {used(paper[name], both)}",
+                    mean_ratio(paper[name].mse, paper[PROPOSED].mse, both),
+                    1.0,
+                    ours=True,
+                )
+            )
+        return claims
 
 
 def _curves(results: Results, study: str) -> dict[str, Curve]:
@@ -123,13 +113,8 @@ def _curves(results: Results, study: str) -> dict[str, Curve]:
     return {name: results[study].curve(arm="1", estimator=name) for name in ESTIMATORS}
 
 
-def _draw(axes: Axes, found: Curve, line: Line, label: str) -> None:
-    curve(axes, found.horizon, measured(found.mse), line, label, share=found.points[0])
-
-
 def _label(estimator: str) -> str:
-    """Write an estimator's name for people."""
     return "Procedure 2" if estimator == PROPOSED else f"C₀ = {estimator.partition('=')[2]}"
 
 
-PICTURES = (Naive(),)
+FIGURES = (Naive(),)

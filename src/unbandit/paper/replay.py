@@ -1,4 +1,4 @@
-"""Two-armed demonstrations that are looked into: round by round, and with the hidden rewards played again.
+"""Two-armed demonstrations round by round, with the hidden rewards replayed.
 
 Studies keep no logs and see no rewards. The sketches need both, for a few runs of a small bandit.
 """
@@ -14,37 +14,25 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.instance import Instance
-from unbandit.paper.picture import Size
+from unbandit.paper.figure import Size
 from unbandit.study.rows import FOLDS
 from unbandit.tape import Tape
 
-__all__ = ["Played", "hidden_means", "play", "replicates", "runs_played"]
-
-MOST = 1_000
-"""Runs that are played, however many are asked for: logs are kept here, and rewards replayed one run at a time."""
+MOST_RUNS = 1_000
+"""Most runs to play: logs are kept here, and rewards replayed one run at a time."""
 
 BLOCK = 200
 """Runs whose actions are held at a time."""
 
 
 def runs_played(size: Size) -> int:
-    """Return how many runs a sketch plays: 100, or as many as were asked for, up to `MOST`."""
-    return min(size.runs_of(100), MOST)
+    """Return how many runs a sketch plays: 100, or as many as were asked for, up to `MOST_RUNS`."""
+    return min(size.runs_of(100), MOST_RUNS)
 
 
 @dataclass(frozen=True)
-class Played:
-    """Hold one run of a two-armed bandit.
-
-    Attributes
-    ----------
-    instance
-        As this run lists its arms: their order is shuffled in every run.
-    run
-        Its number.
-    actions
-        Which of the two was pulled, round by round.
-    """
+class PlayedRun:
+    """One run of a two-armed bandit: its arms in the order of this run (shuffled in every run), number and actions."""
 
     instance: Instance
     run: int
@@ -56,8 +44,8 @@ class Played:
         return int(self.instance.means.argmin())
 
 
-def play(rule: Demonstrator, instance: Instance, horizon: int, *, runs: int, seed: int) -> Iterator[Played]:
-    """Play a rule on two arms, listed in an order of its own in every run."""
+def play(rule: Demonstrator, instance: Instance, horizon: int, *, runs: int, seed: int) -> Iterator[PlayedRun]:
+    """Play a rule on two arms, listed in a different order in every run."""
     tape = Tape(seed)
     listed = (instance, instance.reordered([1, 0]))
     for first in range(0, runs, BLOCK):
@@ -66,10 +54,10 @@ def play(rule: Demonstrator, instance: Instance, horizon: int, *, runs: int, see
         blocks = [np.asarray(log.actions).reshape(count, horizon) for log in logs]
         for at, order in enumerate(tape.orders(np.arange(first, first + count), 2)):
             which = int(order[0])
-            yield Played(listed[which], first + at, blocks[which][at])
+            yield PlayedRun(listed[which], first + at, blocks[which][at])
 
 
-def hidden_means(played: Played, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def hidden_means(played: PlayedRun, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return both arms' pulls and sample means after every round, from round 0 on: arrays of (horizon + 1, 2).
 
     The rewards are those that the demonstrator saw; the observer never does. A mean of no rewards is 0.
@@ -88,15 +76,7 @@ def hidden_means(played: Played, seed: int) -> tuple[NDArray[np.int64], NDArray[
 def replicates(statistic: Callable[..., Any], *per_run: NDArray[Any]) -> NDArray[np.float64]:
     """Return a statistic of all runs, and then of all runs but each fold's, for its Monte-Carlo error.
 
-    Parameters
-    ----------
-    statistic
-        A function of the arrays, which have one row a run.
-
-    Examples
-    --------
-    >>> replicates(np.mean, np.array([1.0, 2.0, 3.0]))
-    array([2. , 2.5, 2. , 1.5])
+    The statistic is a function of the arrays, which have one row per run.
     """
     runs = np.arange(len(per_run[0]))
     folds = max(1, min(FOLDS, runs.size))

@@ -1,37 +1,37 @@
-"""Make the pictures: run their studies, draw them, test their claims, and show all of it on one page.
+"""Make the paper's figures: run their studies, draw them, test their claims, and show all of it on one page.
 
 ::
 
     FOLDER/index.html                          the page
-    FOLDER/NAME.png, NAME.svg, NAME.parquet    each picture, and the rows behind it
+    FOLDER/NAME.png, NAME.svg, NAME.parquet    each figure, and the rows behind it
     FOLDER/claims.md, claims.parquet           every claim with its verdict
-    FOLDER/reproduction.json                   which size and seed it is of
-    FOLDER/parts/NAME/STUDY/                   the studies, which go on where they stopped
+    FOLDER/reproduction.json                   size and seed, so that figures of different sizes never share a page
+    FOLDER/parts/NAME/STUDY/                   the studies, which can be resumed
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from unbandit._version import __version__
 from unbandit.clusters.cluster import WAIT, Cluster
 from unbandit.devices import settled
-from unbandit.errors import OutputError
-from unbandit.files import written_whole
+from unbandit.errors import OutputError, ResumeError
+from unbandit.files import locked, written_whole
 from unbandit.log.writing import write_table
-from unbandit.paper import place
-from unbandit.paper.claim import VERDICTS, Claim
-from unbandit.paper.picture import Picture, Results, Selection, Size
-from unbandit.paper.registry import chosen
+from unbandit.paper.claims import VERDICTS, Claim
+from unbandit.paper.figure import PaperFigure, Results, Selection, Size, chosen_figures
 from unbandit.plots import save
 from unbandit.study.dispatch import Submits
 from unbandit.study.dispatch import chosen as chosen_hands
@@ -40,27 +40,17 @@ from unbandit.study.progress import Progress, Shared, Silent
 from unbandit.study.results import Folder
 from unbandit.study.storage import is_address
 from unbandit.study.study import StudyResult
+from unbandit.study.taskgrid import code
 
-__all__ = ["Made", "Reproduction", "reproduce"]
+NAME = "reproduction.json"
+SCHEMA = "unbandit.reproduction/1"
 
 
 @dataclass(frozen=True)
-class Made:
-    """Hold a picture that was made.
+class FinishedFigure:
+    """A finished figure with the runs of its studies, its claims, and its files (PNG, SVG, Parquet)."""
 
-    Attributes
-    ----------
-    picture
-        Which.
-    runs
-        Of its studies, where it has any.
-    claims, selection
-        What was found.
-    files
-        PNG, SVG and Parquet.
-    """
-
-    picture: Picture
+    figure: PaperFigure
     runs: tuple[int, ...]
     claims: list[Claim]
     selection: list[Selection]
@@ -69,22 +59,20 @@ class Made:
 
 @dataclass
 class Reproduction:
-    """Hold everything that was made.
+    """A finished reproduction.
 
     Attributes
     ----------
     folder, size
         What was asked for.
     asked, where
-        The command that asks for it in a shell: what decides the numbers, and what does not.
-    made
-        The pictures, in the order of the page.
+        The shell command for it: what decides the numbers, and what does not.
     parts, parts_before
-        How many parts the studies have, and how many of them were there already.
-    rounds
-        How many rounds the studies simulate.
-    seconds
-        What it took.
+        Number of parts of the studies, and of those that were there already.
+    rounds, seconds
+        Rounds that the studies simulate, and the time that it took.
+    made
+        The figures, in the order of the page.
     """
 
     folder: Path
@@ -95,7 +83,7 @@ class Reproduction:
     parts_before: int = 0
     rounds: int = 0
     seconds: float = 0.0
-    made: list[Made] = field(default_factory=list)
+    made: list[FinishedFigure] = field(default_factory=list)
 
     @property
     def command(self) -> str:
@@ -104,12 +92,12 @@ class Reproduction:
 
     @property
     def page(self) -> Path:
-        """Return where the page is."""
+        """Return the path of the page."""
         return self.folder / "index.html"
 
     @property
     def listing(self) -> Path:
-        """Return where the claims stand as plain text."""
+        """Return the path of the claims as plain text."""
         return self.folder / "claims.md"
 
     @property
@@ -129,22 +117,17 @@ class Reproduction:
     @property
     def claims(self) -> pl.DataFrame:
         """Return every claim as a row."""
-        rows = [
-            {
-                "picture": made.picture.name,
-                "says": claim.says,
-                "statistic": claim.statistic,
-                **{name: getattr(claim.measured, name, None) for name in ("value", "error", "low", "high")},
-                "verdict": claim.verdict,
-                "because": claim.because,
-                "ours": claim.ours,
-            }
-            for made in self.made
-            for claim in made.claims
-        ]
-        texts, numbers = ("picture", "says", "statistic", "verdict", "because"), ("value", "error", "low", "high")
-        order = (*texts[:3], *numbers, *texts[3:])
-        schema = {name: pl.Float64 if name in numbers else pl.String for name in order} | {"ours": pl.Boolean}
+        numbers = ("value", "error", "low", "high")
+        schema = {
+            **dict.fromkeys(("picture", "says", "statistic"), pl.String),
+            **dict.fromkeys(numbers, pl.Float64),
+            **dict.fromkeys(("verdict", "because"), pl.String),
+            "ours": pl.Boolean,
+        }
+        rows = []
+        for name, claim in ((made.figure.name, claim) for made in self.made for claim in made.claims):
+            measured = [getattr(claim.measured, number, None) for number in numbers]
+            rows.append((name, claim.says, claim.statistic, *measured, claim.verdict, claim.because, claim.ours))
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(*numbers).fill_nan(None))
 
 
@@ -163,108 +146,108 @@ def reproduce(
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
-    told: Callable[[Made], None] = lambda made: None,
+    told: Callable[[FinishedFigure], None] = lambda made: None,
 ) -> Reproduction:
-    """Make pictures of the paper, and the page that shows them.
+    """Make figures of the paper, and the page that shows them.
 
     Parameters
     ----------
     names
-        Of the pictures; none for all.
+        Names of the figures; none for all.
     folder
-        Where everything goes; made if it is not there. What was simulated there before is not simulated again.
+        Where everything goes; created if missing. What was simulated there before is not simulated again.
     runs
-        Of every picture; the paper's own numbers where it is not given.
+        Runs of every figure; the paper's own numbers by default.
     seed
-        The same seed gives the same pictures, on any number of threads.
+        The same seed gives the same figures, on any number of threads.
     full
-        Beyond the paper's sizes.
+        Whether to go beyond the paper's sizes.
     device
         `cpu` or `cuda`; or `auto`, which takes a GPU if there is one and the work is worth it.
     threads
-        By default one a core.
+        By default one per core.
     executor, address, wait
         Who simulates: threads, or a cluster whose workers see the folder (see `Study.run`).
     progress
-        Is told of the rounds that are done.
+        A progress bar, advanced by the rounds that are done.
     say
-        Is told in a sentence what is worth knowing of the work.
+        Called with each sentence worth knowing about the work.
     ready
-        Is called once everything has been checked, before any work.
+        Called once everything has been checked, before any work.
     told
-        Is told of every picture that is made.
+        Called with each finished figure.
 
     Raises
     ------
     ParameterError, OutputError, ResumeError, ClusterError
-        Before anything is simulated or written: an unknown picture, a wrong number, a folder that cannot be written or
+        Before anything is simulated or written: an unknown figure, a wrong number, a folder that cannot be written or
         holds other studies.
     """
     began = time.perf_counter()
     size = Size(None if runs is None else checked_runs(runs), checked_seed(seed), full)
     hands = chosen_hands(executor, address=address, wait=wait, threads=threads)
     if is_address(folder):
-        raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for pictures and a page.")
-    work = [(picture, picture.studies(size)) for picture in chosen(names, full=full)]
+        raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for figures and a page.")
+    work = [(figure, figure.studies(size)) for figure in chosen_figures(names, full=full)]
     rounds = sum(study.rounds for _, studies in work for study in studies.values())
     chosen_device, notice = settled(device, rounds)
     size = replace(size, device=chosen_device)
     if notice is not None:
         say(notice)
     if size.device == "cuda":
-        work = [(picture, _on_gpu(picture, studies)) for picture, studies in work]
+        work = [(figure, _on_gpu(figure, studies)) for figure, studies in work]
     target = Path(folder)
     _check_writable(target)
-    place.check(target, size)
-    whole_work = Reproduction(target, size, _asked(names, size), _where(target, threads, executor, address))
-    homes = {_home(target, picture, name): study for picture, studies in work for name, study in studies.items()}
+    _check_folder(target, size)
+    reproduction = Reproduction(target, size, _asked(names, size), _where(target, threads, executor, address))
+    homes = {_home(target, figure, name): study for figure, studies in work for name, study in studies.items()}
     done = 0
     for home, study in homes.items():
         before = Folder(home, study).look()  # it refuses another study, and writes nothing
         done += sum(study.tasks[number].rounds for number in before)
-        whole_work.parts_before += len(before)
-        whole_work.parts += len(study.tasks)
-        whole_work.rounds += study.rounds
+        reproduction.parts_before += len(before)
+        reproduction.parts += len(study.tasks)
+        reproduction.rounds += study.rounds
     with ExitStack() as stack:
-        if isinstance(executor, str) and isinstance(hands, Cluster) and whole_work.parts_before < whole_work.parts:
+        if isinstance(executor, str) and isinstance(hands, Cluster) and reproduction.parts_before < reproduction.parts:
             stack.enter_context(hands)  # one for all studies, and before anything is written
-        stack.enter_context(place.held(target, size))
+        stack.enter_context(_locked_folder(target, size))
         ready()
-        _work(whole_work, work, done, _doing(hands, say), progress or Silent(), told)
-        write_table(lambda: whole_work.claims, target / "claims.parquet")
-        whole_work.seconds = time.perf_counter() - began
-        _write_texts(whole_work)
-    return whole_work
+        _work(reproduction, work, done, _doing(hands, say), progress or Silent(), told)
+        write_table(lambda: reproduction.claims, target / "claims.parquet")
+        reproduction.seconds = time.perf_counter() - began
+        _write_texts(reproduction)
+    return reproduction
 
 
 def _work(
-    whole_work: Reproduction,
-    work: list[tuple[Picture, dict[str, Study]]],
+    reproduction: Reproduction,
+    work: list[tuple[PaperFigure, dict[str, Study]]],
     done: int,
     doing: dict[str, Any],
     bar: Progress,
-    told: Callable[[Made], None],
+    told: Callable[[FinishedFigure], None],
 ) -> None:
-    """Run the studies of each picture, and make it."""
-    target = whole_work.folder
-    bar.begin(whole_work.rounds, done)
-    finished: dict[Path, StudyResult] = {}  # pictures may share a study
+    """Run the studies of each figure, and make it."""
+    target = reproduction.folder
+    bar.begin(reproduction.rounds, done)
+    finished: dict[Path, StudyResult] = {}  # figures may share a study
     try:
-        for picture, studies in work:
+        for figure, studies in work:
             for name, study in studies.items():
-                home = _home(target, picture, name)
+                home = _home(target, figure, name)
                 if home not in finished:
                     finished[home] = study.run(home, **doing, progress=Shared(bar))
-            results = Results(whole_work.size, {name: finished[_home(target, picture, name)] for name in studies})
-            whole_work.made.append(_made(picture, results, target))
-            told(whole_work.made[-1])
+            results = Results(reproduction.size, {name: finished[_home(target, figure, name)] for name in studies})
+            reproduction.made.append(_finished(figure, results, target))
+            told(reproduction.made[-1])
     finally:
         bar.end()
 
 
-def _on_gpu(picture: Picture, studies: dict[str, Study]) -> dict[str, Study]:
-    """Return a picture's studies on a GPU, where they keep no more than it needs."""
-    keep = "rows" if picture.needs_rows else "sums"
+def _on_gpu(figure: PaperFigure, studies: dict[str, Study]) -> dict[str, Study]:
+    """Return a figure's studies on a GPU, where they keep no more than it needs."""
+    keep = "rows" if figure.needs_rows else "sums"
     return {name: study.on("cuda", keep=keep) for name, study in studies.items()}
 
 
@@ -273,32 +256,102 @@ def _doing(hands: int | Submits, say: Callable[[str], None]) -> dict[str, Any]:
     return ({"threads": hands} if isinstance(hands, int) else {"executor": hands}) | {"say": say}
 
 
-def _made(picture: Picture, results: Results, folder: Path) -> Made:
-    """Draw a picture, write its files, and test its claims."""
-    claims, table = picture.claims(results), picture.table(results)
-    if picture.full_only:  # the paper does not have it
+def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFigure:
+    """Draw a figure, write its files, and test its claims."""
+    claims, table = figure.claims(results), figure.table(results)
+    if figure.full_only:  # the paper does not have it
         claims = [replace(claim, ours=True) for claim in claims]
-    png, svg, rows = (folder / f"{picture.name}.{kind}" for kind in ("png", "svg", "parquet"))
-    figure = picture.figure(results)
-    save(figure, png)
-    figure.set_layout_engine("none")  # it is laid out now
-    save(figure, svg)
+    png, svg, rows = (folder / f"{figure.name}.{kind}" for kind in ("png", "svg", "parquet"))
+    drawing = figure.render(results)
+    save(drawing, png)
+    drawing.set_layout_engine("none")  # it is laid out now
+    save(drawing, svg)
     write_table(lambda: table, rows)
     runs = tuple(sorted({result.study.runs for result in results.studies.values()}))
-    return Made(picture, runs, claims, picture.selection(results), (png, svg, rows))
+    return FinishedFigure(figure, runs, claims, figure.selection(results), (png, svg, rows))
 
 
 def _write_texts(reproduction: Reproduction) -> None:
-    from unbandit.paper.listing import listing
-    from unbandit.paper.page import page
+    from unbandit.paper.page import listing, page
 
     for path, text in ((reproduction.listing, listing(reproduction)), (reproduction.page, page(reproduction))):
         with written_whole(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 
-def _home(folder: Path, picture: Picture, study: str) -> Path:
-    return folder / "parts" / picture.home(study)
+def _home(folder: Path, figure: PaperFigure, study: str) -> Path:
+    return folder / "parts" / figure.home(study)
+
+
+def _check_folder(folder: Path, size: Size) -> None:
+    """Refuse a folder that holds other things, or a reproduction of another size; write nothing."""
+    there = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    kept = [name for name in there if not (name.startswith(".") and name.endswith(".part"))]  # leftovers of a kill
+    if not kept:
+        return
+    if NAME not in kept:
+        refusal = f"{folder}: expected an empty folder or one with a reproduction; got {kept[0]}."
+        raise ResumeError(refusal, path=str(folder), remedy=_remedy(folder, size))
+    try:
+        recorded = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        recorded = {key: recorded[key] for key in _described(size)}
+    except (OSError, ValueError, KeyError, TypeError):
+        unreadable = folder / NAME
+        raise ResumeError(
+            f"{unreadable}: could not be read.", path=str(unreadable), remedy=_remedy(folder, size)
+        ) from None
+    changed = [
+        f"{key}: the folder has {_written(recorded[key])}, asked for {_written(asked)}"
+        for key, asked in _described(size).items()
+        if recorded[key] != asked
+    ]
+    if changed:
+        refusal = f"{folder}: it has another reproduction ({'; '.join(changed)})."
+        raise ResumeError(refusal, path=str(folder), remedy=_remedy(folder, size))
+
+
+@contextmanager
+def _locked_folder(folder: Path, size: Size) -> Iterator[None]:
+    """Create the folder, record its size and seed, and keep other commands out of it meanwhile."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        refusal = f"{folder}: could not be created: {error.strerror}."
+        raise OutputError(refusal, path=str(folder), remedy="Choose another folder.") from error
+    with locked(folder):
+        _check_folder(folder, size)
+        if not (folder / NAME).exists():
+            with written_whole(folder / NAME) as temporary:
+                temporary.write_text(json.dumps(_described(size), indent=2) + "\n", encoding="utf-8")
+        yield
+        for leftover in folder.glob(".*.part"):  # of a command that was killed while it wrote
+            leftover.unlink(missing_ok=True)
+
+
+def _described(size: Size) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "code": code(),
+        "runs": size.runs,
+        "seed": size.seed,
+        "full": size.full,
+        "device": size.device,
+    }
+
+
+def _written(value: Any) -> str:
+    return "the paper's" if value is None else "yes" if value is True else "no" if value is False else str(value)
+
+
+def _remedy(folder: Path, size: Size) -> str:
+    """Propose another folder, named after what is asked for."""
+    words = [folder.absolute().name or "reproduction"]
+    words += (["full"] if size.full else []) + ([str(size.runs)] if size.runs is not None else [])
+    words += [f"seed-{size.seed}"] if size.seed != 1 else []
+    words += [size.device] if size.device != "cpu" else []
+    other = "-".join(words) if len(words) > 1 else f"{words[0]}-2"
+    return f"Choose another folder, such as {folder.absolute().parent / other}, or delete this one."
 
 
 def _check_writable(folder: Path) -> None:
@@ -307,9 +360,11 @@ def _check_writable(folder: Path) -> None:
     while not there.exists():
         there = there.parent
     if not there.is_dir():
-        raise OutputError(f"{folder}: expected a folder; got a file, {there}. Take another name.")
+        refusal = f"{folder}: expected a folder; got a file, {there}."
+        raise OutputError(refusal, path=str(folder), remedy="Choose another name.")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise OutputError(f"{folder}: could not be written: {there} is not yours to write to. Take another folder.")
+        refusal = f"{folder}: could not be written: you have no permission to write to {there}."
+        raise OutputError(refusal, path=str(folder), remedy="Choose another folder.")
 
 
 def _asked(names: Sequence[str], size: Size) -> str:

@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 
 from unbandit import SAE, UCB, EpsilonGreedy, Gaussian, Instance, Thompson
-from unbandit.calibration import Calibration, reasons
-from unbandit.calibration.coverage import Covered
-from unbandit.calibration.goals import MISSED, NEARLY, REACHED, UNKNOWN
-from unbandit.calibration.measures import Calibrated, Named
+from unbandit.calibration import Calibration, criteria
+from unbandit.calibration.closed_forms import CoverageMetrics
+from unbandit.calibration.criteria import MISSED, NEARLY, REACHED, UNKNOWN
+from unbandit.calibration.metrics import IdentifyMetrics, PosteriorMetrics
 from unbandit.calibration.page import page
-from unbandit.calibration.settings import Setting
-from unbandit.calibration.timing import Asked, Timed
+from unbandit.calibration.settings import TrialSetting
+from unbandit.calibration.timing import Timing, TimingRequest
 from unbandit.study.monte_carlo import Measured, Share, share
 
 
-def cell(rule=None, *, coverage=0.95, lowest=0.94, chance=0.5, oracle=1.05, naive=0.2, failed=0, arms=4) -> Calibrated:
-    setting = Setting(rule or UCB(), arms, 2_000, 500)
-    return Calibrated(
+def cell(
+    rule=None, *, coverage=0.95, lowest=0.94, chance=0.5, oracle=1.05, naive=0.2, failed=0, arms=4
+) -> PosteriorMetrics:
+    setting = TrialSetting(rule or UCB(), arms, 2_000, 500)
+    return PosteriorMetrics(
         setting, 500, failed, failed, Measured(coverage, 0.005, 500), Measured(0.97, 0.005, 500),
         share(round(lowest * 500), 500), chance, Measured(oracle, 0.02, 20), Measured(naive, 0.01, 20),
     )  # fmt: skip
@@ -64,9 +66,9 @@ def test_runs_without_a_posterior_are_shown_and_count():
     assert "## Where the tool warns or gives up" in text
 
 
-def closed(estimated: float, bounded: float, intervals: int, bounds: int) -> Covered:
+def closed(estimated: float, bounded: float, intervals: int, bounds: int) -> CoverageMetrics:
     instance = Instance([1.0, 0.0], Gaussian(0.5), name="2 arms, sigma 0.5")
-    return Covered(
+    return CoverageMetrics(
         instance, str(SAE()), 500, 2_000, Measured(estimated, 0.004, 20), Measured(bounded, 0.004, 20), intervals,
         bounds, 0.9,
     )  # fmt: skip
@@ -81,8 +83,12 @@ def test_limits_of_the_closed_forms():
 
 def test_limits_of_names():
     named = [
-        Named(Setting(UCB(), 4, 2_000, 100), share(90, 100), share(1, 100), share(9, 100), {"sae:alpha=0.25": 1}),
-        Named(Setting(SAE(), 4, 2_000, 100), share(60, 100), share(10, 100), share(30, 100), {"none of them": 10}),
+        IdentifyMetrics(
+            TrialSetting(UCB(), 4, 2_000, 100), share(90, 100), share(1, 100), share(9, 100), {"sae:alpha=0.25": 1}
+        ),
+        IdentifyMetrics(
+            TrialSetting(SAE(), 4, 2_000, 100), share(60, 100), share(10, 100), share(30, 100), {"none of them": 10}
+        ),
     ]
     done = calibration(identified=named)
     found = verdicts(done)
@@ -94,16 +100,16 @@ def test_limits_of_names():
 
 def test_limits_of_time():
     timings = [
-        Timed(Asked("ucb:alpha=0.25", 4, 5_000, 2.0), 1.5, 3e8),
-        Timed(Asked("thompson", 4, 5_000, 5.0), 5.5, 3e8),
-        Timed(Asked("ucb:alpha=0.25", 224, 25_000, 60.0, 2e9), 30.0, 2.5e9),
+        Timing(TimingRequest("ucb:alpha=0.25", 4, 5_000, 2.0), 1.5, 3e8),
+        Timing(TimingRequest("thompson", 4, 5_000, 5.0), 5.5, 3e8),
+        Timing(TimingRequest("ucb:alpha=0.25", 224, 25_000, 60.0, 2e9), 30.0, 2.5e9),
     ]
     found = verdicts(calibration(timings=timings))
     assert found == {"time": [REACHED, MISSED], "large record": [REACHED, MISSED]}
 
 
 def test_the_page_holds_every_figure(monkeypatch):
-    monkeypatch.setitem(reasons.REASONS, ("coverage", "sae"), "its tests are rare.")
+    monkeypatch.setitem(criteria.REASONS, ("coverage", "sae"), "its tests are rare.")
     done = calibration(posteriors=[cell(), cell(SAE(), coverage=0.8)], closed_forms=[closed(0.95, 0.99, 900, 900)])
     text = page(done)
     assert "Written by `unbandit calibrate` of unbandit" in text
@@ -124,7 +130,7 @@ def test_the_page_holds_every_figure(monkeypatch):
 def test_nothing_measured_is_nothing_said():
     assert calibration().goals == []
     blank = cell()
-    nothing = Calibrated(
+    nothing = PosteriorMetrics(
         blank.setting, 500, 500, 0, *[Measured(np.nan, np.nan, 0)] * 2, Share(np.nan, np.nan, 0, 0, 0), math.nan,
         *[Measured(np.nan, np.nan, 0)] * 2,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unbandit.calibration.oracle import expected_largest, oracle
+from unbandit.calibration.trials import expected_largest, oracle
 from unbandit.inference import BetaPrior, NormalPrior
 
 DRAWS = 400_000

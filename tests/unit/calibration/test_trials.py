@@ -10,18 +10,17 @@ import polars as pl
 import pytest
 
 from unbandit import KLUCB, SAE, UCB, InferenceError, ParameterError, ResumeError, Tape
-from unbandit.calibration import posteriors
-from unbandit.calibration.posteriors import RANKS, PosteriorTrials
-from unbandit.calibration.settings import BERNOULLI, BETA, CELLS, GAUSSIAN, Setting, posterior_settings
-from unbandit.calibration.trials import play
+from unbandit.calibration import trials
+from unbandit.calibration.settings import BERNOULLI, BETA, CELLS, GAUSSIAN, TrialSetting, posterior_settings
+from unbandit.calibration.trials import RANKS, PosteriorTrials, play
 from unbandit.demonstrators import parse_rule
 from unbandit.study.dispatch import perform, run
 from unbandit.study.results import Result
 
 SETTINGS = (
-    Setting(UCB(), arms=3, horizon=120, runs=5),
-    Setting(SAE(scale=0.2), arms=4, horizon=12_000, runs=3),
-    Setting(KLUCB(), arms=2, horizon=60, runs=2, prior=BETA, sigma=None),
+    TrialSetting(UCB(), arms=3, horizon=120, runs=5),
+    TrialSetting(SAE(scale=0.2), arms=4, horizon=12_000, runs=3),
+    TrialSetting(KLUCB(), arms=2, horizon=60, runs=2, prior=BETA, sigma=None),
 )
 WORK = PosteriorTrials(SETTINGS, particles=20, draws=60)
 
@@ -54,7 +53,7 @@ def test_a_trial_holds_the_truth_behind_its_record():
 
 
 def test_a_trial_depends_on_setting_seed_and_run_alone():
-    few, many = (Setting(UCB(), 3, 120, runs) for runs in (5, 50))
+    few, many = (TrialSetting(UCB(), 3, 120, runs) for runs in (5, 50))
     one, again, other = play(few, 1, 4), play(many, 1, 4), play(few, 1, 3)
     assert np.array_equal(one.instance.means, again.instance.means)
     assert np.array_equal(one.log.actions, again.log.actions)
@@ -88,7 +87,7 @@ def test_rows_hold_every_run_and_arm(rows):
 
 def test_rows_are_those_of_the_posterior_itself(rows):
     trial = play(SETTINGS[0], 1, 2)
-    found = posteriors.infer(
+    found = trials.infer(
         trial.log, UCB(), trial.setting.prior, 0.5, [120], particles=20, clouds=2, draws=60, seed=trial.seed
     )
     own = rows.filter(rule=str(UCB()), run=2)
@@ -115,8 +114,8 @@ def test_stopped_it_goes_on_to_the_same_bytes(done, tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             return real(*given, **options)
 
-    real = posteriors.infer
-    monkeypatch.setattr(posteriors, "infer", Stopped())
+    real = trials.infer
+    monkeypatch.setattr(trials, "infer", Stopped())
     with pytest.raises(KeyboardInterrupt):
         run(WORK, tmp_path, threads=1)
     monkeypatch.undo()
@@ -132,8 +131,8 @@ def test_a_run_without_a_posterior_is_recorded(tmp_path, monkeypatch):
             raise InferenceError("round 7: none of 20 particles explains the record.")
         return real(log, *given, **options)
 
-    real = posteriors.infer
-    monkeypatch.setattr(posteriors, "infer", failing)
+    real = trials.infer
+    monkeypatch.setattr(trials, "infer", failing)
     rows = Result(WORK, run(WORK, tmp_path, threads=1)).scan().collect()
     failed = rows.filter(pl.col("failure").is_not_null())
     assert 0 < failed.height < rows.height

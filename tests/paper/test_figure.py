@@ -1,4 +1,4 @@
-"""Every picture in the registry: it draws, has rows behind it, and gives a verdict on every claim."""
+"""Every figure in the registry: it draws, has rows behind it, and gives a verdict on every claim."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from matplotlib.image import imread
 
 from unbandit.errors import ParameterError
-from unbandit.paper.claim import VERDICTS
-from unbandit.paper.drawing import STYLE
-from unbandit.paper.registry import FILES, chosen, pictures
+from unbandit.paper.claims import VERDICTS
+from unbandit.paper.figure import FILES, chosen_figures, figures
+from unbandit.paper.panels import STYLE
 
-NAMES = list(pictures())
+NAMES = list(figures())
 
 
 @pytest.fixture(params=NAMES)
@@ -44,7 +44,7 @@ def test_it_has_rows_behind_it(made):
 
 
 def test_every_claim_has_a_verdict_and_its_reason(made):
-    assert made.claims or made.picture.name.startswith("gene")
+    assert made.claims or made.figure.name.startswith("gene")
     for claim in made.claims:
         assert claim.verdict in VERDICTS
         assert claim.because
@@ -57,12 +57,12 @@ def test_every_claim_has_a_verdict_and_its_reason(made):
 
 
 def test_it_is_described(made):
-    picture = made.picture
-    assert re.fullmatch(r"[a-z0-9-]+", picture.name)
-    for text in (picture.title, picture.section, picture.caption, picture.alt):
+    figure = made.figure
+    assert re.fullmatch(r"[a-z0-9-]+", figure.name)
+    for text in (figure.title, figure.section, figure.caption, figure.alt):
         assert text.strip() == text
         assert text
-    assert picture.caption.endswith(".")
+    assert figure.caption.endswith(".")
 
 
 def test_drawing_leaves_the_callers_style_alone(small):
@@ -70,22 +70,22 @@ def test_drawing_leaves_the_callers_style_alone(small):
     assert mpl.rcParams["font.size"] != STYLE["font.size"]
 
 
-def test_names_are_unique_and_the_larger_pictures_come_last():
-    listed = [picture.name for file in FILES for picture in importlib.import_module(f"unbandit.paper.{file}").PICTURES]
+def test_names_are_unique_and_the_larger_figures_come_last():
+    listed = [figure.name for file in FILES for figure in importlib.import_module(f"unbandit.paper.{file}").FIGURES]
     assert sorted(listed) == sorted(NAMES)
-    larger = [picture.full_only for picture in pictures().values()]
+    larger = [figure.full_only for figure in figures().values()]
     assert larger == sorted(larger)
 
 
-def test_pictures_are_chosen_by_name_in_the_order_of_the_page():
-    assert [picture.name for picture in chosen(list(reversed(NAMES)))] == NAMES
-    assert all(not picture.full_only for picture in chosen())
-    assert len(chosen(full=True)) == len(NAMES)
+def test_figures_are_chosen_by_name_in_the_order_of_the_page():
+    assert [figure.name for figure in chosen_figures(list(reversed(NAMES)))] == NAMES
+    assert all(not figure.full_only for figure in chosen_figures())
+    assert len(chosen_figures(full=True)) == len(NAMES)
 
 
 def test_an_unknown_name_lists_those_there_are():
     with pytest.raises(ParameterError, match=r"got \"sketch-tradeof\"\. Did you mean \"sketch-tradeoff\"\?") as refused:
-        chosen(["sketch-tradeof"])
+        chosen_figures(["sketch-tradeof"])
     assert all(name in str(refused.value) for name in NAMES)
     with pytest.raises(ParameterError, match=r'got "x"\.$'):
-        chosen(["x"])
+        chosen_figures(["x"])

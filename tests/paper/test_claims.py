@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from unbandit.paper.claim import (
+from unbandit.paper.claims import (
     FAILS,
     HOLDS,
     UNTESTED,

@@ -9,7 +9,7 @@ import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
 from unbandit.calibration import calibrate, closed_forms, settings, timing
-from unbandit.calibration.timing import Asked, asked_timings, timed
+from unbandit.calibration.timing import TimingRequest, timed, timing_requests
 
 SMALL = {"runs": 3, "particles": 20, "rules": ["ucb", "uniform"]}
 
@@ -20,7 +20,7 @@ def few_rounds(monkeypatch):
     cells = tuple((arms, horizon // 20, runs) for arms, horizon, runs in settings.CELLS)
     monkeypatch.setattr(settings, "CELLS", cells)
     monkeypatch.setattr(closed_forms, "CELLS", cells)
-    monkeypatch.setattr(settings, "NAMED_CELL", (2, 40, 100))
+    monkeypatch.setattr(settings, "IDENTIFY_CELL", (2, 40, 100))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -95,11 +95,11 @@ def test_another_calibration_in_the_folder_is_refused(tmp_path):
 
 
 def test_a_posterior_is_timed_in_a_process_of_its_own(monkeypatch):
-    found = timed(Asked("ucb:alpha=0.25", 3, 50, seconds=2.0))
+    found = timed(TimingRequest("ucb:alpha=0.25", 3, 50, seconds=2.0))
     assert 0 < found.seconds < 30
     assert found.memory > 1e7 or found.memory != found.memory
     monkeypatch.setattr(timing, "USUAL", (2, 30))
-    asked = {(each.text, each.arms, each.seconds) for each in asked_timings()}
+    asked = {(each.text, each.arms, each.seconds) for each in timing_requests()}
     assert ("ucb:alpha=0.25", 2, 2.0) in asked
     assert ("thompson:noise=bernoulli", 2, 5.0) in asked
     assert ("ucb:alpha=0.25", 224, 60.0) in asked

@@ -1,4 +1,4 @@
-"""The battery pictures: which protocols are chosen, what decides "everywhere", and that no run is left out."""
+"""The battery figures: which protocols are chosen, what decides "everywhere", and that no run is left out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import pytest
 from scipy.stats import t
 
 from unbandit.datasets import protocols
-from unbandit.paper.battery import Battery, three_at_random, twenty
-from unbandit.paper.battery_landscape import BatteryLandscape, _decided, _together
-from unbandit.paper.battery_regimes import BatteryRegimes, four_protocols
-from unbandit.paper.mosaic import _middles
-from unbandit.paper.picture import Results, Size
+from unbandit.paper.battery import Battery, BatteryRegimes, four_protocols, three_at_random, twenty
+from unbandit.paper.battery_landscape import BatteryLandscape, _decided, _middles, _simultaneous
+from unbandit.paper.figure import Results, Size
 from unbandit.study.curves import Folds
 from unbandit.study.monte_carlo import measured
 from unbandit.study.rows import rows
@@ -31,9 +29,9 @@ def test_three_suboptimal_protocols_are_drawn_by_lot():
     assert three == three_at_random(twenty("high"))
 
 
-@pytest.mark.parametrize("picture", [Battery(), BatteryRegimes(), BatteryLandscape("low")])
-def test_the_seed_of_the_runs_does_not_change_the_protocols(picture):
-    first, second = (picture.studies(Size(seed=seed)) for seed in (1, 2))
+@pytest.mark.parametrize("figure", [Battery(), BatteryRegimes(), BatteryLandscape("low")])
+def test_the_seed_of_the_runs_does_not_change_the_protocols(figure):
+    first, second = (figure.studies(Size(seed=seed)) for seed in (1, 2))
     for name, study in first.items():
         assert [each.arms for each in study.instances] == [each.arms for each in second[name].instances]
         assert study.seed != second[name].seed
@@ -72,11 +70,11 @@ class Finished:
 
 def test_no_run_is_left_out_of_the_landscape():
     """The low regime's best protocol is seldom found: an error of the runs that find it would be another one."""
-    picture = BatteryLandscape("low")
-    finished = Finished(picture.studies(Size(runs=6))["all"])
-    drawn = picture.table(Results(Size(runs=6), {"all": finished})).filter(pl.col("panel") == "a")
+    figure = BatteryLandscape("low")
+    finished = Finished(figure.studies(Size(runs=6))["all"])
+    drawn = figure.table(Results(Size(runs=6), {"all": finished})).filter(pl.col("panel") == "a")
     all_runs = pl.concat(finished.parts).filter(
-        (pl.col("rule") == str(picture.rules["5σ"])) & (pl.col("horizon") == 25_000)
+        (pl.col("rule") == str(figure.rules["5σ"])) & (pl.col("horizon") == 25_000)
     )
     assert not all_runs["most_pulled_is_best"].all()
     squared = (pl.col("estimate") - pl.col("gap")) ** 2
@@ -113,7 +111,7 @@ def test_what_falls_everywhere_is_decided_by_intervals_that_are_right_all_at_onc
 
 
 def test_intervals_of_all_protocols_are_as_wide_as_bonferroni_says():
-    low, high = _together(replicates(np.zeros(223), 1.0))
+    low, high = _simultaneous(replicates(np.zeros(223), 1.0))
     assert high == pytest.approx(-low)
     assert t.sf(high, 19) == pytest.approx(0.025 / 223)
 
@@ -127,9 +125,9 @@ def test_nothing_can_be_said_of_no_protocols():
 
 
 def test_what_is_computed_has_no_error():
-    picture = BatteryRegimes()
-    finished = Finished(picture.studies(Size(runs=2))["four"])
-    ranges, gaps, _ = picture.claims(Results(Size(runs=2), {"four": finished}))
+    figure = BatteryRegimes()
+    finished = Finished(figure.studies(Size(runs=2))["four"])
+    ranges, gaps, _ = figure.claims(Results(Size(runs=2), {"four": finished}))
     for claim in (ranges, gaps):
         assert claim.verdict == "holds"
         assert claim.measured.low == claim.measured.high == claim.measured.value

@@ -8,13 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.calibration.identified import CANNOT_TELL, RIGHT, WRONG
-from unbandit.calibration.posteriors import RANKS
-from unbandit.calibration.settings import Setting
+from unbandit.calibration.settings import TrialSetting
+from unbandit.calibration.trials import CANNOT_TELL, RANKS, RIGHT, WRONG
 from unbandit.study.monte_carlo import Measured, Share, measured, share
 from unbandit.study.rows import FOLDS
-
-__all__ = ["Calibrated", "Named", "calibrated", "holm", "least_error", "named", "rank_test", "ratio"]
 
 BINS = 20
 """Into which ranks are counted."""
@@ -24,7 +21,7 @@ FEWEST = 5
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class PosteriorMetrics:
     """Hold what was found of the posterior in one cell.
 
     Attributes
@@ -45,7 +42,7 @@ class Calibrated:
         Mean squared error of the gaps, divided by that of the naive estimator.
     """
 
-    setting: Setting
+    setting: TrialSetting
     runs: int
     failed: int
     warned: int
@@ -57,7 +54,7 @@ class Calibrated:
     against_naive: Measured
 
 
-def calibrated(setting: Setting, rows: pl.DataFrame) -> Calibrated:
+def posterior_metrics(setting: TrialSetting, rows: pl.DataFrame) -> PosteriorMetrics:
     """Return what the rows of one cell come to; runs without a posterior are counted, and have no other figures."""
     rows = rows.sort("run", "arm")
     answered = rows.filter(pl.col("failure").is_null())
@@ -74,7 +71,7 @@ def calibrated(setting: Setting, rows: pl.DataFrame) -> Calibrated:
     ranks, own, seen, plain = map(table, (pl.col("rank"), *errors))
     pulled = ~np.isnan(plain)
     places = np.arange(len(ranks)) % setting.arms  # one arm a run, for those of one run err together
-    return Calibrated(
+    return PosteriorMetrics(
         setting,
         runs=rows.height // setting.arms,
         failed=failed,
@@ -174,7 +171,7 @@ def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool 
 
 
 @dataclass(frozen=True)
-class Named:
+class IdentifyMetrics:
     """Hold how often the rule that made a record was found.
 
     Attributes
@@ -187,14 +184,14 @@ class Named:
         What the wrong ones were taken for, and how often.
     """
 
-    setting: Setting
+    setting: TrialSetting
     right: Share
     wrong: Share
     cannot_tell: Share
     taken_for: dict[str, int]
 
 
-def named(setting: Setting, rows: pl.DataFrame) -> Named:
+def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetrics:
     """Return what the records of one rule were taken for."""
     right, wrong, neither = (
         share(rows.filter(outcome=outcome).height, rows.height) for outcome in (RIGHT, WRONG, CANNOT_TELL)
@@ -203,4 +200,4 @@ def named(setting: Setting, rows: pl.DataFrame) -> Named:
         pl.when(pl.col("verdict") == "identified").then("leading").otherwise(pl.lit("none of them")).alias("for")
     )
     counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
-    return Named(setting, right, wrong, neither, dict(counted.iter_rows()))
+    return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()))

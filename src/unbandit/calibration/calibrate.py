@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -22,18 +21,20 @@ from pathlib import Path
 
 import polars as pl
 
-from unbandit.calibration.closed_forms import closed_form_studies, has_closed_form
-from unbandit.calibration.coverage import Covered, covered
-from unbandit.calibration.goals import Goal
-from unbandit.calibration.identified import IdentifyTrials
-from unbandit.calibration.measures import Calibrated, Named, calibrated, named
-from unbandit.calibration.posteriors import PosteriorTrials
-from unbandit.calibration.reaching import closed_form_goals, identify_goals, posterior_goals, timing_goals
-from unbandit.calibration.settings import BERNOULLI, CLOUDS, GAUSSIAN, NAMED, named_settings, posterior_settings
-from unbandit.calibration.timing import Timed, asked_timings, timed
-from unbandit.calibration.trials import Trials
+from unbandit.calibration.closed_forms import CoverageMetrics, closed_form_studies, coverage_metrics, has_closed_form
+from unbandit.calibration.criteria import (
+    Criterion,
+    closed_form_criteria,
+    identify_criteria,
+    posterior_criteria,
+    timing_criteria,
+)
+from unbandit.calibration.metrics import IdentifyMetrics, PosteriorMetrics, identify_metrics, posterior_metrics
+from unbandit.calibration.settings import BERNOULLI, CANDIDATES, CLOUDS, GAUSSIAN, identify_settings, posterior_settings
+from unbandit.calibration.timing import Timing, timed, timing_requests
+from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
+from unbandit.checks import did_you_mean, whole
 from unbandit.demonstrators import parse_rule
-from unbandit.demonstrators.base import whole
 from unbandit.errors import AssumptionWarning, OutputError, ParameterError
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
@@ -44,8 +45,6 @@ from unbandit.study.progress import Progress, Shared, Silent
 from unbandit.study.results import Folder, Result
 from unbandit.study.study import StudyResult
 from unbandit.study.taskgrid import Work
-
-__all__ = ["KINDS", "Calibration", "calibrate"]
 
 KINDS = ("closed-forms", "posterior", "identify")
 """What is measured, in the order in which it is done."""
@@ -72,10 +71,10 @@ class Calibration:
     seed: int
     particles: int
     clouds: int
-    posteriors: list[Calibrated] = field(default_factory=list)
-    closed_forms: list[Covered] = field(default_factory=list)
-    identified: list[Named] = field(default_factory=list)
-    timings: list[Timed] = field(default_factory=list)
+    posteriors: list[PosteriorMetrics] = field(default_factory=list)
+    closed_forms: list[CoverageMetrics] = field(default_factory=list)
+    identified: list[IdentifyMetrics] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
 
     @property
     def page(self) -> Path:
@@ -83,11 +82,11 @@ class Calibration:
         return self.folder / "calibration.md"
 
     @property
-    def goals(self) -> list[Goal]:
+    def goals(self) -> list[Criterion]:
         """Return what is to be reached, with what was measured."""
-        goals = posterior_goals(self.posteriors) if self.posteriors else []
-        goals += closed_form_goals(self.closed_forms) if self.closed_forms else []
-        return [*goals, *identify_goals(self.identified), *timing_goals(self.timings)]
+        goals = posterior_criteria(self.posteriors) if self.posteriors else []
+        goals += closed_form_criteria(self.closed_forms) if self.closed_forms else []
+        return [*goals, *identify_criteria(self.identified), *timing_criteria(self.timings)]
 
     @property
     def figures(self) -> pl.DataFrame:
@@ -182,7 +181,7 @@ def calibrate(
             finally:
                 bar.end()
     if timing:
-        done.timings = [timed(each) for each in asked_timings() if parse_rule(each.text).name in of]
+        done.timings = [timed(each) for each in timing_requests() if parse_rule(each.text).name in of]
     _write(done)
     return done
 
@@ -197,7 +196,7 @@ def _work(
     clouds: int,
 ) -> Iterator[tuple[str, Work]]:
     """Give the works of a kind, by the names of their folders: one for each rule, or two."""
-    texts = NAMED if kind == "identify" else (*GAUSSIAN, *BERNOULLI)
+    texts = CANDIDATES if kind == "identify" else (*GAUSSIAN, *BERNOULLI)
     for text in texts:
         if parse_rule(text).name not in rules:
             continue
@@ -208,7 +207,9 @@ def _work(
         elif kind == "identify":
             yield (
                 home,
-                IdentifyTrials(named_settings(text, runs or fewer["records"]), seed, tuple(map(parse_rule, NAMED))),
+                IdentifyTrials(
+                    identify_settings(text, runs or fewer["records"]), seed, tuple(map(parse_rule, CANDIDATES))
+                ),
             )
         elif has_closed_form(text):
             for name, study in closed_form_studies(text, runs, seed).items():
@@ -226,15 +227,15 @@ def _measure(done: Calibration, place: Folder, threads: int | None, bar: Progres
     study = place.study
     run(study, place.path, threads=threads, progress=bar, say=say)
     if isinstance(study, Study):
-        done.closed_forms += covered(StudyResult(study, place.path))
+        done.closed_forms += coverage_metrics(StudyResult(study, place.path))
     elif isinstance(study, Trials):
         rows = Result(study, place.path).scan().collect()
         for setting in study.settings:
             own = rows.filter(rule=str(setting.rule), arms=setting.arms, horizon=setting.horizon)
             if isinstance(study, IdentifyTrials):
-                done.identified.append(named(setting, own))
+                done.identified.append(identify_metrics(setting, own))
             else:
-                done.posteriors.append(calibrated(setting, own))
+                done.posteriors.append(posterior_metrics(setting, own))
 
 
 def _write(done: Calibration) -> None:
@@ -243,7 +244,8 @@ def _write(done: Calibration) -> None:
     try:
         done.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{done.folder}: could not be used: {error.strerror}. Take another folder.") from error
+        refusal = f"{done.folder}: could not be used: {error.strerror}."
+        raise OutputError(refusal, path=str(done.folder), remedy="Choose another folder.") from error
     figures = done.figures
     write_table(lambda: figures, done.folder / "figures.csv")
     with written_whole(done.page) as temporary:
@@ -251,16 +253,15 @@ def _write(done: Calibration) -> None:
 
 
 def _names() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(parse_rule(text).name for text in (*GAUSSIAN, *BERNOULLI, *NAMED)))
+    return tuple(dict.fromkeys(parse_rule(text).name for text in (*GAUSSIAN, *BERNOULLI, *CANDIDATES)))
 
 
 def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """Return those that are named, in the order known; all where none is."""
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name.lower(), known, 1)
-            meant = f' Did you mean "{near[0]}"?' if near else ""
-            raise ParameterError(f'{what}: expected one of {", ".join(known)}; got "{name}".{meant}')
+            text = f'expected one of {", ".join(known)}; got "{name}".'
+            raise ParameterError(text, owner=what, value=name, remedy=did_you_mean(name, known))
     return tuple(name for name in known if not given or name in given)
 
 

@@ -1,33 +1,32 @@
-"""What the paper's pictures share: lettered panels, curves with a band of one standard error, guides of theory.
+"""Building blocks of the paper's figures: lettered panels, curves with a band of one standard error, slopes of theory.
 
-Lines differ in colour, marker and dash, so that they stay apart for every eye and in grey.
+The rows behind a curve (`points`, `error_points`) stand beside what draws it (`curve`, `error_curve`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from unbandit import plots
-from unbandit.study.curves import ENOUGH
-from unbandit.study.monte_carlo import Measured
+from unbandit.plots.style import GRID, Line
+from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.monte_carlo import Measured, measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["GUIDE", "LINES", "STYLE", "Line", "curve", "guide", "log_log", "panels", "plain_ticks", "thousands"]
 
 STYLE: Any = plots.STYLE | {
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
     "axes.axisbelow": True,
     "axes.grid": True,
-    "grid.color": "#e6e6e6",
+    "grid.color": GRID,
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "legend.fontsize": 8,
@@ -37,42 +36,25 @@ STYLE: Any = plots.STYLE | {
 }
 """The house style, for figures of several panels."""
 
-GUIDE = "#8a8a8a"
+THEORY = "#8a8a8a"
 """The colour of what is theory, not measurement."""
 
 ROOM = {"x": 1.5, "y": 3.0}
-"""How many decades have room for ticks at 1, 2 and 5: labels stand side by side on one axis, above each other on the
-other."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """Hold how a curve looks."""
-
-    colour: str
-    marker: str
-    dashes: Any = "-"
-
+"""Decades for which ticks at 1, 2 and 5 fit: labels stand side by side on one axis, above each other on the other."""
 
 LINES = (
-    Line("#1f3f77", "o"),
+    Line("#1f3f77", "o", "-"),
     Line("#d1691f", "s", (0, (5, 1.5))),
     Line("#2f9c86", "^", (0, (1.5, 1.2))),
     Line("#a8477f", "D", (0, (6, 1.5, 1, 1.5))),
     Line("#6f6f6f", "v", (0, (3, 1, 1, 1, 1, 1))),
     Line("#7fb2e5", "P", (0, (8, 2))),
 )
-"""Looks, in the order in which curves take them."""
+"""Line styles, in the order in which curves take them: they differ in colour, marker and dash, so also in grey."""
 
 
 def panels(count: int, *, columns: int = 2, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `count` panels, lettered (a), (b), ... where there are two or more.
-
-    Parameters
-    ----------
-    width, height
-        Of one panel, in inches.
-    """
+    """Return a figure with `count` panels of a size in inches, lettered (a), (b), ... if there are two or more."""
     columns = min(columns, count)
     rows = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * rows), dpi=150, layout="constrained")
@@ -81,66 +63,85 @@ def panels(count: int, *, columns: int = 2, width: float = 3.6, height: float = 
     for spare in axes[count:]:
         spare.remove()
     if count > 1:
-        for at, panel in enumerate(axes[:count]):
-            panel.set_title(f"({chr(ord('a') + at)})", fontweight="bold")
+        for letter, panel in zip("abcdefghijklmnopqrstuvwxyz", axes[:count], strict=False):
+            panel.set_title(f"({letter})", fontweight="bold")
     return figure, axes[:count]
 
 
 def curve(
     axes: Axes,
     x: ArrayLike,
-    measured: Measured,
+    points: Measured,
     line: Line,
     label: str | None = None,
     *,
     share: ArrayLike | None = None,
     mark_every: int = 1,
 ) -> None:
-    """Draw a curve with a band of one standard error.
+    """Draw a curve with a band of one standard error; points without a value are left out.
 
-    Parameters
-    ----------
-    x, measured
-        One point each; the values and errors are arrays. Points without a value are left out.
-    share
-        The share of runs with an estimate at each point: below `ENOUGH`, the point is hollow and its line pale.
-    mark_every
-        Mark each so many-th point only, where there are many.
+    Where the share of runs with an estimate is below `ENOUGH`, the point is hollow and its line pale.
     """
     along = np.asarray(x, dtype=float)
-    value, error = np.asarray(measured.value, dtype=float), np.asarray(measured.error, dtype=float)
+    value, error = np.asarray(points.value, dtype=float), np.asarray(points.error, dtype=float)
     full = np.ones(along.size, bool) if share is None else np.asarray(share) >= ENOUGH
     look: Any = {"color": line.colour, "marker": line.marker, "markevery": mark_every, "zorder": 3}
-    axes.fill_between(along, *_band(axes, value, error), color=line.colour, alpha=0.16, linewidth=0, zorder=2)
+    width = np.where(np.isfinite(error), error, 0.0)
+    low = np.maximum(value - width, value / 10) if axes.get_yscale() == "log" else value - width
+    axes.fill_between(along, low, value + width, color=line.colour, alpha=0.16, linewidth=0, zorder=2)
     axes.plot(along, value, color=line.colour, linestyle=line.dashes, alpha=0.35, zorder=2.5)
-    solid = np.where(full, value, np.nan)
-    axes.plot(along, solid, linestyle=line.dashes, label=label, **look)
+    axes.plot(along, np.where(full, value, np.nan), linestyle=line.dashes, label=label, **look)
     hollow = np.where(full, np.nan, value)
     if np.isfinite(hollow).any():
         axes.plot(along, hollow, linestyle="none", markerfacecolor="white", **look)
 
 
-def guide(axes: Axes, x: ArrayLike, slope: float, *, through: tuple[float, float], label: str | None = None) -> None:
-    """Draw a thin line of a given slope on logarithmic axes: what theory says of the shape, not of the height.
+def points(panel: str, name: str, x: ArrayLike, points: Measured, *, share: ArrayLike | None = None) -> pl.DataFrame:
+    """Return the rows behind a curve: panel, curve, x, value, standard error, share of runs with an estimate."""
+    along = np.asarray(x, dtype=float)
+    return pl.DataFrame(
+        {
+            "panel": [panel] * along.size,
+            "curve": [name] * along.size,
+            "x": along,
+            "value": np.asarray(points.value, dtype=float),
+            "error": np.asarray(points.error, dtype=float),
+            "share": np.ones(along.size) if share is None else np.asarray(share, dtype=float),
+        }
+    )
 
-    Parameters
-    ----------
-    x
-        Where it begins and ends.
-    through
-        A point that it passes through.
-    """
+
+def error_curve(axes: Axes, arm: Curve, line: Line, label: str) -> None:
+    """Draw an arm's mean squared error against the horizon."""
+    curve(axes, arm.horizon, measured(arm.mse), line, label, share=arm.points[0])
+
+
+def error_points(panel: str, name: str, arm: Curve) -> pl.DataFrame:
+    """Return the rows behind `error_curve`."""
+    return points(panel, name, arm.horizon, measured(arm.mse), share=arm.points[0])
+
+
+def guide(axes: Axes, x: ArrayLike, slope: float, *, through: tuple[float, float], label: str | None = None) -> None:
+    """Draw a thin line of a given slope on logarithmic axes, over the range of `x`: theory's shape, not its height."""
     ends = np.array([np.min(x), np.max(x)], dtype=float)
     heights = through[1] * (ends / through[0]) ** slope
-    axes.plot(ends, heights, color=GUIDE, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1.5, label=label)
+    axes.plot(ends, heights, color=THEORY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1.5, label=label)
+
+
+def named_guide(axes: Axes, x: ArrayLike, slope: float, height: float, *, beside: tuple[float, float]) -> None:
+    """Draw a line of a given slope that begins at a height, with the slope written beside its end."""
+    first, last = float(np.min(x)), float(np.max(x))
+    guide(axes, x, slope, through=(first, height))
+    look: Any = {"textcoords": "offset points", "ha": "right", "fontsize": 8, "color": THEORY}
+    end = (last, height * (last / first) ** slope)
+    axes.annotate(f"slope {slope:g}".replace("-", "−"), end, xytext=beside, **look)
 
 
 def log_log(axes: Axes, x: str, y: str) -> None:
     """Make both axes logarithmic, with their labels and plain numbers as ticks."""
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     for axis in (axes.xaxis, axes.yaxis):
         plain_ticks(axis)
 
@@ -154,19 +155,10 @@ def plain_ticks(axis: Any) -> None:
 
 
 class PlainLocator(Locator):
-    """Place the ticks of a logarithmic axis.
+    """Ticks of a logarithmic axis.
 
     They stand at 1, 2 and 5 times the powers of ten while the axis spans `room` decades or fewer, beyond that at the
     powers of ten alone, and evenly on an axis too short for either.
-
-    Examples
-    --------
-    >>> PlainLocator(1.5).tick_values(400, 6_000)
-    [500.0, 1000.0, 2000.0, 5000.0]
-    >>> PlainLocator(1.5).tick_values(400, 60_000)
-    [1000.0, 10000.0]
-    >>> PlainLocator(1.5).tick_values(21, 29)
-    [22.0, 24.0, 26.0, 28.0]
     """
 
     def __init__(self, room: float) -> None:
@@ -189,27 +181,12 @@ class PlainLocator(Locator):
 
 
 def thousands(axis: Any) -> None:
-    """Label a linear axis with thousands set apart."""
+    """Label a linear axis with thousands separated."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
 def plain(value: float) -> str:
-    """Write a tick: no power of ten between a hundred-thousandth and a million.
-
-    Examples
-    --------
-    >>> plain(5000.0), plain(1.5), plain(0.002), plain(1e-7)
-    ('5,000', '1.5', '0.002', '1e-07')
-    """
+    """Write a tick, without a power of ten between a hundred-thousandth and ten million."""
     if value >= 1:
         return f"{value:,.7g}" if value < 1e7 else f"{value:.0e}"
     return f"{value:.6f}".rstrip("0") if value >= 1e-5 else f"{value:.0e}"
-
-
-def _band(axes: Axes, value: NDArray[np.float64], error: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Return both ends of the band; on a logarithmic axis the lower one stays within a decade of the curve."""
-    wide = np.where(np.isfinite(error), error, 0.0)
-    low = value - wide
-    if axes.get_yscale() == "log":
-        low = np.maximum(low, value / 10)
-    return low, value + wide

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 from unbandit import UCB, Instance
-from unbandit.calibration.coverage import covered
-from unbandit.calibration.identified import CANNOT_TELL, RIGHT, WRONG
-from unbandit.calibration.measures import calibrated, holm, named, rank_test, ratio
-from unbandit.calibration.settings import Setting
+from unbandit.calibration.closed_forms import coverage_metrics
+from unbandit.calibration.metrics import holm, identify_metrics, posterior_metrics, rank_test, ratio
+from unbandit.calibration.settings import TrialSetting
+from unbandit.calibration.trials import CANNOT_TELL, RIGHT, WRONG
 from unbandit.study import Study
 
 ARMS = 3
-SETTING = Setting(UCB(), ARMS, 500, 400)
+SETTING = TrialSetting(UCB(), ARMS, 500, 400)
 
 
 def made_up(runs: int = 400, seed: int = 1, **columns: object) -> pl.DataFrame:
@@ -46,7 +46,7 @@ def made_up(runs: int = 400, seed: int = 1, **columns: object) -> pl.DataFrame:
 
 
 def test_a_right_posterior_is_found_right():
-    found = calibrated(SETTING, made_up())
+    found = posterior_metrics(SETTING, made_up())
     assert (found.runs, found.failed, found.warned) == (400, 0, 0)
     assert found.coverage.value == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / 1_200))
     # arms are independent here, so the error is that of 1,200 cases, known to a few per cent
@@ -61,17 +61,19 @@ def test_a_right_posterior_is_found_right():
 
 def test_the_order_of_rows_does_not_matter():
     rows = made_up()
-    assert calibrated(SETTING, rows.sample(fraction=1.0, shuffle=True, seed=3)) == calibrated(SETTING, rows)
+    assert posterior_metrics(SETTING, rows.sample(fraction=1.0, shuffle=True, seed=3)) == posterior_metrics(
+        SETTING, rows
+    )
 
 
 def test_arms_that_err_together_have_a_larger_error():
     together = made_up().with_columns(pl.col("mean", "mean_low", "mean_high").first().over("run"))
-    assert calibrated(SETTING, together).coverage.error == pytest.approx(np.sqrt(0.95 * 0.05 / 400), rel=0.2)
+    assert posterior_metrics(SETTING, together).coverage.error == pytest.approx(np.sqrt(0.95 * 0.05 / 400), rel=0.2)
 
 
 def test_the_lowest_arm_is_found():
     rows = made_up(mean=pl.when(pl.col("arm") == 1, pl.col("run") < 100).then(99.0).otherwise("mean"))
-    found = calibrated(SETTING, rows)
+    found = posterior_metrics(SETTING, rows)
     assert found.lowest.value == pytest.approx(0.75 * 0.95, abs=0.04)
     assert found.lowest.error == pytest.approx(np.sqrt(0.71 * 0.29 / 400), rel=0.05)
 
@@ -84,12 +86,12 @@ def test_runs_that_failed_are_counted_and_have_no_figures():
         *(pl.when(~gone).then(name).alias(name) for name in numbers),
         pl.when(pl.col("run") == 1).then(pl.lit("thin-cloud")).alias("warnings"),
     )
-    found = calibrated(SETTING, rows)
+    found = posterior_metrics(SETTING, rows)
     assert (found.runs, found.failed, found.warned) == (400, 100, 1)
-    kept = calibrated(SETTING, rows.filter(~gone))
+    kept = posterior_metrics(SETTING, rows.filter(~gone))
     assert found.coverage == kept.coverage
     assert found.against_oracle == kept.against_oracle
-    nothing = calibrated(SETTING, rows.with_columns(failure=pl.lit("no")))
+    nothing = posterior_metrics(SETTING, rows.with_columns(failure=pl.lit("no")))
     assert nothing.failed == 400
     assert np.isnan([nothing.coverage.value, nothing.lowest.value, nothing.against_oracle.value, nothing.uniform]).all()
 
@@ -99,8 +101,8 @@ def test_arms_never_pulled_are_not_held_against_the_naive_estimator():
         naive_gap=pl.when(pl.col("arm") == 2).then(None).otherwise("naive_gap"),
         gap_estimate=pl.when(pl.col("arm") == 2).then(pl.col("gap") + 50).otherwise("gap_estimate"),
     )
-    assert calibrated(SETTING, rows).against_naive.value == pytest.approx(0.25)
-    assert calibrated(SETTING, rows).against_oracle.value > 100
+    assert posterior_metrics(SETTING, rows).against_naive.value == pytest.approx(0.25)
+    assert posterior_metrics(SETTING, rows).against_oracle.value > 100
 
 
 def test_ranks_that_pile_up_are_seen():
@@ -115,7 +117,7 @@ def test_ranks_that_pile_up_are_seen():
 
 def test_one_arm_of_each_run_is_ranked():
     rows = made_up(rank=pl.when(pl.col("arm") == pl.col("run") % ARMS).then(pl.col("run") % 100).otherwise(0))
-    assert calibrated(SETTING, rows).uniform == pytest.approx(1.0)
+    assert posterior_metrics(SETTING, rows).uniform == pytest.approx(1.0)
 
 
 def test_p_values_are_adjusted_for_their_number():
@@ -142,7 +144,7 @@ def test_what_records_were_taken_for():
             "leading": ["ucb"] * 90 + ["sae", "sae", "thompson"] + ["ucb"] * 7,
         }
     )
-    found = named(SETTING, rows)
+    found = identify_metrics(SETTING, rows)
     assert (found.right.value, found.wrong.value, found.cannot_tell.value) == (0.9, 0.04, 0.06)
     assert found.taken_for == {"sae": 2, "none of them": 1, "thompson": 1}
 
@@ -154,7 +156,7 @@ def studied(tmp_path_factory):
 
 
 def test_coverage_is_of_all_runs_verdict_by_verdict(studied):
-    rows, cells = studied.scan().collect(), list(covered(studied))
+    rows, cells = studied.scan().collect(), list(coverage_metrics(studied))
     assert len(cells) == 4
     assert {cell.bounds > 0 for cell in cells} == {True, False}
     for cell in cells:

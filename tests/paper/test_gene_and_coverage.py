@@ -1,4 +1,4 @@
-"""The gene pictures' choices, and the picture that asks all others how often their intervals hold the truth."""
+"""The gene figures' choices, and the figure that asks all others how often their intervals hold the truth."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ import pytest
 
 from unbandit.datasets.gene import GENES
 from unbandit.instance import Instance
-from unbandit.paper.coverage import PLOTTED, Coverage
-from unbandit.paper.covered import Trail, inside, trails
-from unbandit.paper.gene import COUNTS, TRACKED, Gene, _hardly_apart, chosen
-from unbandit.paper.gene_all import _groups, _ranks
-from unbandit.paper.picture import Size
-from unbandit.paper.registry import pictures
+from unbandit.paper.coverage import PLOTTED, Coverage, CoverageCurve, coverage_curves, inside
+from unbandit.paper.figure import Size, figures
+from unbandit.paper.gene import COUNTS, TRACKED, Gene, _groups, _hardly_apart, _ranks, chosen
 from unbandit.study import Study
 from unbandit.study.curves import Curve, Folds
 from unbandit.study.monte_carlo import Measured
@@ -43,26 +40,26 @@ def test_every_gene_but_the_best_is_in_one_group_of_neighbours():
     assert (np.diff(ranks) > 0).all()
 
 
-def test_coverage_asks_for_the_very_studies_of_all_other_pictures():
+def test_coverage_asks_for_the_very_studies_of_all_other_figures():
     size = Size(runs=3, seed=5)
     asked = Coverage().studies(size)
     others = {
         f"{name}/{study}": made
-        for name, picture in pictures().items()
+        for name, figure in figures().items()
         if name != "coverage"
-        for study, made in picture.studies(size).items()
+        for study, made in figure.studies(size).items()
     }
     assert asked == others
     assert all(Coverage().home(name) == name for name in asked)
 
 
-def trail(held: list[int], intervals: list[int], runs: int) -> Trail:
+def trail(held: list[int], intervals: list[int], runs: int) -> CoverageCurve:
     good, there = np.array(held, float), np.array(intervals, float)
     share = good / there
     errors = np.sqrt(share * (1 - share) / there)
     horizons = np.arange(1, good.size + 1) * 1_000
     coverage = Measured(share, errors, 20)
-    return Trail("made", "", True, horizons, coverage, good, there, there / runs, independent=True)
+    return CoverageCurve("made", "", True, horizons, coverage, good, there, there / runs, independent=True)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +98,7 @@ def test_every_interval_given_counts_whatever_the_arm():
     instance = Instance([0.52, 0.5], name="near")
     study = Study([instance], ["ucb:alpha=0.25", "ucb:alpha=0.15"], [200, 400], runs=200)
     parts = [rows(study, task) for task in study.tasks]
-    found = trails(study, Folds(study, parts))
+    found = coverage_curves(study, Folds(study, parts))
     assert [each.name for each in found] == [
         "alpha=0.25, all intervals", "alpha=0.25, arm 1 (gap 0.02)", "alpha=0.15, all intervals",
         "alpha=0.15, arm 1 (gap 0.02)",
@@ -117,14 +114,14 @@ def test_every_interval_given_counts_whatever_the_arm():
 
 
 def test_a_study_without_intervals_has_no_trails():
-    assert trails(Study("two-armed", "ucb", [200], runs=2, estimators="naive"), None) == []
+    assert coverage_curves(Study("two-armed", "ucb", [200], runs=2, estimators="naive"), None) == []
 
 
 def test_arms_that_are_plotted_are_followed_among_many_others():
     study = Study([chosen(100)], "ucb:alpha=0.25,scale=0.48", [400], runs=4)
     folds = Folds(study, [rows(study, task) for task in study.tasks])
-    assert [each.arm for each in trails(study, folds)] == [""]
-    together, tracked = trails(study, folds, [TRACKED])
+    assert [each.arm for each in coverage_curves(study, folds)] == [""]
+    together, tracked = coverage_curves(study, folds, [TRACKED])
     assert tracked.arm == f"arm {TRACKED} (gap 0.91)"
     assert tracked.plotted
     assert not together.independent
@@ -138,7 +135,7 @@ def test_where_all_groups_of_runs_cover_the_same_the_error_is_unknown():
 
 @pytest.mark.parametrize("name", PLOTTED)
 def test_the_plotted_arms_are_those_of_the_studies(name):
-    for study in pictures()[name].studies(Size(runs=2)).values():
+    for study in figures()[name].studies(Size(runs=2)).values():
         for instance in study.instances:
             assert set(PLOTTED[name]()) <= set(instance.arms)
 

@@ -1,0 +1,216 @@
+"""A figure of the reproduction: studies in; a drawing, a table and claims out. And which figures there are."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from unbandit.checks import did_you_mean
+from unbandit.devices import Device
+from unbandit.errors import ParameterError
+from unbandit.paper.claims import Claim
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from unbandit.study import Study
+    from unbandit.study.curves import Curve, Folds
+    from unbandit.study.study import StudyResult
+
+Value = TypeVar("Value")
+
+FULL_RUNS = 100_000
+"""Runs of a synthetic figure at full size: error bands vanish."""
+
+FULL_TIMES = 10
+"""How many times the paper's runs the other figures have at full size."""
+
+FILES = ("four_panels", "gap_decay", "naive", "battery", "battery_landscape", "gene", "sketches", "coverage")
+"""The modules that define figures, each in a tuple `FIGURES`."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a reproduction is.
+
+    Parameters
+    ----------
+    runs
+        Runs of every figure; None for the paper's own numbers.
+    seed
+        Seed of everything that is drawn at random.
+    full
+        Whether to go beyond the paper's sizes.
+    device
+        Where to simulate: `cpu` or `cuda`.
+    """
+
+    runs: int | None = None
+    seed: int = 1
+    full: bool = False
+    device: Device = "cpu"
+
+    def runs_of(self, paper: int, *, synthetic: bool = False) -> int:
+        """Return the runs of a figure that the paper made with `paper` runs."""
+        if self.runs is not None:
+            return self.runs
+        return (FULL_RUNS if synthetic else FULL_TIMES * paper) if self.full else paper
+
+
+class Results(Mapping[str, "Folds"]):
+    """The finished studies of a figure, by name: `results["study"]` is its `Folds`."""
+
+    def __init__(self, size: Size, studies: Mapping[str, StudyResult]) -> None:
+        self.size = size
+        self.studies = dict(studies)
+        self._cache: dict[Any, Any] = {}
+
+    def __getitem__(self, name: str) -> Folds:
+        return self.once(("folds", name), self.studies[name].folds)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.studies)
+
+    def __len__(self) -> int:
+        return len(self.studies)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what `make` returns, computed once: drawing, table and claims share it."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        value: Value = self._cache[key]
+        return value
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The effect of dropping the runs whose most-pulled arm is not the best one, as the authors' released code does.
+
+    Parameters
+    ----------
+    where
+        Instance, rule and horizon, in words.
+    runs, dropped, estimated
+        Number of runs, of those dropped, and of those with an estimate.
+    mse, mse_kept
+        Mean squared error over all runs with an estimate, and over those of them that are kept.
+    """
+
+    where: str
+    runs: int
+    dropped: int
+    estimated: int
+    mse: float
+    mse_kept: float
+
+    @classmethod
+    def at(cls, where: str, curve: Curve, point: int) -> Selection:
+        """Return the effect at one point of a curve over horizons."""
+        runs = int(curve.runs[point])
+        return cls(
+            f"{where}, T = {curve.along[point]:,}",
+            runs,
+            runs - round(float(curve.kept[0, point]) * runs),
+            round(float(curve.points[0, point]) * runs),
+            float(curve.mse[0, point]),
+            float(curve.mse_kept[0, point]),
+        )
+
+
+class PaperFigure(ABC):
+    """One figure of the paper.
+
+    A concrete figure sets the attributes below and defines which studies it needs, how they are drawn, and what they
+    are claimed to show. `draw` is called with the house style set.
+    """
+
+    name: str
+    """The figure's name on the command line and in file names."""
+
+    title: str
+    """Its heading on the page."""
+
+    section: str
+    """Which figure of the paper it is, in words."""
+
+    caption: str
+    """What is shown, in our own words."""
+
+    alt: str = ""
+    """What the figure looks like, for readers who cannot see it; if empty, the caption."""
+
+    needs_rows: bool = False
+    """Whether its studies' rows are read, and not only their sums: a GPU then keeps them."""
+
+    full_only: bool = False
+    """Whether it is made with `--full` only, or when asked for by name."""
+
+    def studies(self, size: Size) -> dict[str, Study]:
+        """Return the studies that the figure needs, by name; none by default."""
+        return {}
+
+    def home(self, study: str) -> str:
+        """Return where a study's parts lie: under the figure's name, unless it shares them with another."""
+        return f"{self.name}/{study}"
+
+    @abstractmethod
+    def draw(self, results: Results) -> Figure:
+        """Draw one figure, its panels lettered (a), (b), ..."""
+
+    @abstractmethod
+    def table(self, results: Results) -> pl.DataFrame:
+        """Return the rows behind the figure: what is drawn."""
+
+    @abstractmethod
+    def claims(self, results: Results) -> list[Claim]:
+        """Test what the paper says of the figure."""
+
+    def followed(self, results: Results) -> dict[str, Curve]:
+        """Return the curves over horizons whose arms the figure follows, by their names in the page's last table."""
+        return {}
+
+    def selection(self, results: Results) -> list[Selection]:
+        """Return the effect of the authors' selection of runs, at both ends of the curves followed."""
+        curves = self.followed(results).items()
+        return [Selection.at(name, curve, point) for name, curve in curves for point in (0, len(curve.along) - 1)]
+
+    def render(self, results: Results) -> Figure:
+        """Draw the figure in the house style."""
+        import matplotlib as mpl
+
+        from unbandit.paper.panels import STYLE
+
+        with mpl.rc_context(STYLE):
+            return self.draw(results)
+
+
+@cache
+def figures() -> dict[str, PaperFigure]:
+    """Return every figure by name: those of the paper first, then those that go beyond it."""
+    listed = [figure for file in FILES for figure in importlib.import_module(f"unbandit.paper.{file}").FIGURES]
+    return {figure.name: figure for figure in sorted(listed, key=lambda figure: figure.full_only)}
+
+
+def chosen_figures(names: Sequence[str] = (), *, full: bool = False) -> list[PaperFigure]:
+    """Return the figures asked for, in the order of the page; without names all, the larger ones only if `full`.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name; it lists the known ones.
+    """
+    known = figures()
+    for name in names:
+        if name not in known:
+            parts = [part for part in known if "," in name and part in name.split(",")]
+            remedy = f'Did you mean "{" ".join(parts)}"?' if parts else did_you_mean(name, known)
+            text = f'expected one of {", ".join(known)}; got "{name}".'
+            raise ParameterError(text, owner="picture", value=name, remedy=remedy)
+    if names:
+        return [figure for figure in known.values() if figure.name in names]
+    return [figure for figure in known.values() if full or not figure.full_only]
