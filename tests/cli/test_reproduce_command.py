@@ -68,7 +68,7 @@ def test_pictures_are_listed(unbandit, tmp_path):
         (2, [*ASKED[:2], "many"], "--runs"),
         (3, [*ASKED, "-o", "file"], "expected a folder; got a file"),
         (3, [*ASKED, "-o", "file/below"], "expected a folder; got a file"),
-        (3, [*ASKED, "-o", "/proc/nothing"], "/proc/nothing: could not be made"),
+        (3, [*ASKED, "-o", "/proc/nothing"], "/proc/nothing: could not be created"),
     ],
 )
 def test_refused_before_any_work(refused, code, arguments, message):
