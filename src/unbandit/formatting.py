@@ -133,6 +133,32 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
+def duration(seconds: float) -> str:
+    """Write a time.
+
+    Examples
+    --------
+    >>> duration(3.21), duration(75), duration(7300)
+    ('3.2 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Write a table in Markdown, as lines.
+
+    Examples
+    --------
+    >>> markdown_table(["arm", "gap"], [["A|B", "0.5"]])
+    ['| arm | gap |', '| --- | --- |', '| A\\\\|B | 0.5 |']
+    """
+    lines = (headings, ["---"] * len(headings), *rows)
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines]
+
+
 def shown(name: str, longest: int = LONGEST_NAME) -> str:
     """Make a name fit for running text: cut in the middle where it is long, control characters replaced.
 

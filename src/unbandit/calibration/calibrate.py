@@ -1,4 +1,4 @@
-"""One way in: `calibrate(folder)`. Every measure, in a folder that can be left and taken up again.
+"""`calibrate(folder)`: every measure, in a folder that can be resumed.
 
 ::
 
@@ -15,7 +15,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,15 +44,16 @@ from unbandit.study.grid import checked_runs, checked_seed
 from unbandit.study.progress import Progress, Shared, Silent
 from unbandit.study.results import Folder, Result
 from unbandit.study.study import StudyResult
-from unbandit.study.taskgrid import Work
 
 KINDS = ("closed-forms", "posterior", "identify")
 """What is measured, in the order in which it is done."""
 
+DEFAULTS = {"seed": 1, "particles": 250, "clouds": 2}
+
 
 @dataclass
 class Calibration:
-    """Hold what was measured.
+    """What was measured.
 
     Attributes
     ----------
@@ -61,9 +62,9 @@ class Calibration:
     asked
         The command that measures the same again.
     seed, particles, clouds
-        Of everything that was drawn, and of the posteriors.
+        Seed of everything drawn at random, and the size of the posteriors.
     posteriors, closed_forms, identified, timings
-        What was found; empty for what was not asked for.
+        The metrics; empty for what was not asked for.
     """
 
     folder: Path
@@ -78,28 +79,28 @@ class Calibration:
 
     @property
     def page(self) -> Path:
-        """Return where all of it can be read."""
+        """Return the path of the page."""
         return self.folder / "calibration.md"
 
     @property
-    def goals(self) -> list[Criterion]:
+    def criteria(self) -> list[Criterion]:
         """Return what is to be reached, with what was measured."""
-        goals = posterior_criteria(self.posteriors) if self.posteriors else []
-        goals += closed_form_criteria(self.closed_forms) if self.closed_forms else []
-        return [*goals, *identify_criteria(self.identified), *timing_criteria(self.timings)]
+        criteria = posterior_criteria(self.posteriors) if self.posteriors else []
+        criteria += closed_form_criteria(self.closed_forms) if self.closed_forms else []
+        return [*criteria, *identify_criteria(self.identified), *timing_criteria(self.timings)]
 
     @property
     def figures(self) -> pl.DataFrame:
-        """Return every figure as a row."""
+        """Return every score as a row."""
         rows = [
-            (goal.key, figure.row, figure.column, figure.measured.value, figure.measured.error, figure.verdict)
-            for goal in self.goals
-            for figure in goal.figures
+            (criterion.key, score.row, score.column, score.measured.value, score.measured.error, score.verdict)
+            for criterion in self.criteria
+            for score in criterion.scores
         ]
-        names = ("goal", "whose", "cell", "value", "error", "verdict")
-        kinds = (pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.String)
-        table = pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
-        return table.with_columns(pl.col("value", "error").fill_nan(None).round_sig_figs(6))
+        texts, numbers = ("goal", "whose", "cell"), ("value", "error")
+        schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
+        table = pl.DataFrame(rows, schema=schema, orient="row")
+        return table.with_columns(pl.col(numbers).fill_nan(None).round_sig_figs(6))
 
 
 def calibrate(
@@ -125,30 +126,30 @@ def calibrate(
     Parameters
     ----------
     folder
-        Where everything goes; made if it is not there. What was measured there before is not measured again.
+        Where everything goes; created if missing. What was measured there before is not measured again.
     kinds
-        Which measures: any of `closed-forms`, `posterior`, `identify`; none for all.
+        Any of `closed-forms`, `posterior`, `identify`; none for all.
     rules
         Names of rules; none for all.
     runs
-        Of every cell, instead of its own number: for a first look.
+        Runs of every cell, instead of its own number: for a first look.
     main_runs, side_runs, records
         For a shorter measurement: runs of the posteriors in the main cell and in each of the others, and records of
         each rule that is to be identified, instead of their own numbers.
     seed
         The same seed gives the same figures, on any number of threads.
     particles, clouds
-        Of every posterior.
+        Size of every posterior.
     threads
-        By default one a core.
+        By default one per core.
     timing
-        Measure time and memory too.
+        Whether to measure time and memory too.
     progress
-        Is asked for a bar for each kind, by its label.
+        Called with the label of each kind; returns its progress bar.
     say
-        Is told in a sentence what is worth knowing of the work.
+        Called with each sentence worth knowing about the work.
     ready
-        Is called once everything has been checked, before any work.
+        Called once everything has been checked, before any work.
 
     Raises
     ------
@@ -156,80 +157,68 @@ def calibrate(
         Before anything is simulated or written: an unknown name, a wrong number, a folder that cannot be used or holds
         another calibration.
     """
-    chosen, of = _chosen("kind", kinds, KINDS), _chosen("rule", rules, _names())
-    count = None if runs is None else checked_runs(runs)
+    chosen_kinds, chosen_rules = _chosen("kind", kinds, KINDS), _chosen("rule", rules, _names())
+    asked = {"runs": runs, "main-runs": main_runs, "side-runs": side_runs, "records": records}
+    numbers = {name: None if given is None else checked_runs(given) for name, given in asked.items()}
     seed, particles, clouds = checked_seed(seed), whole("particles", particles), whole("clouds", clouds)
+    numbers |= {"seed": seed, "particles": particles, "clouds": clouds}
     if threads is not None:
         whole("threads", threads)
-    fewer = {"main-runs": main_runs, "side-runs": side_runs, "records": records}
-    fewer = {name: None if given is None else checked_runs(given) for name, given in fewer.items()}
-    numbers = {"runs": count, **fewer, "seed": seed, "particles": particles, "clouds": clouds}
-    asked = _asked(kinds, rules, numbers, timing)
-    done = Calibration(Path(folder), asked, seed, particles, clouds)
-    work = {kind: dict(_work(kind, of, count, fewer, seed, particles, clouds)) for kind in chosen}
-    places = {kind: {name: Folder(done.folder / name, each) for name, each in work[kind].items()} for kind in chosen}
-    before = {kind: sum(_done(place) for place in places[kind].values()) for kind in chosen}
+    done = Calibration(Path(folder), _asked(kinds, rules, numbers, timing), seed, particles, clouds)
+    folders = {kind: [*_folders(done, kind, chosen_rules, numbers)] for kind in chosen_kinds}
+    before = {kind: sum(_rounds_done(each) for each in folders[kind]) for kind in chosen_kinds}
     ready()
     with warnings.catch_warnings():  # `identify` warns of each record for itself; here its outcome is counted
         warnings.simplefilter("ignore", AssumptionWarning)
-        for kind in chosen:
+        for kind in chosen_kinds:
             bar = progress(kind.replace("-", " ").capitalize())
-            bar.begin(sum(each.rounds for each in work[kind].values()), before[kind])
+            bar.begin(sum(each.study.rounds for each in folders[kind]), before[kind])
             try:
-                for place in places[kind].values():
-                    _measure(done, place, threads, Shared(bar), say)
+                for each in folders[kind]:
+                    _measure(done, each, threads, Shared(bar), say)
             finally:
                 bar.end()
     if timing:
-        done.timings = [timed(each) for each in timing_requests() if parse_rule(each.text).name in of]
+        done.timings = [timed(each) for each in timing_requests() if parse_rule(each.text).name in chosen_rules]
     _write(done)
     return done
 
 
-def _work(
-    kind: str,
-    rules: Sequence[str],
-    runs: int | None,
-    fewer: dict[str, int | None],
-    seed: int,
-    particles: int,
-    clouds: int,
-) -> Iterator[tuple[str, Work]]:
-    """Give the works of a kind, by the names of their folders: one for each rule, or two."""
-    texts = CANDIDATES if kind == "identify" else (*GAUSSIAN, *BERNOULLI)
-    for text in texts:
+def _folders(
+    done: Calibration, kind: str, rules: Sequence[str], numbers: Mapping[str, int | None]
+) -> Iterator[Folder]:  # fmt: skip
+    """Yield the folders of a kind of measure, each with its work: one for each rule, or two."""
+    runs = numbers["runs"]
+    for text in CANDIDATES if kind == "identify" else (*GAUSSIAN, *BERNOULLI):
         if parse_rule(text).name not in rules:
             continue
-        home = f"{kind}/{re.sub('[:=,]', '-', text)}"
+        home = done.folder / kind / re.sub("[:=,]", "-", text)
         if kind == "posterior":
-            settings = posterior_settings(text, runs, fewer["main-runs"], fewer["side-runs"])
-            yield home, PosteriorTrials(settings, seed, particles * CLOUDS.get(text, 1), clouds)
+            cells = posterior_settings(text, runs, numbers["main-runs"], numbers["side-runs"])
+            particles = done.particles * CLOUDS.get(text, 1)
+            yield Folder(home, PosteriorTrials(cells, done.seed, particles, done.clouds))
         elif kind == "identify":
-            yield (
-                home,
-                IdentifyTrials(
-                    identify_settings(text, runs or fewer["records"]), seed, tuple(map(parse_rule, CANDIDATES))
-                ),
-            )
+            cells = identify_settings(text, runs or numbers["records"])
+            yield Folder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, CANDIDATES))))
         elif has_closed_form(text):
-            for name, study in closed_form_studies(text, runs, seed).items():
-                yield f"{home}/{name}", study
+            for name, study in closed_form_studies(text, runs, done.seed).items():
+                yield Folder(home / name, study)
 
 
-def _done(place: Folder) -> int:
+def _rounds_done(folder: Folder) -> int:
     """Return how many rounds are done; refuse a folder that does not fit, and write nothing."""
-    tasks = place.study.tasks
-    return sum(tasks[number].rounds for number in place.look())
+    tasks = folder.study.tasks
+    return sum(tasks[number].rounds for number in folder.look())
 
 
-def _measure(done: Calibration, place: Folder, threads: int | None, bar: Progress, say: Callable[[str], None]) -> None:
-    """Do one work, and take in what it found."""
-    study = place.study
-    run(study, place.path, threads=threads, progress=bar, say=say)
+def _measure(done: Calibration, folder: Folder, threads: int | None, bar: Progress, say: Callable[[str], None]) -> None:
+    """Run one work, and take in its metrics."""
+    study = folder.study
+    run(study, folder.path, threads=threads, progress=bar, say=say)
     if isinstance(study, Study):
-        done.closed_forms += coverage_metrics(StudyResult(study, place.path))
+        done.closed_forms += coverage_metrics(StudyResult(study, folder.path))
     elif isinstance(study, Trials):
-        rows = Result(study, place.path).scan().collect()
+        rows = Result(study, folder.path).scan().collect()
         for setting in study.settings:
             own = rows.filter(rule=str(setting.rule), arms=setting.arms, horizon=setting.horizon)
             if isinstance(study, IdentifyTrials):
@@ -265,17 +254,10 @@ def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str,
     return tuple(name for name in known if not given or name in given)
 
 
-def _asked(kinds: Sequence[str], rules: Sequence[str], numbers: dict[str, int | None], timing: bool) -> str:
-    """Write what gives the same figures in a shell."""
-    usual = {
-        "seed": 1,
-        "particles": 250,
-        "clouds": 2,
-        "runs": None,
-        "main-runs": None,
-        "side-runs": None,
-        "records": None,
-    }
+def _asked(kinds: Sequence[str], rules: Sequence[str], numbers: Mapping[str, int | None], timing: bool) -> str:
+    """Write the shell command that gives the same figures."""
     words = ["unbandit", "calibrate", *kinds, *(word for rule in rules for word in ("--rule", rule))]
-    words += [word for key, value in numbers.items() if value != usual[key] for word in (f"--{key}", str(value))]
+    for key, value in numbers.items():
+        if value != DEFAULTS.get(key):
+            words += [f"--{key}", str(value)]
     return shlex.join([*words, *(["--timing"] * timing)])

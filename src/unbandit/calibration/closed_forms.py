@@ -1,4 +1,4 @@
-"""Studies of the closed forms: arms at even distances, every rule that can be inverted, quiet and noisy rewards."""
+"""Coverage of the closed forms: studies of every rule that can be inverted, and how often their intervals hold."""
 
 from __future__ import annotations
 
@@ -20,51 +20,10 @@ from unbandit.study.rows import FOLDS
 from unbandit.study.study import StudyResult
 
 SIGMAS = (0.5, 1.0)
-"""Of Gaussian rewards, whose best arm is 1 better than the worst."""
+"""Noise of Gaussian rewards, whose best arm is 1 better than the worst."""
 
 TIMES = 10
-"""How many times the runs of the posterior's cells: closed forms take no time, and their errors are told better."""
-
-
-def has_closed_form(text: str) -> bool:
-    """Return whether a closed form reads a rule's records.
-
-    Examples
-    --------
-    >>> has_closed_form("ucb"), has_closed_form("thompson")
-    (True, False)
-    """
-    return can_compare(parse_rule(text), "switching")
-
-
-def closed_form_studies(text: str, runs: int | None = None, seed: int = 1) -> dict[str, Study]:
-    """Return the studies of one rule by name, one for each number of runs; in every run the arms are shuffled.
-
-    With `runs`, so many instead of each cell's own.
-
-    Examples
-    --------
-    >>> {name: study.runs for name, study in closed_form_studies("ucb").items()}
-    {'2-and-10-arms': 2000, '4-arms': 5000}
-    """
-    studies = {}
-    for usual, group in groupby(sorted(CELLS, key=lambda cell: cell[2]), key=lambda cell: cell[2]):
-        cells = [(arms, horizon) for arms, horizon, _ in group]
-        numbers, horizons = dict.fromkeys(arms for arms, _ in cells), dict.fromkeys(horizon for _, horizon in cells)
-        coins = [_even(arms, 0.9, 0.1, Bernoulli()) for arms in numbers]
-        normal = [_even(arms, 1.0, 0.0, Gaussian(sigma)) for arms in numbers for sigma in SIGMAS]
-        instances = coins if text in BERNOULLI else normal
-        count = TIMES * usual if runs is None else runs
-        name = f"{'-and-'.join(str(arms) for arms in numbers)}-arms"
-        studies[name] = Study(instances, parse_rule(text), tuple(horizons), count, seed)
-    return studies
-
-
-def _even(arms: int, best: float, worst: float, noise: Noise) -> Instance:
-    """Return arms at even distances."""
-    said = f"sigma {noise.sigma:g}" if isinstance(noise, Gaussian) else "Bernoulli"
-    return Instance(np.linspace(best, worst, arms), noise, name=f"{arms} arms, {said}")
-
+"""How many times the runs of the posterior's cells: closed forms take no time, so their errors can be smaller."""
 
 COLUMNS = ("instance", "rule", "horizon", "run", "gap", "low", "high", "verdict", "found")
 
@@ -76,18 +35,18 @@ _held = (pl.col("low").is_null() | (pl.col("low") <= pl.col("gap"))) & (
 
 @dataclass(frozen=True)
 class CoverageMetrics:
-    """Hold what was found of one rule's intervals, in one instance and horizon.
+    """Coverage of one rule's intervals, for one instance and horizon.
 
     Attributes
     ----------
     instance, rule, horizon, runs
-        Where.
+        The cell.
     estimated, bounded
-        Share of the intervals that hold the true gap, of arms with these verdicts; NaN where there are none.
+        Share of the intervals that hold the true gap, of arms with these verdicts; NaN if there are none.
     intervals, bounds
-        How many there are of each.
+        Number of each.
     found
-        Share of the runs that found the best arm: intervals are of all runs.
+        Share of the runs that found the best arm; intervals are of all runs.
     """
 
     instance: Instance
@@ -101,8 +60,37 @@ class CoverageMetrics:
     found: float
 
 
+def has_closed_form(text: str) -> bool:
+    """Return whether a closed form can invert a rule's records."""
+    return can_compare(parse_rule(text), "switching")
+
+
+def closed_form_studies(text: str, runs: int | None = None, seed: int = 1) -> dict[str, Study]:
+    """Return the studies of one rule, one for each number of runs, on arms at even distances, shuffled in every run.
+
+    `runs` replaces each cell's own number.
+    """
+    studies = {}
+    for usual, group in groupby(sorted(CELLS, key=lambda cell: cell[2]), key=lambda cell: cell[2]):
+        cells = [(arms, horizon) for arms, horizon, _ in group]
+        numbers, horizons = dict.fromkeys(arms for arms, _ in cells), dict.fromkeys(horizon for _, horizon in cells)
+        if text in BERNOULLI:
+            instances = [_even(arms, 0.9, 0.1, Bernoulli()) for arms in numbers]
+        else:
+            instances = [_even(arms, 1.0, 0.0, Gaussian(sigma)) for arms in numbers for sigma in SIGMAS]
+        count = TIMES * usual if runs is None else runs
+        name = f"{'-and-'.join(str(arms) for arms in numbers)}-arms"
+        studies[name] = Study(instances, parse_rule(text), tuple(horizons), count, seed)
+    return studies
+
+
+def _even(arms: int, best: float, worst: float, noise: Noise) -> Instance:
+    label = f"sigma {noise.sigma:g}" if isinstance(noise, Gaussian) else "Bernoulli"
+    return Instance(np.linspace(best, worst, arms), noise, name=f"{arms} arms, {label}")
+
+
 def coverage_metrics(result: StudyResult) -> Iterator[CoverageMetrics]:
-    """Give the coverage in every cell of a finished study."""
+    """Yield the coverage in every cell of a finished study."""
     study = result.study
     folds, keys = min(FOLDS, study.runs), ("instance", "rule", "horizon")
     summed = pl.concat(
@@ -135,5 +123,5 @@ def _share(rows: pl.DataFrame, verdict: str) -> Measured:
     least = least_error(held.sum(), given.sum())
     given, held = (np.array([column.sum(), *(column.sum() - column)]) for column in (given, held))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = measured(held / given)
-    return replace(found, error=float(np.fmax(found.error, least)))
+        coverage = measured(held / given)
+    return replace(coverage, error=float(np.fmax(coverage.error, least)))

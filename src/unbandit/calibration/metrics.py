@@ -1,4 +1,4 @@
-"""Figures from the rows of trials, each with its Monte-Carlo error."""
+"""Metrics from the rows of trials, each with its Monte-Carlo error."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from unbandit.study.monte_carlo import Measured, Share, measured, share
 from unbandit.study.rows import FOLDS
 
 BINS = 20
-"""Into which ranks are counted."""
+"""Number of bins into which ranks are counted."""
 
 FEWEST = 5
-"""So many ranks a bin must be expected to hold, for the test to be worth anything."""
+"""Fewest ranks that a bin must be expected to hold for the test to be worth anything."""
 
 
 @dataclass(frozen=True)
 class PosteriorMetrics:
-    """Hold what was found of the posterior in one cell.
+    """Metrics of the posterior in one cell.
 
     Attributes
     ----------
     setting
-        Which cell.
+        The cell.
     runs, failed, warned
-        How many runs there were, how many gave no posterior, and how many came with a warning.
+        Number of runs, of those without a posterior, and of those with a warning.
     coverage, gap_coverage
         Share of the intervals that hold the true mean, and the true gap, averaged over arms.
     lowest
         The same of that arm, by its place, whose intervals of the mean hold least often.
     uniform
-        How likely ranks at least as uneven would be if the posterior were right; NaN for too few runs.
+        P-value of uniform ranks; NaN for too few runs.
     against_oracle
         Root of the mean squared error of the gaps, divided by that of an observer who sees the rewards.
     against_naive
@@ -55,13 +55,13 @@ class PosteriorMetrics:
 
 
 def posterior_metrics(setting: TrialSetting, rows: pl.DataFrame) -> PosteriorMetrics:
-    """Return what the rows of one cell come to; runs without a posterior are counted, and have no other figures."""
+    """Return the metrics of one cell; runs without a posterior are counted, and do not enter the others."""
     rows = rows.sort("run", "arm")
     answered = rows.filter(pl.col("failure").is_null())
     failed = (rows.height - answered.height) // setting.arms
 
     def table(values: pl.Expr) -> NDArray[np.float64]:
-        """Lay out a column with one row a run, and one column an arm."""
+        """Lay out a column with one row per run, and one column per arm."""
         column = answered.select(values.cast(pl.Float64)).to_series()
         return column.to_numpy().reshape(-1, setting.arms)
 
@@ -70,7 +70,7 @@ def posterior_metrics(setting: TrialSetting, rows: pl.DataFrame) -> PosteriorMet
     errors = [(pl.col(name) - pl.col("gap")) ** 2 for name in ("gap_estimate", "oracle_gap", "naive_gap")]
     ranks, own, seen, plain = map(table, (pl.col("rank"), *errors))
     pulled = ~np.isnan(plain)
-    places = np.arange(len(ranks)) % setting.arms  # one arm a run, for those of one run err together
+    places = np.arange(len(ranks)) % setting.arms  # one arm per run, for those of one run err together
     return PosteriorMetrics(
         setting,
         runs=rows.height // setting.arms,
@@ -95,14 +95,9 @@ def _average(held: NDArray[np.float64]) -> Measured:
 
 
 def least_error(held: float, among: float) -> float:
-    """Return the error that a share has at least: that of independent cases, two more of which held and two did not.
+    """Return the least error of a share: that of independent cases, with two more that held and two that did not.
 
     So a share of 1 is not taken as known.
-
-    Examples
-    --------
-    >>> round(least_error(20, 20), 3), round(least_error(1_900, 2_000), 4)
-    (0.056, 0.0049)
     """
     added = (held + 2) / (among + 4)
     return float(np.sqrt(added * (1 - added) / (among + 4)))
@@ -116,13 +111,7 @@ def _lowest(held: NDArray[np.float64]) -> Share:
 
 
 def rank_test(ranks: NDArray[np.float64]) -> float:
-    """Return how likely independent ranks at least as uneven are, if all are equally likely: chi-square in 20 bins.
-
-    Examples
-    --------
-    >>> rank_test(np.arange(200) % 100), rank_test(np.full(200, 50)) < 1e-9
-    (1.0, True)
-    """
+    """Return the p-value of independent ranks being uniform: chi-square in 20 bins."""
     from scipy.special import chdtrc
 
     expected = ranks.size / BINS
@@ -133,13 +122,7 @@ def rank_test(ranks: NDArray[np.float64]) -> float:
 
 
 def holm(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return p-values adjusted for their number, by Holm's step-down method; those that are NaN do not count.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03, np.nan])).round(3).tolist()
-    [0.03, 0.06, 0.06, nan]
-    """
+    """Return p-values adjusted for their number, by Holm's step-down method; NaN values do not count."""
     known = np.flatnonzero(~np.isnan(chances))
     order = known[np.argsort(chances[known])]
     adjusted = np.full(chances.shape, np.nan)
@@ -149,15 +132,7 @@ def holm(chances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool = False) -> Measured:
-    """Return the ratio of two sums, or its root, with its error by leaving out a fold of runs at a time.
-
-    Both are given with one row a run.
-
-    Examples
-    --------
-    >>> ratio(np.full((40, 2), 4.0), np.ones((40, 2)), root=True)
-    Measured(value=2.0, error=0.0, folds=20)
-    """
+    """Return the ratio of two sums over runs (rows), or its root, with its error by leaving out folds of runs."""
     if not below.sum() > 0:
         return Measured(np.nan, np.nan, 0)
     folds = min(FOLDS, len(below))
@@ -172,7 +147,7 @@ def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool 
 
 @dataclass(frozen=True)
 class IdentifyMetrics:
-    """Hold how often the rule that made a record was found.
+    """How often the rule that made a record was found.
 
     Attributes
     ----------

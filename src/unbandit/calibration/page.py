@@ -1,13 +1,14 @@
-"""The figures as a page of text: the table of goals, then every figure behind it."""
+"""The calibration as a page of text: the table of criteria, then every score behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from unbandit._version import __version__
 from unbandit.calibration.criteria import MISSED, NEARLY, REACHED, REASONS, UNKNOWN, Criterion, Verdict
 from unbandit.calibration.settings import CLOUDS, short
+from unbandit.formatting import markdown_table
 
 if TYPE_CHECKING:
     from unbandit.calibration.calibrate import Calibration
@@ -21,7 +22,7 @@ def page(done: Calibration) -> str:
 
 
 def _lines(done: Calibration) -> Iterator[str]:
-    goals = done.goals
+    criteria = done.criteria
     yield "# How far the answers can be trusted"
     yield ""
     more = ", ".join(f"{times} times as many for `{short(text)}`" for text, times in CLOUDS.items())
@@ -39,20 +40,20 @@ def _lines(done: Calibration) -> Iterator[str]:
     yield "Figures are given with one Monte-Carlo error. ✓: the goal is reached. ~: it is missed by less than two"
     yield "Monte-Carlo errors, so more runs would tell. ✗: it is not reached. No mark: no goal speaks of it."
     yield ""
-    yield from _table(
+    yield from markdown_table(
         ("measure", "to reach", "measured", "figures"),
-        [(goal.measure, goal.reach, goal.span, goal.counted) for goal in goals],
+        [(criterion.measure, criterion.reach, criterion.span, criterion.counted) for criterion in criteria],
     )
-    for goal in goals:
+    for criterion in criteria:
         yield ""
-        yield f"## {goal.key[0].upper()}{goal.key[1:]}"
+        yield f"## {criterion.key[0].upper()}{criterion.key[1:]}"
         yield ""
-        yield f"{goal.measure[0].upper()}{goal.measure[1:]}. To reach: {goal.reach}."
-        if goal.note:
-            yield goal.note
+        yield f"{criterion.measure[0].upper()}{criterion.measure[1:]}. To reach: {criterion.reach}."
+        if criterion.note:
+            yield criterion.note
         yield ""
-        yield from _figures(goal)
-        reasons = list(_reasons(goal))
+        yield from _scores(criterion)
+        reasons = list(_reasons(criterion))
         if reasons:
             yield ""
             yield from reasons
@@ -60,31 +61,30 @@ def _lines(done: Calibration) -> Iterator[str]:
     yield from _failures(done)
 
 
-def _figures(goal: Criterion) -> Iterator[str]:
-    """Lay out a goal's figures: a row for whose they are, a column for each cell."""
-    columns = list(dict.fromkeys(figure.column for figure in goal.figures))
-    shown = {(figure.row, figure.column): f"{figure.text}{MARKS[figure.verdict]}" for figure in goal.figures}
-    rows = dict.fromkeys(figure.row for figure in goal.figures)
-    return _table(
-        (goal.rows, *columns), [(f"`{row}`", *(shown.get((row, column), "") for column in columns)) for row in rows]
-    )
+def _scores(criterion: Criterion) -> list[str]:
+    """Lay out the scores of a criterion: one row per rule, one column per cell."""
+    columns = list(dict.fromkeys(score.column for score in criterion.scores))
+    shown = {(score.row, score.column): f"{score.text}{MARKS[score.verdict]}" for score in criterion.scores}
+    rows = dict.fromkeys(score.row for score in criterion.scores)
+    cells = [(f"`{row}`", *(shown.get((row, column), "") for column in columns)) for row in rows]
+    return markdown_table((criterion.rows, *columns), cells)
 
 
-def _reasons(goal: Criterion) -> Iterator[str]:
-    """Say why a goal is not reached, where that is known."""
+def _reasons(criterion: Criterion) -> Iterator[str]:
+    """Say why a criterion is missed, where that is known."""
     missing = dict.fromkeys(
-        figure.row.partition(":")[0].partition(",")[0] for figure in goal.figures if figure.verdict == MISSED
+        score.row.partition(":")[0].partition(",")[0] for score in criterion.scores if score.verdict == MISSED
     )
     for name in missing:
-        if (goal.key, name) in REASONS:
-            yield f"- `{name}`: {REASONS[goal.key, name]}"
+        if (criterion.key, name) in REASONS:
+            yield f"- `{name}`: {REASONS[criterion.key, name]}"
 
 
 def _runs(done: Calibration) -> Iterator[str]:
     """List how many runs stand behind the figures of the posterior."""
     if not done.posteriors:
         return
-    cells = [(f"K={each.setting.arms}, T={each.setting.horizon:,}", each) for each in done.posteriors]
+    cells = [(each.setting.cell, each) for each in done.posteriors]
     columns = list(dict.fromkeys(cell for cell, _ in cells))
     counted: dict[str, dict[str, str]] = {}
     for cell, each in cells:
@@ -93,7 +93,7 @@ def _runs(done: Calibration) -> Iterator[str]:
     yield "## Runs behind the figures of the posterior"
     yield ""
     rows = [(f"`{rule}`", *(found.get(column, "") for column in columns)) for rule, found in counted.items()]
-    yield from _table(("rule", *columns), rows)
+    yield from markdown_table(("rule", *columns), rows)
 
 
 def _failures(done: Calibration) -> Iterator[str]:
@@ -107,13 +107,8 @@ def _failures(done: Calibration) -> Iterator[str]:
     yield "A posterior that cannot be trusted comes with a warning (`clouds-differ`), or not at all."
     yield ""
     rows = [
-        (f"`{short(each.setting.rule)}`", f"K={each.setting.arms}, T={each.setting.horizon:,}", f"{each.runs:,}",
+        (f"`{short(each.setting.rule)}`", each.setting.cell, f"{each.runs:,}",
          f"{each.warned:,}", f"{each.failed:,}")
         for each in thin
     ]  # fmt: skip
-    yield from _table(("rule", "cell", "runs", "with a warning", "without a posterior"), rows)
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    for cells in (headings, ["---"] * len(headings), *rows):
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    yield from markdown_table(("rule", "cell", "runs", "with a warning", "without a posterior"), rows)

@@ -1,4 +1,4 @@
-"""What is played: every rule that gives values away, on few and many arms, in short and long records."""
+"""What is played: every rule that reveals values, on few and many arms, in short and long records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from unbandit.study.taskgrid import rule_described
 SIGMA = 0.5
 """Noise of Gaussian rewards, where means have a standard deviation of 1."""
 
-NORMAL, BETA = NormalPrior(), BetaPrior()
-"""What means of Gaussian and of Bernoulli rewards are drawn from."""
+NOISE, NORMAL, BETA = Gaussian(SIGMA), NormalPrior(), BetaPrior()
+"""Gaussian noise, and what means of Gaussian and of Bernoulli rewards are drawn from."""
 
 GAUSSIAN = (
     "ucb:alpha=0.25",
@@ -70,20 +70,20 @@ IDENTIFY_CELL = (4, 2_000, 100)
 
 @dataclass(frozen=True)
 class TrialSetting:
-    """Hold one point of the grid: a rule, and the bandits that it plays.
+    """One cell of the grid: a rule, and the bandits that it plays.
 
     Parameters
     ----------
     rule
-        Who plays.
+        The demonstrator.
     arms, horizon
         `K` and `T`.
     runs
-        How many records there are, each of a bandit of its own.
+        Number of records, each of a different bandit.
     prior
-        What the means are drawn from, and what the analyst believes of them.
-    sigma
-        Of the rewards; None for rewards of 0 and 1.
+        What the means are drawn from, and the analyst's prior.
+    noise
+        Noise of the rewards.
     """
 
     rule: Demonstrator
@@ -91,12 +91,17 @@ class TrialSetting:
     horizon: int
     runs: int
     prior: Prior = NORMAL
-    sigma: float | None = SIGMA
+    noise: Noise = NOISE
 
     @property
-    def noise(self) -> Noise:
-        """Return the noise of the rewards."""
-        return Bernoulli() if self.sigma is None else Gaussian(self.sigma)
+    def cell(self) -> str:
+        """Return arms and rounds as they are written in tables."""
+        return f"K={self.arms}, T={self.horizon:,}"
+
+    @property
+    def sigma(self) -> float | None:
+        """Return the noise as inference takes it: None for rewards of 0 and 1."""
+        return self.noise.sigma if isinstance(self.noise, Gaussian) else None
 
     @property
     def described(self) -> dict[str, object]:
@@ -112,41 +117,29 @@ class TrialSetting:
         }
 
     def seed(self, seed: int, *purpose: object) -> int:
-        """Derive a seed from what is played, but for the number of runs, and from the seed of all.
-
-        Examples
-        --------
-        >>> few, many = (TrialSetting(parse_rule("ucb"), 2, 100, runs) for runs in (10, 20))
-        >>> few.seed(1) == many.seed(1), few.seed(1) == few.seed(2), few.seed(1) == few.seed(1, "filter", 7)
-        (True, False, False)
-        """
-        said = json.dumps([seed, str(self.rule), self.arms, self.horizon, str(self.prior), str(self.noise), *purpose])
-        return int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "big")
+        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
+        text = json.dumps([seed, str(self.rule), self.arms, self.horizon, str(self.prior), str(self.noise), *purpose])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def posterior_settings(
     text: str, runs: int | None = None, main: int | None = None, side: int | None = None
 ) -> tuple[TrialSetting, ...]:  # fmt: skip
-    """Return the grid of one rule's posterior: every cell; with `runs`, so many instead of each cell's own.
+    """Return the grid of one rule's posterior: every cell.
 
-    With `main`, so many in the main cell, and with `side` in all others. Slow rules have a part of the runs.
-
-    Examples
-    --------
-    >>> [(setting.arms, setting.horizon, setting.runs) for setting in posterior_settings("exp3")][:3]
-    [(2, 500, 200), (2, 5000, 200), (4, 2000, 500)]
+    `runs` replaces the number of runs in every cell, `main` in the main cell and `side` in all others. Slow rules have
+    a part of the runs.
     """
-    prior, sigma = (BETA, None) if text in BERNOULLI else (NORMAL, SIGMA)
-    part = SLOW.get(text, 1)
+    prior, noise = (BETA, Bernoulli()) if text in BERNOULLI else (NORMAL, NOISE)
 
     def number(arms: int, usual: int) -> int:
         if runs is not None:
             return runs
         asked = main if arms == MAIN else side
-        return max(2, (usual if asked is None else asked) // part)
+        return max(2, (usual if asked is None else asked) // SLOW.get(text, 1))
 
     return tuple(
-        TrialSetting(parse_rule(text), arms, horizon, number(arms, usual), prior, sigma)
+        TrialSetting(parse_rule(text), arms, horizon, number(arms, usual), prior, noise)
         for arms, horizon, usual in CELLS
     )
 
@@ -158,13 +151,7 @@ def identify_settings(text: str, runs: int | None = None) -> tuple[TrialSetting,
 
 
 def short(rule: object) -> str:
-    """Write a rule's numbers to four digits, and without those that are zero.
-
-    Examples
-    --------
-    >>> short("ucb:alpha=0.25,scale=1.4142135623730951"), short("klucb:double_log=0.0,level=round")
-    ('ucb:alpha=0.25,scale=1.414', 'klucb:level=round')
-    """
+    """Write a rule's numbers to four digits, and without those that are zero: `ucb:alpha=0.25,scale=1.414`."""
     name, _, rest = str(rule).partition(":")
     parts = [part.partition("=") for part in rest.split(",") if part]
     shown = [f"{key}={_digits(value)}" for key, _, value in parts if value != "0.0"]

@@ -1,6 +1,7 @@
-"""Oracle Bayes: what an observer with the same prior would believe who had seen every reward.
+"""Trials: play a rule on a bandit whose means are drawn from the prior, and put the record to a method.
 
-No method that sees actions alone can be better on average, so this is what errors are measured by.
+`PosteriorTrials` compare the posterior with the truth and with `oracle`, Bayes with every reward seen: no method that
+sees actions alone can be better on average. `IdentifyTrials` ask which of a few rules made the record.
 """
 
 from __future__ import annotations
@@ -20,76 +21,28 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.estimators.procedures import naive
 from unbandit.inference import BetaPrior, Prior, infer
-from unbandit.instance import Instance
+from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.study.grid import checked_seed
 from unbandit.study.taskgrid import Task, Tasks, Work, code, rule_described
 from unbandit.tape import Tape
 
 REACH = 9.0
-"""So many deviations on either side of a mean hold all of its distribution."""
+"""Deviations on either side of a mean that hold all of its distribution."""
 
 POINTS = 481
 """Points of the quadrature for each arm."""
 
+LEVEL = 0.95
+"""Level of the intervals."""
 
-class OracleBelief(NamedTuple):
-    """Hold the expected mean of every arm, and its expected gap to the best."""
+RANKS = 99
+"""Number of draws among which the true mean's rank is taken: ranks run from 0 to this number."""
 
-    mean: NDArray[np.float64]
-    gap: NDArray[np.float64]
-
-
-def oracle(prior: Prior, sigma: float | None, pulls: NDArray[np.int64], sums: NDArray[np.float64]) -> OracleBelief:
-    """Return what is expected of every arm once its rewards are seen; sigma None stands for rewards of 0 and 1.
-
-    Examples
-    --------
-    >>> from unbandit.inference import NormalPrior
-    >>> found = oracle(NormalPrior(), 1.0, np.array([1, 0]), np.array([2.0, 0.0]))
-    >>> found.mean.tolist(), found.gap.round(3).tolist()
-    ([1.0, 0.0], [0.143, 1.143])
-    """
-    if isinstance(prior, BetaPrior):
-        successes, failures = prior.successes + sums, prior.failures + pulls - sums
-        mean = successes / (successes + failures)
-        return OracleBelief(mean, _largest_of_betas(successes, failures) - mean)
-    assert sigma is not None
-    variance = 1 / (1 / prior.deviation**2 + pulls / sigma**2)
-    mean = variance * (prior.mean / prior.deviation**2 + sums / sigma**2)
-    return OracleBelief(mean, expected_largest(mean, np.sqrt(variance)) - mean)
-
-
-def expected_largest(mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> float:
-    """Return the expectation of the largest of independent normal variables: `h - integral of prod F_i` up to `h`.
-
-    The points of the quadrature lie around every variable, as closely as its deviation asks for.
-
-    Examples
-    --------
-    >>> round(expected_largest(np.zeros(2), np.ones(2)), 6)
-    0.56419
-    """
-    from scipy.special import ndtr
-
-    points = np.unique(mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS))
-    below = ndtr((points[:, None] - mean) / deviation).prod(axis=1)
-    return float(points[-1] - np.trapezoid(below, points))
-
-
-def _largest_of_betas(successes: NDArray[np.float64], failures: NDArray[np.float64]) -> float:
-    from scipy.special import betainc
-
-    total = successes + failures
-    mean, deviation = successes / total, np.sqrt(successes * failures / (total + 1)) / total
-    around = mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS)
-    points = np.unique(np.clip(np.concatenate([around.ravel(), np.linspace(0, 1, POINTS)]), 0, 1))
-    below = betainc(successes, failures, points[:, None]).prod(axis=1)
-    return float(1 - np.trapezoid(below, points))
-
+RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "cannot tell"
 
 ROUNDS = 20_000
-"""About how many rounds of records a task puts to its method: some seconds' work."""
+"""Approximate rounds of records per task: a few seconds' work."""
 
 DECIDING = (
     *("kernels", "demonstrators", "inference", "tape.py", "instance.py", "study/taskgrid.py"),
@@ -100,20 +53,20 @@ DECIDING = (
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Hold one record, and the truth behind it.
+    """One record, and the truth behind it.
 
     Attributes
     ----------
     setting, run
-        What was played, and which of its runs this is.
+        What was played, and the number of the run.
     instance
         The bandit, its means drawn from the prior.
     log
         The record: all that the method may see.
     sums
-        What each arm gained in all: hidden from the method.
+        Total reward of each arm: hidden from the method.
     seed
-        For the method's own randomness; the record's is another.
+        Seed of the method's own randomness; the record has another.
     """
 
     setting: TrialSetting
@@ -125,15 +78,7 @@ class Trial:
 
 
 def play(setting: TrialSetting, seed: int, run: int) -> Trial:
-    """Draw a bandit and have the rule play it.
-
-    Examples
-    --------
-    >>> from unbandit import UCB
-    >>> trial = play(TrialSetting(UCB(), arms=3, horizon=100, runs=10), seed=1, run=7)
-    >>> trial.log.pulls.sum(), trial.sums.shape
-    (np.int64(100), (3,))
-    """
+    """Draw a bandit and have the rule play it."""
     own = setting.seed(seed)
     means = setting.prior.draw(np.random.default_rng([own, run]), setting.arms)
     instance = Instance(means, setting.noise)
@@ -146,14 +91,9 @@ def play(setting: TrialSetting, seed: int, run: int) -> Trial:
 
 @dataclass(frozen=True, eq=False)
 class Trials(Work):
-    """Hold trials to be made: all runs of some settings. A kind of trial says what the rows of one are.
+    """All runs of some settings, to be made in tasks; a subclass defines the rows of one trial.
 
-    Parameters
-    ----------
-    settings
-        What is played.
-    seed
-        The same seed gives the same rows, on any number of threads.
+    The same seed gives the same rows, on any number of threads.
     """
 
     settings: tuple[TrialSetting, ...]
@@ -210,24 +150,17 @@ class Trials(Work):
         known = {"rule": pl.String, "arms": pl.Int64, "horizon": pl.Int64, "run": pl.Int64}
         tables = []
         for run in range(task.first_run, task.last_run):
-            found = pl.DataFrame(
-                self.one(play(setting, self.seed, run)), schema_overrides=self.columns, nan_to_null=True
-            )
-            said = {"rule": str(setting.rule), "arms": setting.arms, "horizon": setting.horizon, "run": run}
+            trial = play(setting, self.seed, run)
+            rows = pl.DataFrame(self.one(trial), schema_overrides=self.columns, nan_to_null=True)
+            played = {"rule": str(setting.rule), "arms": setting.arms, "horizon": setting.horizon, "run": run}
             tables.append(
-                found.select(
-                    *(pl.lit(value, known[name]).alias(name) for name, value in said.items()),
+                rows.select(
+                    *(pl.lit(value, known[name]).alias(name) for name, value in played.items()),
                     *(pl.col(name).cast(kind) for name, kind in self.columns.items()),
                 )
             )
         return pl.concat(tables, rechunk=True)
 
-
-LEVEL = 0.95
-"""Of the intervals."""
-
-RANKS = 99
-"""Draws among which the true mean's rank is taken: ranks run from 0 to this number."""
 
 NUMBERS = (
     *("mean", "gap", "mean_estimate", "mean_low", "mean_high", "gap_estimate", "gap_low", "gap_high"),
@@ -238,14 +171,10 @@ NUMBERS = (
 
 @dataclass(frozen=True, eq=False)
 class PosteriorTrials(Trials):
-    """Hold trials of the posterior; one row for each run and arm.
+    """Trials of the posterior; one row per run and arm.
 
-    A run without a posterior has its rows too: what it lacks is null, and `failure` says why.
-
-    Parameters
-    ----------
-    particles, clouds, draws
-        Particles of a cloud, clouds, and draws of a cloud.
+    A run without a posterior has its rows too, with nulls and a `failure`. `particles` and `draws` are those of each
+    cloud.
     """
 
     particles: int = 250
@@ -270,7 +199,7 @@ class PosteriorTrials(Trials):
     def one(self, trial: Trial) -> dict[str, Any]:
         """Return what the posterior says of every arm of one record, and the truth."""
         setting, pulls = trial.setting, trial.log.pulls[0]
-        seen = oracle(setting.prior, setting.sigma, pulls, trial.sums)
+        seen = oracle(setting.prior, setting.noise, pulls, trial.sums)
         known = {
             "arm": np.arange(setting.arms),
             "pulls": pulls,
@@ -288,42 +217,31 @@ class PosteriorTrials(Trials):
 
     def _answer(self, trial: Trial) -> dict[str, Any]:
         setting = trial.setting
-        found = infer(
+        posterior = infer(
             trial.log, setting.rule, setting.prior, setting.sigma, [setting.horizon], particles=self.particles,
             clouds=self.clouds, draws=self.draws, seed=trial.seed, threads=1,
         )  # fmt: skip
-        (mean_low, mean_high), (gap_low, gap_high) = found.interval(LEVEL), found.interval(LEVEL, gaps=True)
-        few = found.draws[np.linspace(0, len(found.draws) - 1, RANKS).astype(int)]
+        (mean_low, mean_high), (gap_low, gap_high) = posterior.interval(LEVEL), posterior.interval(LEVEL, gaps=True)
+        few = posterior.draws[np.linspace(0, len(posterior.draws) - 1, RANKS).astype(int)]
         return {
-            "mean_estimate": found.draws.mean(axis=0),
+            "mean_estimate": posterior.draws.mean(axis=0),
             "mean_low": mean_low,
             "mean_high": mean_high,
-            "gap_estimate": found.gaps.reshape(-1, setting.arms).mean(axis=0),
+            "gap_estimate": posterior.gaps.reshape(-1, setting.arms).mean(axis=0),
             "gap_low": gap_low,
             "gap_high": gap_high,
-            "probability_best": found.probability_best,
-            "effective_size": found.effective_size,
-            "log_evidence": found.log_evidence,
-            "log_evidence_error": found.log_evidence_error,
+            "probability_best": posterior.probability_best,
+            "effective_size": posterior.effective_size,
+            "log_evidence": posterior.log_evidence,
+            "log_evidence_error": posterior.log_evidence_error,
             "rank": (few < trial.instance.means).sum(axis=0),
-            "warnings": ",".join(sorted({notice.code for notice in found.warnings})) or None,
+            "warnings": ",".join(sorted({notice.code for notice in posterior.warnings})) or None,
         }
-
-
-RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "cannot tell"
 
 
 @dataclass(frozen=True, eq=False)
 class IdentifyTrials(Trials):
-    """Hold trials of `identify`; one row for each record.
-
-    Parameters
-    ----------
-    candidates
-        The rules among which the one that made the record is to be found.
-    particles
-        Of each cloud; None for as many as `identify` takes by itself.
-    """
+    """Trials of `identify` among some candidates; one row per record. `particles` None is the default of `identify`."""
 
     candidates: tuple[Demonstrator, ...] = ()
     particles: int | None = None
@@ -344,23 +262,65 @@ class IdentifyTrials(Trials):
         return {"candidates": [rule_described(rule) for rule in self.candidates], "particles": self.particles}
 
     def one(self, trial: Trial) -> dict[str, Any]:
-        """Return whether the rule that made a record was found; that none fits, when one did, is wrong."""
+        """Return whether the rule that made a record was found; to say that none fits is wrong."""
         from unbandit.identification import identify
 
         setting = trial.setting
         try:
-            found = identify(
-                trial.log, self.candidates, prior=setting.prior, sigma=setting.sigma, bernoulli=setting.sigma is None,
-                particles=self.particles, seed=trial.seed, threads=1,
+            result = identify(
+                trial.log, self.candidates, prior=setting.prior, sigma=setting.sigma,
+                bernoulli=isinstance(setting.noise, Bernoulli), particles=self.particles, seed=trial.seed, threads=1,
             )  # fmt: skip
         except (InferenceError, NotIdentifiable) as error:
             return dict.fromkeys(self.columns) | {"outcome": [WRONG], "failure": [str(error)]}
-        right = found.winner == str(setting.rule)
-        outcome = CANNOT_TELL if found.verdict == CANNOT_TELL else RIGHT if right else WRONG
+        right = result.winner == str(setting.rule)
+        outcome = CANNOT_TELL if result.verdict == CANNOT_TELL else RIGHT if right else WRONG
         return {
             "outcome": [outcome],
-            "verdict": [found.verdict],
-            "leading": [found.leading.name],
-            "assured": [found.assured],
+            "verdict": [result.verdict],
+            "leading": [result.leading.name],
+            "assured": [result.assured],
             "failure": [None],
         }
+
+
+class OracleBelief(NamedTuple):
+    """The expected mean of every arm, and its expected gap to the best."""
+
+    mean: NDArray[np.float64]
+    gap: NDArray[np.float64]
+
+
+def oracle(prior: Prior, noise: Noise, pulls: NDArray[np.int64], sums: NDArray[np.float64]) -> OracleBelief:
+    """Return what is expected of every arm by an observer with the same prior who has seen every reward."""
+    if isinstance(prior, BetaPrior):
+        successes, failures = prior.successes + sums, prior.failures + pulls - sums
+        mean = successes / (successes + failures)
+        return OracleBelief(mean, _largest_of_betas(successes, failures) - mean)
+    assert isinstance(noise, Gaussian)
+    variance = 1 / (1 / prior.deviation**2 + pulls / noise.sigma**2)
+    mean = variance * (prior.mean / prior.deviation**2 + sums / noise.sigma**2)
+    return OracleBelief(mean, expected_largest(mean, np.sqrt(variance)) - mean)
+
+
+def expected_largest(mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> float:
+    """Return the expectation of the largest of independent normal variables: `h - integral of prod F_i` up to `h`.
+
+    The points of the quadrature lie around every variable, as closely as its deviation requires.
+    """
+    from scipy.special import ndtr
+
+    points = np.unique(mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS))
+    below = ndtr((points[:, None] - mean) / deviation).prod(axis=1)
+    return float(points[-1] - np.trapezoid(below, points))
+
+
+def _largest_of_betas(successes: NDArray[np.float64], failures: NDArray[np.float64]) -> float:
+    from scipy.special import betainc
+
+    total = successes + failures
+    mean, deviation = successes / total, np.sqrt(successes * failures / (total + 1)) / total
+    around = mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS)
+    points = np.unique(np.clip(np.concatenate([around.ravel(), np.linspace(0, 1, POINTS)]), 0, 1))
+    below = betainc(successes, failures, points[:, None]).prod(axis=1)
+    return float(1 - np.trapezoid(below, points))

@@ -80,17 +80,17 @@ def _print(done: Calibration) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading, share in (("measure", 3), ("to reach", 2), ("measured", 2), ("figures", 2)):
         table.add_column(heading, ratio=share)
-    for goal in done.goals:
-        table.add_row(goal.measure, goal.reach, goal.span, goal.counted)
+    for criterion in done.criteria:
+        table.add_row(criterion.measure, criterion.reach, criterion.span, criterion.counted)
     out.print(table)
-    missed = [(goal, figure) for goal in done.goals for figure in goal.figures if figure.verdict == MISSED]
+    missed = [(each, score) for each in done.criteria for score in each.scores if score.verdict == MISSED]
     if missed:
         out.print("Not reached:")
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for heading in ("measure", "whose", "cell", "measured"):
             table.add_column(heading, overflow="fold")
-        for goal, figure in missed:
-            table.add_row(goal.key, figure.row, figure.column, figure.text)
+        for criterion, score in missed:
+            table.add_row(criterion.key, score.row, score.column, score.text)
         out.print(table)
     out.print(f"Every figure: {done.folder / 'figures.csv'}")
     out.print(f"The page: {done.page}")

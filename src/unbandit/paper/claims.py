@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.formatting import as_precise_as, minus
 from unbandit.study.curves import Curve
 from unbandit.study.monte_carlo import Measured, measured, slope
 
@@ -215,14 +216,14 @@ def written(value: Measured) -> str:
         return "-"
     if not (math.isfinite(value.error) and value.error > 0):
         return number(value.value)
-    return f"{_as_precise(value.value, value.error)} ± {_as_precise(value.error, value.error)}"
+    return f"{as_precise_as(value.error, value.value)} ± {as_precise_as(value.error, value.error)}"
 
 
 def interval(value: Measured) -> str:
     """Write the 95% interval, as precisely as the value: `−0.65 to −0.20`."""
     if not _has_interval(value):
         return "-"
-    return f"{_as_precise(value.low, value.error)} to {_as_precise(value.high, value.error)}"
+    return f"{as_precise_as(value.error, value.low)} to {as_precise_as(value.error, value.high)}"
 
 
 def number(value: float) -> str:
@@ -230,17 +231,5 @@ def number(value: float) -> str:
     if math.isnan(value):
         return "–"
     if 1e-7 < abs(value) < 1e-3:
-        return _minus(f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0"))
-    return _minus(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}")
-
-
-def _as_precise(value: float, error: float) -> str:
-    """Write a number to the second digit of an error; in three digits where that would be very many or none."""
-    if not error > 1e-9 * max(1.0, abs(value)):
-        return number(value)
-    digits = max(0, 1 - math.floor(math.log10(error)))
-    return _minus(f"{round(value, digits) + 0.0:,.{digits}f}")  # no minus before a zero
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
+        return minus(f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0"))
+    return minus(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}")

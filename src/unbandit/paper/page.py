@@ -1,10 +1,10 @@
-"""The page: figures, captions and claims in one file that needs no other."""
+"""The page of a reproduction, in one file that needs no other, and the same claims as plain text in Markdown."""
 
 from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, StrictUndefined
 
 from unbandit._version import __version__
+from unbandit.formatting import duration, markdown_table
 from unbandit.paper.claims import FAILS, HOLDS, UNTESTED, Claim, counted, interval, number, written
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNTESTED: "?"}
 DOTS = 150
-"""Dots an inch of the figures."""
+"""Dots per inch of the figures."""
+
 LOOKS = {HOLDS: "holds", FAILS: "fails", UNTESTED: "untested"}
 
 
@@ -36,7 +38,7 @@ def page(reproduction: Reproduction) -> str:
         looks=LOOKS,
         fails=FAILS,
         counted=counted,
-        took=took(reproduction.seconds),
+        took=duration(reproduction.seconds),
         own=", ".join(counted(verdict, count) for verdict, count in reproduction.own_verdicts.items() if count),
     )
 
@@ -50,22 +52,6 @@ def inches(path: Path) -> tuple[float, float]:
     """Return how wide and how high a PNG of ours is on paper, from its header."""
     wide, high = struct.unpack(">II", path.read_bytes()[16:24])
     return round(wide / DOTS, 2), round(high / DOTS, 2)
-
-
-def took(seconds: float) -> str:
-    """Write a time for people.
-
-    Examples
-    --------
-    >>> took(3.21), took(75), took(7300)
-    ('3.2 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def listing(reproduction: Reproduction) -> str:
@@ -88,16 +74,16 @@ def _lines(reproduction: Reproduction) -> Iterator[str]:
         yield ""
         yield f"## {made.figure.title} (`{made.figure.name}`{runs})"
         yield ""
-        yield from _table(("the paper says", "statistic", "measured", "95% interval", "verdict"))
-        for claim in made.claims:
-            yield _row(
-                (
-                    f"{'ours: ' * claim.ours}{claim.says}",
-                    claim.statistic,
-                    *_measured(claim),
-                    f"{claim.verdict}: {claim.because}",
-                )
+        rows = [
+            (
+                f"{'ours: ' * claim.ours}{claim.says}",
+                claim.statistic,
+                *_measured(claim),
+                f"{claim.verdict}: {claim.because}",
             )
+            for claim in made.claims
+        ]
+        yield from markdown_table(("the paper says", "statistic", "measured", "95% interval", "verdict"), rows)
     selected = [(made.figure.name, row) for made in reproduction.made for row in made.selection]
     if selected:
         yield ""
@@ -106,24 +92,20 @@ def _lines(reproduction: Reproduction) -> Iterator[str]:
         yield "Runs whose most-pulled arm is not the best one, which the authors' released code drops, and the mean"
         yield "squared error of the estimates there are, with and without them."
         yield ""
-        yield from _table(
-            ("where", "runs", "dropped", "with an estimate", "their mean squared error", "that of those kept")
-        )
+        headings = ("where", "runs", "dropped", "with an estimate", "their mean squared error", "that of those kept")
+        rows = []
         for name, row in selected:
             counts = (f"{count:,}" for count in (row.runs, row.dropped, row.estimated))
-            yield _row((f"`{name}`: {row.where}", *counts, number(row.mse), number(row.mse_kept)))
+            rows.append((f"`{name}`: {row.where}", *counts, number(row.mse), number(row.mse_kept)))
+        yield from markdown_table(headings, rows)
 
 
 def _measured(claim: Claim) -> tuple[str, str]:
-    """Write a value with its error, and its interval; nothing where there is none."""
+    """Write a value with its error, and its interval; nothing if there is none."""
     if claim.measured is None:
         return "", ""
     return written(claim.measured), interval(claim.measured) if claim.measured.low < claim.measured.high else ""
 
 
-def _table(headings: Sequence[str]) -> list[str]:
-    return [_row(headings), _row(["---"] * len(headings))]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _decision(claim: Claim) -> str:
+    return f"{claim.verdict}: {claim.because}"

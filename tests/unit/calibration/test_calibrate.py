@@ -29,7 +29,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_everything_is_measured_and_written(tmp_path):
     done = calibrate(tmp_path / "new", **SMALL, threads=1)
-    assert [goal.key for goal in done.goals] == [
+    assert [criterion.key for criterion in done.criteria] == [
         "coverage", "lowest arm", "ranks", "gap coverage", "oracle", "naive", "closed forms, estimated",
         "closed forms, bounded", "identify, right", "identify, wrong",
     ]  # fmt: skip
@@ -41,7 +41,7 @@ def test_everything_is_measured_and_written(tmp_path):
     assert done.asked == "unbandit calibrate --rule ucb --rule uniform --runs 3 --particles 20"
     assert done.page.read_text().startswith("# How far the answers can be trusted\n")
     table = pl.read_csv(tmp_path / "new" / "figures.csv")
-    assert set(table["goal"]) == {goal.key for goal in done.goals}
+    assert set(table["goal"]) == {criterion.key for criterion in done.criteria}
     before = contents(tmp_path / "new")
     assert {name.split("/")[0] for name in before} == {
         "posterior", "closed-forms", "identify", "figures.csv", "calibration.md"

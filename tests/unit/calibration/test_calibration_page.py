@@ -34,7 +34,7 @@ def calibration(**found) -> Calibration:
 
 
 def verdicts(done: Calibration) -> dict[str, list[str | None]]:
-    return {goal.key: [figure.verdict for figure in goal.figures] for goal in done.goals}
+    return {criterion.key: [score.verdict for score in criterion.scores] for criterion in done.criteria}
 
 
 def test_limits_of_the_posterior():
@@ -120,7 +120,7 @@ def test_the_page_holds_every_figure(monkeypatch):
     assert "80.0 ± 0.5% to 95.0 ± 0.5% | 1 reached, 1 not reached |" in text
     assert "| `sae:alpha=0.25,scale=1.414` | 500 |" in text
     table = done.figures
-    assert table.height == sum(len(goal.figures) for goal in done.goals)
+    assert table.height == sum(len(criterion.scores) for criterion in done.criteria)
     assert table.filter(goal="coverage")["value"].to_list() == [0.95, 0.8]
     for line in text.splitlines():
         if line.startswith("|"):
@@ -128,7 +128,7 @@ def test_the_page_holds_every_figure(monkeypatch):
 
 
 def test_nothing_measured_is_nothing_said():
-    assert calibration().goals == []
+    assert calibration().criteria == []
     blank = cell()
     nothing = PosteriorMetrics(
         blank.setting, 500, 500, 0, *[Measured(np.nan, np.nan, 0)] * 2, Share(np.nan, np.nan, 0, 0, 0), math.nan,

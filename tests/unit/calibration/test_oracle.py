@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from unbandit import Bernoulli, Gaussian
 from unbandit.calibration.trials import expected_largest, oracle
 from unbandit.inference import BetaPrior, NormalPrior
 
@@ -17,7 +18,7 @@ DRAWS = 400_000
 )
 def test_normal_beliefs_and_gaps(pulls, sums):
     prior, sigma = NormalPrior(0.5, 2.0), 0.7
-    found = oracle(prior, sigma, np.array(pulls), np.array(sums))
+    found = oracle(prior, Gaussian(sigma), np.array(pulls), np.array(sums))
     precision = 1 / prior.deviation**2 + np.array(pulls) / sigma**2
     mean = (prior.mean / prior.deviation**2 + np.array(sums) / sigma**2) / precision
     np.testing.assert_allclose(found.mean, mean)
@@ -32,7 +33,7 @@ def test_normal_beliefs_and_gaps(pulls, sums):
 )
 def test_beta_beliefs_and_gaps(pulls, sums):
     prior = BetaPrior(1.0, 2.0)
-    found = oracle(prior, None, np.array(pulls), np.array(sums, float))
+    found = oracle(prior, Bernoulli(), np.array(pulls), np.array(sums, float))
     successes, failures = 1.0 + np.array(sums), 2.0 + np.array(pulls) - np.array(sums)
     np.testing.assert_allclose(found.mean, successes / (successes + failures))
     drawn = np.random.default_rng(1).beta(successes, failures, (DRAWS, len(pulls)))

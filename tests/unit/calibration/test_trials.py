@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unbandit import KLUCB, SAE, UCB, InferenceError, ParameterError, ResumeError, Tape
+from unbandit import KLUCB, SAE, UCB, Bernoulli, InferenceError, ParameterError, ResumeError, Tape
 from unbandit.calibration import trials
 from unbandit.calibration.settings import BERNOULLI, BETA, CELLS, GAUSSIAN, TrialSetting, posterior_settings
 from unbandit.calibration.trials import RANKS, PosteriorTrials, play
@@ -20,7 +20,7 @@ from unbandit.study.results import Result
 SETTINGS = (
     TrialSetting(UCB(), arms=3, horizon=120, runs=5),
     TrialSetting(SAE(scale=0.2), arms=4, horizon=12_000, runs=3),
-    TrialSetting(KLUCB(), arms=2, horizon=60, runs=2, prior=BETA, sigma=None),
+    TrialSetting(KLUCB(), arms=2, horizon=60, runs=2, prior=BETA, noise=Bernoulli()),
 )
 WORK = PosteriorTrials(SETTINGS, particles=20, draws=60)
 
