@@ -53,7 +53,7 @@ def script(tmp_path):
     def run(*arguments: object, stdin: bytes = b"", **options: object) -> subprocess.CompletedProcess[str]:
         given = {"capture_output": True} | options
         done = subprocess.run(
-            [SCRIPT, *map(str, arguments)], input=stdin, cwd=tmp_path, timeout=120, check=False, **given
+            [SCRIPT, *map(str, arguments)], input=stdin, cwd=tmp_path, timeout=600, check=False, **given
         )
         out, err = (None if part is None else part.decode() for part in (done.stdout, done.stderr))
         assert err is None or "Traceback" not in err

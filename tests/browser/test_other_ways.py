@@ -86,7 +86,7 @@ def test_waiting_and_cancelling_without_javascript(opened):
     page.wait_for_selector("progress")
     began, first = time.monotonic(), page.inner_text("#seconds")
     while page.locator("#seconds").count() and page.inner_text("#seconds") == first:
-        assert time.monotonic() - began < 10, "the page did not look again"
+        assert time.monotonic() - began < 300, "the page did not look again"
         time.sleep(0.3)
     page.click("text=Cancel")
     page.wait_for_selector("text=Begin again")

@@ -133,7 +133,7 @@ def test_a_waiting_page_ends_by_itself_at_the_answer(opened):
     page.fill("#field-means", "1, 0")
     page.fill("#field-horizon", "60")
     page.click("button.main")
-    page.wait_for_selector(ANSWERED, timeout=180_000)
+    page.wait_for_selector(ANSWERED)
 
 
 def test_a_server_that_was_stopped_is_told_of(opened):

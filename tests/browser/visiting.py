@@ -85,7 +85,7 @@ def recognised(page: Page, log: bytes) -> None:
     bring(page, b"\n".join(log.splitlines()[:25]))
     page.fill("#field-sigma", "0.5")
     page.click("button.main")
-    page.wait_for_selector(ANSWERED, timeout=180_000)
+    page.wait_for_selector(ANSWERED)
 
 
 def refused(page: Page, log: bytes) -> None:

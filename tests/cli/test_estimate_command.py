@@ -252,7 +252,7 @@ def test_a_reader_that_goes_away_is_no_accident(script, tmp_path):
         f"{script.path} estimate log.csv --rule ucb --sigma 1 | head -1",
         f"{script.path} simulate two-armed --rule ucb --horizon 300000 | head -1",
     ):
-        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert len(done.stdout.splitlines()) == 1
         assert "Traceback" not in done.stderr
         assert "BrokenPipe" not in done.stderr

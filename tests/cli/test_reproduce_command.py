@@ -88,7 +88,7 @@ def test_no_room_leaves_finished_parts_intact(script, tmp_path):
     before = {path: path.read_bytes() for path in (tmp_path / "reproduction").rglob("*") if path.is_file()}
     limited = subprocess.run(
         ["bash", "-c", f"ulimit -f 10; exec {script.path} reproduce {' '.join(ASKED)}"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert limited.returncode == 3
     assert "could not be written" in limited.stderr
@@ -104,7 +104,7 @@ def test_an_interrupted_command_says_that_it_can_go_on(script, tmp_path):
         while not list(parts.rglob("0*.parquet")) and time.monotonic() < until and running.poll() is None:
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=600)
     assert (running.returncode, out) == (130, "")
     assert "kept in reproduction: the same command goes on from there." in err
     assert "Traceback" not in err

@@ -34,7 +34,7 @@ def text_of(response) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<(style|script).*?</\1>", "", response.text)))
 
 
-def ended(client, response, seconds=60.0):
+def ended(client, response, seconds=600.0):
     """Follow a piece of work to its end, as a visitor without JavaScript would: by loading the page again."""
     address, until = str(response.url), time.monotonic() + seconds
     while 'data-state="' in response.text or "noscript" in response.text.split("</head>")[0]:

@@ -25,14 +25,19 @@ from unbandit.plots import PALETTE, arms_with_intervals, shown_quantity
     ids=str,
 )
 def test_every_verdict_and_quantity_can_be_drawn(options):
-    drawn(answered(FOUR, **options).plot())
+    result = answered(FOUR, **options)
+    figure = result.plot()
+    drawn(figure)
+    assert set(result.arms) <= set(words(figure))
 
 
 @pytest.mark.parametrize("actions", ["AB", "ABA", "ABABAB", "ABAB" + "A" * 5, "A"])
 @pytest.mark.parametrize("rule", ["ucb", "sae"])
 @pytest.mark.parametrize("best_mean", [None, 1.0])
 def test_a_record_that_tells_little_can_be_drawn(actions, rule, best_mean):
-    drawn(answered(ActionLog.from_actions(list(actions), arms="AB"), rule, best_mean=best_mean).plot())
+    figure = answered(ActionLog.from_actions(list(actions), arms="AB"), rule, best_mean=best_mean).plot()
+    drawn(figure)
+    assert {"A", "B"} <= set(words(figure))
 
 
 @pytest.mark.parametrize("arms", [2, 20, 200])

@@ -23,7 +23,9 @@ def image(figure):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("actions", ["A", "AB", "ABABAA", "AB" * 150 + "A" * 400])
 def test_short_records_can_be_drawn(kind, actions):
-    drawn(ActionLog.from_actions(list(actions), arms="ABC").plot(kind))
+    figure = ActionLog.from_actions(list(actions), arms="ABC").plot(kind)
+    drawn(figure)
+    assert set(actions) <= set(words(figure))
 
 
 def test_of_a_short_record_every_round_is_a_column():

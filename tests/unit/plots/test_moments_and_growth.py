@@ -41,8 +41,12 @@ def test_where_the_estimate_is_another_methods_the_values_are_not_called_equal()
 def test_rewards_of_0_and_1_can_be_drawn():
     rule = KLUCB()
     log = rule.demonstrate(Instance([0.7, 0.5, 0.3], Bernoulli()), 5_000, seed=2)
-    drawn(switching_moment(log, rule, bernoulli=True, best_mean=0.7).plot())
-    drawn(learning_curve(log, rule, bernoulli=True, best_mean=0.7).plot())
+    moment = switching_moment(log, rule, bernoulli=True, best_mean=0.7)
+    figure, growth = moment.plot(), learning_curve(log, rule, bernoulli=True, best_mean=0.7).plot()
+    drawn(figure)
+    drawn(growth)
+    assert f"Round {moment.round:,}:" in " ".join(words(figure))
+    assert {"0", "1", "2"} <= set(words(growth))
 
 
 @pytest.mark.parametrize("options", [{}, {"best_mean": 1.0}, {"scale": "unknown"}, {"method": "naive"}], ids=str)
@@ -75,5 +79,7 @@ def test_the_truth_is_dashed_and_eight_arms_are_shown():
 
 def test_growth_of_a_record_that_tells_little_can_be_drawn():
     log = UCB(alpha=0.25).demonstrate(INSTANCE, 3, seed=2)
-    drawn(learning_curve(log, "ucb:alpha=0.25", sigma=1.0).plot())
-    drawn(learning_curve(SAE().demonstrate(INSTANCE, 50, seed=1), "sae", sigma=1.0).plot())
+    for rule, short in (("ucb:alpha=0.25", log), ("sae", SAE().demonstrate(INSTANCE, 50, seed=1))):
+        figure = learning_curve(short, rule, sigma=1.0).plot()
+        drawn(figure)
+        assert set(INSTANCE.arms) & set(words(figure))

@@ -41,7 +41,9 @@ def test_means_that_are_known_have_no_density_and_can_be_drawn():
     log = rule.demonstrate(Instance([1.0, 0.0], 0.5), 100, seed=1)
     known = posterior(log, rule, sigma=0.5, best_mean=1.0, particles=100, seed=1)
     for gaps in (True, False):
-        drawn(known.plot("densities", gaps=gaps))
+        figure = known.plot("densities", gaps=gaps)
+        drawn(figure)
+        assert {"0", "1"} <= set(words(figure))
 
 
 def test_of_many_arms_twelve_are_drawn_and_a_word_says_so():
