@@ -1,6 +1,6 @@
 """Where simulations run: the CPU, or a GPU if there is one.
 
-A GPU gives the same answers, and promises its own bits alone: what it computed is not mixed with what a CPU did.
+A GPU gives the same answers, but only its own bits are reproducible: its results are never mixed with a CPU's.
 """
 
 from __future__ import annotations
@@ -14,40 +14,29 @@ from typing import Any, Literal
 
 from unbandit.errors import MissingExtra, ParameterError
 
-__all__ = [
-    "DEVICES",
-    "LONGEST",
-    "WORTH",
-    "Device",
-    "check_length",
-    "checked_device",
-    "gpu_name",
-    "settled",
-    "why_no_gpu",
-    "within_memory",
-]
-
 Device = Literal["cpu", "cuda"]
 DEVICES = ("cpu", "cuda")
 
-WORTH = 5_000_000_000
-"""Rounds from which on a GPU is taken where nobody says which device: below, compiling for it takes longer."""
+ROUNDS_WORTH_A_GPU = 5_000_000_000
+"""From this many rounds on `auto` takes a GPU; below, compiling for it takes longer than it saves."""
 
-
-LONGEST = 2**31 - 1
-"""The most rounds of a demonstration on a GPU, whose counts are 32-bit numbers."""
+MOST_GPU_ROUNDS = 2**31 - 1
+"""The longest demonstration on a GPU, whose counts are 32-bit numbers."""
 
 
 def check_length(horizon: int) -> None:
     """Refuse a demonstration that is too long for a GPU."""
-    if horizon > LONGEST:
+    if horizon > MOST_GPU_ROUNDS:
         raise ParameterError(
-            f"expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}. Take device cpu.", parameter="horizon"
+            f"expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}.",
+            parameter="horizon",
+            value=horizon,
+            remedy="Take device cpu.",
         )
 
 
 def checked_device(device: str) -> Device:
-    """Check the name of a device; of a GPU also that there is one.
+    """Check the name of a device, and for a GPU also that there is one.
 
     Examples
     --------
@@ -58,45 +47,48 @@ def checked_device(device: str) -> Device:
     ...
     unbandit.errors.ParameterError: device: expected one of cpu, cuda; got "gpu".
     """
-    if device not in DEVICES:
-        raise ParameterError(f'expected one of {", ".join(DEVICES)}; got "{device}".', parameter="device")
-    if device == "cpu":
+    if _known(device, DEVICES) == "cpu":
         return "cpu"
     if not _installed():
         raise MissingExtra("device cuda", "gpu")
     reason = why_no_gpu()
     if reason is not None:
         raise ParameterError(
-            f"expected a GPU that CUDA can use; {reason}. Take device cpu, or leave it out.", parameter="device"
+            f"expected a GPU that CUDA can use; {reason}.",
+            parameter="device",
+            remedy="Take device cpu, or leave it out.",
         )
     return "cuda"
 
 
 @contextmanager
 def within_memory() -> Iterator[None]:
-    """Say in one sentence that a GPU has too little memory for what is asked of it."""
+    """Turn a GPU's lack of memory into one sentence."""
     try:
         yield
     except MemoryError as error:
-        raise ParameterError(f"{error}. Take device cpu, or another GPU.", parameter="device") from error
+        raise ParameterError(f"{error}.", parameter="device", remedy="Take device cpu, or another GPU.") from error
 
 
-def settled(device: str, rounds: int) -> tuple[Device, str | None]:
-    """Settle which device does so many rounds, where `auto` leaves it open; and what is to be said of it, if anything.
+def choose_device(device: str, rounds: int) -> tuple[Device, str | None]:
+    """Choose the device for a number of rounds, where `auto` leaves it open; and a sentence if that is a GPU.
 
     Examples
     --------
-    >>> settled("auto", 1_000)
+    >>> choose_device("auto", 1_000)
     ('cpu', None)
     """
-    if device not in (*DEVICES, "auto"):
-        raise ParameterError(f'expected one of auto, {", ".join(DEVICES)}; got "{device}".', parameter="device")
-    if device != "auto":
+    if _known(device, ("auto", *DEVICES)) != "auto":
         return checked_device(device), None
-    if rounds < WORTH or not _installed() or why_no_gpu() is not None:
+    if rounds < ROUNDS_WORTH_A_GPU or not _installed() or why_no_gpu() is not None:
         return "cpu", None
-    said = f"Simulating on {gpu_name()}, which gives the same answers in its own bits; --device cpu for the CPU's."
-    return "cuda", said
+    return "cuda", f"Simulating on {gpu_name()}: the same answers, in its own bits. Take device cpu for the CPU's bits."
+
+
+def _known(device: str, devices: tuple[str, ...]) -> str:
+    if device not in devices:  # without "did you mean": for "gpu" it would suggest "cpu"
+        raise ParameterError(f'expected one of {", ".join(devices)}; got "{device}".', parameter="device", value=device)
+    return device
 
 
 def _installed() -> bool:
@@ -105,25 +97,25 @@ def _installed() -> bool:
 
 @cache
 def why_no_gpu() -> str | None:
-    """Return in words why no GPU can be used; None if one can."""
+    """Return why no GPU can be used; None if one can."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what numba deprecates in others, or thinks of so small a kernel
+            warnings.simplefilter("ignore")  # numba's own deprecations, and its advice on so small a kernel
             from numba import cuda
 
             if not cuda.is_available():
                 error = cuda.cuda_error()
-                return f"CUDA says: {_line(error)}" if error is not None else "found no driver, or none that fits"
+                return f"CUDA says: {_last_line(error)}" if error is not None else "found no driver, or none that fits"
             if len(list(cuda.gpus)) == 0:
                 return "found none"
-            _touched(cuda)
-    except Exception as error:  # drivers fail in many ways, each with an exception of its own
-        return f"CUDA says: {_line(error)}"
+            _run_something(cuda)
+    except Exception as error:  # drivers fail in many ways, each with its own exception
+        return f"CUDA says: {_last_line(error)}"
     return None
 
 
-def _touched(cuda: Any) -> None:
-    """Have the GPU do something, for a driver that does not fit the compiler shows only then."""
+def _run_something(cuda: Any) -> None:
+    """Run a kernel: a driver that does not match the compiler fails only then."""
 
     def touch(cells: Any) -> None:
         cells[0] = 1
@@ -141,6 +133,6 @@ def gpu_name() -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def _line(error: object) -> str:
+def _last_line(error: object) -> str:
     lines = str(error).strip().splitlines()
     return (lines[-1] if lines else type(error).__name__).rstrip(".")

@@ -1,52 +1,64 @@
-"""What a demonstrator faces: the arms, what each is worth, and how noisy its rewards are."""
+"""Bandits: the mean of every arm, and the noise of its rewards."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unbandit import checks
 from unbandit.errors import ParameterError
-
-__all__ = ["Bernoulli", "Gaussian", "Instance", "Noise"]
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Draw rewards from a normal distribution with standard deviation `sigma` around the arm's mean."""
+    """Noise of rewards that are normal around the arm's mean, with standard deviation `sigma`."""
 
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.sigma) and self.sigma > 0):
-            raise ParameterError(f"expected a positive number; got {self.sigma!r}.", parameter="sigma")
+        checks.positive("sigma", self.sigma)
+
+    @property
+    def deviation(self) -> float:
+        """Return the standard deviation of a reward."""
+        return self.sigma
 
 
 @dataclass(frozen=True)
 class Bernoulli:
-    """Draw a reward of 1 with the arm's mean as probability, otherwise 0."""
+    """Noise of rewards that are 1 with the arm's mean as probability, otherwise 0."""
+
+    @property
+    def deviation(self) -> float:
+        """Return 1/2, the largest standard deviation of such a reward."""
+        return 0.5
 
 
 Noise = Gaussian | Bernoulli
 
 
+def noise_of(sigma: float | None) -> Noise:
+    """Return Gaussian noise with this standard deviation; Bernoulli noise for None."""
+    return Bernoulli() if sigma is None else Gaussian(sigma)
+
+
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Hold a bandit: the mean of every arm, the noise, the arms' names.
+    """A bandit: the mean of every arm, the noise, the arms' names.
 
     Parameters
     ----------
     means
-        `mu_i`, one number an arm, two arms or more.
+        `mu_i`, one number per arm, two arms or more.
     noise
         `Gaussian(sigma)` or `Bernoulli()`; a plain number is taken as sigma.
     arms
-        One name an arm; by default 0, 1, 2, ...
+        One name per arm; by default 0, 1, 2, ...
     name
-        How the instance is called in tables.
+        The instance's name in tables.
 
     Examples
     --------
@@ -105,8 +117,8 @@ class Instance:
 
     @property
     def sigma(self) -> float:
-        """Return the standard deviation of a reward; 1/2, the largest there can be, for Bernoulli rewards."""
-        return self.noise.sigma if isinstance(self.noise, Gaussian) else 0.5
+        """Return the standard deviation of a reward; 1/2, the largest possible, for Bernoulli rewards."""
+        return self.noise.deviation
 
     @property
     def best(self) -> str:

@@ -1,7 +1,7 @@
-"""Randomness as pure functions of counters: nothing is stored, nothing depends on the order of drawing.
+"""Random numbers as pure functions of counters: nothing is stored, nothing depends on the order of drawing.
 
-After the paper's reward tapes: cell `n` of arm `i`'s tape in run `r` is fixed before anyone pulls. The same seed gives
-the same demonstration on one thread, on sixteen, or on another machine, and a run can be replayed instead of kept.
+These are the paper's reward tapes: cell `n` of arm `i`'s tape in run `r` is fixed before anyone pulls. The same seed
+gives the same demonstration on one thread, on sixteen, or on another machine, and a run can be replayed.
 
 The generator is Philox4x32-10 with counter `(pull, arm, run, stream)` and the seed as key; one block serves two pulls.
 """
@@ -14,16 +14,15 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unbandit import checks
 from unbandit.errors import ParameterError
 from unbandit.instance import Gaussian, Instance
 from unbandit.kernels import rng
 from unbandit.kernels.rng import QUANTILE_TABLE
 
-__all__ = ["Stream", "Tape", "normal_quantile"]
-
 
 class Stream(IntEnum):
-    """Say what a draw is for: streams never meet."""
+    """The purposes of draws: streams never overlap."""
 
     REWARDS = 0
     DECISIONS = 1
@@ -34,7 +33,7 @@ class Stream(IntEnum):
 
 @dataclass(frozen=True)
 class Tape:
-    """Hold the randomness of a seed.
+    """The random numbers of a seed.
 
     Parameters
     ----------
@@ -51,8 +50,7 @@ class Tape:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**64:
-            raise ParameterError(f"expected a whole number from 0 to 2^64 - 1; got {self.seed!r}.", parameter="seed")
+        checks.seed(self.seed)
 
     @property
     def key(self) -> tuple[np.uint64, np.uint64]:
@@ -62,9 +60,9 @@ class Tape:
     def words(
         self, run: ArrayLike, arm: ArrayLike, pull: ArrayLike, stream: Stream = Stream.REWARDS
     ) -> NDArray[np.uint64]:
-        """Return the 64 random bits at each place; arguments are broadcast, and `pull` is counted from 1.
+        """Return 64 random bits for each run, arm and pull (counted from 1); arguments are broadcast.
 
-        The rule's own draws and ties put the round where rewards put the pull.
+        Draws for decisions and ties have the round in place of the pull.
         """
         places = [np.asarray(place, dtype=np.int64) for place in (run, arm, np.asarray(pull) - 1)]
         limits = (2**32, 2**32, 2**33)
@@ -96,7 +94,7 @@ class Tape:
         return out
 
     def orders(self, runs: ArrayLike, arms: int) -> NDArray[np.int64]:
-        """Return for each run an order of the arms, all orders being equally likely; shape (runs, arms).
+        """Return a random order of the arms for each run, all equally likely; shape (runs, arms).
 
         Examples
         --------
@@ -107,7 +105,7 @@ class Tape:
         return np.argsort(bits, axis=1, kind="stable")
 
     def reward(self, instance: Instance, run: ArrayLike, arm: ArrayLike, pull: ArrayLike) -> NDArray[np.float64]:
-        """Return the reward that the `pull`-th pull of `arm` gives in `run`.
+        """Return the reward of the `pull`-th pull of `arm` in `run`.
 
         Examples
         --------

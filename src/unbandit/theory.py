@@ -1,4 +1,4 @@
-"""What the paper proves: how often arms are pulled, what that costs, and how well values can be told from it.
+"""What the paper proves: how often arms are pulled, what that costs, and how well values can be estimated from it.
 
 Symbols, once: `T` is the horizon, `K` the number of arms, `n_i` the pulls of arm i, `Delta_i` its gap to the best
 arm, and `C(n) = scale sqrt(G / n)` the width of a demonstrator's confidence interval after n pulls. The paper proves
@@ -8,7 +8,7 @@ The probabilities quoted below are the paper's, for rewards in [0, 1]. Its proof
 `scale >= 2 sqrt(2) sigma`, hence to the variance-adjusted scale `5 sigma`. It does not cover unit variance with
 `scale = sqrt(2)`, which the paper simulates.
 
-Where an array is taken, each of its numbers is answered for.
+All functions take arrays as well as numbers, and work element by element.
 """
 
 from __future__ import annotations
@@ -21,18 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from unbandit.errors import ParameterError
 
-__all__ = [
-    "growth",
-    "horizon_condition_holds",
-    "horizon_required",
-    "kappa",
-    "lower_bound",
-    "pull_upper_bound",
-    "regret_upper_bound",
-    "tradeoff_slope",
-    "width",
-]
-
 Numbers: TypeAlias = Any
 """A float where all arguments are numbers, an array where one of them is; as NumPy types its own functions."""
 
@@ -40,9 +28,9 @@ PAPER_SCALE = math.sqrt(2.0)
 
 
 def growth(horizon: ArrayLike, alpha: ArrayLike) -> Numbers:
-    """Return `G = (T^alpha - 1) / alpha`, and its limit `ln T` at alpha 0: how fast a demonstrator's regret may grow.
+    """Return `G = (T^alpha - 1) / alpha`, and its limit `ln T` at alpha 0: how fast a demonstrator's regret grows.
 
-    Computed as `expm1(alpha ln T) / alpha`, which keeps its digits where alpha is small.
+    Computed as `expm1(alpha ln T) / alpha`, which is accurate for small alpha.
 
     Examples
     --------
@@ -51,7 +39,7 @@ def growth(horizon: ArrayLike, alpha: ArrayLike) -> Numbers:
     >>> growth(100, [0.0, 0.5]).round(4).tolist()
     [4.6052, 18.0]
     """
-    rounds, power = _horizon(horizon), _alpha(alpha)
+    rounds, power = _checked("horizon", horizon), _checked("alpha", alpha)
     logarithm = np.log(rounds)
     divisor = np.where(power == 0, 1.0, power)
     return np.where(power == 0, logarithm, np.expm1(power * logarithm) / divisor)[()]
@@ -65,8 +53,8 @@ def width(pulls: ArrayLike, horizon: ArrayLike, alpha: ArrayLike, scale: ArrayLi
     >>> width([0, 2, 8], horizon=10_000, alpha=0.25).round(9).tolist()
     [inf, 6.0, 3.0]
     """
-    counts = _pulls(pulls)
-    top = _scale(scale) * np.sqrt(growth(horizon, alpha))
+    counts = _checked("pulls", pulls)
+    top = _checked("scale", scale) * np.sqrt(growth(horizon, alpha))
     # At T = 1 the numerator is 0 as well, and an arm that was never pulled still comes first.
     return np.where(counts == 0, np.inf, top / np.sqrt(np.where(counts == 0, 1.0, counts)))[()]
 
@@ -81,15 +69,15 @@ def kappa(gap: ArrayLike, horizon: ArrayLike, alpha: ArrayLike, scale: ArrayLike
     >>> round(kappa(0.5, horizon=10_000, alpha=0.25), 9)
     np.float64(576.0)
     """
-    return 2 * np.square(_scale(scale)) * growth(horizon, alpha) / np.square(_gaps(gap))
+    return 2 * np.square(_checked("scale", scale)) * growth(horizon, alpha) / np.square(_checked("gap", gap))
 
 
 def pull_upper_bound(gap: ArrayLike, horizon: ArrayLike, alpha: ArrayLike, scale: ArrayLike = PAPER_SCALE) -> Numbers:
     """Return `8 kappa_i`, which the pulls of a suboptimal arm do not exceed with high probability.
 
     For SAE it holds for all suboptimal arms at once with probability at least `1 - 2K / T^3`, the best arm never being
-    eliminated; for UCB, for any one arm, with probability at least `1 - 4 / T^3`. It may exceed the horizon, and then
-    says nothing.
+    eliminated; for UCB, for any one arm, with probability at least `1 - 4 / T^3`. It may exceed the horizon, and is
+    then void.
 
     Examples
     --------
@@ -117,15 +105,15 @@ def regret_upper_bound(gaps: ArrayLike, horizon: float, alpha: float, scale: flo
     >>> round(regret_upper_bound([0.5], horizon=10_000, alpha=0.25), 9)
     2304.0
     """
-    values = _gaps(gaps)
+    values = _checked("gap", gaps)
     return float(np.sum(pull_upper_bound(values, horizon, alpha, scale) * values))
 
 
 def horizon_required(gaps: ArrayLike, horizon: float, alpha: float, scale: float = PAPER_SCALE) -> float:
-    """Return `32 scale^2 G sum_i 1 / Delta_i^2`, which Theorem 2 asks the horizon to reach.
+    """Return `32 scale^2 G sum_i 1 / Delta_i^2`, the shortest horizon for Theorem 2.
 
     At the paper's scale it is `64 sum_i (T^alpha - 1) / (alpha Delta_i^2)`. Above it the most-pulled arm is the best
-    one with high probability. `G` depends on the horizon, so a longer one is also asked for more.
+    one with high probability. `G` grows with the horizon, so a longer one has more to reach.
 
     Parameters
     ----------
@@ -136,7 +124,7 @@ def horizon_required(gaps: ArrayLike, horizon: float, alpha: float, scale: float
 
     Examples
     --------
-    The paper's own two-armed simulation falls short of it at its longest horizon.
+    The paper's two-armed simulation falls short of it at its longest horizon.
 
     >>> round(horizon_required([0.5], horizon=5_000, alpha=0.25))
     7587
@@ -145,7 +133,7 @@ def horizon_required(gaps: ArrayLike, horizon: float, alpha: float, scale: float
 
 
 def horizon_condition_holds(gaps: ArrayLike, horizon: float, alpha: float, scale: float = PAPER_SCALE) -> bool:
-    """Return whether the horizon is as long as Theorem 2 asks for.
+    """Return whether the horizon is long enough for Theorem 2.
 
     Examples
     --------
@@ -162,21 +150,21 @@ def lower_bound(expected_pulls: ArrayLike) -> Numbers:
 
     It holds for Bernoulli rewards with all means within 1/4 of 1/2 and a suboptimal arm i, whatever the demonstrator,
     even if its rule and the best mean are known. "Everywhere" means: this instance has a twin such that the larger of
-    the two errors is at least this. It is loose: expect to see several times as much.
+    the two errors is at least this. It is loose: expect several times as much.
 
     Examples
     --------
     >>> lower_bound([0.0, 1.0, 100.0]).tolist()
     [0.0625, 0.0625, 0.00625]
     """
-    return 1 / (16 * np.sqrt(np.maximum(_pulls(expected_pulls), 1.0)))
+    return 1 / (16 * np.sqrt(np.maximum(_checked("pulls", expected_pulls), 1.0)))
 
 
 def tradeoff_slope(power: float = 1.0) -> float:
     """Return the slope of `log E|error|^power` against `log E[regret]` for two arms at a fixed gap.
 
     The paper's two-armed corollary says that the error is of the order `sqrt(Delta / E[regret])`, from above and from
-    below, without constants: a slope of -1/2, or of -1 for the squared error, and no numbers to compare with.
+    below, up to constants: a slope of -1/2, or of -1 for the squared error.
 
     Examples
     --------
@@ -190,41 +178,27 @@ def tradeoff_slope(power: float = 1.0) -> float:
     return -power / 2
 
 
-def _alpha(alpha: ArrayLike) -> NDArray[np.float64]:
-    value = np.asarray(alpha, dtype=np.float64)
-    _require((value >= 0) & (value < 1), "alpha", "a number from 0 up to, but not including, 1", value)
-    return value
+_EXPECTED = {
+    "alpha": ("a number from 0 up to, but not including, 1", lambda value: (value >= 0) & (value < 1)),
+    "horizon": ("a number of rounds, 1 or more", lambda value: (value >= 1) & (value < np.inf)),
+    "scale": ("a positive number", lambda value: (value > 0) & (value < np.inf)),
+    "pulls": ("a count, 0 or more", lambda value: (value >= 0) & (value < np.inf)),
+    "gap": ("the positive gap of a suboptimal arm", lambda value: (value > 0) & (value < np.inf)),
+}
+"""By argument: what is expected of every number of it, in words and as a test."""
 
 
-def _horizon(horizon: ArrayLike) -> NDArray[np.float64]:
-    value = np.asarray(horizon, dtype=np.float64)
-    _require((value >= 1) & (value < np.inf), "horizon", "a number of rounds, 1 or more", value)
-    return value
-
-
-def _scale(scale: ArrayLike) -> NDArray[np.float64]:
-    value = np.asarray(scale, dtype=np.float64)
-    _require((value > 0) & (value < np.inf), "scale", "a positive number", value)
-    return value
-
-
-def _pulls(pulls: ArrayLike) -> NDArray[np.float64]:
-    value = np.asarray(pulls, dtype=np.float64)
-    _require((value >= 0) & (value < np.inf), "pulls", "a count, 0 or more", value)
-    return value
-
-
-def _gaps(gaps: ArrayLike) -> NDArray[np.float64]:
-    value = np.asarray(gaps, dtype=np.float64)
-    remedy = " Leave out the best arm: gaps[gaps > 0]."
-    if value.size == 0:
+def _checked(name: str, given: ArrayLike) -> NDArray[np.float64]:
+    """Return an argument as an array; refuse it where one of its numbers is not as expected."""
+    values = np.asarray(given, dtype=np.float64)
+    expected, holds = _EXPECTED[name]
+    if name == "gap" and values.size == 0:
         raise ParameterError(
-            "expected one suboptimal arm or more; got none. Equal arms have nothing to tell apart.", parameter="gap"
+            "expected one suboptimal arm or more; got none. Equal arms cannot be told apart.", parameter="gap", count=0
         )
-    _require((value > 0) & (value < np.inf), "gap", "the positive gap of a suboptimal arm", value, remedy)
-    return value
-
-
-def _require(good: NDArray[np.bool_], name: str, expected: str, value: NDArray[np.float64], remedy: str = "") -> None:
+    good = holds(values)
     if not good.all():
-        raise ParameterError(f"expected {expected}; got {value[~good].flat[0]:g}.{remedy}", parameter=name)
+        bad = values[~good].flat[0]
+        remedy = "Leave out the best arm: gaps[gaps > 0]." if name == "gap" else None
+        raise ParameterError(f"expected {expected}; got {bad:g}.", parameter=name, value=float(bad), remedy=remedy)
+    return values

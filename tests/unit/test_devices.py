@@ -38,7 +38,7 @@ def test_without_the_extra(asked):
     asked.setattr(devices, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r'pip install "unbandit\[gpu\]"'):
         devices.checked_device("cuda")
-    assert devices.settled("auto", 10**12) == ("cpu", None)
+    assert devices.choose_device("auto", 10**12) == ("cpu", None)
 
 
 @pytest.mark.parametrize(
@@ -64,23 +64,23 @@ def test_no_gpu_in_one_sentence(asked, parts, said):
         parse_rule("ucb").demonstrate(Instance([1.0, 0.5]), 10, device="cuda")
     expected = f"device: expected a GPU that CUDA can use; {said}. Take device cpu, or leave it out."
     assert str(refused.value) == expected
-    assert devices.settled("auto", 10**12) == ("cpu", None)
+    assert devices.choose_device("auto", 10**12) == ("cpu", None)
 
 
 def test_a_gpu_is_taken_for_large_work_and_said(asked):
     asked.setattr(devices, "_installed", lambda: True)
     asked.setattr(devices, "why_no_gpu", lambda: None)
     asked.setattr(devices, "gpu_name", lambda: "a GPU")
-    assert devices.settled("auto", devices.WORTH - 1) == ("cpu", None)
-    device, said = devices.settled("auto", devices.WORTH)
+    assert devices.choose_device("auto", devices.ROUNDS_WORTH_A_GPU - 1) == ("cpu", None)
+    device, said = devices.choose_device("auto", devices.ROUNDS_WORTH_A_GPU)
     assert device == "cuda"
     assert "a GPU" in said
-    assert "--device cpu" in said
+    assert "device cpu" in said
 
 
 def test_unknown_devices():
     with pytest.raises(ParameterError, match=r'expected one of auto, cpu, cuda; got "tpu"'):
-        devices.settled("tpu", 1)
+        devices.choose_device("tpu", 1)
 
 
 def test_a_study_that_cannot_run_here_leaves_no_folder(asked, tmp_path):

@@ -13,9 +13,9 @@ DEVICE = "cpu, cuda (a GPU), or auto: a GPU if there is one and the work is wort
 
 def chosen_device(device: str, rounds: int) -> str:
     """Settle the device for so many rounds, and say so where it was left open and a GPU is taken."""
-    from unbandit.devices import settled
+    from unbandit.devices import choose_device
 
-    chosen, said = settled(device, rounds)
+    chosen, said = choose_device(device, rounds)
     if said is not None:
         typer.echo(said, err=True)
     return chosen

@@ -57,7 +57,7 @@ BOLTZMANN = 8.617e-5  # eV / K
 
 
 class Regime(NamedTuple):
-    """Hold how fast warmth wears the cell, and how wear is turned into a lifetime."""
+    """How fast heat wears the cell, and how wear becomes a lifetime."""
 
     prefactor: float
     activation_energy: float
@@ -74,9 +74,9 @@ REGIMES = {
 
 @cache
 def charging_rates() -> Array:
-    """Return CC1 to CC4 of every protocol, in multiples of the capacity an hour; shape (224, 4).
+    """Return CC1 to CC4 of every protocol, in multiples of the capacity per hour; shape (224, 4).
 
-    The fourth rate follows from the first three: it takes whatever is left of the ten minutes.
+    The fourth rate follows from the first three: its step takes what is left of the ten minutes.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def conduction_matrix() -> Array:
         matrix[node, node] = 1 / (DIFFUSIVITY * dt) + 2 / dr**2
         matrix[node, node + 1] = -(1 / dr**2 + 1 / (2 * radius * dr))
     slope = CONDUCTIVITY / (2 * dr)
-    matrix[11, [9, 10, 11]] = slope, -HEAT_TRANSFER, -slope  # what reaches the side leaves through it
+    matrix[11, [9, 10, 11]] = slope, -HEAT_TRANSFER, -slope  # heat that reaches the side leaves through it
     return matrix
 
 
@@ -122,11 +122,11 @@ def heat_step(matrix: Array, before: Array, heat: Array) -> Array:
     before
         Degrees Celsius, shape (12, protocols).
     heat
-        W / m^3 (`q`), one number a protocol.
+        W / m^3 (`q`), one number per protocol.
 
     Examples
     --------
-    A cell at rest in its surroundings stays as it is.
+    A cell without current stays at the ambient temperature.
 
     >>> rest = np.full((12, 1), 30.0)
     >>> bool(np.allclose(heat_step(conduction_matrix(), rest, np.zeros(1)), rest))
@@ -144,7 +144,7 @@ def temperatures() -> Array:
     currents = CAPACITY * charging_rates()
     heats = currents**2 * RESISTANCE / (math.pi * RADIUS**2 * LENGTH)
     ends = np.cumsum(3600 * STEP_CHARGE * CAPACITY / currents, axis=1)
-    # Many steps end exactly on the time grid, and must end there whichever way the last bit was rounded.
+    # Many steps end exactly on the time grid, whichever way the last bit was rounded.
     ends = np.round(ends, 6)
     protocols = np.arange(len(currents))
     matrix = conduction_matrix()
@@ -185,7 +185,7 @@ def battery(regime: str = "high", arms: Arms = None, seed: int = 1) -> Instance:
     Parameters
     ----------
     regime
-        `"low"`, `"medium"` or `"high"`: three laws of how warmth wears a cell. The high one tells protocols apart best.
+        `"low"`, `"medium"` or `"high"`: three laws of how heat wears a cell. The high one separates protocols best.
     arms
         `None` for all 224. A count `n` for the paper's choice: one protocol at random from each of `n` equal
         bins between the shortest and the longest lifetime of the *high* regime, so that the same seed gives the
@@ -236,20 +236,23 @@ def lifetimes(regime: str) -> NDArray[np.int64]:
     table = lifetimes_by_regime()
     if regime not in table:
         raise ParameterError(
-            f'expected "low", "medium" or "high"; got {regime!r}. Choose one of the three.', parameter="regime"
+            f'expected "low", "medium" or "high"; got {regime!r}.',
+            parameter="regime",
+            value=regime,
+            remedy="Choose one of the three.",
         )
     return table[regime]
 
 
 def protocols() -> polars.DataFrame:
-    """Return a table of the 224 protocols and their charging rates, in multiples of the capacity an hour.
+    """Return a table of the 224 protocols and their charging rates, in multiples of the capacity per hour.
 
     Examples
     --------
     >>> protocols().columns
     ['protocol', 'cc1', 'cc2', 'cc3', 'cc4']
     """
-    import polars  # here, because it is slow to load and only tables need it
+    import polars  # here: it is slow to load, and only tables need it
 
     rates = charging_rates()
     columns = {f"cc{step + 1}": rates[:, step] for step in range(4)}

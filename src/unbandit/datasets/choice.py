@@ -1,47 +1,31 @@
-"""Choose some arms out of a larger data set: all, so many at random, or exactly these."""
+"""The choice of arms from a larger data set: all, a number at random, or a list."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import ParameterError
+from unbandit.checks import integer
+from unbandit.errors import ParameterError, option
 
 Arms = int | Iterable[int] | None
-"""How arms are asked for: `None` for all, a count for so many at random, or their numbers."""
-
-
-def whole_number(value: object) -> int | None:
-    """Return the value if it is a whole number of Python's or NumPy's, else `None`.
-
-    Examples
-    --------
-    >>> whole_number(np.int64(3)), whole_number(3.0), whole_number(True)
-    (3, None, None)
-    """
-    if isinstance(value, bool):
-        return None
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return None
+"""Which arms: `None` for all, a count for that many at random, or a list of their numbers."""
 
 
 def random_order(size: int, seed: int) -> NDArray[np.int64]:
     """Return 0 to size - 1 in an order that depends on the seed alone.
 
-    The raw words of Philox are sorted, because NumPy promises that those words never change, while it
-    reserves the right to change what its ready-made draws make of them.
+    The raw words of Philox are sorted: NumPy promises that those never change, and not what its distributions make of
+    them.
 
     Examples
     --------
     >>> sorted(random_order(5, seed=1).tolist())
     [0, 1, 2, 3, 4]
     """
-    number = whole_number(seed)
+    number = integer(seed)
     if number is None or number < 0:
         raise ParameterError(f"expected a whole number from 0 up; got {seed!r}.", parameter="seed")
     return np.argsort(np.random.Philox(number).random_raw(size), kind="stable").astype(np.int64)
@@ -59,9 +43,9 @@ def chosen_numbers(
     numbers
         The numbers that exist.
     noun
-        What one of them is called in an error.
+        The word for one of them in an error message.
     draw
-        Picks so many of them, once the count is known to be possible.
+        A function that picks a number of them.
 
     Examples
     --------
@@ -74,33 +58,36 @@ def chosen_numbers(
     """
     if arms is None:
         return np.array(numbers, dtype=np.int64)
-    count = whole_number(arms)
+    count = integer(arms)
     if count is not None:
         if not 2 <= count <= len(numbers):
             raise ParameterError(
-                f"expected a count from 2 to {len(numbers)}; got {count}. Leave arms out to take all {len(numbers)}.",
+                f"expected a count from 2 to {len(numbers)}; got {count}.",
                 parameter="arms",
+                value=arms,
+                remedy=f"Leave {option('arms')} out to take all {len(numbers)}.",
             )
         return draw(count)
     return np.array(_listed_numbers(arms, numbers, noun), dtype=np.int64)
 
 
 def _listed_numbers(arms: object, numbers: range, noun: str) -> list[int]:
-    asked = list(arms) if isinstance(arms, Iterable) and not isinstance(arms, str | bytes) else None
-    if asked is None:
+    if not isinstance(arms, Iterable) or isinstance(arms, str | bytes):
         raise ParameterError(
-            f"expected a count or a list of {noun} numbers; got {arms!r}. "
-            f"Write arms=20 for twenty at random, or arms=[{numbers[0]}, {numbers[1]}] for those two.",
+            f"expected a count or a list of {noun} numbers; got {arms!r}.",
             parameter="arms",
+            value=arms,
+            remedy=f"Write {option('arms', 20)} for twenty at random, or {option('arms', [*numbers[:2]])} for two.",
         )
     listed: list[int] = []
-    for value in asked:
-        number = whole_number(value)
+    for value in arms:
+        number = integer(value)
         if number is None or number not in numbers:
             raise ParameterError(
-                f"expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {value!s}. "
-                "Correct it or leave it out.",
+                f"expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {value!s}.",
                 parameter="arms",
+                value=value,
+                remedy="Correct it or leave it out.",
             )
         listed.append(number)
     if len(listed) < 2:

@@ -1,4 +1,4 @@
-"""Gene knock-down as a bandit: 12,979 genes, each worth how strongly a virus still multiplies without it.
+"""Gene knock-down as a bandit: 12,979 genes, each worth how strongly a virus still replicates without it.
 
 Hao et al., "Drosophila RNAi screen identifies host genes important for influenza virus replication" (Nature, 2008),
 measured them; the table gene by gene is not public. What is known is the curve of the sorted means, read off a
@@ -48,7 +48,7 @@ def means_by_rank() -> NDArray[np.float64]:
     >>> means_by_rank()[[0, 1, 12978]].round(4).tolist()
     [2.0013, 1.8543, -1.2915]
     """
-    from scipy.interpolate import PchipInterpolator  # here, because it takes about half a second to load
+    from scipy.interpolate import PchipInterpolator  # here: it takes half a second to load
 
     def stretched(rank: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.log(rank / (GENES + 1 - rank))

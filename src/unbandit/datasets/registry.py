@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from unbandit.checks import did_you_mean, integer
 from unbandit.datasets.battery import battery
-from unbandit.datasets.choice import Arms, whole_number
+from unbandit.datasets.choice import Arms
 from unbandit.datasets.gene import gene
 from unbandit.errors import ParameterError
 from unbandit.instance import Gaussian, Instance
@@ -35,7 +36,7 @@ def linear(arms: int = 4) -> Instance:
     >>> linear(5).means.tolist()
     [1.0, 0.75, 0.5, 0.25, 0.0]
     """
-    count = whole_number(arms)
+    count = integer(arms)
     if count is None or count < 2:
         raise ParameterError(
             f"expected a count of 2 or more; got {arms!r}. Two arms are the smallest bandit.", parameter="arms"
@@ -67,14 +68,14 @@ def shrinking_gap(horizon: float, beta: float) -> Instance:
 
 
 class Entry(NamedTuple):
-    """Hold what a data set is, in one line, and how it is built from `arms` and `seed`."""
+    """A data set: what it is, in one line, and how it is built from `arms` and `seed`."""
 
     description: str
     build: Callable[[Arms, int], Instance]
 
 
 def _two_armed(arms: Arms, seed: int) -> Instance:
-    if arms is not None and whole_number(arms) != 2:
+    if arms is not None and integer(arms) != 2:
         raise ParameterError(
             f'expected none or 2 for "two-armed"; got {arms!r}. Take "linear" for more arms.', parameter="arms"
         )
@@ -82,30 +83,24 @@ def _two_armed(arms: Arms, seed: int) -> Instance:
 
 
 def _linear(arms: Arms, seed: int) -> Instance:
-    return linear(4 if arms is None else arms)  # type: ignore[arg-type]  # it says what it wants itself
+    return linear(4 if arms is None else arms)  # type: ignore[arg-type]  # it checks its argument itself
 
 
 ENTRIES = {
     "two-armed": Entry("two arms, means 1 and 1/2, sigma 1 (the paper's simulations)", _two_armed),
-    "linear": Entry("K arms (4 unless told), means from 1 down to 0 in equal steps, sigma 1/2", _linear),
-    "battery-low": Entry(
-        "224 battery charging protocols, lifetimes 901 to 962 cycles, divided by 1208",
-        lambda arms, seed: battery("low", arms, seed),
-    ),
-    "battery-medium": Entry(
-        "224 battery charging protocols, lifetimes 912 to 982 cycles, divided by 1208",
-        lambda arms, seed: battery("medium", arms, seed),
-    ),
-    "battery-high": Entry(
-        "224 battery charging protocols, lifetimes 573 to 1208 cycles, divided by 1208",
-        lambda arms, seed: battery("high", arms, seed),
-    ),
+    "linear": Entry("K arms (by default 4), means from 1 down to 0 in equal steps, sigma 1/2", _linear),
+    **{
+        f"battery-{regime}": Entry(
+            f"224 battery charging protocols, lifetimes {lifetimes} cycles, divided by 1208", partial(battery, regime)
+        )
+        for regime, lifetimes in (("low", "901 to 962"), ("medium", "912 to 982"), ("high", "573 to 1208"))
+    },
     "gene": Entry("12,979 knocked-down genes by rank, means scaled to [0, 1]", gene),
 }
 
 
 def names() -> dict[str, str]:
-    """Return the data sets there are: each name with a line that describes it.
+    """Return the name of each data set with a line that describes it.
 
     Examples
     --------
@@ -123,9 +118,9 @@ def load(name: str, arms: Arms = None, seed: int = 1) -> Instance:
     name
         One of `names()`.
     arms
-        `None` for the data set as it stands, a count, or (battery and gene) a list of protocol numbers or ranks.
+        `None` for the whole data set, a count, or (battery and gene) a list of protocol numbers or ranks.
     seed
-        Decides which arms a count picks where that is random.
+        Decides which arms a count picks, where that is random.
 
     Examples
     --------
@@ -137,7 +132,10 @@ def load(name: str, arms: Arms = None, seed: int = 1) -> Instance:
     unbandit.errors.ParameterError: data set: expected one of ...; got "batery-high". Did you mean "battery-high"?
     """
     if name not in ENTRIES:
-        near = difflib.get_close_matches(str(name).lower().replace("_", "-"), ENTRIES, n=1, cutoff=0.5)
-        remedy = f'Did you mean "{near[0]}"?' if near else "Take one of these."
-        raise ParameterError(f'data set: expected one of {", ".join(ENTRIES)}; got "{name}". {remedy}')
+        raise ParameterError(
+            f'expected one of {", ".join(ENTRIES)}; got "{name}".',
+            owner="data set",
+            value=name,
+            remedy=did_you_mean(name, ENTRIES) or "Take one of these.",
+        )
     return ENTRIES[name].build(arms, seed)

@@ -1,20 +1,17 @@
-"""What every demonstrator is: a name, validated parameters, and a way to be simulated.
+"""The base of every demonstrator: a name, validated parameters, and how it is simulated; and rules by name.
 
-A rule is a frozen model whose fields are its parameters. Its *kind* (`IndexRule`, `EliminationRule`) knows how such a
-rule is simulated and inverted, so a rule's own file holds its formula and little else. Defining a class with a `name`
-is all it takes to have it simulated, inverted, listed and found by that name.
+A rule is a frozen model whose fields are its parameters. Its *kind* (`IndexRule`, `EliminationRule`, `RandomisedRule`)
+knows how such rules are simulated and inverted, so a rule's own file holds its formula and little else. Defining a
+class with a `name` is enough to have it simulated, inverted, listed and found by that name.
 """
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import os
 import pkgutil
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise, product
@@ -25,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from unbandit import checks
 from unbandit.demonstrators.width import inverse_table
 from unbandit.devices import check_length, checked_device, within_memory
-from unbandit.errors import NotIdentifiable, ParameterError
-from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.errors import NotIdentifiable, ParameterError, option
+from unbandit.instance import Bernoulli, Instance, Noise
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.log import ActionLog
@@ -41,39 +39,42 @@ Draw = Literal["every", "needed"]
 """Which rewards are drawn: that of every pull, or only what decides the counts."""
 
 Gather = Callable[[Bandit, Any, int, Any], None]
-"""Fill the evidence of some runs: from a bandit, the rule's parameters and the number of the first run."""
+"""A function that fills in the evidence of some runs, given a bandit, the rule's parameters and the first run."""
+
+MOST_SCRATCH_ROUNDS = 2_000_000
+"""Rounds simulated at a time where the actions are only counted."""
 
 known_rules: dict[str, type[Demonstrator]] = {}
 """Every rule that has been defined, by name; filled as classes are defined."""
 
 
 class Demonstrator(BaseModel, ABC):
-    """Decide which arm to pull, by a rule with frozen, validated parameters."""
+    """A rule that decides which arm to pull, with frozen, validated parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: ClassVar[str]
-    """How the rule is called in the shell, in tables and in files."""
+    """The rule's name in the shell, in tables and in files."""
 
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    """Parameters worth trying: the contract tests put each of them to every test."""
+    """Parameters worth trying: the contract tests run on each of them."""
 
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "values"
-    """What the actions can tell: what arms are worth, only which arm was judged best, or nothing."""
+    """What the actions reveal: the arms' values, only which arm was judged best, or nothing."""
 
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch"})
-    """Numbers that are left out where a rule is written, if they are as usual."""
+    """Numbers that are omitted from the written rule where they have their default."""
 
     @property
     def bernoulli_only(self) -> bool:
-        """Return whether the rule takes rewards of 0 and 1 alone."""
+        """Return whether the rule accepts only rewards of 0 and 1."""
         return False
 
     def __init__(self, **parameters: Any) -> None:
         try:
             super().__init__(**parameters)
         except ValidationError as error:
-            raise ParameterError(_explain(type(self), error)) from None
+            raise _refusal(type(self), error) from None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -83,48 +84,52 @@ class Demonstrator(BaseModel, ABC):
 
     @classmethod
     def summary(cls) -> str:
-        """Return the rule in one line: the first of its docstring."""
+        """Return the rule in one line: the first line of its docstring."""
         return (cls.__doc__ or "").strip().splitlines()[0]
 
     def __str__(self) -> str:
-        """Write the rule as the shell takes it: its numbers, then whatever else is not as usual."""
+        """Write the rule as the shell takes it: its numbers, then whatever else is not the default."""
         values = {key: value for key, value in self.model_dump().items() if value is not None}
-        usual = {key: field.default for key, field in type(self).model_fields.items()}
+        defaults = {key: field.default for key, field in type(self).model_fields.items()}
         numbers = {
             key: value for key, value in values.items() if isinstance(value, int | float) and key not in self.unwritten
         }
-        others = {key: value for key, value in values.items() if key not in numbers and value != usual[key]}
+        others = {key: value for key, value in values.items() if key not in numbers and value != defaults[key]}
         written = ",".join(f"{key}={value}" for key, value in (numbers | others).items())
         return f"{self.name}:{written}" if written else self.name
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
-        """Return values worth considering for parameters that nobody knows; by default none but the usual ones.
-
-        `sigma` is the standard deviation of a reward, None for rewards of 0 and 1; values may be in units of it.
-        """
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+        """Return values worth considering for unknown parameters, possibly in units of `noise.deviation`."""
         return {}
 
     @classmethod
-    def guesses(cls, sigma: float | None, log: ActionLog) -> list[tuple[Self, float]]:
-        """Return rules that may have made a log, each with its probability beforehand.
+    def guesses(cls, noise: Noise, log: ActionLog) -> list[tuple[Self, float]]:
+        """Return rules that may have produced a log, each with its prior probability.
 
-        By default every combination of the `grid`, all equally likely, whatever the log is.
+        By default every combination of the `grid`, all equally likely, whatever the log.
         """
-        grid = cls.grid(sigma)
+        grid = cls.grid(noise)
         combined = [cls(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
         return [(rule, 1 / len(combined)) for rule in combined]
 
     def for_arms(self, arms: int) -> Self:
-        """Return the rule as it plays this many arms: itself, unless its formula needs their number."""
+        """Return the rule for this number of arms: itself, unless its formula needs the number."""
         return self
+
+    def numbers(self, horizon: int) -> dict[str, float]:
+        """Return the numbers that the rule's formulas read: by default its numeric parameters, and the horizon."""
+        values = {key: float(value) for key, value in self.model_dump().items() if isinstance(value, int | float)}
+        return values | {"horizon": float(horizon)}
 
     def _facing(self, instance: Instance) -> Self:
         """Return the rule as it plays an instance; refuse rewards that it cannot take."""
         if self.bernoulli_only and not isinstance(instance.noise, Bernoulli):
             raise ParameterError(
-                f"{self.name}: expected Bernoulli rewards, for which {self} is made; got {instance.noise}. "
-                "Give the instance noise=Bernoulli(), or take another rule."
+                f"expected Bernoulli rewards, for which {self} is made; got {instance.noise}.",
+                owner=self.name,
+                value=instance.noise,
+                remedy="Give the instance noise=Bernoulli(), or take another rule.",
             )
         return self.for_arms(len(instance))
 
@@ -139,19 +144,18 @@ class Demonstrator(BaseModel, ABC):
         horizon
             `T`, the number of rounds.
         runs
-            How many independent demonstrations; run `r` is the same whatever their number.
+            The number of independent demonstrations; run `r` is the same whatever the number.
         threads
-            By default one a core; the result does not depend on it.
+            By default one per core; the result does not depend on it.
         first_run
-            The number of the first of them, to play some of a larger set.
+            The number of the first run, to play part of a larger set.
         device
-            `cpu`, or `cuda` for a GPU: the same actions, but for a demonstration in very many.
+            `cpu`, or `cuda` for a GPU: the same actions, except for one demonstration in very many.
         """
-        horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
-        smallest = np.min_scalar_type(len(instance) - 1)
-        actions = np.empty((runs, horizon), dtype=smallest)
-        rule = self._facing(instance)
-        bandit = laid_out(instance, horizon, seed)
+        horizon, runs = checks.whole("horizon", horizon), checks.whole("runs", runs)
+        first_run = _first_run(first_run, runs)
+        actions = np.empty((runs, horizon), dtype=np.min_scalar_type(len(instance) - 1))
+        rule, bandit = self._facing(instance), laid_out(instance, horizon, seed)
         if checked_device(device) == "cuda":
             with within_memory():
                 rule._staged(bandit, horizon).actions(first_run, runs, actions)
@@ -161,7 +165,7 @@ class Demonstrator(BaseModel, ABC):
         def fill(first: int, last: int) -> None:
             rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
 
-        in_blocks(fill, runs, threads)
+        _in_blocks(fill, runs, threads)
         return ActionLog.from_codes(actions, instance.arms)
 
     def evidence(
@@ -176,14 +180,14 @@ class Demonstrator(BaseModel, ABC):
         instance, horizon, runs, seed, threads, first_run, device
             As for `demonstrate`.
         orders
-            For each run the order in which its arms stand (runs x arms); by default as the instance lists them. Run `r`
-            is then a demonstration on `instance.reordered(orders[r])`, and its columns are that instance's arms.
+            The order of the arms in each run (runs x arms); by default the instance's. Run `r` is then a demonstration
+            on `instance.reordered(orders[r])`, and its columns are that instance's arms.
         length
-            How many of the rounds are played, if not all of them up to the rule's horizon.
+            The number of rounds to play, if fewer than the rule's horizon.
         draw
-            "every" draws the reward of every pull, and counts what `demonstrate` shows. "needed" draws only those sums
-            of rewards that decide the counts (`kernels.bridges`): other demonstrations of the same distribution, in a
-            time that hardly grows with the horizon. For UCB with Gaussian rewards alone.
+            "every" draws the reward of every pull, and counts what `demonstrate` shows. "needed" draws only the sums of
+            rewards that decide the counts (`kernels.bridges`): other demonstrations with the same distribution, in a
+            time that hardly grows with the horizon. Only for UCB with Gaussian rewards.
 
         Examples
         --------
@@ -191,47 +195,61 @@ class Demonstrator(BaseModel, ABC):
         >>> UCB(alpha=0.25).evidence(Instance([1.0, 0.5]), horizon=10**8, draw="needed").pulls.sum().tolist()
         100000000
         """
-        horizon, runs, first_run = whole("horizon", horizon), whole("runs", runs), _first(first_run, runs)
+        horizon, runs = checks.whole("horizon", horizon), checks.whole("runs", runs)
+        first_run = _first_run(first_run, runs)
         placed = None if orders is None else _orders(orders, runs, len(instance))
-        rule, played = self._facing(instance), horizon if length is None else min(whole("length", length), horizon)
+        rule = self._facing(instance)
+        played = horizon if length is None else min(checks.whole("length", length), horizon)
         if draw not in get_args(Draw):
-            raise ParameterError(f'expected "every" or "needed"; got {draw!r}.', parameter="draw")
+            raise ParameterError(f'expected "every" or "needed"; got {draw!r}.', parameter="draw", value=draw)
         if draw == "needed" and device == "cuda":
             raise ParameterError(
-                '"needed" expects device="cpu"; got "cuda". Leave one of the two out.', parameter="draw"
+                f'"needed" expects {option("device", "cpu")}; got "cuda".',
+                parameter="draw",
+                remedy="Leave one of the two out.",
             )
-        bandit, found = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
+        bandit, gathered = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
         if checked_device(device) == "cuda":
             with within_memory():
-                for first, last, read in rule._staged(bandit, horizon).gathered(first_run, runs):
-                    for name, column in vars(found.part(first, last)).items():
-                        column[:] = getattr(read, name)
-            return found
-        ways = {"every": rule._drawing_every, "needed": rule._drawing_needed}
-        parameters, gather = ways[draw](instance, horizon)
+                for first, last, counts in rule._staged(bandit, horizon).gathered(first_run, runs):
+                    for name, column in vars(gathered.part(first, last)).items():
+                        column[:] = getattr(counts, name)
+            return gathered
+        gathering = rule._drawing_every if draw == "every" else rule._drawing_needed
+        parameters, gather = gathering(instance, horizon)
 
         def fill(first: int, last: int) -> None:
-            gather(bandit.block(first, last), parameters, first_run + first, found.part(first, last))
+            gather(bandit.block(first, last), parameters, first_run + first, gathered.part(first, last))
 
-        in_blocks(fill, runs, threads)
-        return found
+        _in_blocks(fill, runs, threads)
+        return gathered
 
     def _empty_evidence(self, runs: int, arms: int) -> Any:
         """Return room for what the kind's estimator reads: a dataclass with a method `part(first, last)`."""
-        raise NotIdentifiable(f"{self.name}: nothing is known of how to read this rule's demonstrations.")
+        raise NotIdentifiable("it is not known how to read this rule's demonstrations.", owner=self.name)
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Any) -> None:
-        """Fill the evidence of the runs from `first_run` on."""
-        raise NotIdentifiable(f"{self.name}: nothing is known of how to read this rule's demonstrations.")
+        """Fill in the evidence of the runs from `first_run` on."""
+        raise NotIdentifiable("it is not known how to read this rule's demonstrations.", owner=self.name)
+
+    def _simulated(
+        self, bandit: Bandit, parameters: Any, first_run: int, runs: int
+    ) -> Iterator[tuple[int, int, NDArray[Any]]]:
+        """Simulate a few runs at a time, and yield first run, last run and actions, in one array used again."""
+        few = max(1, MOST_SCRATCH_ROUNDS // bandit.horizon)
+        scratch = np.empty((min(few, runs), bandit.horizon), np.min_scalar_type(bandit.means.size - 1))
+        for start in range(0, runs, few):
+            stop = min(start + few, runs)
+            self._simulate(bandit.block(start, stop), parameters, first_run + start, scratch[: stop - start])
+            yield start, stop, scratch[: stop - start]
 
     def _staged(self, bandit: Bandit, horizon: int, *, drawn: bool = False) -> Stage:
         """Lay instance and rule out in a GPU's memory; `drawn` if each run draws the order of its arms."""
         from unbandit.kernels.gpu.stage import Stage
 
         check_length(bandit.horizon)
-        computed = getattr(self, "power_width", None)  # quicker there than a table
-        plain = computed is not None and self._width_is_plain()
-        parameters = computed(horizon) if computed is not None and plain else self.parameters(horizon)
+        computed = getattr(self, "power_width", None)  # faster there than a table
+        parameters = (computed if computed is not None and self._width_is_plain() else self.parameters)(horizon)
         return Stage(bandit, parameters, self._way(bandit.means.size), drawn=drawn)
 
     def _width_is_plain(self) -> bool:
@@ -240,18 +258,25 @@ class Demonstrator(BaseModel, ABC):
 
     def _way(self, arms: int) -> How:
         """Return how the rule is played on a GPU."""
-        raise ParameterError(f"{self.name}: this kind of rule is not played on a GPU. Take device cpu.")
+        raise ParameterError(
+            "this kind of rule cannot be played on a GPU.",
+            owner=self.name,
+            remedy=f"Take {option('device', 'cpu')}.",
+        )
 
     def _drawing_every(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
-        """Return the rule's parameters, and what gathers evidence from every reward."""
+        """Return the rule's parameters, and the function that gathers evidence from every reward."""
         return self.parameters(horizon), self._gather
 
     def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
-        """Return the rule's parameters, and what gathers evidence without drawing every reward."""
-        raise ParameterError(
-            f'"needed" expects Gaussian rewards and UCB as in the paper; got {self.name}. '
-            'Leave it out: draw="every" is for all rules.',
+        """Return the rule's parameters, and the function that gathers evidence without drawing every reward."""
+        raise self._cannot_skip(self.name)
+
+    def _cannot_skip(self, description: str) -> ParameterError:
+        return ParameterError(
+            f'"needed" expects Gaussian rewards and UCB as in the paper; got {description}.',
             parameter="draw",
+            remedy=f"Leave it out: {option('draw', 'every')} is for all rules.",
         )
 
     @abstractmethod
@@ -260,37 +285,29 @@ class Demonstrator(BaseModel, ABC):
 
     @abstractmethod
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        """Fill `actions`, one row a run, with the runs from `first_run` on."""
+        """Fill `actions`, one row per run, with the runs from `first_run` on."""
 
 
-def in_blocks(fill: Callable[[int, int], None], runs: int, threads: int | None) -> None:
-    """Call `fill(first, last)` over blocks of runs, on threads: the kernels let go of the interpreter."""
-    workers = min(runs, os.cpu_count() or 1 if threads is None else whole("threads", threads))
-    if workers == 1:
-        fill(0, runs)
-        return
-    ends = np.linspace(0, runs, workers * (4 if runs >= 64 * workers else 1) + 1).astype(int)
-    with ThreadPoolExecutor(workers) as pool:
-        for future in [pool.submit(fill, first, last) for first, last in pairwise(ends)]:
-            future.result()
+def _in_blocks(fill: Callable[[int, int], None], runs: int, threads: int | None) -> None:
+    """Call `fill(first, last)` over blocks of runs, on threads; several blocks per thread, if there are many runs."""
+    workers = checks.threads(threads, runs)
+    blocks = 1 if workers == 1 else workers * (4 if runs >= 64 * workers else 1)
+    ends = np.linspace(0, runs, blocks + 1).astype(int).tolist()
+    checks.in_threads(fill, list(pairwise(ends)), workers)
 
 
-def whole(name: str, value: int) -> int:
-    """Check a count."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**32:
-        raise ParameterError(f"expected a whole number from 1 to 2^32 - 1; got {value!r}.", parameter=name)
-    return int(value)
-
-
-def _first(value: int, runs: int) -> int:
+def _first_run(value: object, runs: int) -> int:
     """Check the number of the first run: the last one must have a place on the tape."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2**32 - runs:
-        raise ParameterError(f"expected a whole number from 0 to 2^32 - {runs}; got {value!r}.", parameter="first_run")
-    return int(value)
+    number = checks.integer(value)
+    if number is None or not 0 <= number <= 2**32 - runs:
+        raise ParameterError(
+            f"expected a whole number from 0 to 2^32 - {runs}; got {value!r}.", parameter="first_run", value=value
+        )
+    return number
 
 
 def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]:
-    """Check that every run has an order of all the arms: the kernels look no further."""
+    """Check that every run has an order of all the arms: the kernels do not."""
     orders = np.ascontiguousarray(given)
     whole_numbers = np.issubdtype(orders.dtype, np.integer)
     if not (whole_numbers and orders.shape == (runs, arms) and (np.sort(orders, axis=1) == np.arange(arms)).all()):
@@ -300,35 +317,52 @@ def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]
     return orders.astype(np.int64, copy=False)
 
 
-def _explain(rule: type[Demonstrator], error: ValidationError) -> str:
+def _refusal(rule: type[Demonstrator], error: ValidationError) -> ParameterError:
     """Say in one sentence what is wrong with a rule's parameters."""
     first = error.errors()[0]
-    field = str(first["loc"][0]) if first["loc"] else ""
+    field = str(first["loc"][0]) if first["loc"] else None
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(field, rule.model_fields, 1)
-        meant = f' Did you mean "{near[0]}"?' if near else ""
-        return f'{rule.name}: expected parameters among {", ".join(rule.model_fields)}; got "{field}".{meant}'
+        return ParameterError(
+            f'expected parameters among {", ".join(rule.model_fields)}; got "{field}".',
+            owner=rule.name,
+            value=field,
+            remedy=checks.did_you_mean(field, rule.model_fields),
+        )
     message = first["msg"].removeprefix("Value error, ")
-    if not field:
-        return f"{rule.name}: {message}"
+    if field is None:
+        return ParameterError(message, owner=rule.name)
     message = "expected a number" if "parsing" in first["type"] else message.replace("Input should be", "expected")
     meaning = rule.model_fields[field].description if field in rule.model_fields else None
-    return f"{rule.name}: {field}: {message}; got {first['input']!r}." + (f" It is the {meaning}." if meaning else "")
+    return ParameterError(
+        f"{message}; got {first['input']!r}.",
+        owner=rule.name,
+        parameter=field,
+        value=first["input"],
+        remedy=f"It is the {meaning}." if meaning else None,
+    )
 
 
 def laid_out(instance: Instance, horizon: int, seed: int, orders: NDArray[np.int64] | None = None) -> Bandit:
-    """Lay out an instance for the kernels; `orders` (runs x arms) has each run's order of the arms, if it has one."""
-    gaussian, ranked = isinstance(instance.noise, Gaussian), np.sort(instance.means)
+    """Lay out an instance for the kernels; `orders` (runs x arms) is the order of the arms in each run, if given."""
+    bernoulli, ranked = isinstance(instance.noise, Bernoulli), np.sort(instance.means)
     sample = ranked[np.linspace(0, len(instance) - 1, min(len(instance), 64)).round().astype(int)]
-    sigma = instance.sigma if gaussian else 1.0
     means = np.array(instance.means)
-    inverse = inverse_table(horizon)
-    key, kept_orders = Tape(seed).key, np.empty((0, means.size), np.int64) if orders is None else orders
-    return Bandit(means, sample, sigma, not gaussian, inverse, key, QUANTILE_TABLE, horizon, means.copy(), kept_orders)
+    return Bandit(
+        means=means,
+        sample=sample,
+        sigma=1.0 if bernoulli else instance.sigma,
+        bernoulli=bernoulli,
+        inverse=inverse_table(horizon),
+        key=Tape(seed).key,
+        table=QUANTILE_TABLE,
+        horizon=horizon,
+        listed=means.copy(),
+        orders=np.empty((0, means.size), np.int64) if orders is None else orders,
+    )
 
 
 def rules() -> dict[str, type[Demonstrator]]:
-    """Return every rule by name: those of this package's files, of entry points, and those defined since.
+    """Return every rule by name: those of this package, those of entry points, and those defined since.
 
     Examples
     --------
@@ -349,7 +383,7 @@ def _import_all() -> None:
 
 
 def _load(entry: EntryPoint) -> None:
-    """Load another package's rules; if that fails, or they take names that are given, say so and do without them."""
+    """Load another package's rules; if that fails, or they take names in use, warn and leave them out."""
     package = entry.dist.name if entry.dist is not None else entry.value
     before = dict(known_rules)
     try:
@@ -367,7 +401,7 @@ def _load(entry: EntryPoint) -> None:
         known_rules[name] = before[name]
         warnings.warn(
             f'The rule "{name}" of the package "{package}" is left out: there is one of that name already. '
-            "Ask its authors to name it otherwise.",
+            "Ask its authors to rename it.",
             stacklevel=4,
         )
 
@@ -386,10 +420,7 @@ def parse_rule(text: str) -> Demonstrator:
     """
     name, _, rest = text.strip().partition(":")
     known = rules()
-    if name.lower() not in known:
-        near = difflib.get_close_matches(name.lower(), known, 1)
-        meant = f' Did you mean "{near[0]}"?' if near else ""
-        raise ParameterError(f'expected one of {", ".join(known)}; got "{name}".{meant}', parameter="rule")
+    rule = known[checks.one_of("rule", name.lower() if name.lower() in known else name, known)]
     parameters: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -398,4 +429,4 @@ def parse_rule(text: str) -> Demonstrator:
         if key in parameters:
             raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter="rule")
         parameters[key] = value
-    return known[name.lower()](**parameters)
+    return rule(**parameters)

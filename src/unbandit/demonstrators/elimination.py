@@ -1,4 +1,4 @@
-"""Elimination rules: pull every active arm once an epoch, and drop for good those that are clearly worse."""
+"""Elimination rules: pull every active arm once per epoch, and drop for good those that are clearly worse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Eliminations:
-    """Hold what Procedure 1 reads from demonstrations: one row a run, one column an arm.
+    """What Procedure 1 reads from demonstrations: one row per run, one column per arm.
 
     Attributes
     ----------

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
 
 
@@ -52,14 +51,12 @@ class EpsilonGreedy(RandomisedRule):
         return self.initial > 0
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return constant probabilities."""
         return {"epsilon": (0.02, 0.05, 0.1, 0.2, 0.4)}
 
     @staticmethod
-    def probability(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
-    ) -> float:
+    def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return `epsilon / K`, and `1 - epsilon` more for the arm with the largest sample mean."""
         epsilon = exploring(parameters.epsilon, parameters.decay, round)
         mean, ahead, tied = memory[arm, 0] / pulls[arm], 0, 1
@@ -75,9 +72,7 @@ class EpsilonGreedy(RandomisedRule):
         return epsilon / pulls.size + (1.0 - epsilon) * greedy
 
     @staticmethod
-    def choose(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-    ) -> int:
+    def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return any arm for the lowest draws, and for the others the arm with the largest sample mean."""
         epsilon, draw, best, tied = exploring(parameters.epsilon, parameters.decay, round), draws[0], 0, 1
         if draw < epsilon:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.special import softmax_choice, softmax_share
 
@@ -53,21 +53,17 @@ class EXP3(RandomisedRule):
         return True
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return shares of the uniform rule."""
         return {"mixing": (0.05, 0.1, 0.2, 0.5)}
 
     @staticmethod
-    def probability(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
-    ) -> float:
+    def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return the arm's share of the exponential weights, mixed with `1 / K`."""
         return mixed(parameters, pulls, memory, 1, arm)
 
     @staticmethod
-    def choose(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-    ) -> int:
+    def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return any arm for the lowest draws, and for the others the arm in whose share of the weights they fall."""
         mixing, draw = parameters.mixing, draws[0]
         if draw < mixing:
@@ -76,9 +72,7 @@ class EXP3(RandomisedRule):
         return softmax_choice(memory, 1, pulls, False, rate, (draw - mixing) / (1.0 - mixing))
 
     @staticmethod
-    def learn(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
-    ) -> None:
+    def learn(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any, reward: float) -> None:
         """Add the reward, divided by the probability of its pull; that was fixed at the batch's first round."""
         since = round - 1 - np.int64(parameters.initial) * pulls.size
         if since < 0:
@@ -95,7 +89,7 @@ class EXP3(RandomisedRule):
 
 
 @inlined
-def mixed(parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], column: int, arm: Any) -> float:
+def mixed(parameters: Any, pulls: Pulls, memory: Memory, column: int, arm: Any) -> float:
     """Return an arm's probability from the gains in a column."""
     uniform = parameters.mixing / pulls.size
     rate = parameters.rate if parameters.rate > 0.0 else uniform

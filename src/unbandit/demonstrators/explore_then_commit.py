@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.elimination import EliminationRule
+from unbandit.instance import Noise
 from unbandit.log import ActionLog
 
 
@@ -34,7 +35,7 @@ class ExploreThenCommit(EliminationRule):
     batch: Literal[1] = Field(1, description="always 1: there is one test only")
 
     @classmethod
-    def guesses(cls, sigma: float | None, log: ActionLog) -> list[tuple[Self, float]]:
+    def guesses(cls, noise: Noise, log: ActionLog) -> list[tuple[Self, float]]:
         """Return the length that the log shows, as likely beforehand as any other that would fit into it.
 
         Lengths that do not fit count as one: the log may end before its rule commits itself.

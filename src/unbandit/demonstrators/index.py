@@ -12,7 +12,6 @@ from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator, Gather
 from unbandit.demonstrators.width import has_power_width, power_parameters, width_parameters
-from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.formula import mean_by_bisection
@@ -27,7 +26,7 @@ MANY_ARMS = 64
 
 @dataclass(frozen=True)
 class SwitchingCounts:
-    """Hold what Procedure 2 reads from demonstrations: one row a run, one column an arm.
+    """What Procedure 2 reads from demonstrations: one row per run, one column per arm.
 
     Attributes
     ----------
@@ -36,9 +35,8 @@ class SwitchingCounts:
     own, of_best
         Pulls of the arm and of the run's most-pulled arm at the arm's switching round; 0 where it has none.
     rounds
-        The switching round itself, and of the most-pulled arm the round of its last pull; 0 where there is none, and
-        where the order of pulls was not needed (`kernels.counts`), which only rules whose index
-        ignores it do without.
+        The switching round itself, and for the most-pulled arm the round of its last pull; 0 where there is none, and
+        where only counts were simulated (`kernels.counts`), for rules whose index ignores the round.
     """
 
     pulls: NDArray[np.int64]
@@ -58,7 +56,7 @@ class IndexRule(Demonstrator):
     Every arm is pulled `initial` times first, in turn. From then on the rule decides every `batch` rounds, and keeps
     its arm in between.
 
-    A rule of this kind gives a `formula`, compiled by numba, and the numbers it reads; or, simpler, it is an
+    A rule of this kind has a `formula`, compiled by numba, and the numbers it reads; or, simpler, it is an
     `AdditiveIndexRule`.
     """
 
@@ -78,18 +76,13 @@ class IndexRule(Demonstrator):
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
-        """Return the index of an arm; `parameters` has the rule's numbers, and `horizon`, as attributes."""
+        """Return the index of an arm; `parameters` has the rule's `numbers` as attributes."""
         raise TypeError("an IndexRule needs a formula")
 
     @staticmethod
     def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
-        """Return the mean at which the index has a value; by default found by halving the interval it must lie in."""
+        """Return the mean at which the index has a value; by default found by bisection."""
         return mean_by_bisection(parameters, index, pulls, round)
-
-    def numbers(self, horizon: int) -> dict[str, float]:
-        """Return the numbers that the formula reads: by default the rule's numeric parameters, and the horizon."""
-        values = self.model_dump(exclude=set(self.unwritten)) | {"horizon": horizon}
-        return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
 
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
@@ -110,17 +103,13 @@ class IndexRule(Demonstrator):
         return not self.uses_round and self.ties == "lowest" and self.initial == self.batch == 1
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        if self._merges:
-            from unbandit.kernels.simulate_index import merge_tapes
+        from unbandit.kernels.simulate_index import merge_tapes, pull_largest_index
 
+        if self._merges:
             merge_tapes(bandit, parameters, first_run, actions)
         else:
-            from unbandit.kernels.simulate_index import pull_largest_index
-
-            random = self.ties == "random"
-            pull_largest_index(
-                bandit, parameters, first_run, self.uses_round, random, self.initial, self.batch, actions
-            )
+            options = (self.uses_round, self.ties == "random", self.initial, self.batch)
+            pull_largest_index(bandit, parameters, first_run, *options, actions)
 
     def _way(self, arms: int) -> How:
         from unbandit.kernels.gpu.stage import index_by_index, merging
@@ -148,13 +137,9 @@ class IndexRule(Demonstrator):
             f"initial={self.initial}": self.initial > 1,
             f"batch={self.batch}": self.batch > 1,
         }
-        for obstacle, stands in obstacles.items():
-            if stands:
-                raise ParameterError(
-                    f'"needed" expects Gaussian rewards and UCB as in the paper; got {self.name} with '
-                    f'{obstacle}. Leave it out: draw="every" is for all rules.',
-                    parameter="draw",
-                )
+        for obstacle, present in obstacles.items():
+            if present:
+                raise self._cannot_skip(f"{self.name} with {obstacle}")
         return power_parameters(self, horizon), self._count_over_bridges
 
     def _count_over_bridges(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
@@ -166,20 +151,16 @@ class IndexRule(Demonstrator):
         """Simulate a few runs at a time, and read them."""
         from unbandit.kernels.tally import pulls_and_last, switching_counts
 
-        (runs, arms), horizon = rows.pulls.shape, bandit.horizon
-        few = max(1, 2_000_000 // horizon)
-        scratch = np.empty((min(few, runs), horizon), np.min_scalar_type(arms - 1))
-        for start in range(0, runs, few):
-            stop = min(start + few, runs)
-            block, part = scratch[: stop - start], rows.part(start, stop)
-            self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
-            actions, offsets = block.reshape(-1), np.arange(len(block) + 1) * horizon
+        runs, arms = rows.pulls.shape
+        for start, stop, block in self._simulated(bandit, parameters, first_run, runs):
+            part, actions = rows.part(start, stop), block.reshape(-1)
+            offsets = np.arange(len(block) + 1) * bandit.horizon
             part.pulls[:], last = (columns[:, :arms] for columns in pulls_and_last(actions, offsets, arms))
             switching_counts(actions, offsets, part.pulls, last, part.own, part.of_best, part.rounds)
 
 
 class AdditiveIndexRule(IndexRule):
-    """Pull the arm with the largest `mean + width(pulls)`: an index rule whose file holds a width and nothing else."""
+    """Pull the arm with the largest `mean + width(pulls)`: an index rule that is given by its width alone."""
 
     @property
     def shifts(self) -> bool:

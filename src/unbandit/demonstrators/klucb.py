@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from unbandit.demonstrators.index import IndexRule
+from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.special import lower_bernoulli, upper_bernoulli
 
@@ -60,11 +61,11 @@ class KLUCB(IndexRule):
         return self
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return levels of both kinds, with and without the term ln ln t."""
-        normal: Mapping[str, Sequence[Any]] = {"noise": ["gaussian"], "sigma": [sigma]}
-        noise = {"noise": ["bernoulli"]} if sigma is None else normal
-        return {**noise, "level": ("horizon", "round"), "double_log": (0.0, 3.0)}
+        gaussian: Mapping[str, Sequence[Any]] = {"noise": ["gaussian"], "sigma": [noise.deviation]}
+        rewards = {"noise": ["bernoulli"]} if isinstance(noise, Bernoulli) else gaussian
+        return {**rewards, "level": ("horizon", "round"), "double_log": (0.0, 3.0)}
 
     @property
     def uses_round(self) -> bool:

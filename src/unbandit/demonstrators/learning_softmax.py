@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.instance import Noise
 from unbandit.kernels.special import softmax_choice, softmax_share
 
 
@@ -49,27 +48,21 @@ class LearningSoftmax(RandomisedRule):
     start: float = Field(0.0, description="value of an arm before its first pull")
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return learning rates, slow and quick, and temperatures in units of the noise."""
-        return {"rate": (0.1, 0.3), "temperature": [(sigma or 0.5) * part for part in (0.2, 0.5, 1.0)]}
+        return {"rate": (0.1, 0.3), "temperature": [noise.deviation * part for part in (0.2, 0.5, 1.0)]}
 
     @staticmethod
-    def probability(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
-    ) -> float:
+    def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return the arm's share of `exp(value / temperature)`."""
         return softmax_share(memory, 1, pulls, False, 1.0 / parameters.temperature, arm)
 
     @staticmethod
-    def choose(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-    ) -> int:
+    def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return the arm in whose share the draw falls."""
         return softmax_choice(memory, 1, pulls, False, 1.0 / parameters.temperature, draws[0])
 
     @staticmethod
-    def learn(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
-    ) -> None:
+    def learn(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any, reward: float) -> None:
         """Move the arm's value towards the reward; what is kept is its distance from the start."""
         memory[arm, 1] += parameters.rate * (reward - parameters.start - memory[arm, 1])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.index import AdditiveIndexRule
+from unbandit.instance import Noise
 
 
 class LilUCB(AdditiveIndexRule):
@@ -35,9 +36,9 @@ class LilUCB(AdditiveIndexRule):
     delta: float = Field(0.05, gt=0, le=1, description="error probability of the confidence bound")
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return ranges in units of the noise, and error probabilities."""
-        return {"reward_range": [(sigma or 0.5) * factor for factor in (1.0, 2.0, 4.0)], "delta": (0.05, 0.1)}
+        return {"reward_range": [noise.deviation * factor for factor in (1.0, 2.0, 4.0)], "delta": (0.05, 0.1)}
 
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `R sqrt(2 ln(4 n^2 / delta) / n)`."""

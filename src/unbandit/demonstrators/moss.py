@@ -11,6 +11,7 @@ from pydantic import Field
 
 from unbandit.demonstrators.index import AdditiveIndexRule
 from unbandit.errors import ParameterError
+from unbandit.instance import Noise
 
 
 class MOSS(AdditiveIndexRule):
@@ -32,9 +33,9 @@ class MOSS(AdditiveIndexRule):
     arms: int | None = Field(None, ge=2, description="number of arms, K; by default those of the instance or the log")
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return factors in units of the noise."""
-        return {"scale": [(sigma or 0.5) * factor for factor in (1.0, 2.0, 4.0)]}
+        return {"scale": [noise.deviation * factor for factor in (1.0, 2.0, 4.0)]}
 
     def for_arms(self, arms: int) -> Self:
         """Return the rule with the number of arms filled in, unless it was given."""

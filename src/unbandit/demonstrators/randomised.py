@@ -19,9 +19,19 @@ if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import How
 
 
+Pulls = NDArray[np.int64]
+"""Pull counts, one per arm."""
+
+Memory = NDArray[np.float64]
+"""What a rule remembers, one row per arm; column 0 is the sum of its rewards."""
+
+Draws = NDArray[np.float64]
+"""Uniform numbers, one per arm."""
+
+
 @dataclass(frozen=True)
 class PullCounts:
-    """Hold how often each arm was pulled: one row a run, one column an arm.
+    """How often each arm was pulled: one row per run, one column per arm.
 
     Attributes
     ----------
@@ -39,21 +49,21 @@ class PullCounts:
 class RandomisedRule(Demonstrator):
     """Draw the arm to pull, with probabilities that depend on what was pulled and gained so far.
 
-    A rule of this kind gives its `probability`, compiled by numba, and the numbers it reads. If it remembers more of an
-    arm than its pulls and the sum of its rewards, it says how many `columns` it has, and fills them in `learn`.
+    A rule of this kind has a `probability`, compiled by numba, and the numbers it reads. If it remembers more about an
+    arm than its pulls and the sum of its rewards, it declares the number of `columns`, and fills them in `learn`.
 
-    In all three functions `parameters` has the rule's numbers, and `horizon`, as attributes; `pulls` has one number an
-    arm, and `memory` one row an arm: the sum of its rewards, then the rule's own columns, which begin at 0.
+    In all three functions `parameters` has the rule's `numbers` as attributes; `pulls` has one number per arm, and
+    `memory` one row per arm: the sum of its rewards, then the rule's own columns, which begin at 0.
     """
 
     columns: ClassVar[int] = 1
-    """How many numbers an arm remembers; the first is always the sum of its rewards, which nobody else writes."""
+    """How many numbers an arm remembers; the first is always the sum of its rewards, kept by the simulation."""
 
     smooth: ClassVar[bool] = True
     """Whether probabilities change smoothly with the sums of rewards; not so where only the largest mean counts."""
 
     one_draw: ClassVar[bool] = True
-    """Whether `choose` reads one uniform number, not one an arm."""
+    """Whether `choose` reads one uniform number, not one per arm."""
 
     @property
     def shifts(self) -> bool:
@@ -65,15 +75,11 @@ class RandomisedRule(Demonstrator):
 
     @staticmethod
     @abstractmethod
-    def probability(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
-    ) -> float:
-        """Return how likely the rule is to pull `arm` in round `round` (from 1; with batches, the batch's first)."""
+    def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
+        """Return the probability of pulling `arm` in round `round` (from 1; with batches, the batch's first)."""
 
     @staticmethod
-    def choose(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-    ) -> int:
+    def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return the arm to pull: by default the one in whose stretch of the summed probabilities the draw falls."""
         last, left = pulls.size - 1, draws[0]
         for arm in range(last):
@@ -83,18 +89,11 @@ class RandomisedRule(Demonstrator):
         return last
 
     @staticmethod
-    def learn(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
-    ) -> None:
-        """Take in the reward of round `round`, before `pulls[arm]` and `memory[arm, 0]` are raised; by default nothing.
+    def learn(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any, reward: float) -> None:
+        """Learn from the reward of a round, before `pulls[arm]` and `memory[arm, 0]` are raised; by default nothing.
 
         Unlike the other two, it always sees the round and the record as they are, not as of the batch's first round.
         """
-
-    def numbers(self, horizon: int) -> dict[str, float]:
-        """Return the numbers that the formulas read: by default the rule's numeric parameters, and the horizon."""
-        values = {key: float(value) for key, value in self.model_dump().items() if isinstance(value, int | float)}
-        return values | {"horizon": float(horizon)}
 
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
@@ -122,12 +121,7 @@ class RandomisedRule(Demonstrator):
         """Simulate a few runs at a time, and count them."""
         from unbandit.kernels.tally import pulls_and_last
 
-        (runs, arms), horizon = rows.pulls.shape, bandit.horizon
-        few = max(1, 2_000_000 // horizon)
-        scratch = np.empty((min(few, runs), horizon), np.min_scalar_type(arms - 1))
-        for start in range(0, runs, few):
-            stop = min(start + few, runs)
-            block = scratch[: stop - start]
-            self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
-            counted, _ = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms)
+        runs, arms = rows.pulls.shape
+        for start, stop, block in self._simulated(bandit, parameters, first_run, runs):
+            counted, _ = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * bandit.horizon, arms)
             rows.pulls[start:stop] = counted[:, :arms]

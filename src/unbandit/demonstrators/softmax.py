@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.instance import Noise
 from unbandit.kernels.special import softmax_choice, softmax_share
 
 
@@ -49,22 +48,18 @@ class Softmax(RandomisedRule):
         return self.initial > 0
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return temperatures, from a small part of the noise to twice as much."""
-        return {"temperature": [(sigma or 0.5) * part for part in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)]}
+        return {"temperature": [noise.deviation * part for part in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)]}
 
     @staticmethod
-    def probability(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
-    ) -> float:
+    def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return the arm's share of `exp(mean / temperature)`."""
         sharpness = round**parameters.annealing / parameters.temperature
         return softmax_share(memory, 0, pulls, True, sharpness, arm)
 
     @staticmethod
-    def choose(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-    ) -> int:
+    def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return the arm in whose share the draw falls."""
         sharpness = round**parameters.annealing / parameters.temperature
         return softmax_choice(memory, 0, pulls, True, sharpness, draws[0])

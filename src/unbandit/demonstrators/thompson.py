@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.largest import largest_of_betas, largest_of_normals
 from unbandit.kernels.special import log_odds_from_uniform, normal_from_uniform
 
@@ -70,10 +70,11 @@ class Thompson(RandomisedRule):
         return {**given, **{key: usual for key, usual in own.items() if given.get(key) is None}}
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return priors, and for normal rewards a noise that is right, too small or too large."""
-        if sigma is None:
+        if isinstance(noise, Bernoulli):
             return {"noise": ["bernoulli"], "successes": (0.5, 1.0), "failures": (0.5, 1.0)}
+        sigma = noise.sigma
         return {"sigma": (sigma / 2, sigma, 2 * sigma), "deviation": (1.0, 10.0)}
 
     @property
@@ -82,9 +83,7 @@ class Thompson(RandomisedRule):
         return self.noise == "bernoulli"
 
     @staticmethod
-    def probability(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
-    ) -> float:
+    def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return the probability that the arm's draw is the largest."""
         work = np.empty((2, pulls.size))
         if parameters.bernoulli:
@@ -99,9 +98,7 @@ class Thompson(RandomisedRule):
         return largest_of_normals(work[0], work[1], arm)
 
     @staticmethod
-    def choose(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-    ) -> int:
+    def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return the arm with the largest draw, each being the quantile at a uniform number."""
         best, largest = 0, -math.inf
         for arm in range(pulls.size):

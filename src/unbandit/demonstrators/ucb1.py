@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from unbandit.demonstrators.index import IndexRule
+from unbandit.instance import Noise
 
 
 class UCB1(IndexRule):
@@ -43,9 +44,9 @@ class UCB1(IndexRule):
         return True
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return factors in units of the noise's variance; 8 times that is the usual 2 for rewards from 0 to 1."""
-        return {"exploration": [(sigma or 0.5) ** 2 * factor for factor in (1.0, 2.0, 4.0, 8.0, 16.0)]}
+        return {"exploration": [noise.deviation**2 * factor for factor in (1.0, 2.0, 4.0, 8.0, 16.0)]}
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:

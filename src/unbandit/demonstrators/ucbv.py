@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from unbandit.demonstrators.index import IndexRule
+from unbandit.instance import Noise
 
 
 class UCBV(IndexRule):
@@ -45,7 +46,7 @@ class UCBV(IndexRule):
         return True
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
         """Return factors with and without the term for the rewards' range."""
         return {"exploration": (0.5, 1.2), "correction": (0.0, 1.0)}
 

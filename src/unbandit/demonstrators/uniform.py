@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 
 
 class Uniform(RandomisedRule):
@@ -26,15 +23,11 @@ class Uniform(RandomisedRule):
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"initial": 2})
 
     @staticmethod
-    def probability(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any
-    ) -> float:
+    def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return `1 / K`."""
         return 1.0 / pulls.size
 
     @staticmethod
-    def choose(
-        parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-    ) -> int:
+    def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return the arm in whose stretch of (0, 1) the draw falls."""
         return int(draws[0] * pulls.size)

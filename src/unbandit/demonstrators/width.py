@@ -13,30 +13,31 @@ from pydantic import BaseModel, Field, model_validator
 
 from unbandit import theory
 from unbandit.errors import ParameterError
+from unbandit.instance import Noise
 from unbandit.kernels.formula import PowerWidth
 
 Table = NDArray[np.float64]
 
-BLOCK = 1 << 20  # entries made at a time, so that a long table needs no second one for its working
-LONGEST_TABLE = 1 << 20  # from this horizon on, what can be computed anew is not kept in tables
+BLOCK = 1 << 20  # entries computed at a time, so that a long table needs no second one for intermediate results
+LONGEST_TABLE = 1 << 20  # beyond this horizon, what can be computed at every pull is not tabulated
 
 
-def kept(make: Callable[..., Table]) -> Callable[..., Table]:
-    """Keep the last few tables that `make(..., horizon)` gave, for a study asks for the same ones again and again.
+def cached_table(make: Callable[..., Table]) -> Callable[..., Table]:
+    """Cache the last few tables of `make(..., horizon)`: a study asks for the same ones again and again.
 
-    Only those of up to `LONGEST_TABLE` rounds: a longer one is quick to make beside its simulation, and large to keep.
+    A table of more than `LONGEST_TABLE` rounds is cheap beside its simulation, and too large to cache.
     """
-    keep = lru_cache(maxsize=4)(make)
+    cached = lru_cache(maxsize=4)(make)
 
     @wraps(make)
-    def made(*arguments: Any) -> Table:
-        return (keep if arguments[-1] <= LONGEST_TABLE else make)(*arguments)
+    def table(*arguments: Any) -> Table:
+        return (cached if arguments[-1] <= LONGEST_TABLE else make)(*arguments)
 
-    return made
+    return table
 
 
 def _filled(values: Callable[[Table], Table], at_zero: float, horizon: int) -> Table:
-    """Return `values(n)` for n = 0 ... horizon + 1, with `at_zero` in its place; read-only, for it is shared."""
+    """Return `values(n)` for n = 0 ... horizon + 1, with `at_zero` first; read-only, because it is shared."""
     table = np.empty(horizon + 2)
     table[0] = at_zero
     for start in range(1, horizon + 2, BLOCK):
@@ -47,17 +48,17 @@ def _filled(values: Callable[[Table], Table], at_zero: float, horizon: int) -> T
 
 
 def inverse_table(horizon: int) -> Table:
-    """Return 1/n, as far as a table goes."""
+    """Return 1/n, up to the longest table."""
     return _inverses(min(horizon, LONGEST_TABLE))
 
 
-@kept
+@cached_table
 def _inverses(horizon: int) -> Table:
     return _filled(lambda n: 1.0 / n, 1.0, horizon)
 
 
 class HasWidth(Protocol):
-    """Stand for any rule with a width."""
+    """A rule with a width."""
 
     name: ClassVar[str]
 
@@ -65,17 +66,17 @@ class HasWidth(Protocol):
         """Return `C(n)`."""
 
 
-@kept
+@cached_table
 def width_table(rule: HasWidth, horizon: int) -> Table:
     """Return a rule's `C(n)`, infinite at 0."""
     table = _filled(lambda n: rule.width(n, horizon), np.inf, horizon)
     if not np.isfinite(table[1:]).all():
-        raise ParameterError(f"{rule.name}: expected finite widths over {horizon} rounds. Check {rule}.")
+        raise ParameterError(f"expected finite widths over {horizon} rounds. Check {rule}.", owner=rule.name)
     return table
 
 
 def width_parameters(rule: HasWidth, horizon: int) -> Any:
-    """Return a rule's widths as the kernels take them: a table or, for a long horizon, what computes them."""
+    """Return a rule's widths as the kernels take them: a table or, for a long horizon, a formula."""
     if horizon > LONGEST_TABLE and hasattr(rule, "power_width"):
         return power_parameters(rule, horizon)
     _check_first(rule, horizon)
@@ -83,12 +84,12 @@ def width_parameters(rule: HasWidth, horizon: int) -> Any:
 
 
 def has_power_width(rule: Any, horizon: int) -> bool:
-    """Tell whether a rule's widths are in `1/sqrt(n)`: it says so, and no class below it gives others."""
+    """Return whether a rule's widths are in `1/sqrt(n)`: it has a `power_width`, and no subclass overrides `width`."""
     if not hasattr(rule, "power_width"):
         return False
-    few, said = np.array([1.0, 2.0, 1000.0, horizon]), rule.power_width(horizon)
+    few, power = np.array([1.0, 2.0, 1000.0, horizon]), rule.power_width(horizon)
     with np.errstate(over="ignore"):
-        return np.array_equal(rule.width(few, horizon), said.factor * np.sqrt(said.growth / few))
+        return np.array_equal(rule.width(few, horizon), power.factor * np.sqrt(power.growth / few))
 
 
 def power_parameters(rule: Any, horizon: int) -> Any:
@@ -99,20 +100,20 @@ def power_parameters(rule: Any, horizon: int) -> Any:
 
 def _check_first(rule: HasWidth, horizon: int) -> None:
     if not np.isfinite(rule.width(np.ones(1), horizon)).all():
-        raise ParameterError(f"{rule.name}: expected a finite width after one pull. Check {rule}.")
+        raise ParameterError(f"expected a finite width after one pull. Check {rule}.", owner=rule.name)
 
 
 class RegretWidth(BaseModel):
-    """Give a rule the width `C(n) = scale sqrt(G / n)` with `G = (T^alpha - 1) / alpha`, so that regret is O(T^alpha).
+    """The width `C(n) = scale sqrt(G / n)` with `G = (T^alpha - 1) / alpha`, for a regret of O(T^alpha).
 
     Parameters
     ----------
     alpha
         The regret's exponent, in [0, 1); at 0, `G = ln T`.
     scale
-        The width's factor; sqrt(2), the paper's for unit variance, where neither scale nor sigma is given.
+        The width's factor; by default sqrt(2), the paper's for unit variance.
     sigma
-        Instead of a scale: the noise for which the width is adjusted, `scale = 5 sigma`.
+        Instead of a scale: the noise the width is adjusted for, `scale = 5 sigma`.
     """
 
     alpha: float = Field(0.25, ge=0, lt=1, description="exponent of the regret, in [0, 1); 0 means ln T")
@@ -141,13 +142,13 @@ class RegretWidth(BaseModel):
         return cls(alpha=alpha, sigma=sigma)
 
     @classmethod
-    def grid(cls, sigma: float | None) -> Mapping[str, Sequence[Any]]:
-        """Return exponents, the logarithm among them, with both of the paper's scales."""
-        return {"alpha": (0.0, 0.15, 0.25), "scale": (math.sqrt(2), 5 * (sigma or 0.5))}
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+        """Return exponents, including the logarithm, with both of the paper's scales."""
+        return {"alpha": (0.0, 0.15, 0.25), "scale": (math.sqrt(2), 5 * noise.deviation)}
 
     @property
     def factor(self) -> float:
-        """Return the width's factor, however it was given."""
+        """Return the width's factor, given as a scale or by sigma."""
         return 5 * self.sigma if self.sigma is not None else cast(float, self.scale)
 
     def power_width(self, horizon: int) -> PowerWidth:
@@ -156,5 +157,5 @@ class RegretWidth(BaseModel):
 
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `C(n)`."""
-        with np.errstate(over="ignore"):  # a width without bound is refused where it is used
+        with np.errstate(over="ignore"):  # an infinite width is refused where it is used
             return np.asarray(self.factor * np.sqrt(theory.growth(horizon, self.alpha) / pulls))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, parse_rule
-from unbandit.demonstrators.base import whole
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.estimators.procedures import Anchor
 from unbandit.estimators.request import (

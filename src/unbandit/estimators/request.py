@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, RandomisedRule
-from unbandit.demonstrators.base import whole
 from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.intervals import Noise, quantile
 from unbandit.estimators.procedures import Anchor, Method, Reading, check_comparable, compare, needed

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.demonstrators.base import whole
+from unbandit.checks import whole
 from unbandit.errors import AssumptionWarning, LogError, NotIdentifiable, ParameterError
 from unbandit.estimators.posterior import settled_prior
 from unbandit.estimators.request import as_log, check_numbers, horizons

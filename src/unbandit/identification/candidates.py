@@ -8,6 +8,7 @@ from itertools import product
 
 from unbandit.demonstrators import Demonstrator, parse_rule, rules
 from unbandit.errors import ParameterError
+from unbandit.instance import noise_of
 from unbandit.log import ActionLog
 from unbandit.result import Notice
 
@@ -76,7 +77,7 @@ def split_candidates(text: str) -> list[str]:
 def _usual(rule: type[Demonstrator], sigma: float | None, log: ActionLog, notes: list[Notice]) -> Candidate | None:
     """Consider a rule that nobody named, as far as it takes such rewards."""
     try:
-        guesses = rule.guesses(sigma, log)
+        guesses = rule.guesses(noise_of(sigma), log)
     except ParameterError as error:
         notes.append(Notice("candidate-left-out", f"{rule.name} is left out, for it has no usual parameters: {error}"))
         return None
@@ -90,7 +91,7 @@ def _one(asked: CandidateSpec, sigma: float | None, log: ActionLog) -> Candidate
     if isinstance(asked, Demonstrator):
         return _checked(Candidate(str(asked), ((asked, 1.0),)), sigma)
     if isinstance(asked, type) and issubclass(asked, Demonstrator):
-        return _checked(Candidate(asked.name, tuple(asked.guesses(sigma, log))), sigma)
+        return _checked(Candidate(asked.name, tuple(asked.guesses(noise_of(sigma), log))), sigma)
     if not isinstance(asked, str):
         raise ParameterError(f"expected rules, their classes or their texts; got {asked!r}.", parameter="candidates")
     known = rules()

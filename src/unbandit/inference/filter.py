@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
-from unbandit.demonstrators.base import whole
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.steps import steps_of, tests_of
 from unbandit.kernels.rng import QUANTILE_TABLE

@@ -26,7 +26,7 @@ import polars as pl
 
 from unbandit._version import __version__
 from unbandit.clusters.cluster import WAIT, Cluster
-from unbandit.devices import settled
+from unbandit.devices import choose_device
 from unbandit.errors import OutputError, ResumeError
 from unbandit.files import locked, written_whole
 from unbandit.log.writing import write_table
@@ -190,7 +190,7 @@ def reproduce(
         raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for figures and a page.")
     work = [(figure, figure.studies(size)) for figure in chosen_figures(names, full=full)]
     rounds = sum(study.rounds for _, studies in work for study in studies.values())
-    chosen_device, notice = settled(device, rounds)
+    chosen_device, notice = choose_device(device, rounds)
     size = replace(size, device=chosen_device)
     if notice is not None:
         say(notice)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import datasets, theory
+from unbandit.checks import whole
 from unbandit.demonstrators import SAE, UCB, Demonstrator, parse_rule
-from unbandit.demonstrators.base import whole
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.intervals import quantile

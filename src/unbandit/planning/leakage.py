@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import datasets
+from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, parse_rule
-from unbandit.demonstrators.base import whole
 from unbandit.estimators.procedures import check_comparable, most_pulled
 from unbandit.instance import Instance
 from unbandit.planning.runs import arm_deviations, read_runs, without_each_fold

@@ -40,8 +40,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
+from unbandit.checks import whole
 from unbandit.clusters import WAIT, Cluster, LostWorker
-from unbandit.demonstrators.base import whole
 from unbandit.errors import ClusterError, ParameterError
 from unbandit.study.progress import Progress, Silent
 from unbandit.study.results import Folder

@@ -34,8 +34,8 @@ import polars as pl
 
 from unbandit import datasets
 from unbandit._version import __version__
+from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, parse_rule
-from unbandit.demonstrators.base import whole
 from unbandit.devices import DEVICES, Device, check_length, checked_device
 from unbandit.errors import ParameterError
 from unbandit.estimators.procedures import Method, check_comparable

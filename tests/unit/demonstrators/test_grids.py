@@ -1,4 +1,4 @@
-"""What a rule takes its parameters for where nobody knows them."""
+"""The parameters a rule suggests where they are unknown."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from unbandit.demonstrators.base import known_rules
 LOG = ub.ActionLog.from_actions([0, 1, 2, 0, 1, 2, 2, 2, 2, 2])
 
 
-@pytest.mark.parametrize("sigma", [None, 0.5, 164.0])
+@pytest.mark.parametrize("noise", [ub.Bernoulli(), ub.Gaussian(0.5), ub.Gaussian(164.0)], ids=str)
 @pytest.mark.parametrize("name", list(ub.rules()))
-def test_every_rule_guesses_its_parameters(name, sigma):
-    guesses = ub.rules()[name].guesses(sigma, LOG)
+def test_every_rule_guesses_its_parameters(name, noise):
+    guesses = ub.rules()[name].guesses(noise, LOG)
     assert 1 <= len(guesses) <= 6
     assert len({str(rule) for rule, _ in guesses}) == len(guesses)
     assert sum(weight for _, weight in guesses) <= 1 + 1e-12
@@ -23,12 +23,12 @@ def test_every_rule_guesses_its_parameters(name, sigma):
 
 
 def test_values_may_be_in_units_of_the_noise():
-    small, large = (ub.Softmax.grid(sigma)["temperature"] for sigma in (0.5, 50.0))
+    small, large = (ub.Softmax.grid(ub.Gaussian(sigma))["temperature"] for sigma in (0.5, 50.0))
     assert [100 * value for value in small] == pytest.approx(list(large))
 
 
 def test_the_length_of_an_exploration_is_read_off_the_log():
-    (shown, weight), (longer, _) = ub.ExploreThenCommit.guesses(1.0, LOG)
+    (shown, weight), (longer, _) = ub.ExploreThenCommit.guesses(ub.Gaussian(1.0), LOG)
     assert (shown.explore, longer.explore, weight) == (2, 4, 0.25)
 
 
@@ -40,11 +40,11 @@ def test_a_rule_of_ones_own_brings_its_grid():
         strength: float = 1.0
 
         @classmethod
-        def grid(cls, sigma):
+        def grid(cls, noise):
             return {"strength": (1.0, 2.0), "initial": (0, 1)}
 
     try:
-        found = {(rule.strength, rule.initial): weight for rule, weight in Stubborn.guesses(None, LOG)}
+        found = {(rule.strength, rule.initial): weight for rule, weight in Stubborn.guesses(ub.Bernoulli(), LOG)}
     finally:
         del known_rules["stubborn"]
     assert found == {(1.0, 0): 0.25, (1.0, 1): 0.25, (2.0, 0): 0.25, (2.0, 1): 0.25}
