@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.checks import position
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators.api import estimate
 from unbandit.estimators.procedures import check_comparable
 from unbandit.estimators.request import DRAWING, as_log, usable_method
 from unbandit.log import ActionLog
-from unbandit.naming import place_of
 from unbandit.result import NUMBERS, UNSEEN, VERDICTS, Columns, Estimate, Quantity, shown_quantity
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class LearningCurve:
         """Draw the estimates of up to eight arms as the log grew, with the truth where it is known."""
         from unbandit import plots
 
-        return plots.settling(self, truth=truth)
+        return plots.learning_curve(self, truth=truth)
 
 
 def learning_curve(
@@ -122,7 +122,7 @@ def learning_curve(
     record = as_log(log, "learning curve")
     assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
     _check(record, assumed, points, options)
-    which = place_of(record.demonstrations, demonstration)
+    which = position("demonstration", demonstration, record.demonstrations)
     whole, name = record.select(which), record.demonstrations[which]
     length = int(whole.lengths[0])
     options = options | {"horizon": length if options.get("horizon") is None else options["horizon"]}

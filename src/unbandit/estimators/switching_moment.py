@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators.api import estimate as estimated
 from unbandit.estimators.procedures import check_comparable
 from unbandit.estimators.request import as_log, position
 from unbandit.log import ActionLog
-from unbandit.naming import place_of
 from unbandit.result import Estimate
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class SwitchingMoment:
         """Draw both decision values around the switching round."""
         from unbandit import plots
 
-        return plots.hesitation(self)
+        return plots.switching_moment(self)
 
 
 def switching_rounds(
@@ -125,7 +125,7 @@ def switching_rounds(
     """
     record = as_log(log, "switching rounds")
     fitted = _fitted(rule, record)
-    which = place_of(record.demonstrations, demonstration)
+    which = checks.position("demonstration", demonstration, record.demonstrations)
     rounds = _rounds(record, which, fitted)
     return {record.arms[arm]: int(rounds[arm]) for arm in np.flatnonzero(rounds)}
 
@@ -172,7 +172,7 @@ def switching_moment(
     """
     record = as_log(log, "switching moment")
     fitted = _fitted(rule, record)
-    which = place_of(record.demonstrations, demonstration)
+    which = checks.position("demonstration", demonstration, record.demonstrations)
     rounds = _rounds(record, which, fitted)
     answer = _answer(record, rule, estimate, options)
     at = _row_of(answer, record, which)
@@ -238,7 +238,11 @@ def _answer(record: ActionLog, rule: Demonstrator | str, given: Estimate | None,
 
 def _row_of(answer: Estimate, record: ActionLog, which: int) -> int:
     """Return the answer's row for a demonstration: the only one, or that of its name."""
-    return 0 if len(answer.demonstrations) == 1 else place_of(answer.demonstrations, record.demonstrations[which])
+    return (
+        0
+        if len(answer.demonstrations) == 1
+        else checks.position("demonstration", record.demonstrations[which], answer.demonstrations)
+    )
 
 
 def _best(answer: Estimate, at: int, record: ActionLog, which: int) -> int:

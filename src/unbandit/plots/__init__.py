@@ -1,12 +1,15 @@
-"""Figures from answers and logs, one file a picture, in one restrained house style."""
+"""Figures of estimates, logs, posteriors, identifications and plans, one file per subject, all in one style."""
+
+import warnings
+from typing import Any
 
 from unbandit.plots.estimate import arms_with_intervals, errors
-from unbandit.plots.learning_curve import settling
+from unbandit.plots.learning_curve import learning_curve
 from unbandit.plots.log import cumulative_pulls, timeline
 from unbandit.plots.notebook import BAR_STYLE, interval_bar
 from unbandit.plots.posterior import densities, hidden_paths
 from unbandit.plots.style import INK, PALETTE, STYLE, address, png, save, svg
-from unbandit.plots.switching_moment import hesitation
+from unbandit.plots.switching_moment import switching_moment
 from unbandit.result import shown_quantity
 
 __all__ = [
@@ -19,13 +22,24 @@ __all__ = [
     "cumulative_pulls",
     "densities",
     "errors",
-    "hesitation",
     "hidden_paths",
     "interval_bar",
+    "learning_curve",
     "png",
     "save",
-    "settling",
     "shown_quantity",
     "svg",
+    "switching_moment",
     "timeline",
 ]
+
+_RENAMED = {"hesitation": "switching_moment", "settling": "learning_curve"}
+
+
+def __getattr__(name: str) -> Any:
+    """Find functions by the names they had before version 0.6."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    message = f"unbandit.plots.{name} is now unbandit.plots.{_RENAMED[name]}; the old name goes away in version 0.7."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return globals()[_RENAMED[name]]

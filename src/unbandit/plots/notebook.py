@@ -1,4 +1,4 @@
-"""An answer as a notebook shows it: a short table with interval bars."""
+"""An estimate as HTML for notebooks: a short table with interval bars, which reports show too."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbandit.plots.naming import reach, short
-from unbandit.result import Quantity, shown_quantity
+from unbandit.errors import Notice
+from unbandit.formatting import fixed, interval, label
+from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
 
-if TYPE_CHECKING:
-    from unbandit.result import ArmEstimate, Estimate, Notice
+BAR_WIDTH, BAR_HEIGHT, BAR_EDGE = 160, 14, 6
 
 MOST_ROWS = 40
-LONGEST = 60
+LONGEST_NAME = 60
+
+BAR_STYLE = """\
+.interval-bar{color:#3d7ea6;vertical-align:middle;overflow:visible}
+.interval-bar.best{color:#c0701f}
+.interval-bar.bounded{color:#7d8b98}
+.interval-bar.unseen{color:#909090}
+.interval-bar .ground{opacity:.25}"""
+"""Colours of bars for a page without a style sheet, legible on light and on dark backgrounds."""
 
 TABLE_STYLE = """\
 .unbandit-answer table{border-collapse:collapse;text-align:left}
@@ -29,25 +36,65 @@ TABLE_STYLE = """\
 .unbandit-answer .interval{white-space:nowrap}
 .unbandit-answer p{margin:.4em 0;max-width:60em}"""
 
-HEADS = {"mean": "value", "gap": "gap", "ratio": "ratio"}
 
+def interval_bar(
+    low: float | None, point: float | None, high: float | None, span: tuple[float, float], verdict: str
+) -> str:
+    """Return one row's bar as SVG text: a whisker from end to end, a dot at the point, an arrow where an end is open.
 
-def notebook_table(estimate: Estimate) -> str:
-    """Return the answer as HTML that needs nothing else: ranked rows with bars, and what should be known about them.
+    It has class names and no style (without a style sheet it takes the colour of the text), and screen readers skip
+    it, since the numbers stand beside it.
 
-    Of many rows the first are shown, and of notices of one kind the first; a line says how many more there are.
+    Parameters
+    ----------
+    low, point, high
+        None where there is no number.
+    span
+        The smallest and the largest value of all rows, at which the bar begins and ends.
+    verdict
+        Second class name, after `interval-bar`.
 
     Examples
     --------
-    >>> import unbandit as ub
-    >>> shown = notebook_table(ub.estimate(ub.ActionLog.from_actions("ABABAA"), "ucb", sigma=1.0))
-    >>> "<th scope='row'>A</th>" in shown
+    >>> interval_bar(0.2, 0.5, 0.8, (0.0, 1.0), "estimated").startswith('<svg class="interval-bar estimated"')
     True
+    """
+    first, last = span
+    scale = (BAR_WIDTH - 2 * BAR_EDGE) / (last - first) if last > first else 0.0
+
+    def place(value: float) -> float:
+        return round(BAR_EDGE + scale * (min(max(value, first), last) - first), 1)
+
+    middle = BAR_HEIGHT / 2
+    parts = [f'<path class="ground" d="M{BAR_EDGE} {middle:g}H{BAR_WIDTH - BAR_EDGE}"/>']
+    if low is not None or high is not None:
+        begin = place(low) if low is not None else float(BAR_EDGE)
+        end = place(high) if high is not None else float(BAR_WIDTH - BAR_EDGE)
+        parts.append(f'<path class="whisker" stroke-width="2" d="M{begin:g} {middle:g}H{end:g}"/>')
+        for at, closed, way in ((begin, low is not None, -1), (end, high is not None, 1)):
+            shape = f"M{at:g} {middle - 3:g}V{middle + 3:g}"
+            arrow = f"M{at - 4 * way:g} {middle - 3:g}L{at:g} {middle:g}L{at - 4 * way:g} {middle + 3:g}"
+            parts.append(f'<path class="{"end" if closed else "open"}" d="{shape if closed else arrow}"/>')
+    if point is not None:
+        at = place(point)
+        diamond = f'<path class="point" fill="currentColor" d="M{at:g} {middle - 4:g}l4 4l-4 4l-4 -4z"/>'
+        dot = f'<circle class="point" fill="currentColor" cx="{at:g}" cy="{middle:g}" r="3.2"/>'
+        parts.append(diamond if verdict == "best" else dot)
+    size = f'width="{BAR_WIDTH}" height="{BAR_HEIGHT}" viewBox="0 0 {BAR_WIDTH} {BAR_HEIGHT}"'
+    look = 'fill="none" stroke="currentColor" aria-hidden="true" focusable="false"'
+    return f'<svg class="interval-bar {verdict}" {size} {look}>{"".join(parts)}</svg>'
+
+
+def notebook_table(estimate: Estimate) -> str:
+    """Return the estimate as self-contained HTML: ranked rows with bars, then warnings and notes.
+
+    Of many rows the first are shown, and of notices of one kind the first; a line says how many more there are.
     """
     quantity, several = shown_quantity(estimate), len(estimate.demonstrations) > 1
     span = _span(estimate, quantity)
     heads = "<th scope='col'>demonstration</th>" * several + "<th scope='col'>arm</th><th scope='col'>verdict</th>"
-    heads += "".join(f"<th scope='col' class='number'>{name}</th>" for name in ("pulls", HEADS[quantity]))
+    value = "value" if quantity == "mean" else quantity
+    heads += "".join(f"<th scope='col' class='number'>{name}</th>" for name in ("pulls", value))
     heads += f"<th scope='col'>{estimate.level:.0%} interval</th><td></td>"
     body = "".join(_row(row, quantity, span, several) for row in islice(_ranked(estimate), MOST_ROWS))
     caption = escape(f"{estimate.rule}, method {estimate.method}")
@@ -56,41 +103,21 @@ def notebook_table(estimate: Estimate) -> str:
 
 
 def _ranked(estimate: Estimate) -> Iterator[ArmEstimate]:
-    """Give rows best first, one demonstration after the other, as far as they are asked for."""
+    """Yield rows best first, demonstration by demonstration: only those that are shown are computed."""
     for name in estimate.demonstrations:
         yield from estimate.ranked(name)
 
 
 def _row(row: ArmEstimate, quantity: Quantity, span: tuple[float, float], several: bool) -> str:
-    point, low, high = (getattr(row, quantity + end, None) for end in ("", "_low", "_high"))
-    cells = f"<td>{_name(row.demonstration)}</td>" * several
-    cells += f"<th scope='row'>{_name(row.arm)}</th><td>{row.verdict}</td><td class='number'>{row.pulls:,}</td>"
-    write = partial(_number, digits=_digits(span))
-    number = "" if point is None else write(point)
-    cells += f"<td class='number'>{number}</td><td class='interval'>{reach(low, high, write)}</td>"
-    return f"<tr>{cells}<td>{interval_bar(low, point, high, span, row.verdict)}</td></tr>"
-
-
-def _digits(span: tuple[float, float]) -> int:
-    """Return how many digits after the point tell three digits of the widest difference."""
+    point, (low, high) = row.value(quantity), row.interval(quantity)
     width = span[1] - span[0] or abs(span[1]) or 1.0
-    return min(max(2 - math.floor(math.log10(width / 3)), 0), 12)
-
-
-def _number(value: float, digits: int) -> str:
-    """Write a number, all of a column with as many digits.
-
-    Examples
-    --------
-    >>> _number(-1234.5678, 2), _number(-0.0001, 2)
-    ('−1,234.57', '0.00')
-    """
-    written = f"{value:,.{digits}f}"
-    return written.replace("-", "−") if written.strip("-0.,") else written.lstrip("-")
-
-
-def _name(name: str) -> str:
-    return escape(short(name, LONGEST))
+    digits = min(max(2 - math.floor(math.log10(width / 3)), 0), 12)  # three digits of the widest difference
+    written = interval(low, high, partial(fixed, digits=digits))
+    cells = f"<td>{escape(label(row.demonstration, LONGEST_NAME))}</td>" * several
+    cells += f"<th scope='row'>{escape(label(row.arm, LONGEST_NAME))}</th><td>{row.verdict}</td>"
+    cells += f"<td class='number'>{row.pulls:,}</td><td class='number'>{fixed(point, digits, missing='')}</td>"
+    cells += f"<td class='interval'>{written}</td>"
+    return f"<tr>{cells}<td>{interval_bar(low, point, high, span, row.verdict)}</td></tr>"
 
 
 def _span(estimate: Estimate, quantity: Quantity) -> tuple[float, float]:
@@ -103,18 +130,17 @@ def _span(estimate: Estimate, quantity: Quantity) -> tuple[float, float]:
 
 
 def _below(estimate: Estimate) -> str:
-    """Write what is not in the table."""
+    """Write what stands below the table: how many rows are left out, warnings and notes."""
     lines = []
     left = len(estimate) - MOST_ROWS
     if left > 0:
-        lines.append(f"<p>{left:,} more {'row' if left == 1 else 'rows'}: see <code>.frame</code>.</p>")
-    said = [f"<strong>Warning:</strong> {line}" for line in _grouped(estimate.warnings)] + _grouped(estimate.notes)
-    lines += [f"<p>{line}</p>" for line in said]
-    return "".join(lines)
+        lines.append(f"{left:,} more {'row' if left == 1 else 'rows'}: see <code>.frame</code>.")
+    lines += [f"<strong>Warning:</strong> {line}" for line in _grouped(estimate.warnings)]
+    return "".join(f"<p>{line}</p>" for line in (*lines, *_grouped(estimate.notes)))
 
 
 def _grouped(notices: Sequence[Notice]) -> list[str]:
-    """Say what notices of one kind say once, with how many there are like it."""
+    """Write one notice of each kind, with how many there are like it."""
     kinds: dict[str, list[Notice]] = {}
     for notice in notices:
         kinds.setdefault(notice.code, []).append(notice)
@@ -122,63 +148,3 @@ def _grouped(notices: Sequence[Notice]) -> list[str]:
         escape(alike[0].message) + (f" ({len(alike) - 1:,} more like this.)" if len(alike) > 1 else "")
         for alike in kinds.values()
     ]
-
-
-WIDE, TALL, EDGE = 160, 14, 6
-
-BAR_STYLE = """\
-.interval-bar{color:#3d7ea6;vertical-align:middle;overflow:visible}
-.interval-bar.best{color:#c0701f}
-.interval-bar.bounded{color:#7d8b98}
-.interval-bar.unseen{color:#909090}
-.interval-bar .ground{opacity:.25}"""
-"""Colours for a page that has none of its own: legible on a light ground and on a dark one."""
-
-
-def interval_bar(
-    low: float | None, point: float | None, high: float | None, span: tuple[float, float], verdict: str
-) -> str:
-    """Return one row's bar as SVG text: a whisker from end to end, a dot at the point, an arrow where an end is open.
-
-    It has class names and no style of its own (without a style sheet it takes the colour of the text), and screen
-    readers pass over it, for the numbers stand beside it.
-
-    Parameters
-    ----------
-    low, point, high
-        None where there is no number.
-    span
-        The smallest and the largest value of all rows, which the bar's ends stand for.
-    verdict
-        Becomes the second class name, after `interval-bar`.
-
-    Examples
-    --------
-    >>> interval_bar(0.2, 0.5, 0.8, (0.0, 1.0), "estimated").startswith('<svg class="interval-bar estimated"')
-    True
-    """
-    first, last = span
-    scale = (WIDE - 2 * EDGE) / (last - first) if last > first else 0.0
-
-    def place(value: float) -> float:
-        return round(EDGE + scale * (min(max(value, first), last) - first), 1)
-
-    middle = TALL / 2
-    parts = [f'<path class="ground" d="M{EDGE} {middle:g}H{WIDE - EDGE}"/>']
-    if low is not None or high is not None:
-        begin = place(low) if low is not None else float(EDGE)
-        end = place(high) if high is not None else float(WIDE - EDGE)
-        parts.append(f'<path class="whisker" stroke-width="2" d="M{begin:g} {middle:g}H{end:g}"/>')
-        ends = [(begin, low is not None, -1), (end, high is not None, 1)]
-        for at, closed, way in ends:
-            shape = f"M{at:g} {middle - 3:g}V{middle + 3:g}"
-            arrow = f"M{at - 4 * way:g} {middle - 3:g}L{at:g} {middle:g}L{at - 4 * way:g} {middle + 3:g}"
-            parts.append(f'<path class="{"end" if closed else "open"}" d="{shape if closed else arrow}"/>')
-    if point is not None:
-        at = place(point)
-        best = f'<path class="point" fill="currentColor" d="M{at:g} {middle - 4:g}l4 4l-4 4l-4 -4z"/>'
-        dot = f'<circle class="point" fill="currentColor" cx="{at:g}" cy="{middle:g}" r="3.2"/>'
-        parts.append(best if verdict == "best" else dot)
-    size = f'width="{WIDE}" height="{TALL}" viewBox="0 0 {WIDE} {TALL}"'
-    look = 'fill="none" stroke="currentColor" aria-hidden="true" focusable="false"'
-    return f'<svg class="interval-bar {verdict}" {size} {look}>{"".join(parts)}</svg>'

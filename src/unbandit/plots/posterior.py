@@ -1,4 +1,4 @@
-"""The posterior of every arm as a density."""
+"""A posterior as a figure: a density per arm, or the hidden sample means round by round."""
 
 from __future__ import annotations
 
@@ -8,94 +8,107 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.plots.axes import SeveralRows, Sign, bars, even_ticks, key, label_ends, put_x, put_y, remark, span_of
-from unbandit.plots.naming import short, text_width
-from unbandit.plots.style import LINES, PALETTE, Look, frame, styled
+from unbandit.formatting import label as short
+from unbandit.plots.axes import (
+    KeyEntry,
+    Numbers,
+    RowLayout,
+    curve_frame,
+    draw_bars,
+    even_ticks,
+    evenly,
+    label_ends,
+    put_key,
+    put_remark,
+    put_scale,
+    span_of,
+)
+from unbandit.plots.estimate import AXIS_LABELS
+from unbandit.plots.style import LINES, PALETTE, Look, styled
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from unbandit.inference import Posterior
 
-MOST = 12
-HIGH = 0.82
-"""How much of its row a density may take."""
+MOST_DENSITIES = 12
+DENSITY_HEIGHT = 0.82
+"""Share of its row that a density may take."""
 
 GRID_POINTS = 200
-Numbers = NDArray[np.float64]
 
 
 def densities(posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, float] | None = None) -> Figure:
     """Draw the posterior density of every arm's gap, or mean, the best on top.
 
-    Below each density lies its 95% interval, with a dot at the median. A gap is exactly 0 where the arm is the best: a
-    stem at 0 is as high as that is probable. Of more than twelve arms twelve are drawn, from the best to the worst.
+    Below each density lies its 95% interval, with a dot at the median. A gap is exactly 0 where the arm is the best:
+    the height of a stem at 0 is the probability of that. Of more than twelve arms twelve are drawn, best to worst.
 
     Parameters
     ----------
     posterior
-        What `unbandit.posterior(log, rule)` found.
+        The result of `unbandit.posterior(log, rule)`.
     gaps
-        Whether gaps are drawn, or means.
+        Whether to draw gaps or means.
     truth
         The gap, or mean, of each arm where it is known.
     """
-    draws = (posterior.gaps if gaps else posterior.means).reshape(-1, len(posterior.arms))
-    ranked = np.argsort(posterior.gaps.reshape(-1, len(posterior.arms)).mean(axis=0), kind="stable")
-    shown = ranked[np.unique(np.linspace(0, ranked.size - 1, min(ranked.size, MOST)).round().astype(int))]
+    all_gaps = posterior.gaps.reshape(-1, len(posterior.arms))
+    draws = all_gaps if gaps else posterior.means.reshape(-1, len(posterior.arms))
+    shown = evenly(np.argsort(all_gaps.mean(axis=0), kind="stable"), MOST_DENSITIES)
     true = np.array([(truth or {}).get(posterior.arms[arm], np.nan) for arm in shown])
-    ends = np.quantile(draws[:, shown], [0.025, 0.5, 0.975], axis=0)
-    far = np.quantile(draws[:, shown], [0.002, 0.998], axis=0)
+    chances = [_percent(posterior.probability_best[arm]) for arm in shown]
     with styled():
-        chances = [_percent(posterior.probability_best[arm]) for arm in shown]
-        layout = SeveralRows([posterior.arms[arm] for arm in shown], chances, "is best", tall=0.42)
+        layout = RowLayout([posterior.arms[arm] for arm in shown], chances, "is best", row_height=0.42)
         axes = layout.axes
         axes.set_ylim(len(shown) - 0.75, -0.95)
-        span = span_of(far.ravel(), true)
-        put_x(axes, even_ticks(*span), "gap to the best arm" if gaps else "value")
+        span = span_of(np.quantile(draws[:, shown], [0.002, 0.998], axis=0).ravel(), true)
+        put_scale(axes, "x", even_ticks(*span), AXIS_LABELS["gap" if gaps else "mean"])
         grid = np.linspace(*span, GRID_POINTS)
         for place, arm in enumerate(shown):
-            colour = PALETTE["best" if place == 0 else "estimated"]
-            values = draws[:, arm]
-            heights = _density(values[values > 0] if gaps else values, grid, floor=0.0 if gaps else None)
-            share = float((values > 0).mean()) if gaps else 1.0
-            if share < 0.98:
-                axes.plot([0, 0], [place, place - HIGH * (1 - share)], color=colour, linewidth=2.4, zorder=2.5)
-            tops = place - HIGH * share * heights
-            axes.fill_between(grid, place, tops, color=colour, alpha=0.3, linewidth=0, zorder=2)
-            axes.plot(grid, tops, color=colour, linewidth=1.0, zorder=2.5)
-            bars(axes, np.array([place]), ends[0, place], ends[2, place], color=colour, linewidth=2.4, zorder=3)
-            marker = "D" if place == 0 else "o"
-            axes.plot([ends[1, place]], [place], marker=marker, color=colour, markersize=5, zorder=3)
+            _draw_density(axes, place, draws[:, arm], grid, gaps=gaps)
         fewer = len(shown) < len(posterior.arms)
-        signs = [Sign({}, f"{len(shown)} of {len(posterior.arms):,} arms")] * fewer
+        entries = [KeyEntry({}, f"{len(shown)} of {len(posterior.arms):,} arms")] * fewer
         if np.isfinite(true).any():
             look: Look = {"color": PALETTE["truth"], "marker": "|", "markersize": 12, "markeredgewidth": 1.5}
             axes.plot(true, range(true.size), linestyle="none", zorder=4, **look)
-            signs.append(Sign(look, "truth (hidden)"))
-        key(axes, signs)
+            entries.append(KeyEntry(look, "truth (hidden)"))
+        put_key(axes, entries)
     return layout.figure
 
 
-def _percent(share: float) -> str:
-    """Write a probability that was counted in draws.
+def _draw_density(axes: Axes, place: int, values: Numbers, grid: Numbers, *, gaps: bool) -> None:
+    """Draw one arm's density above its row, and its median and 95% interval on it."""
+    colour, marker = (PALETTE["best"], "D") if place == 0 else (PALETTE["estimated"], "o")
+    low, median, high = np.quantile(values, [0.025, 0.5, 0.975])
+    heights = density(values[values > 0] if gaps else values, grid, floor=0.0 if gaps else None)
+    continuous = float((values > 0).mean()) if gaps else 1.0
+    if continuous < 0.98:
+        stem = [place, place - DENSITY_HEIGHT * (1 - continuous)]
+        axes.plot([0, 0], stem, color=colour, linewidth=2.4, zorder=2.5)
+    tops = place - DENSITY_HEIGHT * continuous * heights
+    axes.fill_between(grid, place, tops, color=colour, alpha=0.3, linewidth=0, zorder=2)
+    axes.plot(grid, tops, color=colour, linewidth=1.0, zorder=2.5)
+    draw_bars(axes, np.array([place]), low, high, color=colour, linewidth=2.4, zorder=3)
+    axes.plot([median], [place], marker=marker, color=colour, markersize=5, zorder=3)
 
-    Examples
-    --------
-    >>> _percent(0.0), _percent(0.426), _percent(0.999)
-    ('<1%', '43%', '>99%')
-    """
+
+def _percent(share: float) -> str:
+    """Write a probability that was counted in draws."""
     return "<1%" if share < 0.005 else ">99%" if share >= 0.995 else f"{share:.0%}"
 
 
-def _density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
-    """Smooth draws into a density on a grid, its largest value 1; mass is not let below a floor, but thrown back."""
+def density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
+    """Return the kernel density of draws on a grid, scaled to a maximum of 1; mass below a floor is reflected.
+
+    By histogram and convolution, since `scipy.stats.gaussian_kde` evaluates every draw at every point of the grid.
+    """
     if values.size < 2 or not np.ptp(values) > 0:
         return np.zeros(grid.size)
-    quarter = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
-    width = 0.9 * min(float(values.std()), quarter or float(values.std())) * values.size**-0.2
-    step = float(grid[1] - grid[0])
-    width = max(width, step)
+    deviation, step = float(values.std()), float(grid[1] - grid[0])
+    quartiles = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
+    width = max(0.9 * min(deviation, quartiles or deviation) * values.size**-0.2, step)  # Silverman's rule
     mirrored = values if floor is None else np.concatenate([values, 2 * floor - values])
     counts, _ = np.histogram(mirrored, bins=np.append(grid - step / 2, grid[-1] + step / 2))
     reach = int(4 * width / step) + 1
@@ -106,29 +119,24 @@ def _density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
     return np.asarray(smooth / max(float(smooth.max()), 1e-300))
 
 
-def hidden_paths(
-    rounds: NDArray[np.int64], bands: NDArray[np.float64], arms: Sequence[str], title: str
-) -> Figure:  # fmt: skip
+def hidden_paths(rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str], title: str) -> Figure:
     """Draw the hidden sample mean of each arm over the rounds: the median, and a 95% band around it.
 
     `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than eight arms eight are drawn, best to worst.
     """
-    order = np.argsort(-np.nan_to_num(bands[-1, :, 1], nan=-np.inf), kind="stable") if len(bands) else np.arange(0)
-    shown = order[np.unique(np.linspace(0, order.size - 1, min(order.size, len(LINES))).round().astype(int))]
-    drawn = bands[:, shown]
+    ranked = np.argsort(-np.nan_to_num(bands[-1, :, 1], nan=-np.inf), kind="stable") if len(bands) else np.arange(0)
+    shown = evenly(ranked)
+    drawn, names = bands[:, shown], [short(arms[arm]) for arm in shown]
     with styled():
-        up = even_ticks(*span_of(drawn.ravel()), 6)
         along = even_ticks(float(rounds[0]), float(rounds[-1]), whole=True) if len(rounds) else even_ticks(0, 1)
-        names = [short(arms[arm]) for arm in shown]
-        figure, axes = frame(3.6, left=0.45 + text_width(up.labels), right=0.4 + text_width(names))
-        put_x(axes, along, "round")
-        put_y(axes, up, "hidden sample mean")
+        up = even_ticks(*span_of(drawn.ravel()), 6)
+        figure, axes = curve_frame(along, up, ("round", "hidden sample mean"), names)
         for at, line in zip(range(len(shown)), LINES, strict=False):
             low, middle, high = drawn[:, at].T
             axes.fill_between(rounds, low, high, color=line.colour, alpha=0.13, linewidth=0)
             axes.plot(rounds, middle, color=line.colour, linestyle=line.dashes, linewidth=1.4, zorder=3)
         if len(bands):
-            label_ends(axes, drawn[-1, :, 1], names, LINES)
+            label_ends(axes, drawn[-1, :, 1], names)
         fewer = f"; {len(shown)} of {len(arms):,} arms" if len(shown) < len(arms) else ""
-        remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
+        put_remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
     return figure

@@ -1,4 +1,4 @@
-"""The house style: one ink, few colours, and a figure whose margins fit the names that stand in them."""
+"""The style that all figures share, and figures as bytes: equal figures give equal bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unbandit.files import written_whole
 
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 
 INK = "#222222"
 SOFT = "#6b6b6b"
-"""The colour of what is said beside: remarks, pull counts, arms that are not singled out."""
+"""The colour of remarks, pull counts and arms that are not singled out."""
 
 GRID = "#e6e6e6"
 
 PALETTE = {"best": "#b5651d", "estimated": "#1f5a7a", "bounded": "#7a8b99", "unseen": "#b8b8b8", "truth": "#d1495b"}
-"""One colour a verdict: apart in hue for most eyes, and apart in grey for the rest."""
+"""One colour per verdict, distinct in hue and in lightness."""
 
 STYLE: Any = {
     "font.size": 9,
@@ -40,7 +39,7 @@ STYLE: Any = {
     "svg.fonttype": "none",
 }
 
-OURS: Any = {
+FIXED: Any = {
     "text.parse_math": False,
     "text.color": INK,
     "figure.facecolor": "white",
@@ -48,18 +47,17 @@ OURS: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Lucida Grande", "Verdana", "Arial"],
 }
-"""What the figures of this room add, so that they look the same whatever a user has set."""
+"""Settings that make figures look the same whatever the user has set."""
 
 Look = dict[str, Any]
-"""How something is drawn, in the words of the drawing library."""
+"""Keyword arguments of Matplotlib that say how something is drawn."""
 
 WIDTH = 7.2
-"""Inches: every figure is as wide."""
+"""Width of a figure with one panel, in inches."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """Hold how a curve looks."""
+class LineLook(NamedTuple):
+    """Appearance of a curve."""
 
     colour: str
     marker: str
@@ -67,27 +65,29 @@ class Line:
 
 
 LINES = (
-    Line("#b5651d", "D", "-"),
-    Line("#1f3f77", "o", "-"),
-    Line("#2f9c86", "^", (0, (5, 1.5))),
-    Line("#8a2f6b", "s", (0, (1.5, 1.2))),
-    Line("#7fa8d9", "v", "-"),
-    Line("#5c5c5c", "P", (0, (6, 1.5, 1, 1.5))),
-    Line("#c9a227", "X", (0, (5, 1.5))),
-    Line("#274c3a", "<", (0, (1.5, 1.2))),
+    LineLook("#b5651d", "D", "-"),
+    LineLook("#1f3f77", "o", "-"),
+    LineLook("#2f9c86", "^", (0, (5, 1.5))),
+    LineLook("#8a2f6b", "s", (0, (1.5, 1.2))),
+    LineLook("#7fa8d9", "v", "-"),
+    LineLook("#5c5c5c", "P", (0, (6, 1.5, 1, 1.5))),
+    LineLook("#c9a227", "X", (0, (5, 1.5))),
+    LineLook("#274c3a", "<", (0, (1.5, 1.2))),
 )
-"""Looks, in the order in which curves take them: they differ in colour, lightness, marker and dash."""
+"""Curves take these in order; they differ in colour, lightness, marker and dash."""
 
-_ONE_AT_A_TIME = threading.RLock()
-"""Matplotlib's settings, and Python's filters of warnings, are shared by all threads."""
+_STYLE_LOCK = threading.RLock()
+"""Matplotlib's settings and Python's warning filters are shared by all threads."""
+
+_NO_METADATA: dict[str, Any] = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the house style: a dollar sign is only a dollar sign, and a letter that no font has is no news."""
+    """Draw in the shared style: dollar signs are plain text, and missing glyphs raise no warning."""
     import matplotlib as mpl
 
-    with _ONE_AT_A_TIME, mpl.rc_context(STYLE | OURS), warnings.catch_warnings():
+    with _STYLE_LOCK, mpl.rc_context(STYLE | FIXED), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"(Glyph |Matplotlib currently does not support)")
         yield
 
@@ -95,9 +95,9 @@ def styled() -> Iterator[None]:
 def frame(
     height: float, *, left: float = 0.7, right: float = 0.25, top: float = 0.4, bottom: float = 0.5
 ) -> tuple[Figure, Axes]:
-    """Return a figure and its axes; all in inches, the margins around the axes.
+    """Return a figure with one panel, from its height and margins in inches.
 
-    Margins that fit what stands in them are quicker than a layout that is found by drawing twice.
+    Margins computed from the text they hold are faster than a layout engine, which draws twice.
     """
     from matplotlib.figure import Figure
 
@@ -108,19 +108,27 @@ def frame(
     return figure, axes
 
 
-NAMELESS: dict[str, Any] = {"Date": None, "Creator": None, "Format": None, "Type": None}
-"""What an SVG file need not say of itself."""
+def panels(count: int, height: float, width: float = 10.2) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels side by side, laid out by Matplotlib."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
+    axes = list(figure.subplots(1, count, squeeze=False)[0])
+    for each in axes:
+        each.set_axisbelow(True)
+    return figure, axes
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure in the format that its name says, whole or not at all; equal figures give equal files."""
+    """Write a figure in the format its file name ends in; nothing is left behind if that fails."""
     kind = Path(path).suffix[1:].lower()
     with styled(), written_whole(path) as temporary:
-        figure.savefig(temporary, format=kind, metadata=NAMELESS if kind == "svg" else None)
+        figure.savefig(temporary, format=kind, metadata=_NO_METADATA if kind == "svg" else None)
 
 
 def svg(figure: Figure) -> str:
-    """Return a figure as the text of an SVG file; its names are text that the reader's own fonts draw.
+    """Return a figure as the text of an SVG file, in which names stay text.
 
     Examples
     --------
@@ -128,21 +136,21 @@ def svg(figure: Figure) -> str:
     >>> svg(ActionLog.from_actions("ABAA").plot())[:20]
     '<?xml version="1.0" '
     """
-    written = io.StringIO()
+    text = io.StringIO()
     with styled():
-        figure.savefig(written, format="svg", metadata=NAMELESS)
-    return written.getvalue()
+        figure.savefig(text, format="svg", metadata=_NO_METADATA)
+    return text.getvalue()
 
 
 def png(figure: Figure, dpi: int = 150) -> bytes:
     """Return a figure as the bytes of a PNG file."""
-    written = io.BytesIO()
+    data = io.BytesIO()
     with styled():
-        figure.savefig(written, format="png", dpi=dpi)
-    return written.getvalue()
+        figure.savefig(data, format="png", dpi=dpi)
+    return data.getvalue()
 
 
 def address(figure: Figure, *, as_dots: bool = False) -> str:
-    """Return a `data:` address that holds the figure itself: an SVG file, or a PNG file of very many lines."""
+    """Return a `data:` address that holds the figure: as SVG, or as PNG where it has very many lines."""
     kind, data = ("png", png(figure)) if as_dots else ("svg+xml", svg(figure).encode("utf-8"))
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"

@@ -17,6 +17,7 @@ from unbandit.errors import AssumptionWarning
 from unbandit.estimators import estimate
 from unbandit.estimators.request import as_log
 from unbandit.files import written_whole
+from unbandit.formatting import counted, share, shown
 from unbandit.log import ActionLog
 from unbandit.reporting.assumptions import assumptions, parameters, unknown
 from unbandit.reporting.figures import Matter, draw
@@ -25,7 +26,6 @@ from unbandit.reporting.provenance import Source, python_line, read_log, shell_l
 from unbandit.reporting.sentence import sentence
 from unbandit.reporting.table import MOST_TABLES, quantity, ranked_table
 from unbandit.reporting.truth import checked, compared, in_terms_of
-from unbandit.reporting.written import counted, share, shown
 from unbandit.result import VERDICTS, Estimate
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
+from unbandit.formatting import counted, listed, number, quoted, share
 from unbandit.log import ActionLog
 from unbandit.reporting.table import quantity
-from unbandit.reporting.written import counted, listed, number, quoted, share
 from unbandit.result import ArmEstimate, Estimate
 
 METHODS = {

@@ -16,11 +16,11 @@ from unbandit.errors import NotIdentifiable
 from unbandit.estimators.learning_curve import LearningCurve, learning_curve
 from unbandit.estimators.request import DRAWING
 from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
+from unbandit.formatting import counted, interval, number, quoted, share
 from unbandit.inference import Posterior
 from unbandit.log import ActionLog
 from unbandit.reporting.table import told
 from unbandit.reporting.truth import held, in_terms_of
-from unbandit.reporting.written import counted, interval, number, quoted, share
 from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _hesitation(matter: Matter) -> Iterator[Picture]:
         "estimate is not read off this one moment."
     )
     yield _picture(
-        plots.hesitation(moment),
+        plots.switching_moment(moment),
         "hesitation",
         "A moment of hesitation",
         f"What the rule made of two arms as the rounds went by. {told_by} The averages behind them are hidden, and put "
@@ -208,7 +208,7 @@ def _settling(matter: Matter) -> Iterator[Picture]:
         return
     truth = in_terms_of(matter.means, growth.quantity, growth.answer)  # of one demonstration less may be known
     yield _picture(
-        plots.settling(growth, truth=truth or None),
+        plots.learning_curve(growth, truth=truth or None),
         "settling",
         "How the answer settled",
         "The same estimate from the first rounds of the log only, and from more and more of them. Where curves have "

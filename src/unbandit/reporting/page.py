@@ -11,13 +11,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 
 from unbandit._version import __version__
+from unbandit.formatting import counted, shortened, shown
 from unbandit.reporting import provenance
 from unbandit.reporting.assumptions import Assumption
 from unbandit.reporting.figures import Picture
 from unbandit.reporting.glossary import GLOSSARY, NOTICES, VERDICTS, Words
 from unbandit.reporting.provenance import Source
 from unbandit.reporting.table import RankedTable
-from unbandit.reporting.written import counted, shortened, shown
 from unbandit.result import Notice
 
 __all__ = ["MARKS", "Contents", "Said", "main_part", "said", "standalone", "stylesheet"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.estimators.diagnostics import demonstrations_behind
+from unbandit.formatting import interval, listed, number, quoted, share
 from unbandit.reporting.glossary import DOUBTS
 from unbandit.reporting.table import quantity
-from unbandit.reporting.written import interval, listed, number, quoted, share
 from unbandit.result import BEST, ArmEstimate, Estimate, Quantity
 
 __all__ = ["sentence"]
@@ -151,7 +152,7 @@ def _worth(answer: Estimate, row: ArmEstimate, shown: Quantity, *, in_full: bool
     said = f"worth {number(abs(value or 0.0) if behind else value or 0.0, 3)}{behind}{than if behind else ''}"
     low, high = row.interval(shown)
     if in_full and low is not None and high is not None:
-        said += f" ({share(answer.level)} interval {interval(low, high, 3)})"
+        said += f" ({share(answer.level)} interval {interval(low, high, partial(number, digits=3))})"
     return said
 
 

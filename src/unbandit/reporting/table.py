@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
+from unbandit.formatting import interval, number, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting.truth import held
-from unbandit.reporting.written import interval, number, shown
 from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
 
 BELIEVED = frozenset({"level-from-prior", "values-from-prior"})

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from unbandit.errors import ParameterError
+from unbandit.formatting import counted, quoted
 from unbandit.log.labels import label_of
 from unbandit.log.reading import open_table
-from unbandit.reporting.written import counted, quoted
 from unbandit.result import ArmEstimate, Estimate, Quantity
 
 __all__ = ["checked", "compared", "held", "in_terms_of", "read_truth"]

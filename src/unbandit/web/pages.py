@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from unbandit import datasets
 from unbandit._version import __version__
+from unbandit.formatting import label as short
 from unbandit.plots import address
-from unbandit.plots.naming import short
 from unbandit.web import forms
 from unbandit.web.examples import Example
 from unbandit.web.fields import ON, Field, shown

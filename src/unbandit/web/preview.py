@@ -18,11 +18,11 @@ import numpy as np
 import polars as pl
 
 from unbandit.errors import LogError, ParameterError
+from unbandit.formatting import label as short
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
 from unbandit.log.reading import open_bytes
 from unbandit.log.table import Table
-from unbandit.plots.naming import short
 from unbandit.web.examples import example_log
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import plain, plain_error

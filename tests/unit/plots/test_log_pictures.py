@@ -32,7 +32,7 @@ def test_of_a_short_record_every_round_is_a_column():
     figure = ActionLog.from_actions(list("BABBBA")).plot()
     assert words(figure)[:4] == ["B", "4", "A", "2"]
     assert (image(figure) > 0).astype(int).tolist() == [[1, 0, 1, 1, 1, 0], [0, 1, 0, 0, 0, 1]]
-    assert "one column a round" in words(figure)
+    assert "one column per round" in words(figure)
 
 
 def test_a_single_pull_shows_in_any_stretch_and_shades_deepen_with_pulls():

@@ -9,7 +9,7 @@ import pytest
 from picture_tools import drawn, words
 
 from unbandit import KLUCB, SAE, UCB, UCB1, AssumptionWarning, Bernoulli, Instance, learning_curve, switching_moment
-from unbandit.plots import settling as draw_settling
+from unbandit.plots import learning_curve as draw_curve
 
 INSTANCE = Instance([1.0, 0.6, 0.2], 1.0, ["control", "blue", "red"])
 
@@ -66,7 +66,7 @@ def test_the_truth_is_dashed_and_eight_arms_are_shown():
     log = UCB(alpha=0.25).demonstrate(instance, 20_000, seed=1)
     growth = learning_curve(log, "ucb:alpha=0.25", sigma=1.0, best_mean=1.0)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
-    figure = draw_settling(growth, truth=truth)
+    figure = draw_curve(growth, truth=truth)
     assert len(drawn(figure)) < 100_000
     (said,) = [word for word in words(figure) if "bands" in word]
     assert said == "bands: 95% intervals; dashed: the truth; 8 of 20 arms"

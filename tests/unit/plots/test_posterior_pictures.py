@@ -7,7 +7,7 @@ import pytest
 from picture_tools import drawn, words
 
 from unbandit import ActionLog, Instance, ParameterError, Thompson, posterior
-from unbandit.plots.posterior import _density
+from unbandit.plots.posterior import density
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +72,13 @@ def test_a_density_follows_the_draws():
     draws = np.random.default_rng(1).normal(2.0, 0.5, 20_000)
     grid = np.linspace(0, 4, 200)
     exact = np.exp(-0.5 * ((grid - 2) / 0.5) ** 2)
-    assert np.abs(_density(draws, grid, None) - exact).max() < 0.05
+    assert np.abs(density(draws, grid, None) - exact).max() < 0.05
 
 
 def test_a_density_does_not_fall_off_at_its_floor():
     draws = np.abs(np.random.default_rng(1).normal(0.0, 0.5, 20_000))
     grid = np.linspace(-0.5, 2, 200)
-    smooth = _density(draws, grid, 0.0)
+    smooth = density(draws, grid, 0.0)
     assert smooth[grid < 0].max() == 0.0
     assert smooth[grid >= 0][0] > 0.9
 

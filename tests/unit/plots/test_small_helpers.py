@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from picture_tools import ODD_NAMES
 
+from unbandit.formatting import label as short
 from unbandit.plots import BAR_STYLE, interval_bar
-from unbandit.plots.axes import count_ticks, even_ticks, spread
-from unbandit.plots.naming import short
+from unbandit.plots.axes import even_ticks, log_ticks, spread
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -40,7 +40,7 @@ def test_ticks_lie_between_the_ends_and_differ_in_words(low, width):
 
 @given(st.floats(0.9, 1e6), st.floats(1.5, 1e7))
 def test_logarithmic_ticks_are_two_or_more_plain_numbers(low, factor):
-    ticks = count_ticks(low, low * factor)
+    ticks = log_ticks(low, low * factor)
     assert 2 <= len(ticks.values) <= 9
     assert all(low * 0.99 <= value <= low * factor * 1.01 for value in ticks.values)
 

@@ -67,13 +67,13 @@ def truths_drawn(monkeypatch):
         def drawing(*given, truth=None, **options):
             figure = draw(*given, truth=truth, **options)
             axes = figure.axes[0]
-            kept[name] = (truth, axes.get_ylabel() if name == "settling" else axes.get_xlabel())
+            kept[name] = (truth, axes.get_ylabel() if name == "learning_curve" else axes.get_xlabel())
             return figure
 
         monkeypatch.setattr(plots, name, drawing)
 
     watched("arms_with_intervals")
-    watched("settling")
+    watched("learning_curve")
     return kept
 
 
@@ -83,7 +83,7 @@ def test_where_all_others_are_bounded_the_truth_is_in_means_like_the_axis(monkey
     truth = {"A": 1.0, "B": 0.25, "C": 0.5}
     report = ub.report(log, "ucb", sigma=1.0, best_mean=1.0, truth=truth)
     assert {row.verdict for row in report.answer} == {"best", "bounded"}
-    assert kept == {"arms_with_intervals": (truth, "value"), "settling": (truth, "value")}
+    assert kept == {"arms_with_intervals": (truth, "value"), "learning_curve": (truth, "value")}
     assert '<th scope="col" class="amount">mean</th>' in report.main
 
 
