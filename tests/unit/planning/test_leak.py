@@ -65,7 +65,7 @@ def test_table_json_and_picture():
     assert read["arms"] == found.frame.to_dicts()
     assert (read["schema"], read["horizon"], read["runs"], read["reveals"]) == ("unbandit.leak/1", 500, 30, "values")
     assert found.to_json() == ub.leak("two-armed", "ucb", 500, runs=30, threads=1).to_json()
-    assert [text.get_text() for text in found.plot().axes[0].get_yticklabels()] == ["0", "1"]
+    assert {"0", "1"} <= {text.get_text() for text in found.plot().axes[0].texts}
     assert ub.leak("two-armed", "uniform", 50, runs=10).plot().axes
     assert "equivalent rewards" in repr(found)
     with pytest.raises(KeyError, match="expected an arm among 0, 1"):
