@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unbandit.formatting import label as short
 from unbandit.formatting import minus
-from unbandit.plots.style import GRID, INK, LINES, SOFT, WIDTH, LineLook, Look, frame
+from unbandit.plots.style import GRID, INK, LINES, SOFT, WIDTH, Line, Look, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,7 +199,7 @@ def evenly(ranked: Any, most: int = len(LINES)) -> NDArray[np.intp]:
     return members[np.unique(places)]
 
 
-def label_ends(axes: Axes, heights: Numbers, names: Sequence[str], lines: Sequence[LineLook] = LINES) -> None:
+def label_ends(axes: Axes, heights: Numbers, names: Sequence[str], lines: Sequence[Line] = LINES) -> None:
     """Name curves to the right of the axes, where they end; names that would overlap move, each with a leader.
 
     `heights` are the curves' last values; a curve that ends in NaN is not named.

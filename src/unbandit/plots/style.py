@@ -56,7 +56,7 @@ WIDTH = 7.2
 """Width of a figure with one panel, in inches."""
 
 
-class LineLook(NamedTuple):
+class Line(NamedTuple):
     """Appearance of a curve."""
 
     colour: str
@@ -65,14 +65,14 @@ class LineLook(NamedTuple):
 
 
 LINES = (
-    LineLook("#b5651d", "D", "-"),
-    LineLook("#1f3f77", "o", "-"),
-    LineLook("#2f9c86", "^", (0, (5, 1.5))),
-    LineLook("#8a2f6b", "s", (0, (1.5, 1.2))),
-    LineLook("#7fa8d9", "v", "-"),
-    LineLook("#5c5c5c", "P", (0, (6, 1.5, 1, 1.5))),
-    LineLook("#c9a227", "X", (0, (5, 1.5))),
-    LineLook("#274c3a", "<", (0, (1.5, 1.2))),
+    Line("#b5651d", "D", "-"),
+    Line("#1f3f77", "o", "-"),
+    Line("#2f9c86", "^", (0, (5, 1.5))),
+    Line("#8a2f6b", "s", (0, (1.5, 1.2))),
+    Line("#7fa8d9", "v", "-"),
+    Line("#5c5c5c", "P", (0, (6, 1.5, 1, 1.5))),
+    Line("#c9a227", "X", (0, (5, 1.5))),
+    Line("#274c3a", "<", (0, (1.5, 1.2))),
 )
 """Curves take these in order; they differ in colour, lightness, marker and dash."""
 
