@@ -1,10 +1,13 @@
-"""Set up what every test shares.
+"""Settings, markers and groups that all tests share.
 
 pytest puts this folder on the import path because this file stands in it, so tests can import `reference`.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No deadline: the first example may compile a kernel. Derandomised: a red test is red for everyone.
@@ -17,3 +20,54 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("unbandit")
+
+TESTS = Path(__file__).parent
+
+MARKED = ("statistical", "cluster", "browser", "docs")
+"""Folders whose tests carry the marker of the same name: `make test-fast` leaves them out."""
+
+TOGETHER = ("cluster", "browser", "gpu", "paper", "unit/calibration")
+"""Folders whose tests share what is slow to set up, so that one worker runs them all."""
+
+FIRST = (
+    "contract/test_rules.py",
+    "unit/inference",
+    "paper",
+    "unit/identification",
+    "unit/kernels",
+    "unit/calibration",
+    "cluster",
+    "docs",
+    "browser",
+    "web",
+    "statistical",
+    "cli",
+)
+"""What to begin with. Workers take groups in turn, and kernels are kept on disk: neighbours in this list need different
+ones (simulations, then filters, and so on), so that two workers with an empty cache do not compile the same kernel."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folder, group them for workers, and put what takes longest first."""
+    for item in items:
+        place = _place(item)
+        for marker in MARKED:
+            if place.split("/")[0] == marker:
+                item.add_marker(marker)
+        item.add_marker(pytest.mark.xdist_group(_group(place)))
+    items.sort(key=lambda item: _order(_place(item)))  # stable: otherwise as collected
+
+
+def _place(item: pytest.Item) -> str:
+    """Return the file of a test, relative to this folder; that of a doctest begins with `src/`."""
+    if item.path.is_relative_to(TESTS):
+        return item.path.relative_to(TESTS).as_posix()
+    return item.path.relative_to(TESTS.parent).as_posix()
+
+
+def _group(place: str) -> str:
+    return next((folder for folder in TOGETHER if place.startswith(f"{folder}/")), place)
+
+
+def _order(place: str) -> int:
+    return next((at for at, first in enumerate(FIRST) if place.startswith(first)), len(FIRST))
