@@ -74,7 +74,7 @@ def _all_cores() -> None:
 
 def _main(name: str, runs: int) -> None:
     from unbandit.clusters import Cluster
-    from unbandit.study.grid import Study
+    from unbandit.study import Study
 
     few = Study(instance_of(ARMS), RULE, range(100, 100 + 20 * cores()), 2)  # some tasks for every worker
     many = Study(instance_of(ARMS), RULE, HORIZON, runs)

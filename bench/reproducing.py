@@ -12,7 +12,7 @@ from bench.memory import peak
 from bench.report import Row, number, seconds
 from bench.setting import RULE, Effort, instance_of
 from bench.timing import best_seconds
-from unbandit.study.grid import Study
+from unbandit.study import Study
 
 ARMS, HORIZON, RUNS = 4, 5_000, 10_000
 REPRODUCE = 60.0
@@ -40,7 +40,7 @@ def _engine(effort: Effort) -> Row:
 
 def _study(runs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        Study(instance_of(ARMS), RULE, HORIZON, runs).run(folder, threads=1).folds()
+        Study(instance_of(ARMS), RULE, HORIZON, runs).run(folder, threads=1).curves()
 
 
 def _memory(effort: Effort) -> Row:
@@ -68,5 +68,5 @@ def _command() -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as home:
-        Study(instance_of(ARMS), RULE, 500, int(sys.argv[1])).run(home).folds()
+        Study(instance_of(ARMS), RULE, 500, int(sys.argv[1])).run(home).curves()
     print(peak())

@@ -41,6 +41,7 @@ __all__ = [
     "ParameterError",
     "ResumeError",
     "UnbanditError",
+    "first_line",
     "option",
     "phrase",
     "python_option",
@@ -87,6 +88,12 @@ def shell_option(name: str, value: Any = None) -> str:
 def phrase(text: str, audience: Audience = python_option) -> str:
     """Spell out the options that a sentence refers to, as the audience writes them."""
     return _OPTION.sub(lambda match: audience(*json.loads(match[1])), text)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what a library's error says, without its full stop, to be used within a sentence."""
+    text = getattr(error, "strerror", None) or str(error)
+    return (text.strip().splitlines() or [type(error).__name__])[0].strip()[:200].rstrip(".")
 
 
 class UnbanditError(Exception):

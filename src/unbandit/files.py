@@ -1,4 +1,8 @@
-"""Write files whole or not at all, and keep others out of a folder meanwhile."""
+"""Files written whole or not at all, and a lock on a folder.
+
+By hand because no library does it in few lines: a temporary name in the same folder, flushed to disk, with the
+user's file mode, and renamed; and a lock that leaves no file behind and ends with the process.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,12 @@ from pathlib import Path
 
 from unbandit.errors import OutputError, ResumeError
 
-__all__ = ["locked", "written_whole"]
-
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary name beside `path`, and rename it to `path` when the block ends well.
+    """Yield a temporary path next to `path`, and rename it to `path` when the block succeeds.
 
-    When the block fails, for want of room on the disk or otherwise, `path` is as it was before.
+    When the block fails, because the disk is full or otherwise, `path` is as it was before.
 
     Examples
     --------
@@ -48,7 +50,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _umask() -> int:
-    """Read the process's file mode mask (which the system only tells by setting it)."""
+    """Read the process's file mode mask, which the system only returns when it is set."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -59,10 +61,10 @@ _MASK = _umask()
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep everybody else out of a folder; the lock is the folder's own, and leaves no file behind."""
+    """Hold a lock on a folder itself; another process, or another lock in this one, is refused."""
     try:
         import fcntl
-    except ImportError:  # there is no such lock on this system
+    except ImportError:  # this system has no such lock
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -71,7 +73,7 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ResumeError(
-                f"{folder}: another run is at work in this folder. Wait until it ends, or stop it."
+                f"{folder}: another run is working in this folder. Wait until it ends, or stop it."
             ) from None
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):  # a file system without locks
@@ -79,5 +81,5 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_UN)  # a process forked meanwhile must not go on holding it
+            fcntl.flock(handle, fcntl.LOCK_UN)  # a process forked in the meantime must not keep it
         os.close(handle)

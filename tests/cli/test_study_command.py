@@ -190,7 +190,7 @@ def test_interrupted_it_says_what_is_kept_and_goes_on(begun, script, tmp_path, u
     assert (process.returncode, out) == (130, "")
     kept = len(list((tmp_path / "all" / "parts").iterdir()))
     assert 1 <= kept < 48
-    assert err == f"Stopped: {kept} of 48 parts are kept in all. The same command goes on.\n"
+    assert err == f"Stopped: {kept} of 48 parts are kept in all. The same command resumes.\n"
     done = script("study", "study.toml", "-o", "all")
     assert done.returncode == 0
     assert contents(tmp_path / "all") == undisturbed
@@ -200,7 +200,7 @@ def test_a_second_process_is_kept_out(begun, script):
     begun(1).send_signal(signal.SIGSTOP)  # it waits, and holds the folder
     done = script("study", "study.toml", "-o", "all")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == ("unbandit: all: another run is at work in this folder. Wait until it ends, or stop it.\n")
+    assert done.stderr == ("unbandit: all: another run is working in this folder. Wait until it ends, or stop it.\n")
 
 
 def test_a_disk_that_fills_up_keeps_the_finished_parts(script, tmp_path):
@@ -233,9 +233,9 @@ def test_a_disk_that_fills_up_keeps_the_finished_parts(script, tmp_path):
         (["study.toml", "-o", "results", "--seed", -1], "seed: expected a whole number from 0"),
         (["study.toml", "-o", "results", "--threads", 0], "threads: expected a whole number from 1"),
         (["study.toml", "-o", "results", "--executor", "spark"], 'one of threads, ray, dask; got "spark"'),
-        (["study.toml", "-o", "results", "--address", "head:1"], "address: threads are of this machine"),
-        (["study.toml", "-o", "foo://results"], "foo://results: expected an address that fsspec knows"),
-        (["study.toml", "-o", "memory://"], "expected a place below, such as memory:"),
+        (["study.toml", "-o", "results", "--address", "head:1"], "address: threads run on this machine"),
+        (["study.toml", "-o", "foo://results"], "foo://results: expected an address that fsspec supports"),
+        (["study.toml", "-o", "memory://"], "expected a folder below it, such as memory:"),
         (["study.toml"], "output"),
         ([], "FILE"),
     ],
@@ -269,7 +269,7 @@ def test_a_folder_that_does_not_fit_ends_with_3(unbandit, refused, file, tmp_pat
     message = refused(3, "study", file, "-o", "results", "--runs", 30)
     assert message == (
         "unbandit: results: it has another study (runs: the folder has 20, asked for 30). "
-        "Take another folder, or delete this one.\n"
+        "Use another folder, or delete this one.\n"
     )
     assert "without study.json" in refused(3, "study", file, "-o", ".")
     assert "study.toml: expected a folder; got a file" in refused(3, "study", file, "-o", "study.toml")
@@ -285,7 +285,7 @@ def test_a_part_that_was_cut_is_made_again(unbandit, file, tmp_path):
     again = unbandit("study", file, "-o", "results")
     assert (again.code, again.out) == (0, first.out)
     assert again.err.splitlines() == [
-        "results: 1 part was cut or altered, and is made again.",
+        "results: 1 part was cut or altered, and will be redone.",
         "results: 12 parts, and summary.csv",
     ]
     assert contents(tmp_path / "results") == whole

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from unbandit.study import Study, Task
-from unbandit.study.taskgrid import Work
+from unbandit.study.taskgrid import TaskGrid
 
 TEXT = """
 instances = ["two-armed", "linear"]
@@ -22,12 +22,13 @@ runs = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Slow(Work):
-    """Do a study slowly; `poison` names a file: while it is there, whoever does task 7 dies."""
+class Slow(TaskGrid):
+    """A slow study. While the file `poison` exists, whoever does task 7 dies; `once` removes the file before."""
 
     study: Study
     seconds: float = 0.15
     poison: str = ""
+    once: bool = False
 
     @property
     def tasks(self):
@@ -43,6 +44,8 @@ class Slow(Work):
     def rows(self, task: Task) -> pl.DataFrame:
         time.sleep(self.seconds)
         if self.poison and task.number == 7 and Path(self.poison).exists():
+            if self.once:
+                Path(self.poison).unlink()
             os.kill(os.getpid(), signal.SIGKILL)
         return self.study.rows(task)
 

@@ -186,7 +186,7 @@ def test_the_folder_one_stands_in(tmp_path, monkeypatch):
 
 def test_two_commands_do_not_share_a_folder(tmp_path):
     reproduce(["sketch-exploration"], tmp_path, runs=2)
-    with locked(tmp_path), pytest.raises(ResumeError, match="another run is at work in this folder"):
+    with locked(tmp_path), pytest.raises(ResumeError, match="another run is working in this folder"):
         reproduce(["sketch-exploration"], tmp_path, runs=2)
 
 

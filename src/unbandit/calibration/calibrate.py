@@ -21,6 +21,7 @@ from pathlib import Path
 
 import polars as pl
 
+from unbandit import checks
 from unbandit.calibration.closed_forms import CoverageMetrics, closed_form_studies, coverage_metrics, has_closed_form
 from unbandit.calibration.criteria import (
     Criterion,
@@ -38,12 +39,10 @@ from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, OutputError, ParameterError
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
-from unbandit.study import Study
+from unbandit.study import Study, StudyResult
 from unbandit.study.dispatch import run
-from unbandit.study.grid import checked_runs, checked_seed
 from unbandit.study.progress import Progress, Shared, Silent
-from unbandit.study.results import Folder, Result
-from unbandit.study.study import StudyResult
+from unbandit.study.results import Result, ResultsFolder
 
 KINDS = ("closed-forms", "posterior", "identify")
 """What is measured, in the order in which it is done."""
@@ -159,8 +158,8 @@ def calibrate(
     """
     chosen_kinds, chosen_rules = _chosen("kind", kinds, KINDS), _chosen("rule", rules, _names())
     asked = {"runs": runs, "main-runs": main_runs, "side-runs": side_runs, "records": records}
-    numbers = {name: None if given is None else checked_runs(given) for name, given in asked.items()}
-    seed, particles, clouds = checked_seed(seed), whole("particles", particles), whole("clouds", clouds)
+    numbers = {name: None if given is None else checks.whole("runs", given, 2) for name, given in asked.items()}
+    seed, particles, clouds = checks.seed(seed), whole("particles", particles), whole("clouds", clouds)
     numbers |= {"seed": seed, "particles": particles, "clouds": clouds}
     if threads is not None:
         whole("threads", threads)
@@ -186,7 +185,7 @@ def calibrate(
 
 def _folders(
     done: Calibration, kind: str, rules: Sequence[str], numbers: Mapping[str, int | None]
-) -> Iterator[Folder]:  # fmt: skip
+) -> Iterator[ResultsFolder]:  # fmt: skip
     """Yield the folders of a kind of measure, each with its work: one for each rule, or two."""
     runs = numbers["runs"]
     for text in CANDIDATES if kind == "identify" else (*GAUSSIAN, *BERNOULLI):
@@ -196,22 +195,24 @@ def _folders(
         if kind == "posterior":
             cells = posterior_settings(text, runs, numbers["main-runs"], numbers["side-runs"])
             particles = done.particles * CLOUDS.get(text, 1)
-            yield Folder(home, PosteriorTrials(cells, done.seed, particles, done.clouds))
+            yield ResultsFolder(home, PosteriorTrials(cells, done.seed, particles, done.clouds))
         elif kind == "identify":
             cells = identify_settings(text, runs or numbers["records"])
-            yield Folder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, CANDIDATES))))
+            yield ResultsFolder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, CANDIDATES))))
         elif has_closed_form(text):
             for name, study in closed_form_studies(text, runs, done.seed).items():
-                yield Folder(home / name, study)
+                yield ResultsFolder(home / name, study)
 
 
-def _rounds_done(folder: Folder) -> int:
+def _rounds_done(folder: ResultsFolder) -> int:
     """Return how many rounds are done; refuse a folder that does not fit, and write nothing."""
     tasks = folder.study.tasks
-    return sum(tasks[number].rounds for number in folder.look())
+    return sum(tasks[number].rounds for number in folder.finished())
 
 
-def _measure(done: Calibration, folder: Folder, threads: int | None, bar: Progress, say: Callable[[str], None]) -> None:
+def _measure(
+    done: Calibration, folder: ResultsFolder, threads: int | None, bar: Progress, say: Callable[[str], None]
+) -> None:
     """Run one work, and take in its metrics."""
     study = folder.study
     run(study, folder.path, threads=threads, progress=bar, say=say)

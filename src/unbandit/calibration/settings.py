@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.inference import BetaPrior, NormalPrior, Prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
-from unbandit.study.taskgrid import rule_described
+from unbandit.study.taskgrid import describe_rule
 
 SIGMA = 0.5
 """Noise of Gaussian rewards, where means have a standard deviation of 1."""
@@ -108,7 +108,7 @@ class TrialSetting:
         """Return all that determines what is played, as plain values."""
         return {
             "name": f"{self.rule} on {self.arms} arms, {self.horizon} rounds",
-            "rule": rule_described(self.rule),
+            "rule": describe_rule(self.rule),
             "arms": self.arms,
             "horizon": self.horizon,
             "prior": str(self.prior),

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit._version import __version__
 from unbandit.calibration.settings import TrialSetting
 from unbandit.demonstrators import Demonstrator
@@ -23,8 +24,7 @@ from unbandit.estimators.procedures import naive
 from unbandit.inference import BetaPrior, Prior, infer
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
-from unbandit.study.grid import checked_seed
-from unbandit.study.taskgrid import Task, Tasks, Work, code, rule_described
+from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code, describe_rule
 from unbandit.tape import Tape
 
 REACH = 9.0
@@ -90,7 +90,7 @@ def play(setting: TrialSetting, seed: int, run: int) -> Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Trials(Work):
+class Trials(TaskGrid):
     """All runs of some settings, to be made in tasks; a subclass defines the rows of one trial.
 
     The same seed gives the same rows, on any number of threads.
@@ -109,7 +109,7 @@ class Trials(Work):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", tuple(self.settings))
-        checked_seed(self.seed)
+        checks.seed(self.seed)
 
     @abstractmethod
     def one(self, trial: Trial) -> dict[str, Any]:
@@ -259,7 +259,7 @@ class IdentifyTrials(Trials):
     @property
     def options(self) -> dict[str, Any]:
         """Return the candidates, and how much work each record is."""
-        return {"candidates": [rule_described(rule) for rule in self.candidates], "particles": self.particles}
+        return {"candidates": [describe_rule(rule) for rule in self.candidates], "particles": self.particles}
 
     def one(self, trial: Trial) -> dict[str, Any]:
         """Return whether the rule that made a record was found; to say that none fits is wrong."""

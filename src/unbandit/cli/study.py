@@ -1,4 +1,4 @@
-"""`unbandit study`: simulate and estimate a whole grid, in a folder that can be left and taken up again."""
+"""`unbandit study`: simulate and estimate a whole grid, in a folder that can be resumed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import polars
     from rich.console import Console
     from rich.table import Table
-
-__all__ = ["HELP", "study"]
 
 HELP = """Simulate and estimate a grid of instances, rules and horizons many times over.
 
@@ -35,25 +33,27 @@ FILE is a TOML file such as this one:
   means = [1.0, 0.9, 0.5]
   sigma = 0.5
 
-Rows go to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. A study that was stopped,
-in whatever way, goes on where it stopped when the same command is given again. FOLDER may be an address that fsspec
-knows, such as s3://bucket/results; with --executor ray or dask a cluster does the work, with the same bytes.
+Rows go to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. The same command resumes
+a study that was stopped, however it was stopped. FOLDER may be an address that fsspec supports, such as
+s3://bucket/results; with --executor ray or dask a cluster does the work, and the bytes are the same.
 
 Example:  unbandit study study.toml -o results
 """
 
 EXECUTOR = "Who does the work: threads, ray or dask; the results do not depend on it."
-ADDRESS = "Of the head of a cluster; without one, a cluster is started on this machine."
-WAIT = "How long the head has to answer."
+ADDRESS = "Address of a cluster's head; by default a cluster is started on this machine."
+WAIT = "Seconds that the head has to answer."
 
-SHOWN = 40
-"""Rows of the table that the shell shows."""
+MOST_ROWS = 40
+"""Most rows of the table on the screen."""
 
 
 def study(
     file: str = typer.Argument(..., metavar="FILE", help="The study, as TOML.", show_default=False),
-    output: str = typer.Option(..., "--output", "-o", metavar="FOLDER", help="Where results go, and are found again."),
-    threads: int = typer.Option(None, "--threads", help="By default one a core; the results do not depend on it."),
+    output: str = typer.Option(
+        ..., "--output", "-o", metavar="FOLDER", help="Where results are saved, and resumed from."
+    ),
+    threads: int = typer.Option(None, "--threads", help="Default: one per core; the results do not depend on it."),
     executor: str = typer.Option("threads", "--executor", metavar="NAME", help=EXECUTOR),
     address: str = typer.Option(None, "--address", metavar="HEAD", help=ADDRESS),
     wait: float = typer.Option(20.0, "--wait", metavar="SECONDS", help=WAIT),
@@ -62,24 +62,24 @@ def study(
     device: str = typer.Option("auto", "--device", help=DEVICE),
     keep: str = typer.Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
 ) -> None:
-    """Read the study, do what is not yet done, sum it up."""
+    """Read the study, do what is not yet done, and print the summary."""
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console
     from unbandit.study import Study
-    from unbandit.study.dispatch import chosen
+    from unbandit.study.dispatch import choose_executor
     from unbandit.study.progress import progress_on
-    from unbandit.study.results import Folder
+    from unbandit.study.results import ResultsFolder
 
-    asked = Study.read(file, runs=runs, seed=seed)
-    chosen(executor, address=address, wait=wait, threads=threads)  # a wrong option is refused here
+    described = Study.read(file, runs=runs, seed=seed)
+    choose_executor(executor, address=address, wait=wait, threads=threads)  # a wrong option is refused here
     device = folder_device(output, "study.json", device, executor)
-    device = chosen_device(device, asked.rounds)
-    had = folder_has(output, "study.json", "keep")  # a folder goes on as it began
-    asked = asked.on(device, keep=keep or (had if had in ("rows", "sums") else None))
-    folder, err = Folder(output, asked), console(error=True)
+    device = chosen_device(device, described.rounds)
+    kept = folder_has(output, "study.json", "keep")  # a folder is resumed as it began
+    grid = described.on(device, keep=keep or (kept if kept in ("rows", "sums") else None))
+    folder, err = ResultsFolder(output, grid), console(error=True)
     say_if_first()
     try:
-        result = asked.run(
+        result = grid.run(
             output,
             executor=executor,
             address=address,
@@ -88,45 +88,47 @@ def study(
             progress=progress_on(err),
             say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
         )
-        found = result.summary()
-        folder.write_summary(found)
+        table = result.summary()
+        folder.write_summary(table)
     except KeyboardInterrupt:
-        kept, parts = len(folder.present()), len(asked.tasks)
-        typer.echo(f"Stopped: {kept:,} of {parts:,} parts are kept in {output}. The same command goes on.", err=True)
+        done, parts = len(folder.present()), len(grid.tasks)
+        typer.echo(f"Stopped: {done:,} of {parts:,} parts are kept in {output}. The same command resumes.", err=True)
         raise typer.Exit(130) from None
-    _print(console(), str(asked).strip("<>"), found, folder.summary)
-    typer.echo(f"{output}: {len(asked.tasks):,} parts, and summary.csv", err=True)
+    _print(console(), str(grid).strip("<>"), table, folder.summary)
+    typer.echo(f"{output}: {len(grid.tasks):,} parts, and summary.csv", err=True)
 
 
-def _print(out: Console, title: str, found: polars.DataFrame, where: str) -> None:
-    """Print a table for each instance and estimator: arm by arm, or of very many rows one line for all arms."""
+def _print(out: Console, title: str, summary: polars.DataFrame, where: str) -> None:
+    """Print a table per instance and estimator: arm by arm, or one line for all arms if there are very many."""
     import polars as pl
 
     from unbandit.study.curves import pool_arms
 
     out.print(title, style="bold")
-    worse = found.filter(pl.col("gap") > 0)
-    worse = worse if worse.height else found  # arms that are all equal are shown all the same
-    many = worse.height > SHOWN
+    worse = summary.filter(pl.col("gap") > 0)
+    worse = worse if worse.height else summary  # all arms are equally good
+    many = worse.height > MOST_ROWS
     rows = pool_arms(worse) if many else worse
     order = [pl.col(name).cast(pl.Enum(rows[name].unique(maintain_order=True))) for name in ("instance", "estimator")]
     rows = rows.sort(*order, "horizon", maintain_order=True)
-    for names, part in rows.head(SHOWN).group_by("instance", "estimator", maintain_order=True):
+    for names, part in rows.head(MOST_ROWS).group_by("instance", "estimator", maintain_order=True):
         out.print(", ".join(map(str, names)))
         out.print(_table(part, arms=not many))
-    if rows.height > SHOWN:
-        out.print(f"... and {rows.height - SHOWN:,} more lines.")
+    if rows.height > MOST_ROWS:
+        out.print(f"... and {rows.height - MOST_ROWS:,} more lines.")
     if many:
         out.print(
-            "Each line is of all arms but the best; the RMSE is the largest of those estimated in nearly all runs."
+            "Each line covers all arms but the best; the RMSE is the largest of those estimated in nearly all runs."
         )
     out.print(f"Everything, arm by arm: {where}")
 
 
-def _table(found: polars.DataFrame, *, arms: bool) -> Table:
-    """Lay out what was found for one instance and estimator."""
+def _table(summary: polars.DataFrame, *, arms: bool) -> Table:
+    """Lay out the rows of one instance and estimator."""
     from rich import box
     from rich.table import Table
+
+    from unbandit.formatting import share, with_error
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("horizon", justify="right", no_wrap=True)
@@ -136,15 +138,15 @@ def _table(found: polars.DataFrame, *, arms: bool) -> Table:
         table.add_column("gap", justify="right", no_wrap=True)
     for name in ("estimated", "RMSE", "coverage", "found", "regret"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in found.iter_rows(named=True):
+    for row in summary.iter_rows(named=True):
         table.add_row(
             f"{row['horizon']:,}",
             _short(row["rule"]),
             *((row["arm"], f"{row['gap']:.3g}") if arms else ()),
-            _share(row["estimated"]),
-            _with_error(row["rmse"], row["rmse_error"]),
-            _share(row["coverage"]),
-            _share(row["found"]),
+            share(row["estimated"], 3),
+            with_error(row["rmse"], row["rmse_error"]),
+            share(row["coverage"], 3),
+            share(row["found"], 3),
             f"{row['regret']:.4g}",
         )
     return table
@@ -155,13 +157,3 @@ def _short(rule: str) -> str:
     import re
 
     return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", rule)
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.3g}%"
-
-
-def _with_error(value: float | None, error: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3g} ± {error:.2g}" if error else f"{value:.3g}"

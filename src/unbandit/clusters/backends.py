@@ -1,10 +1,8 @@
-"""What the driver needs of a cluster.
+"""Ray and Dask behind one interface, and the function that their workers call.
 
-What a cluster's workers call: a call in bytes, its outcome in bytes.
-
-Ray, as seen by the driver.
-
-Dask, as seen by the driver.
+Both libraries retry the call of a worker that died; `LostWorker` means that they gave up. An error of the call itself
+comes back as a value, so whatever a library raises is about the cluster. Of a call that ended, `outcome` returns what
+came back, or raises `LostWorker`, `LostHead`, `CancelledError` or, for workers that cannot run it, `ClusterError`.
 """
 
 from __future__ import annotations
@@ -15,72 +13,68 @@ import time
 import uuid
 from concurrent.futures import CancelledError
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
-from unbandit.clusters.cluster import LostWorker
 from unbandit.errors import ClusterError
 
+MOST_RETRIES = 3
+"""How often a call is retried when its worker dies; the default of Dask's schedulers, too."""
 
-class HeadGone(Exception):
-    """Say that the cluster is no more."""
+OBJECT_STORE_BYTES = 200_000_000
+"""Shared memory of a Ray cluster that we start: receipts are small."""
 
+OWN_DASK_SETTINGS = {
+    "distributed.scheduler.allowed-failures": MOST_RETRIES,
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+"""Settings of a Dask cluster that we start: nobody looks at its figures, so none are collected."""
 
-class Backend(Protocol):
-    """Stand for a cluster that was found."""
-
-    def submit(self, call: bytes) -> Any:
-        """Have a call done, and return a future."""
-
-    def outcome(self, future: Any) -> bytes:
-        """Return what came of a call that is over.
-
-        Raises `LostWorker`, `HeadGone`, `CancelledError` or, for workers that cannot do it, `ClusterError`.
-        """
-
-    def cancel(self, future: Any) -> None:
-        """Drop a call, if it is not being done."""
-
-    def workers(self) -> int:
-        """Return how many calls are done at a time; raise `HeadGone` if nobody can tell."""
-
-    def close(self) -> None:
-        """Leave the cluster; one of our own ends."""
+WAIT_SHARE = 0.9
+"""Share of the time to answer after which a head without workers is given up: our caller waits no longer than that."""
 
 
-def work(call: bytes) -> bytes:
-    """Do a call and return ``("done", value)`` or ``("failed", error)``, pickled.
+class LostWorker(Exception):
+    """A worker died during a call, and so did those that retried it."""
 
-    Errors come back as values: what a cluster raises of itself is then always about the cluster.
+
+class LostHead(Exception):
+    """The cluster is gone."""
+
+
+def call_to_outcome(call: bytes) -> bytes:
+    """Run a pickled ``(function, arguments)`` and return ``("done", value)`` or ``("failed", error)``, pickled.
 
     Examples
     --------
-    >>> pickle.loads(work(pickle.dumps((divmod, (7, 2)))))
+    >>> pickle.loads(call_to_outcome(pickle.dumps((divmod, (7, 2)))))
     ('done', (3, 1))
-    >>> pickle.loads(work(pickle.dumps((divmod, (7, 0)))))
+    >>> pickle.loads(call_to_outcome(pickle.dumps((divmod, (7, 0)))))
     ('failed', ZeroDivisionError('integer division or modulo by zero'))
     """
     try:
         function, arguments = pickle.loads(call)
         return pickle.dumps(("done", function(*arguments)))
-    except Exception as error:  # the task's own: raised again where it was asked for
-        return _failed(error)
+    except Exception as error:  # the call's own: raised again by the future
+        try:
+            data = pickle.dumps(("failed", error))
+            pickle.loads(data)
+        except Exception:  # an error that does not pickle
+            data = pickle.dumps(("failed", RuntimeError(f"{type(error).__name__}: {error}")))
+        return data
 
 
-def _failed(error: Exception) -> bytes:
-    try:
-        data = pickle.dumps(("failed", error))
-        pickle.loads(data)
-    except Exception:  # an error that does not travel
-        data = pickle.dumps(("failed", RuntimeError(f"{type(error).__name__}: {error}")))
-    return data
+def _cannot_start(library: str, reason: str) -> ClusterError:
+    return ClusterError(
+        f"{library}: a worker could not start: {reason}.",
+        remedy="Install the same version of unbandit on every worker.",
+    )
 
 
-OBJECTS = 200_000_000
-"""Bytes of shared memory of a cluster of our own: receipts are small."""
-
-
-class OnRay:
-    """Hand calls to a Ray cluster: that at an address, or one of our own."""
+class RayBackend:
+    """A Ray cluster: the one at an address, or our own."""
 
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
         self._ray: Any = import_module("ray")
@@ -89,42 +83,40 @@ class OnRay:
             self._ray.init(address=address, **quiet)
         else:
             self._ray.init(
-                address="local", num_cpus=workers, include_dashboard=False, object_store_memory=OBJECTS, **quiet
-            )
-        self._work = self._ray.remote(num_cpus=1, max_retries=0)(work)
-        until = time.monotonic() + 0.9 * wait  # whoever started us waits no longer than that
+                address="local", num_cpus=workers, include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES,
+                **quiet,
+            )  # fmt: skip
+        self._remote = self._ray.remote(num_cpus=1, max_retries=MOST_RETRIES)(call_to_outcome)
+        until = time.monotonic() + WAIT_SHARE * wait
         while not self.workers():
             if time.monotonic() > until:
                 raise ClusterError("it has no processors to work on")
             time.sleep(0.2)
 
     def submit(self, call: bytes) -> Any:
-        """Have a call done, and return a future that knows its reference."""
-        reference = self._work.remote(call)
+        """Start a call, and return a future that knows its reference."""
+        reference = self._remote.remote(call)
         future = reference.future()
         future.reference = reference
         return future
 
     def outcome(self, future: Any) -> bytes:
-        """Return what came of a call."""
+        """Return the outcome of a call."""
         exceptions = self._ray.exceptions
         try:
-            found: bytes = future.result()
+            outcome: bytes = future.result()
         except exceptions.TaskCancelledError:
             raise CancelledError from None
         except exceptions.RayTaskError as error:
-            raise ClusterError(
-                f"Ray: a worker could not begin: {str(error).strip().splitlines()[-1].rstrip('.')}. "
-                "Install the same version of unbandit on every worker."
-            ) from None
+            raise _cannot_start("Ray", str(error).strip().splitlines()[-1].rstrip(".")) from None
         except (exceptions.LocalRayletDiedError, ConnectionError) as error:
-            raise HeadGone(str(error)) from None
+            raise LostHead(str(error)) from None
         except exceptions.RayError as error:
             raise LostWorker(str(error)) from None
-        return found
+        return outcome
 
     def cancel(self, future: Any) -> None:
-        """Drop a call; one that is being done ends at the next chance."""
+        """Drop a call; one that is running is asked to end."""
         self._ray.cancel(future.reference, force=False)
 
     def workers(self) -> int:
@@ -136,26 +128,14 @@ class OnRay:
         self._ray.shutdown()
 
 
-OWN = {
-    "distributed.scheduler.allowed-failures": 0,  # we hand out again ourselves, and say so
-    "distributed.scheduler.active-memory-manager.start": False,
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "500ms",
-    "distributed.admin.system-monitor.interval": "5s",
-}
-"""Settings of a cluster of our own: nobody looks at its figures, so none are taken."""
-
-
-BROKEN = "the connection to it broke"
-
-
-class OnDask:
-    """Hand calls to a Dask cluster: that at an address, or one of our own."""
+class DaskBackend:
+    """A Dask cluster: the one at an address, or our own."""
 
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
         library: Any = import_module("distributed")
         self._killed: type[Exception] = library.KilledWorker
-        import_module("dask").config.set({"distributed.comm.timeouts.connect": f"{wait}s"} | ({} if address else OWN))
+        settings = {"distributed.comm.timeouts.connect": f"{wait}s"}
+        import_module("dask").config.set(settings if address else settings | OWN_DASK_SETTINGS)
         self._own: Any = None
         if not address:
             self._own = library.LocalCluster(
@@ -165,47 +145,47 @@ class OnDask:
         self._client = library.Client(address or self._own, timeout=wait, set_as_default=False)
         self._cancelled: set[str] = set()
         try:
-            self._client.wait_for_workers(1, timeout=0.9 * wait)
+            self._client.wait_for_workers(1, timeout=WAIT_SHARE * wait)
         except TimeoutError:
             raise ClusterError("it has no workers") from None
 
     def submit(self, call: bytes) -> Any:
-        """Have a call done, and return a future."""
-        return self._client.submit(work, call, key=f"unbandit-{uuid.uuid4().hex}", pure=False)
+        """Start a call, and return its future."""
+        return self._client.submit(call_to_outcome, call, key=f"unbandit-{uuid.uuid4().hex}", pure=False)
 
     def outcome(self, future: Any) -> bytes:
-        """Return what came of a call."""
+        """Return the outcome of a call."""
         try:
-            found: bytes = future.result()
+            outcome: bytes = future.result()
         except self._killed as error:
             raise LostWorker(str(error)) from None
         except CancelledError:
             if future.key in self._cancelled:
                 raise CancelledError from None
-            raise HeadGone(BROKEN) from None
+            raise LostHead("the connection to it broke") from None
         except (ImportError, AttributeError) as error:
-            raise ClusterError(
-                f"Dask: a worker could not begin: {str(error).rstrip('.')}. "
-                "Install the same version of unbandit on every worker."
-            ) from None
+            raise _cannot_start("Dask", str(error).rstrip(".")) from None
         finally:
             future.release()
-        return found
+        return outcome
 
     def cancel(self, future: Any) -> None:
-        """Drop a call; one that is being done goes on to its end, and nobody waits for it."""
+        """Drop a call; one that is running goes on to its end, and nobody waits for it."""
         self._cancelled.add(future.key)
         future.cancel()
 
     def workers(self) -> int:
         """Return the threads of all workers."""
         if self._client.status != "running":
-            raise HeadGone(BROKEN)
-        found = self._client.scheduler_info(n_workers=-1)["workers"]
-        return sum(each["nthreads"] for each in found.values())
+            raise LostHead("the connection to it broke")
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        return sum(each["nthreads"] for each in workers.values())
 
     def close(self) -> None:
         """Leave the cluster."""
         self._client.close(timeout=2)
         if self._own is not None:
             self._own.close(timeout=5)
+
+
+Backend = RayBackend | DaskBackend

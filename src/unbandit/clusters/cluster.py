@@ -1,4 +1,4 @@
-"""Our end of a cluster: an executor whose futures are kept by a driver in a process of its own."""
+"""Our end of a cluster: an executor whose calls are made by a driver in its own process."""
 
 from __future__ import annotations
 
@@ -16,51 +16,45 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import IO, Any
 
-from unbandit.errors import ClusterError, MissingExtra, ParameterError
+from unbandit import checks
+from unbandit.clusters.backends import LostWorker
+from unbandit.errors import ClusterError, MissingExtra, ParameterError, option
 
-NAMES = {"ray": ("Ray", "ray"), "dask": ("Dask", "distributed")}
-"""The clusters: what they are called, and the module that knows them."""
-
+LIBRARIES = {"ray": ("Ray", "ray"), "dask": ("Dask", "distributed")}
+"""The libraries: what they are called, and the module that must be installed."""
 
 WAIT = 20.0
-"""Seconds that a cluster has to answer, unless told."""
+"""Default seconds that a head has to answer."""
 
-
-START = 120.0
+SECONDS_TO_START = 120.0
 """Seconds that a cluster of our own has to start, however slow the machine is."""
 
+SECONDS_TO_CLOSE = 10.0
+"""Seconds that a driver has to end before it is killed."""
 
-CLOSE = 10.0
-"""Seconds that a driver has to end, before it is ended."""
-
-
-ALONE = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""What keeps each worker of a cluster of our own to one thread."""
-
-
-class LostWorker(Exception):
-    """Say that a worker died while it was at work: what it had in hand can be handed out again."""
+ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Settings that keep each worker of a cluster of our own to one thread."""
 
 
 class Cluster:
-    """Hand calls to a cluster: an executor, to be used in a `with` block.
+    """An executor that submits calls to a cluster, for use in a `with` block.
 
     Parameters
     ----------
     name
         ``"ray"`` or ``"dask"``.
     address
-        Of its head; without one that of the library's own setting (``RAY_ADDRESS``, ``DASK_SCHEDULER_ADDRESS``), and
-        without that a cluster is started on this machine, and stopped at the end.
+        Of its head; by default that of the library's own setting (``RAY_ADDRESS``, ``DASK_SCHEDULER_ADDRESS``), and
+        without one a cluster is started on this machine, and stopped at the end.
     workers
-        Of a cluster on this machine; by default one a core.
+        Of a cluster on this machine; by default one per core.
     wait
         Seconds that the head has to answer.
 
     Raises
     ------
     ParameterError
-        For a name that is none of these.
+        For another name.
     MissingExtra
         If the library is not installed.
     ClusterError
@@ -68,39 +62,40 @@ class Cluster:
     """
 
     def __init__(self, name: str, address: str | None = None, workers: int | None = None, wait: float = WAIT) -> None:
-        if name not in NAMES:
-            raise ParameterError(f'expected one of threads, {", ".join(NAMES)}; got "{name}".', parameter="executor")
+        if name not in LIBRARIES:
+            checks.one_of("executor", name, ["threads", *LIBRARIES])
         if not wait > 0:
             raise ParameterError(f"expected seconds above 0; got {wait!r}.", parameter="wait")
-        self.name, self.address, self.wait = name, address or _set_elsewhere(name), wait
+        setting = {"ray": "RAY_ADDRESS", "dask": "DASK_SCHEDULER_ADDRESS"}[name]
+        self.name, self.address, self.wait = name, address or os.environ.get(setting) or None, wait
         if self.address and workers is not None:
             raise ParameterError(
-                "the cluster at an address has workers of its own; leave threads out.", parameter="threads"
+                f"the cluster at an address has its own workers; leave {option('threads')} out.", parameter="threads"
             )
-        self._asked = workers or os.cpu_count() or 1
+        self._own_workers = checks.threads(workers)
         self._futures: dict[int, Future[Any]] = {}
         self._numbers, self._lock, self._sending = count(), threading.Lock(), threading.Lock()
         self._lost: ClusterError | None = None
-        self._begun: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
+        self._answers: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
         self.workers = 0
-        if find_spec(NAMES[name][1]) is None:
-            raise MissingExtra(f"--executor {name}", name)
+        if find_spec(LIBRARIES[name][1]) is None:
+            raise MissingExtra(option("executor", name), name)
 
     def __enter__(self) -> Cluster:
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         command = [sys.executable, "-m", "unbandit.clusters.driver"]
         self._driver = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=self._environment(),
-            start_new_session=True,  # Ctrl-C is for us to hear
+            start_new_session=True,  # Ctrl-C is for this process alone
         )  # fmt: skip
         self._listener = threading.Thread(target=self._listen, name="cluster", daemon=True)
         self._listener.start()
         try:
-            with suppress(OSError):  # a driver that cannot start is told of by its other end
-                self._send((self.name, self.address, self._asked, self.wait))
+            with suppress(OSError):  # the listener reports a driver that cannot start
+                self._send((self.name, self.address, self._own_workers, self.wait))
             self._await_answer()
         except BaseException:
-            self._driver.kill()  # it may wait for an answer for long
+            self._driver.kill()  # it may wait long for an answer
             self._end()
             raise
         return self
@@ -109,13 +104,14 @@ class Cluster:
         self._end()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Have a call done by some worker of the cluster."""
-        future, call = _Promise(self, next(self._numbers)), pickle.dumps((function, arguments), protocol=5)
+        """Have a call done by a worker of the cluster."""
+        future = _ClusterFuture(self, next(self._numbers))
+        call = pickle.dumps((function, arguments), protocol=5)
         with self._lock:
             if self._lost is not None:
                 raise self._lost
             self._futures[future.number] = future
-        with suppress(OSError):  # a driver that is gone is told of by its other end
+        with suppress(OSError):  # the listener reports a driver that is gone
             self._send(("submit", future.number, call))
         return future
 
@@ -131,7 +127,7 @@ class Cluster:
             self._driver.stdin.flush()
 
     def _listen(self) -> None:
-        """Take in what the driver says, until it is gone."""
+        """Receive the driver's messages until it is gone."""
         assert self._driver.stdout is not None
         try:
             while True:
@@ -142,11 +138,11 @@ class Cluster:
                     self._settle(kind, *rest)
                 else:
                     if kind == "gone":
-                        self._give_up(self._told("was lost", rest[0]))
-                    self._begun.put((kind, *rest))
-        except Exception:  # it ended, or says what we cannot read
-            self._give_up(self._told("was lost", self._last_words()))
-            self._begun.put(("ended", self._last_words()))
+                        self._give_up(self._error("lost {}", rest[0]))
+                    self._answers.put((kind, *rest))
+        except Exception:  # it ended, or sent something unreadable
+            self._give_up(self._error("lost {}", self._last_line()))
+            self._answers.put(("ended", self._last_line()))
 
     def _settle(self, kind: str, number: int, value: Any) -> None:
         with self._lock:
@@ -161,32 +157,32 @@ class Cluster:
     def _give_up(self, error: ClusterError) -> None:
         with self._lock:
             self._lost = self._lost or error
-            open_ones, self._futures = list(self._futures.values()), {}
-        for future in open_ones:
+            pending, self._futures = list(self._futures.values()), {}
+        for future in pending:
             future.set_exception(self._lost)
 
     def _await_answer(self) -> None:
-        """Wait until the driver has found the cluster, as long as it may take."""
-        limit = START  # for loading the library, which the head has no part in
+        """Wait until the driver has reached the cluster, within the limits."""
+        limit = SECONDS_TO_START  # to load the library, which does not involve the head
         while True:
             try:
-                kind, *rest = self._begun.get(timeout=limit)
+                kind, *rest = self._answers.get(timeout=limit)
             except Empty:
-                raise self._told(f"did not answer within {limit:g} s", self._last_words()) from None
+                remedy = "Is it running, and is the address right?" if self.address else None
+                raise self._error(f"{{}} did not answer within {limit:g} s", self._last_line(), remedy) from None
             if kind == "ready":
                 return
-            if kind == "loaded":
-                limit = self.wait if self.address else START
-                continue
-            raise self._told("could not be used", rest[0])
+            if kind != "loaded":
+                raise self._error("cannot connect to {}" if self.address else "cannot start {}", rest[0])
+            limit = self.wait if self.address else SECONDS_TO_START
 
-    def _told(self, what: str, reason: str) -> ClusterError:
-        head = f"the head at {self.address}" if self.address else "a cluster on this machine"
+    def _error(self, event: str, reason: str, remedy: str | None = None) -> ClusterError:
+        library = LIBRARIES[self.name][0]
+        head = f"the {library} head at {self.address}" if self.address else f"the {library} cluster on this machine"
         because = f" ({reason})" if reason else ""
-        remedy = "Is it running, and is the address right?" if "answer" in what and self.address else ""
-        return ClusterError(f"{NAMES[self.name][0]}: {head} {what}{because}. {remedy}".rstrip())
+        return ClusterError(f"{event.format(head)}{because}.", remedy=remedy)
 
-    def _last_words(self) -> str:
+    def _last_line(self) -> str:
         """Return the last line that the driver wrote to its standard error."""
         with suppress(OSError, ValueError, AttributeError):  # not every system can read at a place
             size = os.fstat(self._errors.fileno()).st_size
@@ -196,11 +192,11 @@ class Cluster:
         return ""
 
     def _environment(self) -> dict[str, str]:
-        """Return the driver's environment; the workers of a cluster of our own have it too."""
-        here = os.pathsep.join(os.path.abspath(each) for each in sys.path)  # noqa: PTH100 ("" is where we are)
-        added = {"PYTHONPATH": here, "RAY_gcs_rpc_server_reconnect_timeout_s": str(max(1, round(self.wait)))}
+        """Return the driver's environment, which the workers of a cluster of our own share."""
+        paths = os.pathsep.join(os.path.abspath(each) for each in sys.path)  # noqa: PTH100 ("" is the working directory)
+        added = {"PYTHONPATH": paths, "RAY_gcs_rpc_server_reconnect_timeout_s": str(max(1, round(self.wait)))}
         if not self.address:
-            added |= dict.fromkeys(ALONE, "1") | {"RAY_USAGE_STATS_ENABLED": "0"}
+            added |= dict.fromkeys(ONE_THREAD, "1") | {"RAY_USAGE_STATS_ENABLED": "0"}
         return os.environ | added
 
     def _end(self) -> None:
@@ -209,31 +205,26 @@ class Cluster:
             assert self._driver.stdin is not None
             self._driver.stdin.close()
         try:
-            self._driver.wait(CLOSE if self._lost is None else 1.0)
+            self._driver.wait(SECONDS_TO_CLOSE if self._lost is None else 1.0)
         except subprocess.TimeoutExpired:
             self._driver.kill()
             self._driver.wait()
-        self._give_up(ClusterError(f"{NAMES[self.name][0]}: the cluster was left."))
+        self._give_up(ClusterError("the cluster was left."))
         self._listener.join()
         assert self._driver.stdout is not None
         self._driver.stdout.close()
         self._errors.close()
 
 
-class _Promise(Future[Any]):
-    """A future that asks the cluster when it is cancelled, and ends when the cluster says so."""
+class _ClusterFuture(Future[Any]):
+    """A future that asks the cluster to cancel its call, and ends when the cluster says so."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         super().__init__()
         self._cluster, self.number = cluster, number
 
     def cancel(self) -> bool:
-        """Ask for the call to be dropped; it is over when `result` returns or raises."""
+        """Ask to drop the call; it has ended when `result` returns or raises."""
         if not self.done():
             self._cluster._cancel(self.number)
         return False
-
-
-def _set_elsewhere(name: str) -> str | None:
-    """Return the address that the library's own setting gives, if there is one."""
-    return os.environ.get({"ray": "RAY_ADDRESS", "dask": "DASK_SCHEDULER_ADDRESS"}[name]) or None

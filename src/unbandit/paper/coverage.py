@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unbandit.study.curves import Folds
+    from unbandit.study.curves import Curves
 
 NOMINAL = 0.95
 LIMITS = (0.93, 0.97)
@@ -177,7 +177,7 @@ class CoverageCurve:
         return Measured(float(self.coverage.value[point]), float(self.coverage.error[point]), self.coverage.folds)
 
 
-def coverage_curves(study: Study, folds: Folds, plotted: Collection[str] = ()) -> list[CoverageCurve]:
+def coverage_curves(study: Study, folds: Curves, plotted: Collection[str] = ()) -> list[CoverageCurve]:
     """Return the coverage of Procedures 1 and 2 over the horizons, for each instance and rule of a study.
 
     `plotted` are the arms that a figure plots, if it does not plot all.
@@ -224,7 +224,7 @@ def _by_study(results: Results) -> dict[str, list[CoverageCurve]]:
 
     def curves() -> dict[str, list[CoverageCurve]]:
         return {
-            name: coverage_curves(result.study, result.folds(), PLOTTED.get(name.partition("/")[0], tuple)())
+            name: coverage_curves(result.study, result.curves(), PLOTTED.get(name.partition("/")[0], tuple)())
             for name, result in results.studies.items()
         }
 

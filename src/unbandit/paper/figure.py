@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from unbandit.study import Study
-    from unbandit.study.curves import Curve, Folds
-    from unbandit.study.study import StudyResult
+    from unbandit.study import Study, StudyResult
+    from unbandit.study.curves import Curve, Curves
 
 Value = TypeVar("Value")
 
@@ -62,16 +61,16 @@ class Size:
         return (FULL_RUNS if synthetic else FULL_TIMES * paper) if self.full else paper
 
 
-class Results(Mapping[str, "Folds"]):
-    """The finished studies of a figure, by name: `results["study"]` is its `Folds`."""
+class Results(Mapping[str, "Curves"]):
+    """The finished studies of a figure, by name: `results["study"]` is its `Curves`."""
 
     def __init__(self, size: Size, studies: Mapping[str, StudyResult]) -> None:
         self.size = size
         self.studies = dict(studies)
         self._cache: dict[Any, Any] = {}
 
-    def __getitem__(self, name: str) -> Folds:
-        return self.once(("folds", name), self.studies[name].folds)
+    def __getitem__(self, name: str) -> Curves:
+        return self.once(("curves", name), self.studies[name].curves)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.studies)

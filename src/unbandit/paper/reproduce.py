@@ -24,6 +24,7 @@ from typing import Any
 
 import polars as pl
 
+from unbandit import checks
 from unbandit._version import __version__
 from unbandit.clusters.cluster import WAIT, Cluster
 from unbandit.devices import choose_device
@@ -33,13 +34,12 @@ from unbandit.log.writing import write_table
 from unbandit.paper.claims import VERDICTS, Claim
 from unbandit.paper.figure import PaperFigure, Results, Selection, Size, chosen_figures
 from unbandit.plots import save
-from unbandit.study.dispatch import Submits
-from unbandit.study.dispatch import chosen as chosen_hands
-from unbandit.study.grid import Study, checked_runs, checked_seed
+from unbandit.study import Study, StudyResult
+from unbandit.study.dispatch import SupportsSubmit
+from unbandit.study.dispatch import choose_executor as chosen_hands
 from unbandit.study.progress import Progress, Shared, Silent
-from unbandit.study.results import Folder
+from unbandit.study.results import ResultsFolder
 from unbandit.study.storage import is_address
-from unbandit.study.study import StudyResult
 from unbandit.study.taskgrid import code
 
 NAME = "reproduction.json"
@@ -140,7 +140,7 @@ def reproduce(
     full: bool = False,
     device: str = "cpu",
     threads: int | None = None,
-    executor: Submits | str | None = None,
+    executor: SupportsSubmit | str | None = None,
     address: str | None = None,
     wait: float = WAIT,
     progress: Progress | None = None,
@@ -184,7 +184,7 @@ def reproduce(
         holds other studies.
     """
     began = time.perf_counter()
-    size = Size(None if runs is None else checked_runs(runs), checked_seed(seed), full)
+    size = Size(None if runs is None else checks.whole("runs", runs, 2), checks.seed(seed), full)
     hands = chosen_hands(executor, address=address, wait=wait, threads=threads)
     if is_address(folder):
         raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for figures and a page.")
@@ -203,7 +203,7 @@ def reproduce(
     homes = {_home(target, figure, name): study for figure, studies in work for name, study in studies.items()}
     done = 0
     for home, study in homes.items():
-        before = Folder(home, study).look()  # it refuses another study, and writes nothing
+        before = ResultsFolder(home, study).finished()  # it refuses another study, and writes nothing
         done += sum(study.tasks[number].rounds for number in before)
         reproduction.parts_before += len(before)
         reproduction.parts += len(study.tasks)
@@ -251,7 +251,7 @@ def _on_gpu(figure: PaperFigure, studies: dict[str, Study]) -> dict[str, Study]:
     return {name: study.on("cuda", keep=keep) for name, study in studies.items()}
 
 
-def _doing(hands: int | Submits, say: Callable[[str], None]) -> dict[str, Any]:
+def _doing(hands: int | SupportsSubmit, say: Callable[[str], None]) -> dict[str, Any]:
     """Return who does the studies, as `Study.run` takes it."""
     return ({"threads": hands} if isinstance(hands, int) else {"executor": hands}) | {"say": say}
 
@@ -377,7 +377,7 @@ def _asked(names: Sequence[str], size: Size) -> str:
     return shlex.join(words)
 
 
-def _where(folder: Path, threads: int | None, executor: Submits | str | None, address: str | None) -> str:
+def _where(folder: Path, threads: int | None, executor: SupportsSubmit | str | None, address: str | None) -> str:
     """Write how it was asked for besides: what changes no number."""
     words = ["-o", str(folder)] if str(folder) != "reproduction" else []
     words += ["--threads", str(threads)] if threads is not None else []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit import datasets, theory
+from unbandit import checks, datasets, theory
 from unbandit.checks import whole
 from unbandit.demonstrators import SAE, UCB, Demonstrator, parse_rule
 from unbandit.demonstrators.width import RegretWidth
@@ -24,7 +24,6 @@ from unbandit.instance import Instance
 from unbandit.planning.result import CRITERIA, Curves, Need, Plan
 from unbandit.planning.runs import read_runs, typical, without_each_fold
 from unbandit.study.curves import ENOUGH
-from unbandit.study.grid import checked_runs, checked_seed
 from unbandit.study.monte_carlo import measured
 
 Numbers = NDArray[np.float64]
@@ -104,8 +103,8 @@ def plan(
     longest, points, runs, seed = (
         whole("longest", longest),
         whole("points", points),
-        checked_runs(runs),
-        checked_seed(seed),
+        checks.whole("runs", runs, 2),
+        checks.seed(seed),
     )
     if longest < 16 * len(faced):
         raise ParameterError(

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit import datasets
+from unbandit import checks, datasets
 from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.estimators.procedures import check_comparable, most_pulled
 from unbandit.instance import Instance
 from unbandit.planning.runs import arm_deviations, read_runs, without_each_fold
-from unbandit.study.grid import cell_seed, checked_runs, checked_seed
+from unbandit.study.grid import cell_seed
 from unbandit.study.monte_carlo import Measured, measured, share
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def leak(
     """
     faced = datasets.load(instance) if isinstance(instance, str) else instance
     played = parse_rule(rule) if isinstance(rule, str) else rule
-    horizon, runs, seed = whole("horizon", horizon), checked_runs(runs), checked_seed(seed)
+    horizon, runs, seed = whole("horizon", horizon), checks.whole("runs", runs, 2), checks.seed(seed)
     told = (faced.name, str(played), horizon, runs, seed, played.reveals)
     if played.reveals != "values":
         pulls, judged = _counted(faced, played, horizon, runs, seed, threads)

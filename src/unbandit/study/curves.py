@@ -1,6 +1,7 @@
-"""What a study found, summed up: errors, coverage, regret and verdicts, point by point, with their replicates.
+"""What a study found at each point of its grid: errors, coverage, regret and verdicts, with their replicates.
 
-The table that a study ends with: what was found for each arm, estimator and cell.
+`Curves` holds the sums of all rows over the runs of each fold, a `Curve` the statistics of one arm over horizons or of
+one horizon over arms, and `summary` the table that a study ends with.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,48 +17,48 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import ParameterError
+from unbandit.study.grid import StudyGrid
 from unbandit.study.monte_carlo import measured
-from unbandit.study.rows import SUMMED, fold_count, folded, unfolded
-
-if TYPE_CHECKING:
-    from unbandit.study.grid import Study
+from unbandit.study.rows import SUMMED, fold_count, read_sums, sum_rows
 
 ENOUGH = 0.95
-"""Where a smaller share of the runs has an estimate, those that have one are a selection."""
+"""Share of runs with an estimate from which on they are not a selection of the runs."""
 
+FIGURES = 6
+"""Significant figures of the summary: more than the Monte-Carlo error leaves."""
 
 Replicates = NDArray[np.float64]
 
 
-class Folds:
-    """Hold the sums of a study's rows over the runs of each fold.
+class Curves:
+    """The sums of a study's rows over the runs of each fold.
 
-    Built by `StudyResult.folds()`. Statistics come from `curve` (over horizons) or `over_arms`.
+    Built by `StudyResult.curves()`. Statistics come from `curve` (over horizons) or `over_arms`.
 
     Attributes
     ----------
     study
-        Whose rows they are.
+        The study that the rows belong to.
     count
         How many folds there are.
     """
 
-    def __repr__(self) -> str:
-        return f"<Folds: {self.study.runs:,} runs in {self.count} folds of {self.study!r}>"
-
-    def __init__(self, study: Study, parts: Iterable[pl.DataFrame]) -> None:
-        """Sum up the parts of a study, given in the order of its tasks, one after the other."""
+    def __init__(self, study: StudyGrid, parts: Iterable[pl.DataFrame]) -> None:
+        """Sum the parts of a study, given in the order of its tasks."""
         self.study, self.count = study, fold_count(study)
-        read = unfolded if study.keep == "sums" else folded
+        read = read_sums if study.keep == "sums" else sum_rows
         shape = (len(study.estimators), len(SUMMED), self.count)
-        found = [np.zeros((*shape, len(cell.instance))) for cell in study.cells]
+        sums = [np.zeros((*shape, len(cell.instance))) for cell in study.cells]
         for task, part in zip(study.tasks, parts, strict=True):
-            found[task.cell] += read(study, task, part)
-        self._sums = [sums.swapaxes(0, 1) for sums in found]  # statistics first
+            sums[task.cell] += read(study, task, part)
+        self._sums = [of_cell.swapaxes(0, 1) for of_cell in sums]  # statistics first
         self._runs = np.array([len(range(fold, study.runs, self.count)) for fold in range(self.count)], np.float64)
 
+    def __repr__(self) -> str:
+        return f"<Curves: {self.study.runs:,} runs in {self.count} folds of {self.study!r}>"
+
     def keys(self) -> Iterator[dict[str, str]]:
-        """Give every combination of instance, rule, estimator and arm: what `curve` takes."""
+        """Yield every combination of instance, rule, estimator and arm: the arguments of `curve`."""
         for given in self.study.instances:
             cells = [cell for cell in self.study.cells if cell.instance_name == given.name]
             for rule in self.study.rules:
@@ -68,10 +69,10 @@ class Folds:
     def curve(
         self, *, arm: object, instance: str | None = None, rule: object = None, estimator: str = "switching"
     ) -> Curve:
-        """Return what was found about one arm over the horizons; instance and rule where there are several."""
+        """Return the statistics of one arm over the horizons; name instance and rule where there are several."""
         cells = sorted(self._cells(instance, rule), key=lambda at: self.study.cells[at].horizon)
-        names, name = [self.study.cells[at].instance.arms for at in cells], str(arm)
         which = self._estimator(estimator)
+        names, name = [self.study.cells[at].instance.arms for at in cells], str(arm)
         if any(name not in arms for arms in names):
             raise ParameterError(f'expected one of {", ".join(names[0][:12])}; got "{name}".', parameter="arm")
         places = [arms.index(name) for arms in names]
@@ -82,7 +83,7 @@ class Folds:
     def over_arms(
         self, *, horizon: int, instance: str | None = None, rule: object = None, estimator: str = "switching"
     ) -> Curve:
-        """Return what was found at one horizon about every arm, in the order of the instance."""
+        """Return the statistics of every arm at one horizon, in the order of the instance."""
         (cell,) = [at for at in self._cells(instance, rule) if self.study.cells[at].horizon == horizon]
         faced = self.study.cells[cell].instance
         return self._curve(np.array(faced.arms), faced.gaps, self._sums[cell][:, self._estimator(estimator)])
@@ -92,7 +93,7 @@ class Folds:
         return Curve(along, gaps, named | {"runs": np.broadcast_to(self._runs[:, None], sums.shape[1:])})
 
     def _cells(self, instance: str | None, rule: object) -> list[int]:
-        """Return the places of the cells of one instance and one rule; a rule may be given as its text."""
+        """Return the positions of the cells of one instance and one rule; a rule may be given as its text."""
         wanted = {
             "instance": _one("instance", instance, [given.name for given in self.study.instances]),
             "rule": _one("rule", _canonical(rule), [str(each) for each in self.study.rules]),
@@ -104,28 +105,28 @@ class Folds:
         ]
 
     def _estimator(self, text: str) -> int:
-        there = [str(estimator) for estimator in self.study.estimators]
-        return there.index(_one("estimator", text, there))
+        known = [str(estimator) for estimator in self.study.estimators]
+        return known.index(_one("estimator", text, known))
 
 
-def _one(key: str, given: str | None, there: list[str]) -> str:
-    """Return the one that is meant; where there is only one, it need not be named."""
-    if given is None and len(there) == 1:
-        return there[0]
-    if given not in there:
-        came = "none of them" if given is None else f'"{given}"'
-        raise ParameterError(f"expected one of {', '.join(there)}; got {came}.", parameter=key)
+def _one(parameter: str, given: str | None, known: list[str]) -> str:
+    """Return the one that is meant; if there is only one, it need not be named."""
+    if given is None and len(known) == 1:
+        return known[0]
+    if given not in known:
+        value = "none of them" if given is None else f'"{given}"'
+        raise ParameterError(f"expected one of {', '.join(known)}; got {value}.", parameter=parameter)
     return given
 
 
 def _canonical(rule: object) -> str | None:
-    """Return a rule's full text, whether it was given as a rule or as a shorter text."""
+    """Return a rule's full text, given the rule or a shorter text."""
     return None if rule is None else str(parse_rule(rule) if isinstance(rule, str) else rule)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Hold what was found at each of some points, as replicates: arrays of (folds + 1, points).
+    """Statistics at each of some points, as replicates: arrays of (folds + 1, points).
 
     Attributes
     ----------
@@ -147,25 +148,25 @@ class Curve:
         return np.asarray(self.along, np.float64)
 
     def replicates(self, name: str) -> Replicates:
-        """Return a sum over all runs, and over all runs but each fold's."""
+        """Return a sum over all runs, and over all runs but those of each fold."""
         by_fold = self.sums[name].astype(np.float64)
         whole = by_fold.sum(axis=0, keepdims=True)
         return np.concatenate([whole, whole - by_fold])
 
     def ratio(self, of: str, to: str) -> Replicates:
-        """Return one sum divided by another, NaN where the latter is 0."""
+        """Return one sum divided by another, NaN where the divisor is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             below = self.replicates(to)
             return np.asarray(np.where(below > 0, self.replicates(of) / below, np.nan))
 
     @property
     def runs(self) -> NDArray[np.float64]:
-        """Return how many runs stand behind each point."""
+        """Return the number of runs at each point."""
         return np.asarray(self.replicates("runs")[0])
 
     @property
     def mse(self) -> Replicates:
-        """Return the mean squared error of the estimated gap, over all runs that have one; none is left out."""
+        """Return the mean squared error of the estimated gap, over all runs that have one."""
         return self.ratio("squared", "points")
 
     @property
@@ -205,7 +206,7 @@ class Curve:
 
     @property
     def coverage(self) -> Replicates:
-        """Return the share of intervals, of estimated arms, that hold the true gap."""
+        """Return the share of intervals, of estimated arms, that contain the true gap."""
         return self.ratio("held", "intervals")
 
     @property
@@ -225,40 +226,36 @@ class Curve:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Tell at which points nearly all runs have an estimate, so that a claim may rest on them."""
+        """Return at which points nearly all runs have an estimate, so that a claim may rest on them."""
         return np.asarray((self.points[0] >= ENOUGH) & np.isfinite(self.mse).all(axis=0))
 
 
-FIGURES = 6
-"""Significant figures kept: more than the Monte-Carlo error leaves."""
-
-
-def summary(folds: Folds) -> pl.DataFrame:
+def summary(curves: Curves) -> pl.DataFrame:
     """Return one row for each instance, rule, horizon, estimator and arm, in the study's order.
 
-    Columns: the arm's true gap and the runs; the share of runs in which it was estimated; the root of the mean squared
-    error of its gap with its Monte-Carlo error; how often the interval of an estimated gap held the true one; the share
-    of runs whose best arm was found; the mean regret.
+    Columns: the arm's true gap and the number of runs; the share of runs in which it was estimated; the root mean
+    squared error of its gap with its Monte-Carlo error; how often the interval of an estimated gap contained the true
+    one; the share of runs in which the best arm was found; the mean regret.
     """
     tables = []
-    for cell, estimator in product(folds.study.cells, map(str, folds.study.estimators)):
+    for cell, estimator in product(curves.study.cells, map(str, curves.study.estimators)):
         known = {"instance": cell.instance_name, "rule": str(cell.rule), "horizon": cell.horizon}
-        found = folds.over_arms(instance=cell.instance_name, rule=cell.rule, horizon=cell.horizon, estimator=estimator)
-        rmse = measured(np.sqrt(found.mse))
+        curve = curves.over_arms(instance=cell.instance_name, rule=cell.rule, horizon=cell.horizon, estimator=estimator)
+        rmse = measured(np.sqrt(curve.mse))
         tables.append(
             pl.DataFrame(
                 known
                 | {
                     "estimator": estimator,
                     "arm": cell.instance.arms,
-                    "gap": found.gap,
-                    "runs": found.runs.astype(np.int64),
-                    "estimated": found.estimated[0],
+                    "gap": curve.gap,
+                    "runs": curve.runs.astype(np.int64),
+                    "estimated": curve.estimated[0],
                     "rmse": rmse.value,
                     "rmse_error": rmse.error,
-                    "coverage": found.coverage[0],
-                    "found": found.found[0],
-                    "regret": found.regret[0],
+                    "coverage": curve.coverage[0],
+                    "found": curve.found[0],
+                    "regret": curve.regret[0],
                 }
             )
         )
@@ -266,10 +263,10 @@ def summary(folds: Folds) -> pl.DataFrame:
 
 
 def pool_arms(table: pl.DataFrame) -> pl.DataFrame:
-    """Sum a summary up: one row for each cell and estimator, in the order of the table.
+    """Pool a summary over arms: one row for each cell and estimator, in the order of the table.
 
-    Coverage is that of all intervals together; the error is the largest of those arms that are estimated in nearly all
-    runs, for the others' is that of a selection.
+    Coverage is that of all intervals together. The error is the largest among the arms that are estimated in nearly all
+    runs: that of any other arm is the error of a selection of runs.
     """
     known, covered = pl.col("estimated") >= ENOUGH, pl.col("estimated").filter(pl.col("coverage").is_not_null())
     pooled = (pl.col("coverage") * pl.col("estimated")).sum() / covered.sum()

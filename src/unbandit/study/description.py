@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Callable, Iterator
@@ -22,22 +21,21 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unbandit import datasets
+from unbandit import checks, datasets
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import DescriptionError, ParameterError
 from unbandit.instance import Bernoulli, Gaussian, Instance
-from unbandit.study.grid import Family, ShrinkingGap, Study, checked_runs, checked_seed, parse_estimator, spaced
-
-__all__ = ["read_study"]
+from unbandit.study.grid import Family, ShrinkingGap, parse_estimator, spaced
 
 SHRINKING_GAP = "shrinking-gap"
 
 Table = TypeVar("Table", bound=BaseModel)
 Entry = TypeVar("Entry")
+Built = TypeVar("Built")
 
 
 class StudyTable(BaseModel):
-    """Say what a file may hold; the descriptions end the sentence "expected ..."."""
+    """Keys of the whole file; the descriptions complete the sentence "expected ..."."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -51,7 +49,7 @@ class StudyTable(BaseModel):
 
 
 class HorizonTable(BaseModel):
-    """Say what a table of horizons may hold."""
+    """Keys of a table of horizons."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -62,67 +60,57 @@ class HorizonTable(BaseModel):
 
 
 class InstanceTable(BaseModel):
-    """Say what a table under [[instances]] may hold."""
+    """Keys of a table under [[instances]]."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     dataset: str | None = Field(None, description='the name of a data set, as in dataset = "two-armed"')
     name: str | None = Field(None, min_length=1, description='a text, as in name = "easy"')
     arms: int | list[int] | list[str] | None = Field(
-        None, description="how many arms of a data set or their numbers; beside means, the arms' names"
+        None, description="how many arms of a data set or their numbers; with means, the arms' names"
     )
-    beta: float | None = Field(None, description=f"a number, as in beta = 0.05, beside {SHRINKING_GAP}")
+    beta: float | None = Field(None, description=f"a number, as in beta = 0.05, with {SHRINKING_GAP}")
     means: list[float] | None = Field(None, description="a list of numbers, as in means = [1.0, 0.5]")
-    sigma: float | None = Field(None, description="a number, as in sigma = 1.0, beside means")
-    bernoulli: bool = Field(False, description=f"true or false, beside means or {SHRINKING_GAP}")
+    sigma: float | None = Field(None, description="a number, as in sigma = 1.0, with means")
+    bernoulli: bool = Field(False, description=f"true or false, with means or {SHRINKING_GAP}")
 
-    def built(self) -> Instance | Family:
-        """Build what the table describes."""
+    def build(self) -> Instance | Family:
+        """Build the instance or family that the table describes."""
         if (self.dataset is None) == (self.means is None):
             raise ParameterError("expected dataset or means, one of the two.")
-        if self.means is not None:
-            return self._of_means(self.means)
         if self.dataset == SHRINKING_GAP:
-            return self._shrinking()
+            return self._shrinking_gap()
+        if self.beta is not None:
+            raise ParameterError(
+                f'expected only with dataset = "{SHRINKING_GAP}".', parameter="beta", remedy="Leave it out."
+            )
+        if self.means is not None:
+            return self._from_means(self.means)
         if self.sigma is not None or self.bernoulli:
-            raise ParameterError(
-                "a data set has noise of its own; use them beside means.", parameter="sigma, bernoulli"
-            )
-        if self.beta is not None:
-            raise ParameterError(f'expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.', parameter="beta")
-        assert self.dataset is not None
-        if self.dataset not in (known := [*datasets.names(), SHRINKING_GAP]):
-            near = difflib.get_close_matches(self.dataset.lower().replace("_", "-"), known, 1)
-            remedy = f'Did you mean "{near[0]}"?' if near else "Take one of these."
-            raise ParameterError(
-                f'expected one of {", ".join(known)}; got "{self.dataset}". {remedy}', parameter="dataset"
-            )
-        found = datasets.load(self.dataset, arms=self.arms)  # type: ignore[arg-type]  # it says what it wants itself
-        return Instance(found.means, found.noise, found.arms, self.name or found.name)
+            raise ParameterError("a data set has its own noise; use them with means.", parameter="sigma, bernoulli")
+        name = checks.one_of("dataset", self.dataset, [*datasets.names(), SHRINKING_GAP])
+        loaded = datasets.load(name, arms=self.arms)  # type: ignore[arg-type]  # refuses what it cannot use
+        return Instance(loaded.means, loaded.noise, loaded.arms, self.name or loaded.name)
 
-    def _of_means(self, means: list[float]) -> Instance:
-        if self.beta is not None:
-            raise ParameterError(f'expected beside dataset = "{SHRINKING_GAP}" alone; leave it out.', parameter="beta")
+    def _from_means(self, means: list[float]) -> Instance:
         if self.bernoulli and self.sigma is not None:
-            raise ParameterError(
-                "Bernoulli rewards have no sigma of their own; leave one of the two out.", parameter="sigma"
-            )
+            raise ParameterError("Bernoulli rewards have no sigma; leave one of the two out.", parameter="sigma")
         if isinstance(self.arms, int):
-            raise ParameterError(f"expected the arms' names beside means; got {self.arms}.", parameter="arms")
+            raise ParameterError(f"expected the arms' names with means; got {self.arms}.", parameter="arms")
         noise = Bernoulli() if self.bernoulli else Gaussian(1.0 if self.sigma is None else self.sigma)
         return Instance(means, noise, self.arms, self.name or "custom")
 
-    def _shrinking(self) -> Family:
+    def _shrinking_gap(self) -> Family:
         if self.beta is None:
             raise ParameterError(
-                f"expected beside {SHRINKING_GAP}, as in beta = 0.05; there is none. Add it.", parameter="beta"
+                f"expected with {SHRINKING_GAP}, as in beta = 0.05; there is none.", parameter="beta", remedy="Add it."
             )
         if self.arms is not None or self.name is not None:
             raise ParameterError(
-                f"{SHRINKING_GAP} has two arms and a name of its own; leave them out.", parameter="arms, name"
+                f"{SHRINKING_GAP} has two arms and its own name; leave them out.", parameter="arms, name"
             )
         if self.sigma is not None:
-            raise ParameterError(f"{SHRINKING_GAP} has noise of its own; leave it out.", parameter="sigma")
+            raise ParameterError(f"{SHRINKING_GAP} has its own noise; leave it out.", parameter="sigma")
         return ShrinkingGap(self.beta, self.bernoulli)
 
 
@@ -133,118 +121,112 @@ KEYS = {
 }
 
 
-def read_study(path: str | os.PathLike[str], *, runs: int | None = None, seed: int | None = None) -> Study:
-    """Read a study; `runs` and `seed`, where given, take the place of those in the file.
+def read_description(
+    path: str | os.PathLike[str], build: Callable[..., Built], *, runs: int | None = None, seed: int | None = None
+) -> Built:
+    """Read a study's arguments and build it from them; `runs` and `seed`, where given, replace those in the file.
 
     Raises
     ------
     DescriptionError
         For anything wrong in the file, with its place.
     ParameterError
-        For a wrong `runs` or `seed` given beside it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "study.toml"
-    >>> _ = path.write_text('instances = ["two-armed"]\\nrules = ["ucb"]\\nhorizons = [500]\\nruns = 100\\n')
-    >>> read_study(path)
-    <Study: 1 instance x 1 rule x 1 horizon, 100 runs each, estimated by switching>
+        For a wrong `runs` or `seed` given to this function.
     """
-    instead = {} if runs is None else {"runs": checked_runs(runs)}
-    instead |= {} if seed is None else {"seed": checked_seed(seed)}
+    replacements = {} if runs is None else {"runs": checks.whole("runs", runs, 2)}
+    replacements |= {} if seed is None else {"seed": checks.seed(seed)}
     try:
-        return _study(_parsed(Path(path)) | instead)
+        raw = _parsed(Path(path)) | replacements
+        arguments = _arguments(raw)
+        with _located(raw):
+            return build(**arguments)
     except DescriptionError as error:
-        error.path = os.fspath(path)
-        raise error from None
-
-
-def _study(raw: dict[str, Any]) -> Study:
-    """Build the study that a file's tables describe."""
-    if isinstance(given := raw.get("horizons"), dict):
-        asked = _checked(HorizonTable, given, "horizons")
-        with _said_of(given, "horizons"):
-            raw["horizons"] = list(spaced(asked.start, asked.stop, asked.points, asked.spacing))
-    for number, given in enumerate(raw["instances"] if isinstance(raw.get("instances"), list) else (), 1):
-        if isinstance(given, dict) and given.keys() & (StudyTable.model_fields.keys() - raw.keys()):
-            _checked(InstanceTable, given, f"instance {number}")  # a key of the whole study that strayed in here
-    table = _checked(StudyTable, raw)
-    built: dict[str, Any] = {
-        "instances": [_instance(number, given) for number, given in enumerate(table.instances, 1)],
-        "rules": [_entry("rules", parse_rule, text) for text in table.rules],
-        "estimators": [_entry("estimators", parse_estimator, text) for text in table.estimators],
-    }
-    with _said_of(raw):
-        return Study(**(dict(table) | built))
+        raise error.at(path=os.fspath(path)) from None
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """Read the file as TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DescriptionError(f"expected a TOML file; it could not be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise DescriptionError("expected a TOML file; got bytes that are no UTF-8 text. Save it as UTF-8.") from None
+        raise DescriptionError(
+            "expected a TOML file; got bytes that are not UTF-8.", remedy="Save it as UTF-8."
+        ) from None
     except tomllib.TOMLDecodeError as error:
-        raise DescriptionError(f"expected a TOML file; got a mistake in it: {error}. Correct that place.") from None
+        raise DescriptionError(f"expected a TOML file; got a mistake in it: {error}.") from None
+
+
+def _arguments(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the study that a file's tables describe."""
+    if isinstance(given := raw.get("horizons"), dict):
+        table = _checked(HorizonTable, given, "horizons")
+        with _located(given, "horizons"):
+            raw["horizons"] = list(spaced(table.start, table.stop, table.points, table.spacing))
+    for number, given in enumerate(raw["instances"] if isinstance(raw.get("instances"), list) else (), 1):
+        if isinstance(given, dict) and given.keys() & (StudyTable.model_fields.keys() - raw.keys()):
+            _checked(InstanceTable, given, f"instance {number}")  # a key of the whole study, put in the wrong table
+    study = _checked(StudyTable, raw)
+    return dict(study) | {
+        "instances": [_instance(number, given) for number, given in enumerate(study.instances, 1)],
+        "rules": [_entry("rules", parse_rule, text) for text in study.rules],
+        "estimators": [_entry("estimators", parse_estimator, text) for text in study.estimators],
+    }
 
 
 def _instance(number: int, given: Any) -> Instance | Family:
-    """Build the instance that stands at a place of the list."""
     place = f"instance {number}"
     if isinstance(given, str):
         given = {"dataset": given}
     if not isinstance(given, dict):
-        said = f"expected the name of a data set or a table; got {given!r}."
-        raise DescriptionError(said, table=place, value=given)
+        raise DescriptionError(f"expected the name of a data set or a table; got {given!r}.", table=place, value=given)
     table = _checked(InstanceTable, given, place)
-    with _said_of(given, place):
-        return table.built()
+    with _located(given, place):
+        return table.build()
 
 
 def _entry(key: str, parse: Callable[[str], Entry], text: str) -> Entry:
-    """Read an entry of a list of texts."""
+    """Parse one entry of a list of texts."""
     try:
         return parse(text)
     except ParameterError as error:
-        raise DescriptionError(str(error).removeprefix(f"{key[:-1]}: "), key=key, value=text) from None
+        own = error.owner is None and error.parameter in (None, key.removesuffix("s"))
+        sentence = error.text if own else f"{error.place()}: {error.text}"
+        raise DescriptionError(sentence, remedy=error.remedy, key=key, value=text) from None
 
 
 @contextmanager
-def _said_of(given: dict[str, Any], place: str | None = None) -> Iterator[None]:
-    """Say of what is refused where it stands in the file: most refusals begin with the key's name."""
+def _located(given: dict[str, Any], table: str | None = None) -> Iterator[None]:
+    """Turn a refusal into one that says where in the file the refused value is."""
     try:
         yield
     except ParameterError as error:
-        key, _, rest = str(error).partition(": ")
-        key = "dataset" if key == "data set" else key
-        if key not in KEYS:
-            raise DescriptionError(str(error), table=place) from None
-        raise DescriptionError(rest, table=place, key=key, value=given.get(key)) from None
+        key = error.parameter if error.parameter in KEYS else None
+        sentence = error.text if key or not error.place() else f"{error.place()}: {error.text}"
+        value = None if key is None else given.get(key)
+        raise DescriptionError(sentence, remedy=error.remedy, table=table, key=key, value=value) from None
 
 
-def _checked(model: type[Table], given: dict[str, Any], place: str | None = None) -> Table:
-    """Check a table's keys and the kinds of their values; say in one sentence what is wrong."""
+def _checked(model: type[Table], given: dict[str, Any], table: str | None = None) -> Table:
+    """Check a table's keys and the types of their values; refuse with one sentence."""
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        # a key that is not known comes first: it may be the one that is missing, misspelt
-        wrong = sorted(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        # an unknown key comes first: it may be a misspelling of one that is missing
+        wrong = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     key = str(wrong[0]["loc"][0])
     known = {field.alias or name: field for name, field in model.model_fields.items()}
     if key not in known:
-        near = difflib.get_close_matches(key, known, 1)
-        remedy = f'Did you mean "{near[0]}"?' if near else "Leave it out."
+        remedy = checks.did_you_mean(key, known) or "Leave it out."
         if model is InstanceTable and key in StudyTable.model_fields:
             remedy = "Put it before the first [[instances]]: what follows belongs to that table."
-        said = f'expected keys among {", ".join(known)}; got "{key}". {remedy}'
-        raise DescriptionError(said, table=place, value=given[key])
+        sentence = f'expected keys among {", ".join(known)}; got "{key}".'
+        raise DescriptionError(sentence, remedy=remedy, table=table, value=given[key])
     expected = f"expected {known[key].description}"
     if key not in given:
-        raise DescriptionError(f"{expected}; there is no such key. Add it.", table=place, key=key)
+        raise DescriptionError(f"{expected}; there is no such key.", remedy="Add it.", table=table, key=key)
     value = given[key]
-    shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
-    two = " Write [[instances]], with two brackets." if key == "instances" and isinstance(value, dict) else ""
-    raise DescriptionError(f"{expected}; got {shown}.{two}", table=place, key=key, value=value)
+    brief = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
+    brackets = key == "instances" and isinstance(value, dict)
+    remedy = "Write [[instances]], with two brackets." if brackets else None
+    raise DescriptionError(f"{expected}; got {brief}.", remedy=remedy, table=table, key=key, value=value)

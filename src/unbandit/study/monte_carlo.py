@@ -1,9 +1,10 @@
-"""Monte-Carlo errors of any statistic, by leaving out one group of runs at a time.
+"""Monte-Carlo errors of any statistic by the delete-a-group jackknife.
 
-The runs of a study are dealt into groups ("folds"). A statistic is computed from all runs and again without each fold;
-how much these *replicates* scatter tells how far the statistic is from what endless runs would give. It needs no
-formula for the statistic's error, and it keeps account of everything that the runs have in common: two arms of one
-run, two estimators of one run, regret and error of one run.
+The runs of a study are divided into groups ("folds"). A statistic is computed from all runs and again without each
+fold; the scatter of these *replicates* measures how far the statistic is from its limit for infinitely many runs. This
+needs no formula for the statistic's error, and accounts for everything that runs have in common: two arms of one run,
+two estimators of one run, regret and error of one run. By hand because `scipy.stats.bootstrap` needs every run in
+memory, where the jackknife needs the sums of twenty folds.
 
 An array of replicates has shape (folds + 1, ...): row 0 from all runs, row 1 + f from all runs but those of fold f.
 """
@@ -21,14 +22,14 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Measured:
-    """Hold a statistic with its Monte-Carlo standard error; numbers, or arrays of them.
+    """A statistic with its Monte-Carlo standard error; numbers, or arrays of them.
 
     Attributes
     ----------
     value, error
         The statistic from all runs, and its standard error.
     folds
-        How many groups the error comes from; 0 for what was computed, not simulated, and has no error.
+        How many groups the error comes from; 0 for a computed value, which has no error.
     """
 
     value: Any
@@ -54,12 +55,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Share(Measured):
-    """Hold a share of runs: its interval is exact, also where the share is 0 or 1.
+    """A share of runs, whose interval is exact even where the share is 0 or 1.
 
     Attributes
     ----------
     held, runs
-        How many runs, of how many.
+        How many runs, out of how many.
     """
 
     held: int
@@ -77,17 +78,17 @@ class Share(Measured):
 
 
 def computed(value: float) -> Measured:
-    """Return a value that was computed, not simulated: it has no error."""
+    """Return a value that was computed rather than simulated: it has no error."""
     return Measured(float(value), 0.0, 0)
 
 
 def share(held: float, runs: float) -> Share:
-    """Return the share of independent runs in which something was so.
+    """Return the share of independent runs in which something holds.
 
     Examples
     --------
-    >>> found = share(0, 100)
-    >>> found.value, round(found.high, 3)
+    >>> none = share(0, 100)
+    >>> none.value, round(none.high, 3)
     (0.0, 0.036)
     """
     value = held / runs
@@ -95,7 +96,7 @@ def share(held: float, runs: float) -> Share:
 
 
 def exact_interval(held: ArrayLike, among: ArrayLike, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the exact (Clopper-Pearson) interval of a share; from 0 to 1 where there is nothing.
+    """Return the exact (Clopper-Pearson) interval of a share; from 0 to 1 where there are no runs.
 
     Examples
     --------
@@ -119,11 +120,11 @@ def measured(replicates: ArrayLike) -> Measured:
 
     Examples
     --------
-    The mean of the folds' own numbers 1, 2 and 6: its error is that of a mean of three.
+    The jackknife error of a mean of three numbers is its standard error.
 
     >>> numbers = np.array([1.0, 2.0, 6.0])
-    >>> found = measured([numbers.mean(), *((numbers.sum() - n) / 2 for n in numbers)])
-    >>> float(found.value), round(float(found.error), 6) == round(float(numbers.std(ddof=1) / np.sqrt(3)), 6)
+    >>> mean = measured([numbers.mean(), *((numbers.sum() - number) / 2 for number in numbers)])
+    >>> mean.value, round(mean.error, 6) == round(float(numbers.std(ddof=1) / np.sqrt(3)), 6)
     (3.0, True)
     """
     values = np.asarray(replicates, dtype=np.float64)

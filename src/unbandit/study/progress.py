@@ -1,4 +1,4 @@
-"""Tell how far a study is: a bar for people, and its silent twin."""
+"""Progress of a study: a bar for people, and its silent counterpart."""
 
 from __future__ import annotations
 
@@ -10,105 +10,88 @@ from rich.progress import Progress as RichProgress
 from rich.progress import Task as RichTask
 from rich.text import Text
 
-__all__ = ["Bar", "Progress", "Shared", "Silent", "progress_on"]
-
 
 class Progress(Protocol):
-    """Stand for anything that can be told how far a study is."""
+    """Anything that can be notified of a study's progress."""
 
     def begin(self, rounds: int, done: int) -> None:
-        """Take in how many rounds the study has, and how many of them were done before."""
+        """Start, given the rounds of the study and those done before."""
 
     def advance(self, rounds: int) -> None:
-        """Take in that so many more rounds are done."""
+        """Add finished rounds."""
 
     def end(self) -> None:
-        """Stop, whether all is done or not."""
+        """Stop, whether everything is done or not."""
 
 
 class Silent:
-    """Say nothing."""
+    """Progress that shows nothing."""
 
     def begin(self, rounds: int, done: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def advance(self, rounds: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Say nothing."""
+        """Do nothing."""
+
+
+class Shared(Silent):
+    """Progress of one of several studies that share a bar; whoever owns the bar begins and ends it."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+
+    def advance(self, rounds: int) -> None:
+        """Move the bar on."""
+        self._bar.advance(rounds)
 
 
 class Bar:
-    """Draw a bar with rounds a second and the time left.
+    """A bar with rounds per second and the time left.
 
     Parameters
     ----------
     console
         Where it is drawn.
     label
-        What stands before it.
+        The text before it.
     """
 
     def __init__(self, console: Console, label: str = "Simulating") -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Speed(), TimeRemainingColumn())
-        self._label, self._drawn = label, RichProgress(*columns, console=console, transient=True)
+        self._label, self._progress = label, RichProgress(*columns, console=console, transient=True)
 
     def begin(self, rounds: int, done: int) -> None:
-        """Draw the bar, with what was done before."""
-        self._task = self._drawn.add_task(self._label, total=rounds, completed=done)
+        """Draw the bar, starting from what was done before."""
+        self._task = self._progress.add_task(self._label, total=rounds, completed=done)
         if done < rounds:
-            self._drawn.start()
+            self._progress.start()
 
     def advance(self, rounds: int) -> None:
         """Move the bar on."""
-        self._drawn.advance(self._task, rounds)
+        self._progress.advance(self._task, rounds)
 
     def end(self) -> None:
-        """Take the bar away."""
-        self._drawn.stop()
-
-
-class Shared:
-    """Pass on the rounds of one study to the bar of several; whoever has the bar begins and ends it."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-
-    def begin(self, rounds: int, done: int) -> None:
-        """Do nothing: the bar stands."""
-
-    def advance(self, rounds: int) -> None:
-        """Move the bar on."""
-        self._bar.advance(rounds)
-
-    def end(self) -> None:
-        """Do nothing: the bar goes on."""
+        """Remove the bar."""
+        self._progress.stop()
 
 
 class Speed(ProgressColumn):
-    """Show rounds a second."""
+    """Rounds per second, since this start."""
 
     def render(self, task: RichTask) -> Text:
-        """Return the speed, of this start alone."""
+        """Return the speed in three figures, such as 123 million rounds/s."""
         speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{in_words(speed)} rounds/s")
-
-
-def in_words(number: float) -> str:
-    """Return a large number in three figures.
-
-    Examples
-    --------
-    >>> in_words(12), in_words(1234), in_words(123_456_789), in_words(2.5e9)
-    ('12', '1.23 thousand', '123 million', '2.5 billion')
-    """
-    for size, word in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
-        if number >= size:
-            return f"{number / size:.3g}{word}"
-    return f"{number:.3g}"
+        if speed is None:
+            return Text("")
+        for size, word in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
+            if speed >= size:
+                return Text(f"{speed / size:.3g}{word} rounds/s")
+        return Text(f"{speed:.3g} rounds/s")
 
 
 def progress_on(console: Console, label: str = "Simulating") -> Progress:
-    """Return a bar where somebody can see it move, else its silent twin."""
+    """Return a bar if the console is a terminal, else its silent counterpart."""
     return Bar(console, label) if console.is_terminal else Silent()

@@ -1,10 +1,8 @@
-"""One task of a study: simulate its runs, estimate them, and keep no log.
+"""The rows of one task of a study: simulate its runs and estimate them, without keeping a log.
 
-Sum a study's rows over runs, dealt into folds: what every statistic, and its Monte-Carlo error, is made of.
-
-One task of a study that keeps sums: what its runs come to, fold by fold, and not a row of any of them.
-
-A million runs of a cell are then a few hundred numbers. On a GPU they are summed where they were simulated.
+A study that keeps sums has, instead of one row per run, the sums over each fold of runs: everything that a statistic
+and its Monte-Carlo error are computed from. A million runs of a cell are then a few hundred numbers; on a GPU they are
+summed where they were simulated.
 """
 
 from __future__ import annotations
@@ -25,21 +23,53 @@ from unbandit.estimators.intervals import FIFTY, Noise, ends, quantile
 from unbandit.estimators.procedures import Anchor, compare_many, most_pulled
 from unbandit.instance import Gaussian
 from unbandit.result import VERDICTS
+from unbandit.study.grid import Cell, StudyGrid
+from unbandit.study.taskgrid import Task
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
     from unbandit.kernels.procedures import Setting, Tests
-    from unbandit.study.grid import Cell, Study
-    from unbandit.study.taskgrid import Task
 
 
-def rows(study: Study, task: Task) -> pl.DataFrame:
+FOLDS = 20
+"""Groups of runs for the jackknife: enough to know an error to about a sixth of itself."""
+_error = pl.col("estimate") - pl.col("gap")
+_estimated = pl.col("verdict") == "estimated"
+_kept = pl.col("most_pulled_is_best")
+_interval = _estimated & pl.col("low").is_not_null() & pl.col("high").is_not_null()
+
+SUMMED: Mapping[str, pl.Expr] = {
+    "points": pl.col("estimate").is_not_null(),
+    "error": _error,
+    "absolute": _error.abs(),
+    "squared": _error**2,
+    "estimated": _estimated,
+    "bounded": pl.col("verdict") == "bounded",
+    "intervals": _interval,
+    "held": _interval & (pl.col("low") <= pl.col("gap")) & (pl.col("gap") <= pl.col("high")),
+    "pulls": pl.col("pulls"),
+    "regret": pl.col("regret"),
+    "found": pl.col("found"),
+    "kept": _kept,
+    "kept_points": _kept & pl.col("estimate").is_not_null(),
+    "kept_squared": pl.when(_kept).then(_error**2),
+}
+"""What is summed over runs, from the columns of a part; a missing number adds nothing."""
+
+NEEDED = frozenset(name for values in SUMMED.values() for name in values.meta.root_names())
+"""The columns of a part that these sums need."""
+
+_gpu = Lock()
+"""One task at a time uses the GPU: each takes all the memory there is."""
+
+
+def rows(study: StudyGrid, task: Task) -> pl.DataFrame:
     """Simulate the runs of a task and return one row for each estimator, run and arm, in that order.
 
-    Every run has its arms in an order of its own, so that no estimator can profit from where the best one stands.
+    Every run shuffles its arms, so that no estimator can profit from the position of the best one.
     Columns: instance, rule, horizon, estimator, run, arm, position (in the run's order, from 0), pulls, gap (the true
-    one), estimate, low, high (of the gap; null where there is none), verdict, and of the run: regret, found (one arm
-    was found best, and it is), most_pulled_is_best.
+    one), estimate, low, high (of the gap; null where there is none), verdict, and of the run: regret, found (exactly
+    one arm was declared best, and it is), most_pulled_is_best.
     """
     cell = study.cells[task.cell]
     instance, runs = cell.instance, np.arange(task.first_run, task.last_run)
@@ -48,14 +78,14 @@ def rows(study: Study, task: Task) -> pl.DataFrame:
         instance, cell.horizon, runs=runs.size, seed=cell.seed, threads=1, first_run=task.first_run, orders=orders,
         device=study.device,
     )  # fmt: skip
-    positions = np.argsort(orders, axis=1)  # where each arm of the instance stands
+    positions = np.argsort(orders, axis=1)  # of each arm of the instance
     gaps = instance.gaps[orders]
     regret = (evidence.pulls * gaps).sum(axis=1)
     first_is_best = (most_pulled(evidence.pulls) & (gaps == 0)).any(axis=1)
     arms = len(instance)
 
     def arm_by_arm(values: NDArray[np.generic]) -> NDArray[np.generic]:
-        """Put a table with one column a position into the order of the instance's arms, as one long column."""
+        """Flatten a table with one column per position, in the order of the instance's arms."""
         return np.asarray(np.take_along_axis(values, positions, axis=1)).reshape(-1)
 
     same = {
@@ -65,7 +95,7 @@ def rows(study: Study, task: Task) -> pl.DataFrame:
         "pulls": arm_by_arm(evidence.pulls),
         "gap": np.tile(instance.gaps, runs.size),
     }
-    # The noise and the best mean are known, as the paper has it.
+    # The noise and the best mean are known, as in the paper.
     noise, known = (
         Noise(instance.sigma if isinstance(instance.noise, Gaussian) else None),
         Anchor(None, instance.best_mean),
@@ -97,57 +127,18 @@ def rows(study: Study, task: Task) -> pl.DataFrame:
     return pl.concat(tables)
 
 
-FOLDS = 20
-"""Groups that runs are dealt into: enough for an error known to about a sixth of itself."""
-
-
-_error = pl.col("estimate") - pl.col("gap")
-
-
-_estimated = pl.col("verdict") == "estimated"
-
-
-_kept = pl.col("most_pulled_is_best")
-
-
-_interval = _estimated & pl.col("low").is_not_null() & pl.col("high").is_not_null()
-
-
-SUMMED: Mapping[str, pl.Expr] = {
-    "points": pl.col("estimate").is_not_null(),
-    "error": _error,
-    "absolute": _error.abs(),
-    "squared": _error**2,
-    "estimated": _estimated,
-    "bounded": pl.col("verdict") == "bounded",
-    "intervals": _interval,
-    "held": _interval & (pl.col("low") <= pl.col("gap")) & (pl.col("gap") <= pl.col("high")),
-    "pulls": pl.col("pulls"),
-    "regret": pl.col("regret"),
-    "found": pl.col("found"),
-    "kept": _kept,
-    "kept_points": _kept & pl.col("estimate").is_not_null(),
-    "kept_squared": pl.when(_kept).then(_error**2),
-}
-"""What is summed over runs, from the columns of a part; where there is no number, nothing is added."""
-
-
-NEEDED = frozenset(name for values in SUMMED.values() for name in values.meta.root_names())
-"""The columns of a part that are read for it."""
-
-
-def fold_count(study: Study) -> int:
-    """Return how many folds a study's runs are dealt into: run `r` belongs to fold `r % folds`."""
+def fold_count(study: StudyGrid) -> int:
+    """Return how many folds a study's runs are divided into: run `r` belongs to fold `r % folds`."""
     return min(FOLDS, study.runs)
 
 
-def folded(study: Study, task: Task, part: pl.DataFrame) -> NDArray[np.float64]:
-    """Sum the rows of a task: (estimators, statistics, folds, arms)."""
+def sum_rows(study: StudyGrid, task: Task, part: pl.DataFrame) -> NDArray[np.float64]:
+    """Sum the rows of a task over runs: (estimators, statistics, folds, arms)."""
     estimators, count = len(study.estimators), fold_count(study)
     arms = len(study.cells[task.cell].instance)
     sums = np.zeros((estimators, len(SUMMED), count, arms))
     summed = part.select(values.cast(pl.Float64).fill_null(0.0).alias(name) for name, values in SUMMED.items())
-    # rows stand by estimator, then by run, then by arm
+    # rows are ordered by estimator, then by run, then by arm
     shape = (estimators, task.last_run - task.first_run, arms)
     for at, column in enumerate(summed):
         table = column.to_numpy().reshape(shape)
@@ -156,28 +147,23 @@ def folded(study: Study, task: Task, part: pl.DataFrame) -> NDArray[np.float64]:
     return sums
 
 
-def unfolded(study: Study, task: Task, part: pl.DataFrame) -> NDArray[np.float64]:
+def read_sums(study: StudyGrid, task: Task, part: pl.DataFrame) -> NDArray[np.float64]:
     """Read the sums of a task of a study that keeps sums: (estimators, statistics, folds, arms)."""
     shape = (len(study.estimators), fold_count(study), len(study.cells[task.cell].instance))
     return np.stack([part[name].to_numpy().reshape(shape) for name in SUMMED], axis=1)
 
 
-_gpu = Lock()
-"""One task at a time has the GPU: each takes what memory there is."""
-
-
-def sums(study: Study, task: Task) -> pl.DataFrame:
+def sums(study: StudyGrid, task: Task) -> pl.DataFrame:
     """Simulate the runs of a task and return one row for each estimator, fold and arm, in that order.
 
-    Columns: instance, rule, horizon, estimator, fold, arm, and the sums over the fold's runs that statistics are made
-    of (`folding.SUMMED`).
+    Columns: instance, rule, horizon, estimator, fold, arm, and the sums over the fold's runs (`SUMMED`).
     """
     cell = study.cells[task.cell]
     if study.device == "cuda":
         with _gpu, within_memory():
-            found = _on_gpu(study, task, cell)
+            summed = _on_gpu(study, task, cell)
     else:
-        found = folded(study, task, rows(study, task))
+        summed = sum_rows(study, task, rows(study, task))
     estimators, folds, arms = len(study.estimators), fold_count(study), len(cell.instance)
     names = np.array([str(estimator) for estimator in study.estimators], dtype=object)
     columns = {
@@ -185,8 +171,8 @@ def sums(study: Study, task: Task) -> pl.DataFrame:
         "fold": np.tile(np.repeat(np.arange(folds), arms), estimators),
         "arm": list(cell.instance.arms) * (folds * estimators),
     }
-    # (estimators, statistics, folds, arms): a column for each statistic
-    columns |= {name: found[:, at].reshape(-1) for at, name in enumerate(SUMMED)}
+    # (estimators, statistics, folds, arms): one column per statistic
+    columns |= {name: summed[:, at].reshape(-1) for at, name in enumerate(SUMMED)}
     table = pl.DataFrame(columns).with_columns(
         pl.lit(cell.instance_name, pl.String).alias("instance"),
         pl.lit(str(cell.rule), pl.String).alias("rule"),
@@ -195,7 +181,7 @@ def sums(study: Study, task: Task) -> pl.DataFrame:
     return table.select("instance", "rule", "horizon", *columns)
 
 
-def _on_gpu(study: Study, task: Task, cell: Cell) -> NDArray[np.float64]:
+def _on_gpu(study: StudyGrid, task: Task, cell: Cell) -> NDArray[np.float64]:
     """Simulate, estimate and sum on the GPU."""
     from unbandit.kernels.gpu.sums import ScoredEstimator, scored
 
@@ -214,8 +200,8 @@ def _on_gpu(study: Study, task: Task, cell: Cell) -> NDArray[np.float64]:
     )  # fmt: skip
 
 
-def _setting(study: Study, cell: Cell, rule: Any) -> Setting:
-    """Return what is known beside the counts: noise and best mean, as the paper has it."""
+def _setting(study: StudyGrid, cell: Cell, rule: Any) -> Setting:
+    """Return what is known besides the counts: noise and best mean, as in the paper."""
     from unbandit.kernels.procedures import Setting
 
     z, normal = quantile(study.level), NormalDist()

@@ -1,13 +1,8 @@
-"""A study's work cut into tasks: blocks of runs whose size depends on the grid alone.
+"""What the engine needs to know about a study of any kind: its tasks, the rows of each, and what identifies it.
 
-Say in a few words how one study differs from another.
-
-What a study is, in words and numbers: all that determines its bytes.
-
-What the engine needs of a study, of whatever kind: tasks, the rows of each, and all that determines them.
-
-A study of any kind is a `Work`. It can then be kept in a folder, stopped at any moment, taken up again, and done by any
-executor (`running`), with no line of its own for any of that.
+A study of any kind is a `TaskGrid`. It can be saved in a folder, interrupted at any moment, resumed, and run by any
+executor (`dispatch`) without further code. Its identity, everything that determines its bytes, is in the folder's
+`study.json`; the digest of the identity is in every part.
 """
 
 from __future__ import annotations
@@ -24,38 +19,40 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import polars as pl
-
 from unbandit.demonstrators import Demonstrator
 from unbandit.kernels.compile import digest_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROUNDS = 20_000_000
+TASK_ROUNDS = 20_000_000
 """About how many rounds a task simulates."""
 
+GPU_TASK_ROUNDS = 20_000_000_000
+"""The same on a GPU, which smaller tasks would leave idle."""
 
-GPU_ROUNDS = 20_000_000_000
-"""The same on a GPU, which is not busy with less."""
-
-
-ROWS = 300_000
+TASK_ROWS = 300_000
 """About how many rows a task yields at most."""
+
+DECIDING = (
+    *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/registry.py"),
+    *("study/taskgrid.py", "study/grid.py", "study/rows.py"),
+)
+"""The files and folders that decide a study's numbers; instances are described by their own."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Name a block of a cell's runs.
+    """A block of a cell's runs.
 
-    Parameters
+    Attributes
     ----------
     number
         The task's place in the study, from 0.
     cell
         The cell's place in `study.cells`.
     first_run, last_run
-        The runs from `first_run` up to, and without, `last_run`.
+        The runs from `first_run` up to, but not including, `last_run`.
     rounds
         How many rounds those runs have together.
     """
@@ -67,27 +64,21 @@ class Task:
     rounds: int
 
 
-def block(horizon: int, rows: int, rounds: int = ROUNDS) -> int:
-    """Return how many runs of a cell make a task: of so many rounds, and so many rows, each.
-
-    Examples
-    --------
-    >>> block(horizon=5_000, rows=2), block(horizon=70_000, rows=224), block(horizon=10**9, rows=12_979)
-    (4000, 285, 1)
-    """
-    most = ROWS // rows if rows > 0 else rounds
+def runs_per_task(horizon: int, rows: int, rounds: int = TASK_ROUNDS) -> int:
+    """Return how many runs of a cell make a task, given the horizon and the rows of one run."""
+    most = TASK_ROWS // rows if rows > 0 else rounds
     return max(1, min(rounds // horizon, most))
 
 
 class Tasks(Sequence[Task]):
-    """List a study's tasks, cell by cell, without holding them: there can be millions.
+    """The tasks of a study, cell by cell, computed on demand: there can be millions.
 
     Parameters
     ----------
     cells
-        Horizon and runs a task of each cell.
+        Horizon and runs per task of each cell.
     runs
-        Of each cell: one number, or one for each.
+        Runs of each cell: one number for all, or one per cell.
 
     Examples
     --------
@@ -99,11 +90,11 @@ class Tasks(Sequence[Task]):
     def __init__(self, cells: Iterable[tuple[int, int]], runs: int | Sequence[int]) -> None:
         self._cells = list(cells)
         self._runs = [runs] * len(self._cells) if isinstance(runs, int) else list(runs)
-        counts = (-(-of_cell // size) for of_cell, (_, size) in zip(self._runs, self._cells, strict=True))
-        self._firsts = list(accumulate(counts, initial=0))
+        counts = (-(-cell_runs // size) for cell_runs, (_, size) in zip(self._runs, self._cells, strict=True))
+        self._first_numbers = list(accumulate(counts, initial=0))
 
     def __len__(self) -> int:
-        return self._firsts[-1]
+        return self._first_numbers[-1]
 
     @overload
     def __getitem__(self, number: int) -> Task: ...
@@ -111,137 +102,19 @@ class Tasks(Sequence[Task]):
     def __getitem__(self, number: slice) -> list[Task]: ...
     def __getitem__(self, number: int | slice) -> Task | list[Task]:
         if isinstance(number, slice):
-            return [self[at] for at in range(*number.indices(len(self)))]
-        at = range(len(self))[number]
-        cell = bisect_right(self._firsts, at) - 1
+            return [self[each] for each in range(*number.indices(len(self)))]
+        number = range(len(self))[number]
+        cell = bisect_right(self._first_numbers, number) - 1
         horizon, size = self._cells[cell]
-        first = (at - self._firsts[cell]) * size
+        first = (number - self._first_numbers[cell]) * size
         last = min(first + size, self._runs[cell])
-        return Task(at, cell, first, last, (last - first) * horizon)
+        return Task(number, cell, first, last, (last - first) * horizon)
 
 
-def changes(had: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-    """Return one phrase for each thing in which the study asked for is not the one that the folder has.
+class TaskGrid(ABC):
+    """Work that is done task by task; grids with the same identity are equal.
 
-    Examples
-    --------
-    >>> changes({"runs": 100, "horizons": [10, 20]}, {"runs": 200, "horizons": [10, 30, 40]})
-    ['runs: the folder has 100, asked for 200', 'horizons: the folder has 20, asked for 30, 40']
-    """
-    said = []
-    for key in [*asked, *(key for key in had if key not in asked)]:
-        before, now = had.get(key), asked.get(key)
-        if before == now:
-            continue
-        if key == "code":
-            if had.get("version") == asked.get("version"):  # another version has other code, of course
-                said.append("made by other code than this version's")
-        elif isinstance(before, list) and isinstance(now, list):
-            said.append(f"{key}: {_lists(before, now)}")
-        elif isinstance(before, dict) and isinstance(now, dict):
-            said += [f"{key}, {phrase}" for phrase in changes(before, now)]
-        else:
-            said.append(f"{key}: the folder has {_shown(before)}, asked for {_shown(now)}")
-    return said
-
-
-def _lists(before: list[Any], now: list[Any]) -> str:
-    """Tell two lists apart by what only one of them holds."""
-    gone, new = [each for each in before if each not in now], [each for each in now if each not in before]
-    if not gone and not new:
-        return "the folder has them in another order"
-    named = all(isinstance(each, dict) for each in gone + new)
-    if named and [_shown(each) for each in gone] == [_shown(each) for each in new]:  # same names, other contents
-        pairs = list(zip(gone, new, strict=True))
-        keys = [key for key in _keys(gone + new) if any(one.get(key) != other.get(key) for one, other in pairs)]
-        return f"the folder has {_listed(gone)} with other {', '.join(keys)}"
-    return f"the folder has {_listed(gone)}, asked for {_listed(new)}"
-
-
-def _keys(tables: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for table in tables for key in table))
-
-
-def _listed(values: list[Any]) -> str:
-    shown = ", ".join(_shown(value) for value in values[:4]) or "no other"
-    return shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, dict):
-        return str(value.get("name", "another"))
-    return str(value)
-
-
-DECIDING = (
-    *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/registry.py"),
-    *("study/taskgrid.py", "study/grid.py", "study/rows.py"),
-)
-"""The files, and folders of files, that decide a study's numbers; instances are described by their own."""
-
-
-@cache
-def code(*deciding: str) -> str:
-    """Return a digest of the sources that decide a study's numbers: parts of edited code must not be mixed.
-
-    A study of another kind names the files, and folders of files, that decide its own.
-
-    Examples
-    --------
-    >>> len(code())
-    12
-    """
-    home = Path(__file__).parents[1]
-    places = [home / name for name in deciding or DECIDING]
-    files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
-    sources = [file for file in files if file.suffix in {".py", ".npy"}]
-    return digest_of(*sources, text="\n".join(file.relative_to(home).as_posix() for file in sources))
-
-
-def rule_described(rule: Demonstrator) -> str:
-    """Describe a rule: its text and, for one from outside this package, a digest of the file that it stands in.
-
-    Examples
-    --------
-    >>> from unbandit import UCB
-    >>> rule_described(UCB(alpha=0.5, scale=1.0))
-    'ucb:alpha=0.5,scale=1.0'
-    """
-    if type(rule).__module__.split(".")[0] == __name__.split(".")[0]:
-        return str(rule)
-    try:
-        file = Path(inspect.getfile(type(rule)))
-    except (TypeError, OSError):  # made in a shell: there is no file
-        return str(rule)
-    return f"{rule} (source {digest_of(file)})" if file.is_file() else str(rule)
-
-
-def pretty(value: Any, indent: str = "") -> str:
-    """Write JSON for people: a key a line, and lists of plain values in one line.
-
-    Examples
-    --------
-    >>> print(pretty({"runs": 2, "horizons": [10, 20]}))
-    {
-      "runs": 2,
-      "horizons": [10, 20]
-    }
-    """
-    inner = indent + "  "
-    if isinstance(value, Mapping) and value:
-        lines = [f"{inner}{json.dumps(key)}: {pretty(part, inner)}" for key, part in value.items()]
-        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-    if isinstance(value, list) and any(isinstance(part, list | Mapping) for part in value):
-        return "[\n" + ",\n".join(inner + pretty(part, inner) for part in value) + f"\n{indent}]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-class Work(ABC):
-    """Hold work that is done task by task; works that are described alike are equal.
-
-    Whoever does a task may sit in another process: a work pickles, and a task's rows depend on the two alone.
+    A task may be done in another process: a grid pickles, and the rows of a task depend on grid and task alone.
     """
 
     @property
@@ -252,14 +125,14 @@ class Work(ABC):
     @property
     @abstractmethod
     def rounds(self) -> int:
-        """Return how many rounds all tasks have together: what progress is counted in."""
+        """Return the rounds of all tasks together: the unit of progress."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, as plain values; among them its `schema`."""
+        """Return everything that determines the bytes, as plain values; `schema` is one of its keys."""
 
     def check(self) -> None:
-        """Refuse work that cannot be done on this machine; nothing is refused by default."""
+        """Refuse work that this machine cannot do; by default nothing is refused."""
         return
 
     @abstractmethod
@@ -267,22 +140,109 @@ class Work(ABC):
         """Do a task and return its rows."""
 
     @cached_property
-    def _said(self) -> str:
+    def _identity_json(self) -> str:
         return json.dumps(self.describe(), allow_nan=False)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Return all that determines the bytes, as plain values: a copy to keep."""
-        said: dict[str, Any] = json.loads(self._said)
-        return said
+        """Return everything that determines the bytes, as plain values: a copy to keep."""
+        identity: dict[str, Any] = json.loads(self._identity_json)
+        return identity
 
     @cached_property
     def digest(self) -> str:
         """Return a digest of the identity, which every part carries."""
-        return hashlib.sha256(self._said.encode()).hexdigest()
+        return hashlib.sha256(self._identity_json.encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return self._said == other._said if isinstance(other, Work) else NotImplemented
+        return self._identity_json == other._identity_json if isinstance(other, TaskGrid) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._said)
+        return hash(self._identity_json)
+
+
+@cache
+def code(*deciding: str) -> str:
+    """Return a digest of the sources that decide a study's numbers, so that parts of edited code are never mixed.
+
+    A study of another kind names the files and folders that decide its own; the default is `DECIDING`.
+    """
+    home = Path(__file__).parents[1]
+    places = [home / name for name in deciding or DECIDING]
+    files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+    sources = [file for file in files if file.suffix in {".py", ".npy"}]
+    return digest_of(*sources, text="\n".join(file.relative_to(home).as_posix() for file in sources))
+
+
+def describe_rule(rule: Demonstrator) -> str:
+    """Return a rule's text and, for a rule from outside this package, a digest of the file that defines it."""
+    if type(rule).__module__.split(".")[0] == __name__.split(".")[0]:
+        return str(rule)
+    try:
+        file = Path(inspect.getfile(type(rule)))
+    except (TypeError, OSError):  # defined in an interactive shell: there is no file
+        return str(rule)
+    return f"{rule} (source {digest_of(file)})" if file.is_file() else str(rule)
+
+
+def differences(
+    before: Mapping[str, Any], now: Mapping[str, Any], sides: tuple[str, str] = ("the folder has", "asked for")
+) -> list[str]:
+    """Return one phrase per difference between two identities; `sides` introduces the values of each.
+
+    Examples
+    --------
+    >>> differences({"runs": 100, "horizons": [10, 20]}, {"runs": 200, "horizons": [10, 30, 40]})
+    ['runs: the folder has 100, asked for 200', 'horizons: the folder has 20, asked for 30, 40']
+    """
+    phrases = []
+    for key in [*now, *(key for key in before if key not in now)]:
+        old, new = before.get(key), now.get(key)
+        if old == new:
+            continue
+        if key == "code":
+            if before.get("version") == now.get("version"):  # another version has other code anyway
+                phrases.append("made by other code than this version's")
+        elif isinstance(old, list) and isinstance(new, list):
+            phrases.append(f"{key}: {_list_difference(old, new, sides)}")
+        elif isinstance(old, dict) and isinstance(new, dict):
+            phrases += [f"{key}, {phrase}" for phrase in differences(old, new, sides)]
+        else:
+            phrases.append(f"{key}: {sides[0]} {_brief(old)}, {sides[1]} {_brief(new)}")
+    return phrases
+
+
+def _list_difference(before: list[Any], now: list[Any], sides: tuple[str, str]) -> str:
+    """Describe two lists by the entries that only one of them has."""
+    gone, new = [each for each in before if each not in now], [each for each in now if each not in before]
+    if not gone and not new:
+        return f"{sides[0]} them in another order"
+    named = all(isinstance(each, dict) for each in gone + new)
+    if named and [_brief(each) for each in gone] == [_brief(each) for each in new]:  # same names, other contents
+        pairs = list(zip(gone, new, strict=True))
+        keys = dict.fromkeys(key for table in gone + new for key in table)
+        changed = [key for key in keys if any(one.get(key) != other.get(key) for one, other in pairs)]
+        return f"{sides[0]} {_brief_list(gone)} with other {', '.join(changed)}"
+    return f"{sides[0]} {_brief_list(gone)}, {sides[1]} {_brief_list(new)}"
+
+
+def _brief_list(values: list[Any]) -> str:
+    listed = ", ".join(_brief(value) for value in values[:4]) or "no other"
+    return listed + (f" and {len(values) - 4} more" if len(values) > 4 else "")
+
+
+def _brief(value: Any) -> str:
+    if value is None:
+        return "none"
+    return str(value.get("name", "another") if isinstance(value, dict) else value)
+
+
+def readable_json(value: Any, indent: str = "") -> str:
+    """Write JSON with one key per line and lists of plain values on one line, which `json.dumps` cannot do."""
+    inner = indent + "  "
+    if isinstance(value, Mapping) and value:
+        lines = [f"{inner}{json.dumps(key)}: {readable_json(part, inner)}" for key, part in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(part, list | Mapping) for part in value):
+        return "[\n" + ",\n".join(inner + readable_json(part, inner) for part in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -14,7 +14,7 @@ from unbandit.calibration import trials
 from unbandit.calibration.settings import BERNOULLI, BETA, CELLS, GAUSSIAN, TrialSetting, posterior_settings
 from unbandit.calibration.trials import RANKS, PosteriorTrials, play
 from unbandit.demonstrators import parse_rule
-from unbandit.study.dispatch import perform, run
+from unbandit.study.dispatch import run, run_task
 from unbandit.study.results import Result
 
 SETTINGS = (
@@ -146,7 +146,7 @@ def test_a_task_can_be_done_anywhere(done, tmp_path):
     (tmp_path / "parts").mkdir()
     again = pickle.loads(pickle.dumps(WORK))
     assert again == WORK
-    assert perform(again, 1, tmp_path).rounds == WORK.tasks[1].rounds
+    assert run_task(again, 1, tmp_path).rounds == WORK.tasks[1].rounds
     assert (tmp_path / "parts" / "00001.parquet").read_bytes() == (done / "parts" / "00001.parquet").read_bytes()
 
 

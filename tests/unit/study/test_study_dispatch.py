@@ -1,4 +1,4 @@
-"""Batches, studies on their way, and clusters that lose workers: without a cluster."""
+"""Batches, pickled studies, and clusters that lose workers: without a cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from unbandit import ClusterError, MissingExtra, OutputError, ParameterError
 from unbandit.clusters import Cluster, LostWorker
-from unbandit.clusters.backends import work
+from unbandit.clusters.backends import call_to_outcome
 from unbandit.study import Study, dispatch
-from unbandit.study.dispatch import FIRST_BATCH_ROUNDS, MOST_TASKS_PER_BATCH, Batches, Packed, packed, run
+from unbandit.study.dispatch import FIRST_BATCH_ROUNDS, MOST_TASKS_PER_BATCH, Batches, PickledStudy, pickle_study, run
 from unbandit.study.taskgrid import Task
 
 STUDY = Study(["two-armed", "linear"], ["ucb", "sae"], [100, 150, 200], runs=10)
@@ -24,7 +24,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 class Losing(Cluster):
-    """A cluster of one, in this process, that loses some of what is handed to it."""
+    """A cluster of one, in this process, that loses some of its calls for good."""
 
     def __init__(self, lost: set[int], workers: int = 3) -> None:
         self.wait, self.workers, self.calls, self.lost = 0.3, workers, [], lost
@@ -36,7 +36,7 @@ class Losing(Cluster):
         if number in self.lost:
             future.set_exception(LostWorker("node 3 died"))
             return future
-        kind, value = pickle.loads(work(call))
+        kind, value = pickle.loads(call_to_outcome(call))
         future.set_result(value) if kind == "done" else future.set_exception(value)
         return future
 
@@ -85,23 +85,25 @@ def test_large_clusters_have_longer_batches():
     assert (size(1), size(50), size(100)) == (101, 150, 200)
 
 
-def test_what_a_dying_worker_dropped_is_handed_out_again(tmp_path):
-    STUDY.run(tmp_path / "alone")
-    run(STUDY, tmp_path / "lost", executor=(losing := Losing({0, 2, 3, 5})), say=(said := []).append)
-    assert contents(tmp_path / "lost") == contents(tmp_path / "alone")
-    assert said == ["A worker died; what it had in hand is handed out again."] * 4
-    assert losing.calls[0] in losing.calls[1:]
-
-
-def test_a_task_that_kills_its_workers_is_named_in_the_end(tmp_path):
+def test_tasks_that_kill_their_workers_are_named(tmp_path):
     with pytest.raises(ClusterError) as died:
         run(STUDY, tmp_path, executor=Losing(set(range(100)), workers=1))
     said = str(died.value)
-    assert said.startswith(f"workers died {dispatch.TRIES} times over task")
+    assert said.startswith("workers died repeatedly while doing task")
     assert "(node 3 died). They may have too little memory. 0 of 12 parts are kept in " in said
-    assert said.endswith(f"{tmp_path}: the same command goes on from there.")
+    assert said.endswith(f"{tmp_path}: the same command resumes from there.")
     run(STUDY, tmp_path)
     assert len(list((tmp_path / "parts").iterdir())) == 12
+
+
+def test_a_cluster_that_loses_workers_says_so(tmp_path):
+    class Shrinking(Losing):
+        def submit(self, function, /, *arguments):
+            self.workers = max(1, self.workers - 1)
+            return super().submit(function, *arguments)
+
+    run(STUDY, tmp_path, executor=Shrinking(set()), say=(said := []).append)
+    assert said == ["The cluster went from 3 to 1 workers; their tasks are retried."]
 
 
 def test_a_cluster_without_workers_is_given_up(tmp_path):
@@ -110,7 +112,7 @@ def test_a_cluster_without_workers_is_given_up(tmp_path):
             return Future()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "ENDING", 0.1)
+        patch.setattr(dispatch, "SECONDS_TO_STOP", 0.1)
         with pytest.raises(ClusterError, match=r"^the cluster has had no workers for 0.3 s\. 0 of 12 parts are kept"):
             run(STUDY, tmp_path, executor=Empty(set(), workers=0))
 
@@ -121,7 +123,7 @@ def test_workers_that_write_elsewhere_are_found_out(tmp_path):
             return super().submit(function, study, numbers, str(tmp_path / "away"))
 
     STUDY.run(tmp_path / "away")
-    with pytest.raises(ClusterError, match=r"the workers wrote 12 parts to a .*here of their own. Take a folder that"):
+    with pytest.raises(ClusterError, match=r"the workers wrote 12 parts to their own .*here. Use a folder that"):
         run(STUDY, tmp_path / "here", executor=Away(set()))
 
 
@@ -135,10 +137,10 @@ def test_what_a_worker_cannot_write_is_said(tmp_path):
 
 
 def test_a_study_on_its_way_is_the_same_at_the_other_end():
-    there = pickle.loads(pickle.dumps(packed(STUDY))).opened()
+    there = pickle.loads(pickle.dumps(pickle_study(STUDY))).load()
     assert there == STUDY
     assert there.digest == STUDY.digest
-    assert packed(STUDY).opened() is there  # opened once
+    assert pickle_study(STUDY).load() is there  # opened once
 
 
 @pytest.mark.parametrize(
@@ -150,10 +152,10 @@ def test_a_study_on_its_way_is_the_same_at_the_other_end():
     ],
 )
 def test_other_code_at_the_other_end_is_refused(change, said):
-    own = packed(STUDY)
-    other = Packed(own.data, json.dumps(STUDY.identity | dict([change])), own.by_value)
+    own = pickle_study(STUDY)
+    other = PickledStudy(own.data, json.dumps(STUDY.identity | dict([change])), own.rules_by_value)
     with pytest.raises(ClusterError) as refused:
-        other.opened()
+        other.load()
     assert said in str(refused.value)
     assert str(refused.value).endswith("Install the same versions of unbandit and polars on every worker.")
 
@@ -161,9 +163,9 @@ def test_other_code_at_the_other_end_is_refused(change, said):
 def test_what_can_be_asked_for(tmp_path):
     with pytest.raises(ParameterError, match='expected one of threads, ray, dask; got "spark"'):
         STUDY.run(tmp_path / "new", executor="spark")
-    with pytest.raises(ParameterError, match="address: threads are of this machine"):
+    with pytest.raises(ParameterError, match="address: threads run on this machine"):
         STUDY.run(tmp_path / "new", address="head:8786")
-    with pytest.raises(ParameterError, match="address: an executor has one of its own"):
+    with pytest.raises(ParameterError, match="address: the executor has its own"):
         STUDY.run(tmp_path / "new", executor=Losing(set()), address="head:8786")
     assert not (tmp_path / "new").exists()
     assert len(list((STUDY.run(tmp_path / "new", executor="threads", threads=2).folder / "parts").iterdir())) == 12
@@ -171,7 +173,7 @@ def test_what_can_be_asked_for(tmp_path):
 
 def test_a_library_that_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("unbandit.clusters.cluster.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r'--executor dask needs .* pip install "unbandit\[dask\]"'):
+    with pytest.raises(MissingExtra, match=r'executor="dask" needs .* pip install "unbandit\[dask\]"'):
         STUDY.run(tmp_path / "new", executor="dask")
     assert not (tmp_path / "new").exists()
 
@@ -180,7 +182,7 @@ def test_wrong_settings_of_a_cluster(monkeypatch):
     monkeypatch.setattr("unbandit.clusters.cluster.find_spec", lambda name: object())
     with pytest.raises(ParameterError, match=r"wait: expected seconds above 0; got 0\.0"):
         Cluster("dask", wait=0.0)
-    with pytest.raises(ParameterError, match="threads: the cluster at an address has workers of its own"):
+    with pytest.raises(ParameterError, match="threads: the cluster at an address has its own workers"):
         Cluster("ray", "head:6379", workers=2)
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
     assert Cluster("ray").address == "head:6379"

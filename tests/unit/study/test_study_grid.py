@@ -29,7 +29,7 @@ from unbandit import (
 from unbandit.demonstrators.base import known_rules
 from unbandit.study import Estimator, ShrinkingGap, Study, spaced, taskgrid
 from unbandit.study.rows import rows
-from unbandit.study.taskgrid import ROUNDS, ROWS, Tasks, block
+from unbandit.study.taskgrid import TASK_ROUNDS, TASK_ROWS, Tasks, runs_per_task
 
 GRID = {
     "instances": ["two-armed", "linear", ShrinkingGap(0.5)],
@@ -91,7 +91,7 @@ def test_a_cells_seed_is_the_same_in_every_version():
     st.integers(2, 400),
 )
 def test_tasks_hold_every_run_of_every_cell_once(cells, runs):
-    sizes = [(horizon, block(horizon, rows)) for horizon, rows in cells]
+    sizes = [(horizon, runs_per_task(horizon, rows)) for horizon, rows in cells]
     tasks = Tasks(sizes, runs)
     seen = [[] for _ in cells]
     for at, task in enumerate(tasks):
@@ -99,7 +99,7 @@ def test_tasks_hold_every_run_of_every_cell_once(cells, runs):
         count = task.last_run - task.first_run
         horizon, rows = cells[task.cell]
         assert task.rounds == count * horizon
-        assert count == 1 or (task.rounds <= ROUNDS and count * rows <= ROWS)
+        assert count == 1 or (task.rounds <= TASK_ROUNDS and count * rows <= TASK_ROWS)
         seen[task.cell] += range(task.first_run, task.last_run)
     assert seen == [list(range(runs))] * len(cells)
     assert tasks[:] == list(tasks)
@@ -125,7 +125,7 @@ def test_a_huge_study_is_quick_to_plan():
 
 def test_many_arms_make_small_tasks():
     study = Study("gene", "ucb", 1_000, runs=100, estimators=["switching", "naive"])
-    assert study.tasks[0].last_run == ROWS // (2 * 12_979)
+    assert study.tasks[0].last_run == TASK_ROWS // (2 * 12_979)
 
 
 def test_equal_grids_are_equal_studies():
@@ -158,7 +158,7 @@ def test_single_things_need_no_list():
 def test_the_identity_names_all_that_matters():
     study = Study([*GRID["instances"], "gene", Instance([0.2, 0.1], Bernoulli(), "AB", "coins")], *["ucb", 500, 100])
     said = study.identity
-    assert said["schema"] == "unbandit.study/1"
+    assert said["schema"] == "unbandit.study/2"
     assert (said["polars"], len(said["code"])) == (pl.__version__, 12)
     two, linear, shrinking, gene, coins = said["instances"]
     assert two["means"] == [1.0, 0.5]
@@ -330,7 +330,7 @@ def test_a_family_that_gives_no_instance_is_refused():
         def __call__(self, horizon):
             return horizon
 
-    with pytest.raises(ParameterError, match="expected nothing to give an Instance; got 500"):
+    with pytest.raises(ParameterError, match="expected nothing to return an Instance; got 500"):
         Study([Nothing()], "ucb", 500, 10)
     with pytest.raises(ParameterError, match="beta"):
         ShrinkingGap(-1)

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import unbandit
 from unbandit.instance import Bernoulli, Instance
-from unbandit.study.grid import Study
+from unbandit.study import Study
 from unbandit.study.rows import rows
 from unbandit.tape import Tape
 

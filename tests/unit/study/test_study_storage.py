@@ -1,14 +1,10 @@
-"""Folders elsewhere: the same parts at any address that fsspec knows, and one run at a time."""
+"""Remote storage: the same parts at any address that fsspec supports."""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
-import subprocess
-import sys
-import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -16,10 +12,9 @@ import pytest
 import shell
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.study import Study, storage
-from unbandit.study.results import Folder
-from unbandit.study.storage import LEASE, Lease, Local, Remote, storage_at
-from unbandit.study.study import StudyResult
+from unbandit.study import Study, StudyResult
+from unbandit.study.results import ResultsFolder
+from unbandit.study.storage import LocalStorage, RemoteStorage, storage_at
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
@@ -52,9 +47,8 @@ class Shelf(LocalFileSystem):
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Let nobody wait long for a lease, have a shelf, and leave nothing in memory."""
-    monkeypatch.setattr(storage, "SETTLING", 0.01)
+def shelf(monkeypatch):
+    """Have a shelf, and leave nothing in memory."""
     monkeypatch.setattr(Shelf, "full", False)
     monkeypatch.setattr(Shelf, "broken", None)
     fsspec.register_implementation("shelf", Shelf, clobber=True)
@@ -110,11 +104,11 @@ def test_only_what_is_missing_or_altered_is_done_elsewhere(address, alone):
     files.rm_file(f"{root}/parts/00002.parquet")
     files.pipe_file(f"{root}/parts/00005.parquet", alone["parts/00005.parquet"][:-20])
     files.pipe_file(f"{root}/parts/.00005.parquet.abc123.part", b"PAR1")
-    assert Folder(address, STUDY).look() == set(range(8)) - {2, 5}
+    assert ResultsFolder(address, STUDY).finished() == set(range(8)) - {2, 5}
     with pytest.raises(ResumeError, match="7 of 8 parts are there"):
         StudyResult(STUDY, address).scan()
     STUDY.run(address, say=(said := []).append)
-    assert said == [f"{address}: 1 part was cut or altered, and is made again."]
+    assert said == [f"{address}: 1 part was cut or altered, and will be redone."]
     assert held_at(address) == alone
 
 
@@ -126,20 +120,20 @@ def test_another_study_elsewhere_is_refused(address, alone):
         Study(["two-armed", "linear"], ["ucb", "sae"], [100, 200], runs=20).run(address)
     assert held_at(address) == alone
     fsspec.filesystem("memory").pipe_file("/other/holiday.jpg", b"")
-    with pytest.raises(ResumeError, match=r'without study\.json, in which there is "holiday\.jpg"'):
+    with pytest.raises(ResumeError, match=r'without study\.json, which contains "holiday\.jpg"'):
         STUDY.run("memory://other")
     with pytest.raises(OutputError, match=r"holiday\.jpg: expected a folder; got a file"):
         STUDY.run("memory://other/holiday.jpg")
 
 
 def test_a_store_that_runs_full_keeps_the_finished_parts(tmp_path, alone, monkeypatch):
-    address, write = f"shelf://{tmp_path}/results", Remote.write
+    address, write = f"shelf://{tmp_path}/results", RemoteStorage.write
 
     def filling(place, name, data):
         Shelf.full = Shelf.full or name == "parts/00005.parquet"
         write(place, name, data)
 
-    monkeypatch.setattr(Remote, "write", filling)
+    monkeypatch.setattr(RemoteStorage, "write", filling)
     with pytest.raises(OutputError) as full:
         STUDY.run(address, threads=1)
     said = f"{address}/parts/00005.parquet: could not be written: No space left on device. Nothing was changed."
@@ -148,7 +142,6 @@ def test_a_store_that_runs_full_keeps_the_finished_parts(tmp_path, alone, monkey
     assert kept.items() <= alone.items()
     assert 1 < len(kept) < len(alone)
     monkeypatch.undo()
-    monkeypatch.setattr(storage, "SETTLING", 0.01)
     STUDY.run(address)
     assert contents(tmp_path / "results") == alone
 
@@ -158,15 +151,15 @@ def test_whatever_a_store_raises_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(OutputError) as wrong:
         STUDY.run(f"shelf://{tmp_path}/results")
     assert str(wrong.value) == (
-        f"shelf://{tmp_path}/results: could not be used: No credentials were found. Take another folder."
+        f"shelf://{tmp_path}/results: could not be used: No credentials were found. Use another folder."
     )
 
 
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("nobody://x", "nobody://x: expected an address that fsspec knows; Protocol not known: nobody"),
-        ("memory://", "memory://: expected a place below, such as memory:/"),
+        ("nobody://x", "nobody://x: expected an address that fsspec supports; Protocol not known: nobody"),
+        ("memory://", "memory://: expected a folder below it, such as memory:/"),
     ],
 )
 def test_an_address_that_leads_nowhere(address, said):
@@ -177,7 +170,7 @@ def test_an_address_that_leads_nowhere(address, said):
 
 def test_workers_of_a_cluster_do_not_see_our_memory():
     pytest.importorskip("distributed", reason="Dask is not installed")
-    with pytest.raises(ParameterError, match="expected a folder that the workers of a cluster see"):
+    with pytest.raises(ParameterError, match="expected a folder that the cluster's workers see"):
         STUDY.run("memory://bucket/x", executor="dask")
     assert not fsspec.filesystem("memory").store
 
@@ -186,8 +179,8 @@ def test_file_addresses_are_folders_of_this_machine(tmp_path, alone):
     result = STUDY.run(f"file://{tmp_path}/a%20b")
     assert result.folder == tmp_path / "a b"
     assert contents(tmp_path / "a b") == alone
-    assert isinstance(storage_at(f"local://{tmp_path}/x"), Local)
-    assert isinstance(storage_at(Path("s3:/bucket")), Local)
+    assert isinstance(storage_at(f"local://{tmp_path}/x"), LocalStorage)
+    assert isinstance(storage_at(Path("s3:/bucket")), LocalStorage)
 
 
 def test_a_study_in_the_shell_goes_elsewhere(unbandit, refused, tmp_path):
@@ -201,86 +194,44 @@ def test_a_study_in_the_shell_goes_elsewhere(unbandit, refused, tmp_path):
         3, "study", "study.toml", "-o", "memory://shell/results", "--runs", 6
     )
     said = refused(3, "reproduce", "sketch-tradeoff", "--runs", 3, "-o", "memory://shell/paper")
-    assert said == "unbandit: memory://shell/paper: expected a folder of this machine, for pictures and a page.\n"
+    assert said == "unbandit: memory://shell/paper: expected a folder of this machine, for figures and a page.\n"
 
 
-def leased(address: str, beat: float = 0.05, patience: float = 0.4) -> Lease:
-    return Lease(Remote(address), beat, patience, settling=0.02)
+def test_two_runs_at_once_write_the_same_bytes(address, alone):
+    """There is no lock on remote storage, and none is needed."""
+    with ThreadPoolExecutor(3) as runs:
+        for done in [runs.submit(STUDY.run, address, threads=2) for _ in range(3)]:
+            assert done.result().study == STUDY
+    assert held_at(address) == alone
 
 
-def test_a_second_run_is_kept_out_while_the_first_lives(address):
-    Remote(address).make()
-    with leased(address).held():
-        with pytest.raises(ResumeError) as kept_out, leased(address).held():
-            pass
-        said = f"{address}: another run is at work in this folder (process {os.getpid()} on "
-        assert str(kept_out.value).startswith(said)
-        assert Remote(address).names() == []  # the lease is not one of the study's files
-    with leased(address).held():
-        pass
-    assert not held_at(address)
+def test_of_two_studies_that_begin_at_once_one_is_refused(alone, monkeypatch):
+    address, other = "memory://bucket/race", Study("two-armed", "ucb", 100, runs=5)
+    create = RemoteStorage.create
 
+    def late(place, name, data):
+        with monkeypatch.context() as patch:
+            patch.setattr(RemoteStorage, "create", create)
+            other.run(address)  # another process comes first
+        create(place, name, data)
 
-def test_a_lease_that_nobody_renews_is_taken(address):
-    place = Remote(address)
-    place.make()
-    place.write(LEASE, json.dumps({"token": "x", "host": "far away", "pid": 1, "beats": 7}).encode())
-    began = time.monotonic()
-    with leased(address).held():
-        assert time.monotonic() - began >= 0.4
-        assert json.loads(place.read(LEASE))["pid"] == os.getpid()
-    assert not held_at(address)
-
-
-def test_the_lease_of_a_dead_process_of_this_machine_is_taken_at_once(address):
-    if not storage._boot():
-        pytest.skip("this system does not tell one start from another")
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    place = Remote(address)
-    place.make()
-    holder = leased(address)._holder | {"token": "x", "pid": gone.pid}
-    place.write(LEASE, json.dumps(holder).encode())
-    began = time.monotonic()
-    with leased(address, patience=60).held():
-        assert time.monotonic() - began < 20
-
-
-def test_who_lost_its_lease_leaves_the_others_alone(address):
-    place = Remote(address)
-    place.make()
-    with leased(address).held():
-        place.write(LEASE, b'{"token": "another"}')
-        time.sleep(0.2)
-    assert json.loads(place.read(LEASE)) == {"token": "another"}
-
-
-def test_of_many_that_come_at_once_one_is_let_in(address):
-    Remote(address).make()
-    let_in, kept_out, over = [], [], threading.Event()
-
-    def come() -> None:
-        try:
-            with leased(address, beat=0.02, patience=5).held():
-                let_in.append(1)
-                over.wait(20)
-        except ResumeError:
-            kept_out.append(1)
-
-    threads = [threading.Thread(target=come) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    limit = time.monotonic() + 20
-    while len(kept_out) < 5 and time.monotonic() < limit:
-        time.sleep(0.01)
-    over.set()
-    for thread in threads:
-        thread.join()
-    assert (len(let_in), len(kept_out)) == (1, 5)
-
-
-def test_a_study_keeps_others_out_of_its_place(address, monkeypatch):
-    monkeypatch.setattr(storage, "BEAT", 0.05)
-    with Folder(address, STUDY).held(), pytest.raises(ResumeError, match="another run is at work in this folder"):
+    monkeypatch.setattr(RemoteStorage, "create", late)
+    with pytest.raises(ResumeError, match="it has another study"):
         STUDY.run(address)
-    STUDY.run(address)
+    monkeypatch.undo()
+    assert other.run(address).scan().collect().height == 10
+
+
+def test_a_temporary_file_that_another_run_removed_is_written_again(tmp_path, monkeypatch):
+    place, moved = RemoteStorage(f"shelf://{tmp_path}"), []
+
+    def removed_once(self, source, target, **options):
+        moved.append(source)
+        if len(moved) == 1:
+            Path(source).unlink()
+        return LocalFileSystem.mv(self, source, target, **options)
+
+    monkeypatch.setattr(Shelf, "mv", removed_once, raising=False)
+    place.write("00001.parquet", b"whole")
+    assert contents(tmp_path) == {"00001.parquet": b"whole"}
+    assert len(moved) == 2

@@ -14,13 +14,13 @@ import pytest
 
 from unbandit import ResumeError
 from unbandit.study import Study
-from unbandit.study.dispatch import perform, run
+from unbandit.study.dispatch import run, run_task
 from unbandit.study.results import Result
-from unbandit.study.taskgrid import Task, Tasks, Work
+from unbandit.study.taskgrid import Task, TaskGrid, Tasks
 
 
 @dataclass(frozen=True, eq=False)
-class Squares(Work):
+class Squares(TaskGrid):
     """Work that needs no bandit: the squares of the numbers of two cells."""
 
     runs: tuple[int, ...] = (7, 3)
@@ -84,7 +84,7 @@ def test_a_folder_is_of_one_kind_of_work(tmp_path):
     run(Squares(), tmp_path)
     with pytest.raises(ResumeError, match=r"runs: the folder has 7, asked for 8"):
         run(Squares((8, 3)), tmp_path)
-    with pytest.raises(ResumeError, match=r'expected a study with schema "unbandit\.study/1"; got \'squares/1\''):
+    with pytest.raises(ResumeError, match=r'expected a study with schema "unbandit\.study/2"; got \'squares/1\''):
         Study("two-armed", "ucb", 100, runs=2).run(tmp_path)
 
 
@@ -93,4 +93,4 @@ def test_equal_descriptions_are_equal_work(tmp_path):
     assert len({Squares(), Squares(), Squares((1, 1))}) == 2
     assert Squares() != "squares"
     run(Squares(), tmp_path)
-    assert perform(Squares(), 5, tmp_path).rounds == 20
+    assert run_task(Squares(), 5, tmp_path).rounds == 20

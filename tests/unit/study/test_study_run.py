@@ -16,9 +16,8 @@ import pytest
 from rich.console import Console
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.study import ShrinkingGap, Study, dispatch
+from unbandit.study import ShrinkingGap, Study, StudyResult, dispatch
 from unbandit.study.progress import Bar, Silent, progress_on
-from unbandit.study.study import StudyResult
 
 STUDY = Study(
     ["two-armed", "linear", ShrinkingGap(0.5)], ["ucb", "sae"], [100, 150, 200], runs=25,
@@ -126,7 +125,7 @@ def test_processes_give_the_same_bytes(done, tmp_path):
 
 def test_cutting_a_cell_into_tasks_changes_no_row(tmp_path, monkeypatch):
     whole = STUDY.run(tmp_path / "whole").scan().collect()
-    monkeypatch.setattr("unbandit.study.taskgrid.ROWS", 30)
+    monkeypatch.setattr("unbandit.study.taskgrid.TASK_ROWS", 30)
     cut = Study(STUDY.instances, STUDY.rules, STUDY.horizons, STUDY.runs, 1, STUDY.estimators)
     assert len(cut.tasks) > 100
     rows = cut.run(tmp_path / "cut").scan().collect()
@@ -164,14 +163,14 @@ def test_only_what_is_missing_is_done(done, tmp_path):
 
 def test_few_tasks_are_under_way_at_a_time(tmp_path, monkeypatch):
     many = Study("two-armed", "ucb", range(2, 302), runs=2)
-    monkeypatch.setattr(dispatch, "perform", lambda study, number, folder: dispatch.Receipt(1))
+    monkeypatch.setattr(dispatch, "run_task", lambda study, number, folder: dispatch.Receipt(1))
     with Counting(2) as threads:
         many.run(tmp_path, executor=threads)
-    assert 2 <= threads.most <= dispatch.FOREIGN
+    assert 2 <= threads.most <= dispatch.TASKS_IN_HAND
 
 
 def test_the_first_error_ends_the_study_well(tmp_path, monkeypatch):
-    begun, ended, real = [], [], dispatch.perform
+    begun, ended, real = [], [], dispatch.run_task
 
     def failing(study, number, folder):
         begun.append(number)
@@ -182,7 +181,7 @@ def test_the_first_error_ends_the_study_well(tmp_path, monkeypatch):
         ended.append(number)
         return receipt
 
-    monkeypatch.setattr(dispatch, "perform", failing)
+    monkeypatch.setattr(dispatch, "run_task", failing)
     told = Told()
     with pytest.raises(OutputError, match="the disk is full"):
         STUDY.run(tmp_path, threads=2, progress=told)
@@ -209,7 +208,7 @@ def test_an_interrupt_keeps_what_is_done_and_says_so(done, tmp_path, monkeypatch
     kept = len(list((tmp_path / "parts").iterdir()))
     assert 3 <= kept <= 6  # four are under way at a time
     (note,) = stopped.value.__notes__
-    assert note == f"{kept} of 18 parts are kept in {tmp_path}: the same call goes on from there."
+    assert note == f"{kept} of 18 parts are kept in {tmp_path}: the same call resumes from there."
     assert told.said[-1] == "end"
     STUDY.run(tmp_path)
     assert contents(tmp_path) == contents(done)
@@ -220,7 +219,7 @@ def test_errors_come_back_from_other_processes(tmp_path):
     error = OutputError("x: could not be written: No space left on device. Nothing was changed.")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
-        future = processes.submit(dispatch.perform, STUDY, 0, str(tmp_path / "nowhere"))
+        future = processes.submit(dispatch.run_task, STUDY, 0, str(tmp_path / "nowhere"))
         with pytest.raises(OutputError, match=r"00000\.parquet: could not be written: No such file"):
             future.result()
 
@@ -247,7 +246,7 @@ def test_an_unfinished_study_is_not_read(done, tmp_path):
         (tmp_path / "parts" / f"000{number:02d}.parquet").unlink()
     result = StudyResult(STUDY, tmp_path)
     said = re.escape(f"{tmp_path}: 15 of 18 parts are there: run the study to its end.")
-    for reading in (result.scan, result.parts, result.folds, result.summary):
+    for reading in (result.scan, result.parts, result.curves, result.summary):
         with pytest.raises(ResumeError, match=said):
             reading()
     with pytest.raises(ResumeError, match="0 of 18 parts are there"):
