@@ -1,4 +1,4 @@
-"""The words and columns of an answer."""
+"""The answer: for every arm a value, an interval and a verdict, and notices; as rows, a table, JSON or text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import Notice, ParameterError
+from unbandit.errors import Audience, ParameterError, python_option
+from unbandit.errors import Notice as Notice
 from unbandit.sequences import Marked
 
 if TYPE_CHECKING:
@@ -31,10 +32,18 @@ Quantity = Literal["mean", "gap", "ratio"]
 
 NUMBERS = ("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio")
 
+ROWS_OF_LONG_JSON = 10_000
+"""From this many rows on, JSON has no spaces and is written in blocks."""
+
+ROWS_PER_BLOCK = 100_000
+
+MOST_LISTED, FIRST_LISTED = 100, 10
+"""Of more demonstrations than the first number, text lists only as many as the second."""
+
 
 @dataclass(frozen=True)
 class ArmEstimate:
-    """Hold one row of the answer; None where there is no number."""
+    """One row of the answer; None where there is no number."""
 
     arm: str
     pulls: int
@@ -62,7 +71,7 @@ class ArmEstimate:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Hold the numbers of an answer: arrays of (demonstrations, arms), NaN where there is no number."""
+    """Numbers of an answer: arrays of (demonstrations, arms), NaN where there is no number."""
 
     pulls: NDArray[np.int64]
     gap: NDArray[np.float64]
@@ -77,7 +86,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Hold what a record says about every arm.
+    """Estimates of every arm from a log, with intervals, verdicts and notices.
 
     Attributes
     ----------
@@ -90,11 +99,11 @@ class Estimate:
     horizons
         `T` of each demonstration.
     level, sigma
-        Of the intervals; sigma is None where it differs from arm to arm (Bernoulli rewards).
+        Level of the intervals, and the rewards' standard deviation; None where it differs by arm (Bernoulli rewards).
     warnings, notes
         What may be wrong, and what is worth knowing.
     posteriors
-        The posteriors that the numbers were read off, one a demonstration; none where the method needed none.
+        The posteriors behind the numbers, one per demonstration; none where the method needs none.
 
     Examples
     --------
@@ -123,12 +132,12 @@ class Estimate:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Return the arms found or still thought to be best: one, unless the record leaves it open."""
-        return tuple(arm for arm, found in zip(self.arms, np.any(self.marks, axis=0).tolist(), strict=True) if found)
+        """Return the arms that are, or may still be, the best: one, unless the record leaves it open."""
+        return tuple(arm for arm, marked in zip(self.arms, np.any(self.marks, axis=0), strict=True) if marked)
 
     @property
     def marks(self) -> NDArray[np.bool_]:
-        """Return which arms are found or still thought to be best, (demonstrations, arms).
+        """Return which arms are, or may still be, the best: (demonstrations, arms).
 
         Examples
         --------
@@ -154,12 +163,12 @@ class Estimate:
             yield from self._rows(which)
 
     def _rows(self, which: int) -> Iterator[ArmEstimate]:
-        """Give one demonstration's rows, in the order of the arms."""
+        """Yield one demonstration's rows, in the order of the arms."""
         demonstration = self.demonstrations[which]
         pulls, verdicts = self.columns.pulls[which].tolist(), self.columns.verdict[which].tolist()
         numbers = [getattr(self.columns, name)[which].tolist() for name in NUMBERS]
         for arm, count, verdict, *values in zip(self.arms, pulls, verdicts, *numbers, strict=True):
-            named = {name: _or_none(value) for name, value in zip(NUMBERS, values, strict=True)}
+            named = {name: None if math.isnan(value) else value for name, value in zip(NUMBERS, values, strict=True)}
             yield ArmEstimate(arm=arm, pulls=count, verdict=VERDICTS[verdict], demonstration=demonstration, **named)
 
     def __repr__(self) -> str:
@@ -173,10 +182,11 @@ class Estimate:
         arm, demonstration = key if isinstance(key, tuple) else (key, None)
         if demonstration is None and len(self.demonstrations) > 1:
             raise KeyError(f"{key!r}: expected result[arm, demonstration], for there are several demonstrations")
-        which = 0 if demonstration is None else _place(self.demonstrations, demonstration)
-        at = _place(self.arms, str(arm))
-        if which is not None and at is not None:
-            return next(islice(self._rows(which), at, None))
+        if demonstration is None:
+            demonstration = self.demonstrations[0]
+        if isinstance(demonstration, str) and demonstration in self.demonstrations and str(arm) in self.arms:
+            rows = self._rows(self.demonstrations.index(demonstration))
+            return next(islice(rows, self.arms.index(str(arm)), None))
         raise KeyError(f"{key!r}: expected an arm among {', '.join(self.arms[:12])}")
 
     def ranked(self, demonstration: str | None = None) -> list[ArmEstimate]:
@@ -198,12 +208,13 @@ class Estimate:
 
     @cached_property
     def frame(self) -> polars.DataFrame:
-        """Return the answer as a table, one row an arm (and demonstration)."""
-        return as_frame(self)
+        """Return the answer as a table, one row per arm (and demonstration)."""
+        return _frame(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints."""
-        return as_dict(self)
+        names = ("demonstration",) * (len(self.demonstrations) > 1) + ("arm", "pulls", *NUMBERS, "verdict")
+        return _head(self, audience) | {"arms": [{name: getattr(row, name) for name in names} for row in self]}
 
     def to_json(self) -> str:
         """Return the answer as JSON text."""
@@ -231,32 +242,28 @@ class Estimate:
 
         if kind == "errors":
             if truth is None:
-                raise ParameterError(
-                    "expected the true value of each arm to draw errors; give truth.", parameter="truth"
-                )
+                raise ParameterError("expected the true value of each arm to draw errors.", parameter="truth")
             return plots.errors(self, truth, unit=unit, label=label, demonstration=demonstration)
         if kind != "arms":
-            raise ParameterError(f'expected arms or errors; got "{kind}".', parameter="kind")
+            raise ParameterError(f'expected arms or errors; got "{kind}".', parameter="kind", value=kind)
         return plots.arms_with_intervals(self, truth=truth, unit=unit, label=label, demonstration=demonstration)
 
     def __str__(self) -> str:
-        return in_lines(self)
+        """Return one line per arm, then warnings and notes; of very many demonstrations the first."""
+        several = len(self.demonstrations)
+        listed = self.demonstrations if several <= MOST_LISTED else self.demonstrations[:FIRST_LISTED]
+        lines = [f"{self.rule} | {self.method} | {self.level:.0%} intervals"]
+        lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in listed for row in self.ranked(name)]
+        if len(listed) < several:
+            lines.append(f"  ... and {several - len(listed):,} more demonstrations: see frame")
+        lines += [f"  warning: {notice.message}" for notice in self.warnings]
+        return "\n".join(lines + [f"  note: {notice.message}" for notice in self.notes])
 
     def _repr_html_(self) -> str:
         """Show a table with interval bars in notebooks."""
         from unbandit.plots.notebook import notebook_table
 
         return notebook_table(self)
-
-
-def _place(names: Sequence[str], name: object) -> int | None:
-    """Return where a name stands, if it does."""
-    return names.index(name) if isinstance(name, str) and name in names else None
-
-
-def _or_none(value: float) -> float | None:
-    """Turn NaN into None."""
-    return None if math.isnan(value) else value
 
 
 def shown_quantity(estimate: Estimate | Columns) -> Quantity:
@@ -272,7 +279,7 @@ def shown_quantity(estimate: Estimate | Columns) -> Quantity:
     'mean'
     """
     columns: Any = getattr(estimate, "columns", estimate)
-    others = columns.verdict != 0
+    others = columns.verdict != BEST
     names: tuple[Quantity, ...] = ("mean", "gap", "ratio")
     for name in names:
         numbers = (getattr(columns, name + end, None) for end in ("", "_low", "_high"))
@@ -281,21 +288,48 @@ def shown_quantity(estimate: Estimate | Columns) -> Quantity:
     return "mean" if np.isfinite(columns.mean).any() else "gap"
 
 
-LONG = 10_000
-"""From so many rows on, JSON has them without spaces, and is made block by block."""
+def json_pieces(
+    answer: Estimate, others: Mapping[str, Estimate] | None = None, audience: Audience = python_option
+) -> Iterator[str]:
+    """Yield the answer as JSON text, piece by piece; `others` are the answers under other assumptions."""
+    if len(answer) < ROWS_OF_LONG_JSON:
+        whole = answer.to_dict(audience)
+        if others:
+            whole["sensitivity"] = {name: other.to_dict(audience) for name, other in others.items()}
+        yield json.dumps(whole, indent=2, allow_nan=False)
+        return
+    yield json.dumps(_head(answer, audience), indent=2, allow_nan=False).removesuffix("\n}") + ',\n  "arms": ['
+    step = max(1, ROWS_PER_BLOCK // len(answer.arms))
+    for start in range(0, len(answer.demonstrations), step):
+        rows = _frame(answer, start, start + step).write_json()
+        yield ("\n" if start == 0 else ",\n") + rows[1:-1]
+    yield "\n  ]"
+    for at, (name, other) in enumerate((others or {}).items()):
+        yield (',\n  "sensitivity": {\n' if at == 0 else ",\n") + f"{json.dumps(name)}: "
+        yield from json_pieces(other, audience=audience)
+    yield "}\n}" if others else "\n}"
 
-BLOCK = 100_000
-"""Rows of a block."""
 
-MOST_SHOWN = 100
-"""Of more demonstrations than this, lines tell the first ones."""
+def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
+    """Return what JSON has beside the rows."""
+    same = len(set(answer.horizons)) == 1
+    return {
+        "schema": SCHEMA,
+        "rule": answer.rule,
+        "method": answer.method,
+        "horizon": answer.horizons[0] if same else list(answer.horizons),
+        "demonstrations": len(answer.demonstrations),
+        "level": answer.level,
+        "sigma": answer.sigma,
+        "seed": answer.seed,
+        "best": list(answer.best),
+        "warnings": [notice.to_dict(audience) for notice in answer.warnings],
+        "notes": [notice.to_dict(audience) for notice in answer.notes],
+    }
 
-FIRST_SHOWN = 10
-"""Of too many, so many are told."""
 
-
-def as_frame(answer: Estimate, start: int = 0, stop: int | None = None) -> polars.DataFrame:
-    """Return some demonstrations, by default all, as a table: one row an arm."""
+def _frame(answer: Estimate, start: int = 0, stop: int | None = None) -> polars.DataFrame:
+    """Return some demonstrations, by default all, as a table with one row per arm."""
     import polars as pl
 
     several, arms = len(answer.demonstrations), len(answer.arms)
@@ -314,79 +348,15 @@ def as_frame(answer: Estimate, start: int = 0, stop: int | None = None) -> polar
     return table.with_columns(pl.col(name).cast(pl.Float64) for name in NUMBERS)
 
 
-def as_dict(answer: Estimate) -> dict[str, Any]:
-    """Return the answer in the form that `--json` prints."""
-    several = len(answer.demonstrations) > 1
-    rows = []
-    for row in answer:
-        numbers = {name: getattr(row, name) for name in NUMBERS}
-        named = {"demonstration": row.demonstration} if several else {}
-        rows.append(named | {"arm": row.arm, "pulls": row.pulls} | numbers | {"verdict": row.verdict})
-    return _head(answer) | {"arms": rows}
-
-
-def json_pieces(answer: Estimate, others: Mapping[str, Estimate] | None = None) -> Iterator[str]:
-    """Give the answer as JSON text, piece by piece; with `others` as what it becomes under other assumptions."""
-    if len(answer) < LONG:
-        whole = as_dict(answer)
-        if others:
-            whole["sensitivity"] = {name: as_dict(other) for name, other in others.items()}
-        yield json.dumps(whole, indent=2, allow_nan=False)
-        return
-    yield json.dumps(_head(answer), indent=2, allow_nan=False).removesuffix("\n}") + ',\n  "arms": ['
-    step = max(1, BLOCK // len(answer.arms))
-    for start in range(0, len(answer.demonstrations), step):
-        rows = as_frame(answer, start, start + step).write_json()
-        yield ("\n" if start == 0 else ",\n") + rows[1:-1]
-    yield "\n  ]"
-    for at, (name, other) in enumerate((others or {}).items()):
-        yield (',\n  "sensitivity": {\n' if at == 0 else ",\n") + f"{json.dumps(name)}: "
-        yield from json_pieces(other)
-    yield "}\n}" if others else "\n}"
-
-
-def _head(answer: Estimate) -> dict[str, Any]:
-    """Return what is not in the rows."""
-    same = len(set(answer.horizons)) == 1
-    return {
-        "schema": SCHEMA,
-        "rule": answer.rule,
-        "method": answer.method,
-        "horizon": answer.horizons[0] if same else list(answer.horizons),
-        "demonstrations": len(answer.demonstrations),
-        "level": answer.level,
-        "sigma": answer.sigma,
-        "seed": answer.seed,
-        "best": list(answer.best),
-        "warnings": [notice.to_dict() for notice in answer.warnings],
-        "notes": [notice.to_dict() for notice in answer.notes],
-    }
-
-
-def in_lines(answer: Estimate) -> str:
-    """Write the answer for people: a line each arm, then what should be known; of too many demonstrations the first."""
-    several = len(answer.demonstrations)
-    shown = answer.demonstrations if several <= MOST_SHOWN else answer.demonstrations[:FIRST_SHOWN]
-    lines = [f"{answer.rule} | {answer.method} | {answer.level:.0%} intervals"]
-    lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in shown for row in answer.ranked(name)]
-    if len(shown) < several:
-        lines.append(f"  ... and {several - len(shown):,} more demonstrations: see frame")
-    lines += [f"  warning: {notice.message}" for notice in answer.warnings]
-    return "\n".join(lines + [f"  note: {notice.message}" for notice in answer.notes])
-
-
 def _numbers(row: ArmEstimate) -> str:
     """Write a row's numbers."""
-    parts = (
-        ("gap", row.gap, row.gap_low, row.gap_high),
-        ("mean", row.mean, row.mean_low, row.mean_high),
-        ("ratio", row.ratio, None, None),
-    )
-    written = ""
-    for name, point, low, high in parts:
+    text = ""
+    quantities: tuple[Quantity, ...] = ("gap", "mean", "ratio")
+    for quantity in quantities:
+        point, (low, high) = row.value(quantity), row.interval(quantity)
         if point is None and low is None and high is None:
             continue
-        written += f", {name}" + (f" {point:.4g}" if point is not None else "")
+        text += f", {quantity}" + ("" if point is None else f" {point:.4g}")
         if low is not None or high is not None:
-            written += f" [{'' if low is None else f'{low:.4g}'}, {'' if high is None else f'{high:.4g}'}]"
-    return written
+            text += f" [{'' if low is None else f'{low:.4g}'}, {'' if high is None else f'{high:.4g}'}]"
+    return text

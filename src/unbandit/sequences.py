@@ -1,4 +1,4 @@
-"""Sequences whose members are made when they are asked for: what a tuple of a million would take long to hold."""
+"""Lazy sequences: their members are made on access, where a tuple of a million would cost time and memory."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-FEW = 1_000
-"""Up to so many members stand in a plain tuple."""
+MOST_IN_TUPLE = 1_000
+"""Up to this many members are kept in a plain tuple."""
 
 Member = TypeVar("Member", covariant=True)
 
 
-class OnDemand(Sequence[Member]):
-    """Behave as the tuple of its members would."""
+class LazySequence(Sequence[Member]):
+    """Sequence that behaves like the tuple of its members."""
 
     @abstractmethod
     def _made(self, at: int) -> Member:
-        """Return the member in a place, counted from 0."""
+        """Return the member at a position."""
 
     def _some(self, places: range) -> Iterator[Member]:
-        """Give the members in some places."""
+        """Yield the members at some positions."""
         return map(self._made, places)
 
     @overload
@@ -38,11 +38,11 @@ class OnDemand(Sequence[Member]):
         return self._some(range(len(self)))
 
     def _places(self, member: object) -> Iterator[int]:
-        """Give the places in which a member stands."""
+        """Yield the positions of a member."""
         return (at for at, each in enumerate(self) if each == member)
 
     def index(self, member: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return the first place in which a member stands."""
+        """Return the first position of a member."""
         within = range(len(self))[start:stop]
         for at in self._places(member):
             if at in within:
@@ -50,7 +50,7 @@ class OnDemand(Sequence[Member]):
         raise ValueError(f"{member!r} is not in the sequence")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, OnDemand | tuple):
+        if not isinstance(other, LazySequence | tuple):
             return NotImplemented
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
 
@@ -58,14 +58,14 @@ class OnDemand(Sequence[Member]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        if len(self) <= FEW:
+        if len(self) <= MOST_IN_TUPLE:
             return repr(tuple(self))
         first = ", ".join(map(repr, self[:3]))
         return f"<{len(self):,} members: {first}, ..., {self[-1]!r}>"
 
 
-class Numbered(OnDemand[str]):
-    """Name demonstrations "1", "2", ...
+class Numbered(LazySequence[str]):
+    """Names of demonstrations that have none: "1", "2", ...
 
     Examples
     --------
@@ -95,11 +95,11 @@ class Numbered(OnDemand[str]):
     def __eq__(self, other: object) -> bool:
         return self._count == other._count if isinstance(other, Numbered) else super().__eq__(other)
 
-    __hash__ = OnDemand.__hash__
+    __hash__ = LazySequence.__hash__
 
 
-class Integers(OnDemand[int]):
-    """Hold whole numbers as an array does, and give them as Python's own."""
+class Integers(LazySequence[int]):
+    """Integers of Python, kept in an array."""
 
     def __init__(self, values: NDArray[np.int64]) -> None:
         self.values = values
@@ -111,8 +111,8 @@ class Integers(OnDemand[int]):
         return int(self.values[at])
 
 
-class Marked(OnDemand[tuple[str, ...]]):
-    """Give for each demonstration the names of the arms that are marked in its row.
+class Marked(LazySequence[tuple[str, ...]]):
+    """For each demonstration, the names of the arms that are marked in its row.
 
     Examples
     --------
@@ -132,15 +132,15 @@ class Marked(OnDemand[tuple[str, ...]]):
 
 def numbered(count: int) -> Sequence[str]:
     """Return the names of demonstrations that have none: "1", "2", ..."""
-    return tuple(map(str, range(1, count + 1))) if count <= FEW else Numbered(count)
+    return tuple(map(str, range(1, count + 1))) if count <= MOST_IN_TUPLE else Numbered(count)
 
 
 def integers(values: NDArray[np.int64]) -> Sequence[int]:
-    """Return whole numbers as a sequence."""
-    return tuple(map(int, values)) if len(values) <= FEW else Integers(values)
+    """Return integers as a sequence."""
+    return tuple(map(int, values)) if len(values) <= MOST_IN_TUPLE else Integers(values)
 
 
 def marked(marks: NDArray[np.bool_], arms: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
     """Return for each row the names of the arms that are marked."""
-    found = Marked(marks, arms)
-    return tuple(found) if len(found) <= FEW else found
+    names = Marked(marks, arms)
+    return tuple(names) if len(names) <= MOST_IN_TUPLE else names

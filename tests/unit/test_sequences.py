@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from unbandit.sequences import FEW, Integers, Marked, Numbered, integers, marked, numbered
+from unbandit.sequences import MOST_IN_TUPLE, Integers, Marked, Numbered, integers, marked, numbered
 
 MARKS = np.array([[True, False], [True, True], [False, False]])
 PAIRS = [
@@ -49,13 +49,13 @@ def test_only_names_that_are_given_are_found(name):
 
 
 def test_few_members_stand_in_a_tuple_and_many_do_not():
-    assert isinstance(numbered(FEW), tuple)
-    assert isinstance(integers(np.arange(FEW)), tuple)
-    assert isinstance(marked(np.ones((FEW, 2), bool), ("A", "B")), tuple)
+    assert isinstance(numbered(MOST_IN_TUPLE), tuple)
+    assert isinstance(integers(np.arange(MOST_IN_TUPLE)), tuple)
+    assert isinstance(marked(np.ones((MOST_IN_TUPLE, 2), bool), ("A", "B")), tuple)
     assert type(integers(np.arange(3))[0]) is int
     million = numbered(1_000_000)
     assert repr(million) == "<1,000,000 members: '1', '2', '3', ..., '1000000'>"
     assert million == numbered(1_000_000)
     assert million != numbered(999_999)
-    assert integers(np.arange(FEW + 1))[FEW] == FEW
-    assert marked(np.eye(FEW + 1, 2, dtype=bool), ("A", "B"))[1] == ("B",)
+    assert integers(np.arange(MOST_IN_TUPLE + 1))[MOST_IN_TUPLE] == MOST_IN_TUPLE
+    assert marked(np.eye(MOST_IN_TUPLE + 1, 2, dtype=bool), ("A", "B"))[1] == ("B",)

@@ -36,7 +36,7 @@ def demo(
     from unbandit.estimators import estimate
     from unbandit.log.writing import write_table
     from unbandit.plots import arms_with_intervals, save
-    from unbandit.reporting import Source, report
+    from unbandit.reporting import LogSource, report
 
     say_if_first()
     instance = datasets.load("battery-high", arms=20)
@@ -81,7 +81,12 @@ def demo(
     with console(error=True).status("Writing the report"):
         told = f"unbandit report {asked} --truth {place / 'truth.csv'} -o {place / 'report.html'}"
         report(
-            log, rule, source=Source.of_file(place / "log.csv"), command=told, truth=truth, best_mean=instance.best_mean
+            log,
+            rule,
+            source=LogSource.of_file(place / "log.csv"),
+            command=told,
+            truth=truth,
+            best_mean=instance.best_mean,
         ).write(place / "report.html")
     written = ["lifetimes.png", "lifetimes.svg", "log.csv", "truth.csv", "report.html"]
     out.print("Written: " + ", ".join(str(place / name) for name in written))

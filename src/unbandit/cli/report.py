@@ -35,7 +35,7 @@ def report(
     from unbandit import reporting
     from unbandit.cli.first_start import say_if_first
     from unbandit.cli.tables import console, print_notices
-    from unbandit.reporting.provenance import read_log, typed
+    from unbandit.reporting.provenance import read_log, typed_line
     from unbandit.reporting.truth import read_truth
 
     say_if_first()
@@ -44,7 +44,7 @@ def report(
         record, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
         try:
             made = reporting.report(
-                record, asked.rule, source=source, command=typed(sys.argv), truth=means,
+                record, asked.rule, source=source, command=typed_line(sys.argv), truth=means,
                 progress=lambda stage, _: status.update(stage), **asked.options,
             )  # fmt: skip
         except LogError as error:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from unbandit.checks import whole
-from unbandit.errors import AssumptionWarning, LogError, NotIdentifiable, ParameterError
+from unbandit.errors import AssumptionWarning, LogError, Notice, NotIdentifiable, ParameterError
 from unbandit.estimators.posterior import settled_prior
 from unbandit.estimators.request import as_log, check_numbers, horizons
 from unbandit.identification.candidates import Candidate, CandidateSpec, candidates_for
@@ -21,7 +21,6 @@ from unbandit.identification.evidence import IdentificationRequest, LogEvidence,
 from unbandit.identification.result import Contender, Guess, Identification, Surprise, shares_of
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
-from unbandit.result import Notice
 
 SURPRISES = 5
 """How many rounds are named."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from unbandit.demonstrators import Demonstrator, parse_rule, rules
-from unbandit.errors import ParameterError
+from unbandit.errors import Notice, ParameterError
 from unbandit.instance import noise_of
 from unbandit.log import ActionLog
-from unbandit.result import Notice
 
 CandidateSpec = str | Demonstrator | type[Demonstrator]
 

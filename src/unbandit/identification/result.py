@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
-from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.errors import Notice, NotIdentifiable, ParameterError
 from unbandit.identification.check import PredictiveCheck, mixed_posterior
 from unbandit.identification.evidence import IdentificationRequest, LogEvidence
 from unbandit.inference import Posterior
-from unbandit.result import Notice
 
 if TYPE_CHECKING:
     import polars

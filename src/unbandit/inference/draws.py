@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
-from unbandit.errors import InferenceError, LogError, NotIdentifiable
+from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable
 from unbandit.inference.filter import EmptiedError, Filtered, Passage, filtered, log_mean, surprises
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
 from unbandit.kernels.smc.cloud import Belief
 from unbandit.log import ActionLog
-from unbandit.result import Notice
 
 BAND = (0.025, 0.5, 0.975)
 

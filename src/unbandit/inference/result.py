@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit._version import __version__
-from unbandit.errors import MissingExtra, ParameterError
+from unbandit.errors import MissingExtra, Notice, ParameterError
 from unbandit.files import written_whole
 from unbandit.inference.prior import Prior
-from unbandit.result import Notice
 
 if TYPE_CHECKING:
     import polars

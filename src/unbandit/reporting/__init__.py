@@ -3,6 +3,6 @@
 from unbandit.reporting.api import Report, report
 from unbandit.reporting.page import stylesheet
 from unbandit.reporting.pdf import write_pdf
-from unbandit.reporting.provenance import Source
+from unbandit.reporting.provenance import LogSource
 
-__all__ = ["Report", "Source", "report", "stylesheet", "write_pdf"]
+__all__ = ["LogSource", "Report", "report", "stylesheet", "write_pdf"]

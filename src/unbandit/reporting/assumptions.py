@@ -1,4 +1,4 @@
-"""What an answer rests on: the rule, the noise, what was known beside, in words."""
+"""What an answer rests on, and what cannot be known from the log however it is read."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.formatting import counted, listed, number, quoted, share
 from unbandit.log import ActionLog
-from unbandit.reporting.table import quantity
+from unbandit.reporting.table import reported_quantity
 from unbandit.result import ArmEstimate, Estimate
 
 METHODS = {
-    "switching": "From the moments of hesitation. When the rule last turned from an arm to the best one, it held the "
-    "two for equally promising. That gives an equation whose solution is the arm's gap.",
-    "counts": "From how often each arm was pulled, without the order. At the end of the record the rule held all arms "
-    "for about equally promising, given how often it had tried them.",
+    "switching": "From the moments of hesitation. When the rule last turned from an arm to the best one, it found the "
+    "two equally promising. That gives an equation whose solution is the arm's gap.",
+    "counts": "From how often each arm was pulled, without the order. At the end of the record the rule found all arms "
+    "about equally promising, given how often it had tried them.",
     "naive": "By a rule of thumb: the rarer an arm was pulled, the worse it is taken to be, in proportion to one over "
     "the square root of its pulls. It has no intervals.",
     "posterior": "By following many guesses at the hidden rewards through the record, and keeping those that explain "
@@ -27,11 +27,11 @@ METHODS = {
     "seeing how far the answers stray.",
 }
 
-DROPPED = (
+ELIMINATION_METHOD = (
     "From the rounds in which arms were dropped. An arm is dropped when it has fallen just so far behind the best one "
     "that chance no longer explains it; how far that was, follows from how often both had been pulled."
 )
-"""How the method switching reads an elimination rule."""
+"""The method switching, for an elimination rule."""
 
 KINDS: tuple[tuple[type[Demonstrator], str], ...] = (
     (
@@ -45,51 +45,49 @@ KINDS: tuple[tuple[type[Demonstrator], str], ...] = (
 
 
 class Assumption(NamedTuple):
-    """Hold one thing that was taken for granted."""
+    """One assumption of an answer."""
 
     about: str
-    said: str
+    text: str
 
 
 def assumptions(
     answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]
 ) -> list[Assumption]:  # fmt: skip
-    """List what the answer rests on, the most weighty first."""
-    kind = next((said for of, said in KINDS if isinstance(rule, of)), "")
-    dropped = isinstance(rule, EliminationRule) and answer.method == "switching"
-    found = [
-        Assumption("The rule", f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. "
-                   f"{kind} Another rule, or other parameters, would give other numbers."),
-        Assumption("The record", _record(log, answer)),
-        Assumption("The arms", "What an arm gives on average stayed the same all along, and each reward came by "
-                   "itself: no arm got better or worse with time, or because another was pulled."),
-        Assumption("The noise", _noise(answer, options)),
-        Assumption("The horizon", _horizon(answer, options)),
-        Assumption("What was known", _known(options)),
-        Assumption("The reading", DROPPED if dropped else METHODS[answer.method]),
-    ]  # fmt: skip
+    """List what the answer rests on, the most important first."""
+    kind = next((text for of, text in KINDS if isinstance(rule, of)), "")
+    eliminated = isinstance(rule, EliminationRule) and answer.method == "switching"
+    texts = {
+        "The rule": f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
+        "rule, or other parameters, would give other numbers.",
+        "The record": _record(log, answer),
+        "The arms": "What an arm gives on average stayed the same all along, and each reward came by itself: no arm "
+        "got better or worse with time, or because another was pulled.",
+        "The noise": _noise(answer, options),
+        "The horizon": _horizon(answer, options),
+        "What was known": _known(options),
+        "The reading": ELIMINATION_METHOD if eliminated else METHODS[answer.method],
+    }
     if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
-        said = f"Intervals are made to hold the truth in {share(answer.level)} of cases, one arm at a time."
-        drawn = " From draws they hold somewhat less often; how often is measured, rule by rule, in the calibration " \
-                "that comes with unbandit." if isinstance(rule, RandomisedRule) else ""  # fmt: skip
-        found.append(Assumption("The level", f"{said} Of many arms, a few intervals miss.{drawn}"))
+        texts["The level"] = (
+            f"Intervals are made to hold the truth in {share(answer.level)} of cases, one arm at a time. Of many arms, "
+            "a few intervals miss."
+        )
+        if isinstance(rule, RandomisedRule):
+            texts["The level"] += (
+                " From draws they hold somewhat less often; how often is measured, rule by rule, in the calibration "
+                "that comes with unbandit."
+            )
     if options.get("pool"):
-        found.append(Assumption("The demonstrations", "All were made on the same arms by the same rule."))
-    prior = next((note.message for note in answer.notes if note.code == "prior"), None)
-    if prior is not None:
-        found.append(Assumption("The prior", prior.split(";")[0] + ": what was believed before the record was seen."))
-    return found
+        texts["The demonstrations"] = "All were made on the same arms by the same rule."
+    if answer.posteriors:
+        prior = answer.posteriors[0].prior
+        texts["The prior"] = f"The prior on every mean is {prior}: what was believed before the record was seen."
+    return [Assumption(about, text) for about, text in texts.items()]
 
 
 def parameters(rule: Demonstrator) -> list[tuple[str, str, str]]:
-    """List a rule's parameters that are set, its own first: name, value, meaning.
-
-    Examples
-    --------
-    >>> from unbandit import UCB
-    >>> parameters(UCB(alpha=0.25))[0]
-    ('alpha', '0.25', 'exponent of the regret, in [0, 1); 0 means ln T')
-    """
+    """List a rule's parameters that are set, its own first: name, value, meaning."""
     fields, last = type(rule).model_fields, {"ties", *rule.unwritten}
     named = sorted(rule.model_dump().items(), key=lambda item: item[0] in last)
     values = {name: value for name, value in named if value is not None}
@@ -111,7 +109,7 @@ def _noise(answer: Estimate, options: Mapping[str, Any]) -> str:
     if options.get("scale") == "unknown":
         return "How far rewards scatter was not needed: only proportions are given."
     if answer.sigma is None:
-        return "Rewards are 0 or 1, so an arm's mean tells how far they scatter."
+        return "Rewards are 0 or 1, so an arm's mean determines how far they scatter."
     scatter = f"One reward scatters around its arm's mean with a standard deviation of {number(answer.sigma)}"
     if options.get("sigma") is not None:
         return f"{scatter}, as was given."
@@ -124,9 +122,7 @@ def _horizon(answer: Estimate, options: Mapping[str, Any]) -> str:
     shortest, longest = min(answer.horizons), max(answer.horizons)
     if options.get("horizon") is not None:
         return f"The run was meant to have {counted(longest, 'round')}, as was given."
-    long = (
-        f"{counted(longest, 'round')}" if shortest == longest else f"{shortest:,} to {longest:,} rounds, each its own"
-    )
+    long = counted(longest, "round") if shortest == longest else f"{shortest:,} to {longest:,} rounds, each its own"
     return f"The run ended with the record, after {long}, and the rule knew that from the start if it uses it at all."
 
 
@@ -139,57 +135,52 @@ def _known(options: Mapping[str, Any]) -> str:
     return "No arm's mean was given."
 
 
-def unknown(
+def open_questions(
     answer: Estimate, rule: Demonstrator, log: ActionLog, rows: Sequence[ArmEstimate], options: Mapping[str, Any]
 ) -> list[str]:
     """List what this log leaves open; `rows` are the first demonstration's, best first."""
     best = answer.best_by_demonstration[0]
-    settled = set(best)
-    found = ["What any single choice gave: the record holds choices, and this report gives averages."]
+    texts = ["What any single choice gave: the record holds choices, and this report gives averages."]
     if log.rewards is not None:
-        found = ["What the choices gave whose rewards are not in the record."]
-    found += _level(rule, options, len(log.arms), told=log.rewards is not None and answer.method == "posterior")
+        texts = ["What the choices gave whose rewards are not in the record."]
+    texts += _level(rule, options, len(log.arms), known=log.rewards is not None and answer.method == "posterior")
     if len(best) != 1:
         among = f"{listed(best, 6)}" if best else "the arms"
-        found.append(f"Which of {among} is the best. Each of them may be, and the record ends before it is settled.")
-    for verdict, said in (
+        texts.append(f"Which of {among} is the best. Each of them may be, and the record ends before it is settled.")
+    for verdict, text in (
         ("bounded", "Where exactly {} {}. The record gives a bound, and anything beyond it is possible."),
         ("unseen", "Anything at all about {}: never pulled."),
     ):
-        names = [row.arm for row in rows if row.verdict == verdict and row.arm not in settled]
+        names = [row.arm for row in rows if row.verdict == verdict and row.arm not in set(best)]
         if names:
-            found.append(said.format(listed(names, 4), "lies" if len(names) == 1 else "lie"))
-    found += _order(answer, rows)
+            texts.append(text.format(listed(names, 4), "lies" if len(names) == 1 else "lie"))
+    quantity = reported_quantity(answer)
+    ends = [(low, high) for low, high in (row.interval(quantity) for row in rows) if None not in (low, high)]
+    overlapping = sum(max(one[0], other[0]) <= min(one[1], other[1]) for one, other in pairwise(ends))  # type: ignore[type-var]
+    if overlapping:
+        texts.append(
+            f"Which comes first where intervals overlap, as they do for {counted(overlapping, 'pair')} of neighbours "
+            "in the ranking. Their order is a best guess."
+        )
     if not log.ordered:
-        found.append("When each arm was pulled, and so whether the choices fit the rule round by round.")
-    found.append(
+        texts.append("When each arm was pulled, and so whether the choices fit the rule round by round.")
+    texts.append(
         f"Whether {rule.name} really made the record. Where a record visibly does not fit, a warning says so; a short "
         "one may not show it. Other rules, or the same with other parameters, may explain it as well."
     )
-    found.append("Whether the arms changed while the record was made, and what they are worth now.")
-    return found
+    texts.append("Whether the arms changed while the record was made, and what they are worth now.")
+    return texts
 
 
-def _level(rule: Demonstrator, options: Mapping[str, Any], arms: int, *, told: bool) -> list[str]:
-    """Say whether the common level of all means is open; it is not where known rewards told it."""
+def _level(rule: Demonstrator, options: Mapping[str, Any], arms: int, *, known: bool) -> list[str]:
+    """Say whether the common level of all means is open; it is not where rewards are known."""
     if options.get("scale") == "unknown":
         if arms == 2:
             return ["How large the gap is. One factor of it is unknown, and there is no other gap to hold it against."]
         return ["How large any gap is. All gaps share one unknown factor; only their proportions are known."]
-    if options.get("best_mean") is not None or options.get("anchor") or told:
+    if options.get("best_mean") is not None or options.get("anchor") or known or not getattr(rule, "shifts", True):
         return []
-    if getattr(rule, "shifts", True):
-        return ["How much the arms are worth in all: if every reward were higher by the same amount, the choices would "
-                "have been the same. Only differences are known. One known mean would tell the rest."]  # fmt: skip
-    return []
-
-
-def _order(answer: Estimate, rows: Sequence[ArmEstimate]) -> list[str]:
-    """Count the neighbours in the ranking whose intervals overlap."""
-    shown = quantity(answer)
-    whole = [(low, high) for row in rows for low, high in [row.interval(shown)] if low is not None and high is not None]
-    overlapping = sum(max(one[0], other[0]) <= min(one[1], other[1]) for one, other in pairwise(whole))
-    if not overlapping:
-        return []
-    return [f"Which comes first where intervals overlap, as they do for {counted(overlapping, 'pair')} of neighbours "
-            "in the ranking. Their order is a best guess."]  # fmt: skip
+    return [
+        "How much the arms are worth in all: if every reward were higher by the same amount, the choices would have "
+        "been the same. Only differences are known. One known mean would determine the rest."
+    ]

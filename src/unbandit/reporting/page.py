@@ -1,4 +1,4 @@
-"""The page: HTML that needs no other file, no script and no network."""
+"""The report as HTML that needs no other file, no script and no network."""
 
 from __future__ import annotations
 
@@ -11,37 +11,34 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 
 from unbandit._version import __version__
+from unbandit.errors import Audience, Notice, phrase, python_option
 from unbandit.formatting import counted, shortened, shown
 from unbandit.reporting import provenance
 from unbandit.reporting.assumptions import Assumption
-from unbandit.reporting.figures import Picture
-from unbandit.reporting.glossary import GLOSSARY, NOTICES, VERDICTS, Words
-from unbandit.reporting.provenance import Source
+from unbandit.reporting.figures import ReportFigure
+from unbandit.reporting.glossary import GLOSSARY, NOTICES, VERDICTS, Explanation
 from unbandit.reporting.table import RankedTable
-from unbandit.result import Notice
-
-__all__ = ["MARKS", "Contents", "Said", "main_part", "said", "standalone", "stylesheet"]
 
 MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
-"""One mark a verdict, so that colours are not needed to tell them apart."""
+"""One mark per verdict, so that nobody needs colours to distinguish them."""
 
-MOST_PLACES = 5
+MOST_MESSAGES = 5
 """Of more notices of one kind than this, the first are shown."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """Hold all notices of one kind: what it means, what was said, and how many more there are."""
+class NoticeGroup:
+    """All notices of one kind: its explanation, the first messages, and how many more there are."""
 
     code: str
-    words: Words | None
+    words: Explanation | None
     messages: tuple[str, ...]
     more: int
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Hold all that a report shows, in the order in which it is shown."""
+    """Everything a report shows, in the order in which it is shown."""
 
     title: str
     sentence: str
@@ -52,10 +49,10 @@ class Contents:
     level: str
     tables: Sequence[RankedTable]
     tables_left_out: int
-    pictures: Sequence[Picture]
+    pictures: Sequence[ReportFigure]
     pictures_of: str | None
-    warnings: Sequence[Said]
-    notes: Sequence[Said]
+    warnings: Sequence[NoticeGroup]
+    notes: Sequence[NoticeGroup]
     assumptions: Sequence[Assumption]
     parameters: Sequence[tuple[str, str, str]]
     unknown: Sequence[str]
@@ -63,28 +60,31 @@ class Contents:
     command: str
     pooled: bool
     in_python: bool
-    source: Source | None
+    source: provenance.LogSource | None
     seed: int | None
 
 
-def said(notices: Sequence[Notice], arms: Sequence[str]) -> list[Said]:
-    """Gather notices by kind, in the order in which the kinds come."""
+def group_notices(
+    notices: Sequence[Notice], arms: Sequence[str], audience: Audience = python_option
+) -> list[NoticeGroup]:
+    """Group notices by kind, in the order in which the kinds first appear."""
     groups: dict[str, list[Notice]] = {}
     for notice in notices:
         groups.setdefault(notice.code, []).append(notice)
     found = []
     for code, group in groups.items():
         messages = tuple(
-            (f"Demonstration {shown(one.demonstration)}: " if one.demonstration else "") + shortened(one.message, arms)
-            for one in group[:MOST_PLACES]
+            (f"Demonstration {shown(notice.demonstration)}: " if notice.demonstration else "")
+            + shortened(phrase(notice.text, audience), arms)
+            for notice in group[:MOST_MESSAGES]
         )
-        found.append(Said(code, NOTICES.get(code), messages, len(group) - len(messages)))
+        found.append(NoticeGroup(code, NOTICES.get(code), messages, len(group) - len(messages)))
     return found
 
 
 @cache
 def stylesheet() -> str:
-    """Return the report's look: the standalone page holds it, a web page links it.
+    """Return the report's style sheet: the standalone page contains it, a web page links it.
 
     Examples
     --------
@@ -103,22 +103,22 @@ def main_part(contents: Contents) -> str:
         meanings=VERDICTS,
         glossary=GLOSSARY,
         paper=provenance.PAPER,
-        entries=(provenance.paper(), provenance.software()),
+        entries=(provenance.paper_entry(), provenance.software_entry()),
         authors=provenance.AUTHORS,
         year=provenance.RELEASED[:4],
     )
 
 
 def standalone(title: str, main: str) -> str:
-    """Return the whole page, around its main part."""
+    """Return the whole page around its main part."""
     return _template("standalone.html").render(title=title, main=main, style=stylesheet(), version=__version__)
 
 
 @cache
 def _template(name: str) -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    tools: dict[str, Any] = {"counted": counted, "shown": shown}
-    environment.filters |= tools
+    filters: dict[str, Any] = {"counted": counted, "shown": shown}
+    environment.filters |= filters
     return environment.from_string(_file(name))
 
 

@@ -1,4 +1,4 @@
-"""The report on paper: printed by a browser that is installed, for none knows pages better."""
+"""The report as PDF, printed by an installed browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = (
     "msedge",
     "brave-browser",
 )
-"""Browsers that print a page without a window; the first that is found is taken."""
+"""Browsers that print a page without a window, in order of preference."""
 
 PLACES = {
     "darwin": (
@@ -38,10 +38,7 @@ PLACES = {
         r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
     ),
 }
-"""Where they are on systems that keep programs off the path."""
-
-SECONDS = 120
-"""Longer than that no page takes."""
+"""Where they are on systems that do not put programs on the path."""
 
 
 def find_browser() -> str:
@@ -53,37 +50,37 @@ def find_browser() -> str:
         if Path(place).is_file():
             return place
     raise ParameterError(
-        "expected an installed browser that can print (Chromium, Chrome or Edge), and found none. Install one, "
-        "for example with: apt install chromium; or open the HTML report in any browser and print it.",
+        "expected an installed browser that can print (Chromium, Chrome or Edge), and found none.",
         parameter="pdf",
+        remedy="Install one, for example with apt install chromium, or print the HTML report from any browser.",
     )
 
 
-def write_pdf(html: str, path: str | os.PathLike[str]) -> None:
-    """Print a page into a PDF; whole, or not at all.
+def write_pdf(html: str, path: str | os.PathLike[str], seconds: float = 120) -> None:
+    """Print a page as PDF; nothing is left behind if that fails.
 
-    The page loads nothing from elsewhere. The browser gets a fresh profile, in a folder that is removed afterwards, so
-    it knows nothing of other visits and remembers nothing of this one.
+    The page loads nothing, and the browser gets a fresh profile that is removed afterwards.
     """
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="unbandit-") as folder, written_whole(path) as temporary:
         page, printed = Path(folder) / "report.html", Path(folder) / "report.pdf"
         page.write_text(html, encoding="utf-8")
-        locked_up = not (hasattr(os, "geteuid") and os.geteuid() == 0)  # root has no sandbox to offer
-        said = _print(browser, page, printed, Path(folder), sandbox=locked_up)
-        if not printed.is_file() and locked_up and "sandbox" in said.lower():  # nor have many containers
-            said = _print(browser, page, printed, Path(folder), sandbox=False)
+        sandbox = not (hasattr(os, "geteuid") and os.geteuid() == 0)  # root has no sandbox to offer
+        output = _print(browser, page, printed, Path(folder), seconds, sandbox=sandbox)
+        if not printed.is_file() and sandbox and "sandbox" in output.lower():  # nor have many containers
+            output = _print(browser, page, printed, Path(folder), seconds, sandbox=False)
         if not printed.is_file():
-            reason = said.strip().splitlines()[-1][:200] if said.strip() else "it said nothing"
+            reason = output.strip().splitlines()[-1][:200] if output.strip() else "it said nothing"
             raise OutputError(
-                f"{os.fspath(path)}: could not be printed by {browser} ({reason}). Open the HTML report in a browser "
-                "and print it there."
+                f"could not be printed by {browser} ({reason}).",
+                path=os.fspath(path),
+                remedy="Open the HTML report in a browser and print it there.",
             )
         shutil.copyfile(printed, temporary)
 
 
-def _print(browser: str, page: Path, printed: Path, folder: Path, *, sandbox: bool) -> str:
-    """Let the browser print, and return what it said."""
+def _print(browser: str, page: Path, printed: Path, folder: Path, seconds: float, *, sandbox: bool) -> str:
+    """Let the browser print, and return its messages."""
     options = [
         "--headless",
         "--disable-gpu",
@@ -100,12 +97,12 @@ def _print(browser: str, page: Path, printed: Path, folder: Path, *, sandbox: bo
         done = subprocess.run(
             [browser, *options, page.as_uri()],
             capture_output=True,
-            timeout=SECONDS,
+            timeout=seconds,
             check=False,
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        return f"it did not end within {SECONDS} seconds"
+        return f"it did not end within {seconds:g} seconds"
     except OSError as error:
         return error.strerror or str(error)
     return done.stderr.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Where a log came from: its name, and a checksum of its bytes, so that a reader can tell it is the same one."""
+"""Where a report comes from: the log's checksum, the command that reproduces the report, and how to cite it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from unbandit.log.places import places_of
 
 STANDARD_INPUT = "standard input"
 
-BLOCK = 1024**2
-"""Bytes that are read at once: a file is never held in memory for its checksum."""
+BLOCK_SIZE = 1024**2
+"""Bytes read at a time: a file is never held in memory for its checksum."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """Hold where a log came from.
+class LogSource:
+    """Origin of a log.
 
     Attributes
     ----------
     name
         As people know it: a path, or "standard input". It is only shown.
     checksum
-        SHA-256 of the bytes, in hexadecimal; None where there were none, as for a log made in memory.
+        SHA-256 of the bytes, in hexadecimal; None for a log made in memory.
     size
-        How many bytes.
+        Number of bytes.
     """
 
     name: str
@@ -42,47 +42,32 @@ class Source:
     size: int | None = None
 
     @classmethod
-    def of_file(cls, path: str | os.PathLike[str]) -> Source:
-        """Read a file, or all those of a folder, block by block, for checksum and size.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "log.csv"
-        >>> _ = path.write_bytes(b"arm\\nA\\nB\\n")
-        >>> source = Source.of_file(path)
-        >>> source.size, source.checksum == Source.of_bytes("log.csv", b"arm\\nA\\nB\\n").checksum
-        (8, True)
-        """
+    def of_file(cls, path: str | os.PathLike[str]) -> LogSource:
+        """Read a file, or all files of a folder, block by block, for checksum and size."""
         digest, size = hashlib.sha256(), 0
         try:
-            for place in places_of(path):  # of a folder: of all files in it, one after the other
+            for place in places_of(path):  # of a folder: all files in it, one after the other
                 with place.path.open("rb") as file:
-                    while block := file.read(BLOCK):
+                    while block := file.read(BLOCK_SIZE):
                         digest.update(block)
                         size += len(block)
         except OSError as error:
             raise LogError(
-                f"expected a readable file; got an error of the system: {error.strerror or error}. Check the path.",
+                f"expected a readable file; got an error of the system: {error.strerror or error}.",
                 path=os.fspath(path),
+                remedy="Check the path.",
             ) from error
         return cls(os.fspath(path), digest.hexdigest(), size)
 
     @classmethod
-    def of_bytes(cls, name: str, data: bytes) -> Source:
-        """Take bytes that are already in memory.
-
-        Examples
-        --------
-        >>> Source.of_bytes("standard input", b"").checksum[:12]
-        'e3b0c44298fc'
-        """
+    def of_bytes(cls, name: str, data: bytes) -> LogSource:
+        """Take bytes that are already in memory."""
         return cls(name, hashlib.sha256(data).hexdigest(), len(data))
 
 
 def read_log(
     path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-) -> tuple[ActionLog, Source]:
+) -> tuple[ActionLog, LogSource]:
     """Read a log together with the checksum of the bytes that were read; "-" is standard input.
 
     A file is read for its checksum in small blocks, and refused if it changed between that and its reading. What can
@@ -97,31 +82,32 @@ def read_log(
     >>> log.arms, source.size
     (('A', 'B'), 8)
     """
-    name = os.fspath(path)
-    file = Path(path)
+    name, file = os.fspath(path), Path(path)
     if name == "-" or (file.exists() and not file.is_file() and not file.is_dir()):  # what can be read only once
         called = STANDARD_INPUT if name == "-" else name
         data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
-        return ActionLog.from_bytes(data, name=called, columns=columns, arms=arms), Source.of_bytes(called, data)
+        return ActionLog.from_bytes(data, name=called, columns=columns, arms=arms), LogSource.of_bytes(called, data)
     before = _state(file)
     log = ActionLog.read(path, columns=columns, arms=arms)
-    source = Source.of_file(file)
+    source = LogSource.of_file(file)
     if _state(file) != before:
-        raise LogError("expected a file at rest; it changed while it was read. Wait until it is written.", path=name)
+        raise LogError(
+            "the file changed while it was being read.", path=name, remedy="Try again once it has been written."
+        )
     return log, source
 
 
 def _state(file: Path) -> tuple[int, int, int] | None:
     """Return what changes with a file's contents; None where there is no file."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
-    """Write the command for the shell.
+    """Write the shell command that reproduces a report.
 
     Examples
     --------
@@ -139,19 +125,19 @@ def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def typed(words: Sequence[str]) -> str:
-    """Write a command as it was typed, whatever the program's own path.
+def typed_line(words: Sequence[str]) -> str:
+    """Write a command as it was typed, without the program's path.
 
     Examples
     --------
-    >>> typed(["/usr/bin/unbandit", "report", "my log.csv"])
+    >>> typed_line(["/usr/bin/unbandit", "report", "my log.csv"])
     "unbandit report 'my log.csv'"
     """
     return shlex.join(["unbandit", *words[1:]])
 
 
 def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:
-    """Write the call in Python, for a log that was never a file.
+    """Write the Python call that reproduces a report of a log that was never a file.
 
     Examples
     --------
@@ -161,19 +147,21 @@ def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:
     """
     plain = (bool, int, float, str, dict)
     given = {name: value if isinstance(value, plain) else str(value) for name, value in _given(options).items()}
-    written = "".join(f", {name}={value!r}" for name, value in given.items())
-    return f'unbandit.report(log, "{rule}"{written}).write("report.html")'
+    arguments = "".join(f", {name}={value!r}" for name, value in given.items())
+    return f'unbandit.report(log, "{rule}"{arguments}).write("report.html")'
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what is as usual."""
-    usual: dict[str, Any] = {"scale": "known", "level": 0.95}
+    """Leave out options that have their default."""
+    defaults: dict[str, Any] = {"scale": "known", "level": 0.95}
     return {
         name: value
         for name, value in options.items()
-        if value is not None and value is not False and value != usual.get(name)
+        if value is not None and value is not False and value != defaults.get(name)
     }
 
+
+# Citation: written here once; a test compares it with CITATION.cff.
 
 AUTHORS = "The unbandit authors"
 RELEASED = "2026-11-15"
@@ -183,7 +171,7 @@ ABOUT = "Recovers what every arm of a multi-armed bandit was worth from the reco
 
 @dataclass(frozen=True)
 class Paper:
-    """Hold what a bibliography needs; authors as (family name, given names)."""
+    """Bibliographic data of a paper; authors as (family name, given names)."""
 
     authors: tuple[tuple[str, str], ...]
     title: str
@@ -205,17 +193,11 @@ PAPER = Paper(
     year=2022,
     identifier="arXiv:2106.14866",
 )
-"""The paper whose two procedures the package began with."""
+"""The paper that Procedures 1 and 2 come from."""
 
 
-def paper() -> str:
-    """Return the paper's entry for BibTeX.
-
-    Examples
-    --------
-    >>> print(paper().splitlines()[0])
-    @inproceedings{guo2022learning,
-    """
+def paper_entry() -> str:
+    """Return the paper's BibTeX entry."""
     return _entry(
         "inproceedings",
         f"{PAPER.authors[0][0].lower()}{PAPER.year}{PAPER.title.split()[0].lower()}",
@@ -227,14 +209,8 @@ def paper() -> str:
     )
 
 
-def software() -> str:
-    """Return the package's entry for BibTeX.
-
-    Examples
-    --------
-    >>> print(software().splitlines()[0])
-    @software{unbandit,
-    """
+def software_entry() -> str:
+    """Return the package's BibTeX entry."""
     about = ABOUT[0].lower() + ABOUT[1:].rstrip(".")
     return _entry(
         "software",
@@ -247,7 +223,6 @@ def software() -> str:
 
 
 def _entry(kind: str, key: str, **fields: str) -> str:
-    """Write an entry, one field a line."""
     width = max(map(len, fields))
-    written = "".join(f"  {name:{width}} = {{{value}}},\n" for name, value in fields.items())
-    return f"@{kind}{{{key},\n{written}}}"
+    lines = "".join(f"  {name:{width}} = {{{value}}},\n" for name, value in fields.items())
+    return f"@{kind}{{{key},\n{lines}}}"

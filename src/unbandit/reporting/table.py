@@ -1,4 +1,4 @@
-"""Which of an answer's numbers to show first: means, gaps or ratios."""
+"""The ranked table of a report: every arm with its value, its interval as numbers and as a bar, and its verdict."""
 
 from __future__ import annotations
 
@@ -10,45 +10,35 @@ from markupsafe import Markup
 
 from unbandit.formatting import interval, number, shown
 from unbandit.plots import interval_bar
-from unbandit.reporting.truth import held
+from unbandit.reporting.truth import holds_truth
 from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
 
-BELIEVED = frozenset({"level-from-prior", "values-from-prior"})
-"""Notes that say the level of the means is not the record's: then the gaps come first."""
-
-
-def quantity(answer: Estimate) -> Quantity:
-    """Choose means where the record tells them, else gaps, else ratios.
-
-    Examples
-    --------
-    >>> import unbandit
-    >>> log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
-    >>> quantity(unbandit.estimate(log, "ucb", sigma=1.0)), quantity(unbandit.estimate(log, "ucb", scale="unknown"))
-    ('gap', 'ratio')
-    """
-    return shown_quantity(told(answer))
-
-
-def told(answer: Estimate) -> Estimate:
-    """Return the answer without means whose level is only believed; as it is where the record tells them."""
-    if not any(note.code in BELIEVED for note in answer.notes):
-        return answer
-    columns = answer.columns
-    nothing = np.full(columns.mean.shape, np.nan)
-    return replace(answer, columns=replace(columns, mean=nothing, mean_low=nothing, mean_high=nothing))
-
-
-ALL, FIRST, LAST = 200, 100, 20
-"""Above so many arms, only the first and the last ones are shown."""
+MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
+"""Of more arms than the first number, only the first and the last ones are shown."""
 
 MOST_TABLES = 5
 """Of more demonstrations than this, the first ones are shown."""
 
+LEVEL_FROM_PRIOR = frozenset({"level-from-prior", "values-from-prior"})
+"""Notes that say the level of the means comes from the prior, not from the record: gaps are shown instead."""
+
+
+def reported_quantity(answer: Estimate) -> Quantity:
+    """Return what is reported: means where the record determines them, else gaps, else ratios."""
+    return shown_quantity(reported_estimate(answer))
+
+
+def reported_estimate(answer: Estimate) -> Estimate:
+    """Return the estimate without means whose level comes from the prior."""
+    if not any(note.code in LEVEL_FROM_PRIOR for note in answer.notes):
+        return answer
+    missing = np.full(answer.columns.mean.shape, np.nan)
+    return replace(answer, columns=replace(answer.columns, mean=missing, mean_low=missing, mean_high=missing))
+
 
 @dataclass(frozen=True)
-class Line:
-    """Hold one row of the table, as it is written."""
+class TableRow:
+    """One row of the table, as text."""
 
     rank: int
     arm: str
@@ -64,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True)
 class RankedTable:
-    """Hold one demonstration's table.
+    """Table of one demonstration.
 
     Attributes
     ----------
@@ -73,14 +63,14 @@ class RankedTable:
     first, last, left_out
         The rows shown, from the top and from the bottom, and how many between them are not.
     span
-        The values that the ends of the bars stand for; None where there are no bars.
+        The values at which bars begin and end; None where there are no bars.
     has_intervals, has_gaps, has_truth
-        Whether there are intervals, whether gaps stand beside the means, and the truth beside the values.
+        Whether there are intervals, gaps beside the means, and the truth beside the values.
     """
 
     demonstration: str | None
-    first: tuple[Line, ...]
-    last: tuple[Line, ...]
+    first: tuple[TableRow, ...]
+    last: tuple[TableRow, ...]
     left_out: int
     span: tuple[str, str] | None
     has_intervals: bool
@@ -89,18 +79,23 @@ class RankedTable:
 
 
 def ranked_table(
-    rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float] | None, demonstration: str | None = None
+    rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None = None
 ) -> RankedTable:
     """Lay out ranked rows; of many arms the first and the last."""
-    many = len(rows) > ALL
-    chosen = [*enumerate(rows[:FIRST] if many else rows, 1)]
-    below = [*enumerate(rows[-LAST:], len(rows) - LAST + 1)] if many else []
-    span = _span([row for _, row in (*chosen, *below)], quantity)
-    lines = [_line(rank, row, quantity, span, truth) for rank, row in (*chosen, *below)]
+    many, ranked = len(rows) > MOST_ROWS, list(enumerate(rows, 1))
+    top, bottom = (ranked[:FIRST_ROWS], ranked[-LAST_ROWS:]) if many else (ranked, [])
+    values = [
+        value
+        for _, row in top + bottom
+        for value in (row.value(quantity), *row.interval(quantity))
+        if value is not None
+    ]
+    span = (min(values), max(values)) if values and min(values) < max(values) else None
+    lines = [_table_row(rank, row, quantity, span, truth) for rank, row in top + bottom]
     return RankedTable(
         demonstration=demonstration,
-        first=tuple(lines[: len(chosen)]),
-        last=tuple(lines[len(chosen) :]),
+        first=tuple(lines[: len(top)]),
+        last=tuple(lines[len(top) :]),
         left_out=len(rows) - len(lines),
         span=None if span is None else (number(span[0]), number(span[1])),
         has_intervals=any(line.interval for line in lines),
@@ -109,30 +104,23 @@ def ranked_table(
     )
 
 
-def _span(rows: Sequence[ArmEstimate], quantity: Quantity) -> tuple[float, float] | None:
-    """Return the smallest and the largest number that a bar must show."""
-    values = [value for row in rows for value in (row.value(quantity), *row.interval(quantity)) if value is not None]
-    return (min(values), max(values)) if values and min(values) < max(values) else None
-
-
-def _line(
-    rank: int, row: ArmEstimate, quantity: Quantity, span: tuple[float, float] | None, truth: Mapping[str, float] | None
-) -> Line:
-    """Write one row."""
+def _table_row(
+    rank: int, row: ArmEstimate, quantity: Quantity, span: tuple[float, float] | None, truth: Mapping[str, float]
+) -> TableRow:
     value, (low, high) = row.value(quantity), row.interval(quantity)
     bar = Markup("")
     if span is not None and (value, low, high) != (None, None, None):
         bar = Markup(interval_bar(low, value, high, span, row.verdict))
-    holds = held(row, quantity, truth) if truth else None
-    return Line(
+    held = holds_truth(row, quantity, truth)
+    return TableRow(
         rank=rank,
         arm=shown(row.arm),
         verdict=row.verdict,
         pulls=f"{row.pulls:,}",
-        value="" if value is None else number(value),
+        value=number(value, missing=""),
         interval=interval(low, high),
         bar=bar,
-        gap="" if row.gap is None else number(row.gap),
-        truth=number(truth[row.arm]) if truth and row.arm in truth else "",
-        held="" if holds is None else "yes" if holds else "no",
+        gap=number(row.gap, missing=""),
+        truth=number(truth.get(row.arm), missing=""),
+        held="" if held is None else "yes" if held else "no",
     )

@@ -1,4 +1,4 @@
-"""The truth, where it is known: read from a file, and put into the terms of an answer."""
+"""The truth, where it is known: read from a file, and compared with an answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from unbandit.formatting import counted, quoted
 from unbandit.log.labels import label_of
 from unbandit.log.reading import open_table
 from unbandit.result import ArmEstimate, Estimate, Quantity
-
-__all__ = ["checked", "compared", "held", "in_terms_of", "read_truth"]
 
 
 def read_truth(path: str | os.PathLike[str]) -> dict[str, float]:
@@ -52,67 +50,58 @@ def read_truth(path: str | os.PathLike[str]) -> dict[str, float]:
     return truth
 
 
-def checked(truth: Mapping[str, float], arms: Sequence[str]) -> dict[str, float]:
-    """Refuse a truth about other arms altogether, or one that is no number."""
+def check_truth(truth: Mapping[str, float], arms: Sequence[str]) -> dict[str, float]:
+    """Refuse a truth that names none of the log's arms, or that holds anything but finite numbers."""
     means = {str(arm): float(value) for arm, value in truth.items()}
     if not means.keys() & set(arms):
-        raise ParameterError(
-            f"expected the means of arms in the log, such as {quoted(arms[0])}; got none of it.", parameter="truth"
-        )
+        message = f"expected the means of arms in the log, such as {quoted(arms[0])}; got none of it."
+        raise ParameterError(message, parameter="truth")
     for arm, value in means.items():
         if not math.isfinite(value):
             raise ParameterError(f"expected a finite number for {quoted(arm)}; got {value}.", parameter="truth")
     return means
 
 
-def in_terms_of(means: Mapping[str, float], shown: Quantity, answer: Estimate) -> dict[str, float]:
+def true_values(means: Mapping[str, float], quantity: Quantity, answer: Estimate) -> dict[str, float]:
     """Turn true means into true gaps or ratios, as the answer has them."""
-    if shown == "mean" or not means:
+    if quantity == "mean" or not means:
         return dict(means)
     best = max(means.values())
     gaps = {arm: best - mean for arm, mean in means.items()}
-    if shown == "gap":
+    if quantity == "gap":
         return gaps
-    unit = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
-    if unit is None or not gaps.get(unit):
+    reference = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
+    if reference is None or not gaps.get(reference):
         return {}
-    return {arm: gap / gaps[unit] for arm, gap in gaps.items()}
+    return {arm: gap / gaps[reference] for arm, gap in gaps.items()}
 
 
-def held(row: ArmEstimate, shown: Quantity, truth: Mapping[str, float]) -> bool | None:
-    """Tell whether an arm's interval, or bound, holds the truth; None where there is none, or no truth."""
-    low, high = row.interval(shown)
+def holds_truth(row: ArmEstimate, quantity: Quantity, truth: Mapping[str, float]) -> bool | None:
+    """Return whether an arm's interval, or bound, contains the truth; None where there is none, or no truth."""
+    low, high = row.interval(quantity)
     if row.arm not in truth or (low is None and high is None):
         return None
     return (low is None or low <= truth[row.arm]) and (high is None or truth[row.arm] <= high)
 
 
-def compared(
-    rows: Sequence[ArmEstimate], shown: Quantity, terms: Mapping[str, float], means: Mapping[str, float],
-    best: Sequence[str], options: Mapping[str, Any],
+def compare(
+    rows: Sequence[ArmEstimate], quantity: Quantity, means: Mapping[str, float], answer: Estimate,
+    options: Mapping[str, Any],
 ) -> str:  # fmt: skip
-    """Say in a sentence how the answer fares against the truth, and what of it was given away beforehand."""
-    found = [held(row, shown, terms) for row in rows]
-    judged = [fact for fact in found if fact is not None]
-    highest = max(means.values())
-    true_best = [arm for arm, mean in means.items() if mean == highest]
-    said = f"The truth is known here, and was not used{_but_for(options)}"
-    if len(best) == 1:
-        was = "found" if best[0] in true_best else "not found"
-        said += f": the best arm, {quoted(true_best[0])}, was {was}"
-    elif set(best) & set(true_best):
-        said += f": the best arm, {quoted(true_best[0])}, is among those that may be the best"
-    else:
-        said += f": the best arm, {quoted(true_best[0])}, is not among those that may be the best"
-    if judged:
-        said += f", and {sum(judged):,} of {counted(len(judged), 'interval')} hold the true value"
-    return f"{said}."
-
-
-def _but_for(options: Mapping[str, Any]) -> str:
-    """Name the mean that was given with the question."""
+    """Say in a sentence how the answer compares with the truth, and what of it was given beforehand."""
+    best, truth = answer.best_by_demonstration[0], true_values(means, quantity, answer)
+    held = [holds for row in rows if (holds := holds_truth(row, quantity, truth)) is not None]
+    true_best = [arm for arm, mean in means.items() if mean == max(means.values())]
+    given = ""
     if options.get("best_mean") is not None:
-        return ", but for the best arm's mean, which was given"
-    if options.get("anchor"):
-        return f", but for the mean of {quoted(str(next(iter(options['anchor']))))}, which was given"
-    return ""
+        given = ", but for the best arm's mean, which was given"
+    elif options.get("anchor"):
+        given = f", but for the mean of {quoted(str(next(iter(options['anchor']))))}, which was given"
+    if len(best) == 1:
+        outcome = "was found" if best[0] in true_best else "was not found"
+    else:
+        outcome = f"is {'' if set(best) & set(true_best) else 'not '}among those that may be the best"
+    text = f"The truth is known here, and was not used{given}: the best arm, {quoted(true_best[0])}, {outcome}"
+    if held:
+        text += f", and {sum(held):,} of {counted(len(held), 'interval')} hold the true value"
+    return f"{text}."

@@ -17,7 +17,7 @@ from unbandit.estimators.request import draws
 from unbandit.identification import Identification, identify
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
-from unbandit.reporting import Report, Source, report
+from unbandit.reporting import LogSource, Report, report
 from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import example_truth
 from unbandit.web.forms import Simulation
@@ -64,7 +64,7 @@ class Outcome:
 def warm_up() -> None:
     """Run a small report, so that the first visitor does not wait for what every visitor needs."""
     log = UCB(alpha=0.25).demonstrate(Instance([1.0, 0.5, 0.2]), 200, seed=1, threads=1)
-    report(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0, source=Source.of_bytes("log.csv", b""))
+    report(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0, source=LogSource.of_bytes("log.csv", b""))
 
 
 def _preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits, say: Say) -> Preview:
@@ -81,7 +81,7 @@ def _estimate(
     if data is None:
         return _beside_truth(log, upload.name, rule, given, example_truth(upload.example), "", say)
     command = shell_line(_shell_path(upload.name), parse_rule(rule), given) + _reading_options(columns, arms)
-    source = Source.of_bytes(upload.name, data)
+    source = LogSource.of_bytes(upload.name, data)
     made = report(log, rule, source=source, command=command, progress=say, **given)
     return Outcome(made.title, made.main, _downloads(made))
 
@@ -97,7 +97,7 @@ def _identify(
     )  # fmt: skip
     downloads = table_files(found.frame, "candidates", "Candidates")
     json = Download("identify.json", "Everything (JSON)", "application/json", found.to_json().encode())
-    source = None if data is None else Source.of_bytes(upload.name, data)
+    source = None if data is None else LogSource.of_bytes(upload.name, data)
     made, why = _taken_as(found, log, options, source, _reading_options(columns, arms), say)
     with_report = (_report_page(made),) if made is not None else ()
     main = identified_page(found, upload.name, None if made is None else made.answer.rule, why)
@@ -107,7 +107,7 @@ def _identify(
 
 
 def _taken_as(
-    found: Identification, log: ActionLog, options: Mapping[str, Any], source: Source | None, reading: str, say: Say
+    found: Identification, log: ActionLog, options: Mapping[str, Any], source: LogSource | None, reading: str, say: Say
 ) -> tuple[Report | None, str]:
     """Return the report under the most probable rule, where one was found that gives values away, or why not."""
     rule = found.leading.guesses[0].rule
@@ -142,7 +142,7 @@ def _beside_truth(
     written = table_files(log.to_frame(), "log", "The log")
     known = table_files(pl.DataFrame({"arm": list(truth), "mean": list(truth.values())}), "truth", "The truth")
     command = f"{before}{shell_line('log.csv', parse_rule(rule), options)} --truth truth.csv"
-    source = Source.of_bytes("log.csv", written[0].data)
+    source = LogSource.of_bytes("log.csv", written[0].data)
     made = report(log, rule, source=source, name=name, command=command, truth=truth, progress=say, **options)
     return Outcome(made.title, made.main, (*_downloads(made), *written, known[0]))
 

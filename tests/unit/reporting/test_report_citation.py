@@ -40,6 +40,6 @@ def test_the_paper(cff):
 def test_both_are_in_the_report():
     page = " ".join(made.Outline(made.report_of("gaps").main).text)
     assert provenance.PAPER.title in page
-    assert provenance.paper() in page
-    assert provenance.software() in page
+    assert provenance.paper_entry() in page
+    assert provenance.software_entry() in page
     assert "Vidya Muthukumar and Ashwin Pananjady" in page

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.reporting import Source, stylesheet
+from unbandit.reporting import LogSource, stylesheet
 
 
 @pytest.mark.parametrize("kind", made.KINDS)
@@ -116,7 +116,7 @@ def test_how_to_make_it_again():
     assert call in told.replace("&#34;", '"')
     assert "<dt>seed</dt><dd>3</dd>" in told
     assert f"unbandit {ub.__version__}" in told
-    source = Source.of_bytes("some log.csv", b"arm\nA\nB\n")
+    source = LogSource.of_bytes("some log.csv", b"arm\nA\nB\n")
     report = ub.report(made.log_of(made.UCB, 100), made.UCB, source=source, anchor={"B": 0.5}, sigma=0.5)
     assert "unbandit report &#39;some log.csv&#39; --rule ucb:alpha=0.25" in report.main
     assert "--anchor B=0.5 --sigma 0.5" in report.main

@@ -54,11 +54,10 @@ def test_a_browser_that_fails_leaves_nothing_behind(fake, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["browser", "x.pdf"]
 
 
-def test_a_browser_that_hangs_is_given_up(fake, tmp_path, monkeypatch):
-    monkeypatch.setattr(pdf, "SECONDS", 0.5)
+def test_a_browser_that_hangs_is_given_up(fake, tmp_path):
     fake("exec sleep 60")
     with pytest.raises(ub.OutputError, match="did not end within"):
-        pdf.write_pdf("<p>x</p>", tmp_path / "x.pdf")
+        pdf.write_pdf("<p>x</p>", tmp_path / "x.pdf", seconds=0.5)
 
 
 def test_without_a_sandbox_only_where_there_is_none(fake, tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ import threading
 import pytest
 
 import unbandit as ub
-from unbandit.reporting import Source
-from unbandit.reporting.provenance import BLOCK, read_log
+from unbandit.reporting import LogSource
+from unbandit.reporting.provenance import BLOCK_SIZE, read_log
 
 DATA = b"arm\nA\nB\nA\nA\n"
 SHA = hashlib.sha256(DATA).hexdigest()
@@ -21,21 +21,21 @@ SHA = hashlib.sha256(DATA).hexdigest()
 def test_a_file(tmp_path):
     path = tmp_path / "log.csv"
     path.write_bytes(DATA)
-    assert Source.of_file(path) == Source(str(path), SHA, len(DATA))
+    assert LogSource.of_file(path) == LogSource(str(path), SHA, len(DATA))
     log, source = read_log(path)
-    assert (log.arms, source) == (("A", "B"), Source(str(path), SHA, len(DATA)))
+    assert (log.arms, source) == (("A", "B"), LogSource(str(path), SHA, len(DATA)))
 
 
 def test_a_file_of_many_blocks(tmp_path):
-    data = b"x" * (3 * BLOCK + 7)
+    data = b"x" * (3 * BLOCK_SIZE + 7)
     (tmp_path / "large").write_bytes(data)
-    assert Source.of_file(tmp_path / "large").checksum == hashlib.sha256(data).hexdigest()
+    assert LogSource.of_file(tmp_path / "large").checksum == hashlib.sha256(data).hexdigest()
 
 
 def test_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(DATA)))
     log, source = read_log("-", arms=["A", "B", "C"])
-    assert (log.arms, source) == (("A", "B", "C"), Source("standard input", SHA, len(DATA)))
+    assert (log.arms, source) == (("A", "B", "C"), LogSource("standard input", SHA, len(DATA)))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
@@ -52,14 +52,14 @@ def test_a_pipe_is_read_once(tmp_path):
 def test_a_file_that_changes_meanwhile_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "log.csv"
     path.write_bytes(DATA)
-    honest = Source.of_file
+    honest = LogSource.of_file
 
     def slow(name):
         path.write_bytes(DATA + b"B\n")
         return honest(name)
 
-    monkeypatch.setattr(Source, "of_file", slow)
-    with pytest.raises(ub.LogError, match=r"log\.csv: expected a file at rest; it changed while it was read"):
+    monkeypatch.setattr(LogSource, "of_file", slow)
+    with pytest.raises(ub.LogError, match=r"log\.csv: the file changed while it was being read"):
         read_log(path)
 
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_said_as_everywhere(tmp_path):
     with pytest.raises(ub.LogError, match="the folder has none"):
         read_log(tmp_path)
     with pytest.raises(ub.LogError, match="expected a readable file"):
-        Source.of_file(tmp_path / "nothing.csv")
+        LogSource.of_file(tmp_path / "nothing.csv")
 
 
 def test_a_report_of_a_path_has_its_checksum(tmp_path):

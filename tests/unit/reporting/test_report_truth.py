@@ -8,7 +8,7 @@ import made
 import pytest
 
 import unbandit as ub
-from unbandit.reporting.truth import in_terms_of, read_truth
+from unbandit.reporting.truth import read_truth, true_values
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_some_of_the_truth_is_enough_and_more_does_no_harm():
 
 def test_it_is_put_in_the_terms_of_the_answer():
     answer = made.report_of("ratios").answer
-    assert in_terms_of(made.TRUTH, "mean", answer) == made.TRUTH
-    assert in_terms_of(made.TRUTH, "gap", answer) == pytest.approx({"A": 0.0, "B": 0.3, "C": 0.6, "D": 1.0})
-    assert in_terms_of(made.TRUTH, "ratio", answer) == pytest.approx({"A": 0.0, "B": 1.0, "C": 2.0, "D": 10 / 3})
+    assert true_values(made.TRUTH, "mean", answer) == made.TRUTH
+    assert true_values(made.TRUTH, "gap", answer) == pytest.approx({"A": 0.0, "B": 0.3, "C": 0.6, "D": 1.0})
+    assert true_values(made.TRUTH, "ratio", answer) == pytest.approx({"A": 0.0, "B": 1.0, "C": 2.0, "D": 10 / 3})
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import made
 import pytest
 
 import unbandit
+from unbandit.errors import Notice
 from unbandit.estimators.procedures import Method
 from unbandit.reporting.assumptions import METHODS
 from unbandit.reporting.glossary import DOUBTS, NOTICES, VERDICTS
-from unbandit.reporting.page import MARKS, said
+from unbandit.reporting.page import MARKS, group_notices
 from unbandit.result import VERDICTS as ALL_VERDICTS
-from unbandit.result import Notice
 
 SOURCE = Path(unbandit.__file__).parent
 
@@ -78,13 +78,13 @@ def test_bounds_of_one_arm_and_of_several():
 
 
 def test_an_unknown_code_is_said_all_the_same():
-    (one,) = said([Notice("of-another-package", "Something odd.")], [])
+    (one,) = group_notices([Notice("of-another-package", "Something odd.")], [])
     assert (one.words, one.messages, one.more) == (None, ("Something odd.",), 0)
 
 
 def test_notices_of_one_kind_stand_together():
     notices = [Notice("few-pulls", f"message {at}", demonstration=str(at)) for at in range(12)]
-    (group,) = said(notices, [])
+    (group,) = group_notices(notices, [])
     assert group.messages[0] == "Demonstration 0: message 0"
     assert (len(group.messages), group.more) == (5, 7)
 
