@@ -135,7 +135,7 @@ class Leak:
 
     def plot(self) -> Figure:
         """Draw equivalent rewards beside pulls, arm by arm."""
-        from unbandit.plots.planning import draw_leak
+        from unbandit.plots.plan import draw_leak
 
         return draw_leak(self)
 

@@ -183,7 +183,7 @@ class Plan:
 
     def plot(self) -> Figure:
         """Draw what is known after how long, and what it costs."""
-        from unbandit.plots.planning import draw_plan
+        from unbandit.plots.plan import draw_plan
 
         return draw_plan(self)
 
