@@ -1,4 +1,4 @@
-"""From a figure to bytes, whatever the names; and the settings that are left alone."""
+"""Figures as bytes, whatever the names; and the settings that are left alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warnings
 import matplotlib as mpl
 import numpy as np
 import pytest
-from picture_tools import FOUR, ODD_NAMES, answered, drawn
+from figure_tools import FOUR, ODD_NAMES, answered, drawn
 
 from unbandit import UCB, ActionLog, Instance, OutputError, learning_curve, plots, switching_moment, switching_rounds
 

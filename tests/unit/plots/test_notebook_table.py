@@ -6,7 +6,7 @@ import time
 from html.parser import HTMLParser
 
 import pytest
-from picture_tools import FOUR, ODD_NAMES, answered
+from figure_tools import FOUR, ODD_NAMES, answered
 
 from unbandit import UCB, ActionLog, datasets
 

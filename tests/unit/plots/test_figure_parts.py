@@ -6,9 +6,9 @@ from xml.dom import minidom
 
 import numpy as np
 import pytest
+from figure_tools import ODD_NAMES
 from hypothesis import given
 from hypothesis import strategies as st
-from picture_tools import ODD_NAMES
 
 from unbandit.formatting import label as short
 from unbandit.plots import BAR_STYLE, interval_bar

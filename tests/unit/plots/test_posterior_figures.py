@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from picture_tools import drawn, words
+from figure_tools import drawn, words
 
 from unbandit import ActionLog, Instance, ParameterError, Thompson, posterior
 from unbandit.plots.posterior import density

@@ -1,4 +1,4 @@
-"""The pictures of a moment of hesitation, and of an answer that settled."""
+"""Figures of a switching moment and of a learning curve."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import warnings
 
 import numpy as np
 import pytest
-from picture_tools import drawn, words
+from figure_tools import drawn, words
 
-from unbandit import KLUCB, SAE, UCB, UCB1, AssumptionWarning, Bernoulli, Instance, learning_curve, switching_moment
-from unbandit.plots import learning_curve as draw_curve
+from unbandit import (
+    KLUCB,
+    SAE,
+    UCB,
+    UCB1,
+    AssumptionWarning,
+    Bernoulli,
+    Instance,
+    learning_curve,
+    plots,
+    switching_moment,
+)
 
 INSTANCE = Instance([1.0, 0.6, 0.2], 1.0, ["control", "blue", "red"])
 
@@ -66,7 +76,7 @@ def test_the_truth_is_dashed_and_eight_arms_are_shown():
     log = UCB(alpha=0.25).demonstrate(instance, 20_000, seed=1)
     growth = learning_curve(log, "ucb:alpha=0.25", sigma=1.0, best_mean=1.0)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
-    figure = draw_curve(growth, truth=truth)
+    figure = plots.learning_curve(growth, truth=truth)
     assert len(drawn(figure)) < 100_000
     (said,) = [word for word in words(figure) if "bands" in word]
     assert said == "bands: 95% intervals; dashed: the truth; 8 of 20 arms"
@@ -83,3 +93,11 @@ def test_growth_of_a_record_that_tells_little_can_be_drawn():
         figure = learning_curve(short, rule, sigma=1.0).plot()
         drawn(figure)
         assert set(INSTANCE.arms) & set(words(figure))
+
+
+@pytest.mark.parametrize(("old", "new"), [("hesitation", "switching_moment"), ("settling", "learning_curve")])
+def test_the_names_before_version_06_still_draw_and_name_the_new_ones(old, new):
+    with pytest.warns(DeprecationWarning, match=f"unbandit.plots.{old} is now unbandit.plots.{new}"):
+        assert getattr(plots, old) is getattr(plots, new)
+    with pytest.raises(AttributeError, match="has no attribute 'pie'"):
+        plots.pie  # noqa: B018

@@ -1,4 +1,4 @@
-"""What the tests of pictures share: answers without their warnings, and the words that stand in a figure."""
+"""What the tests of figures share: answers without their warnings, and the words in a figure."""
 
 from __future__ import annotations
 

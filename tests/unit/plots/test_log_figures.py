@@ -1,4 +1,4 @@
-"""Which arm when, and how pulls added up: from a hundred rounds to ten million."""
+"""Figures of a log, from a hundred rounds to ten million."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from picture_tools import drawn, words
+from figure_tools import drawn, words
 
 from unbandit import SAE, UCB, ActionLog, Instance, ParameterError, datasets, plots, switching_rounds
 from unbandit.plots.log import binned, most_pulled_first
