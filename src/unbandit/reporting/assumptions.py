@@ -66,7 +66,7 @@ def assumptions(
         "The noise": _noise(answer, options),
         "The horizon": _horizon(answer, options),
         "What was known": _known(options),
-        "The reading": ELIMINATION_METHOD if eliminated else METHODS[answer.method],
+        "The method": ELIMINATION_METHOD if eliminated else METHODS[answer.method],
     }
     if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
         texts["The level"] = (

@@ -146,7 +146,7 @@ def test_progress_is_told_and_rises():
     ub.report(made.log_of(made.UCB, 300), made.UCB, sigma=0.5, progress=lambda *said: told.append(said))
     stages, shares = zip(*told, strict=True)
     assert list(dict.fromkeys(stages)) == [
-        "Reading the log", "Estimating", "Drawing the pictures", "Writing the report", "Done"
+        "Reading the log", "Estimating", "Drawing the figures", "Writing the report", "Done"
     ]  # fmt: skip
     assert list(shares) == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
