@@ -42,6 +42,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.chmod(0o666 & ~_MASK)
         temporary.replace(target)
+    except OutputError:  # it already says what went wrong
+        raise
     except OSError as error:
         raise OutputError(f"{target}: could not be written: {error.strerror or error}. Nothing was changed.") from error
     finally:
