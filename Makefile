@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test lint types contract tests test-gpu \
-  bench bench-scale bench-gpu lock clean
+.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test lint types contract tests test-fast \
+  test-gpu bench bench-scale bench-gpu lock clean
 
 env: .venv/installed
 
@@ -42,7 +42,9 @@ docs: env
 pictures: env
 	$(BIN)/python tools/report_picture.py
 
-test: lint types contract tests
+# Checks and tests side by side: the checks use one core each, and not for long.
+test: env
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line lint types contract tests
 
 lint: env
 	$(BIN)/ruff check src tests bench tools docs/*.py docs/_extensions
@@ -54,17 +56,20 @@ types: env
 contract: env
 	$(BIN)/lint-imports
 
-# Two halves side by side: each compiles kernels of its own on its first run, which takes longer than the tests.
-SECOND := tests/cli tests/docs tests/web tests/browser tests/unit/calibration tests/unit/identification tests/unit/inference
-FIRST := tests src $(addprefix --ignore=,$(SECOND) tests/gpu)
+# One worker per core, and one cache of compiled kernels for all of them; tests/conftest.py says who runs what, and what
+# comes first. The GPU's tests run beside them on numba's simulation of one, which needs no GPU and is slow.
+PYTEST := $(BIN)/python -m pytest -p no:cacheprovider
+WORKERS := -n auto --maxprocesses=8 --dist loadgroup --no-loadscope-reorder
 
-# The GPU's tests run on numba's simulation of one, which needs no GPU and is slow.
 tests: env
-	@($(BIN)/python -m pytest -p no:cacheprovider $(SECOND) && \
-	  NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest -p no:cacheprovider tests/gpu) > .second-half.log 2>&1 & second=$$!; \
-	$(BIN)/python -m pytest -p no:cacheprovider $(FIRST); first=$$?; \
-	wait $$second; second=$$?; cat .second-half.log; rm -f .second-half.log; \
-	test $$first -eq 0 && test $$second -eq 0
+	@NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/gpu > .gpu-tests.log 2>&1 & gpu=$$!; \
+	$(PYTEST) $(WORKERS) tests src --ignore=tests/gpu; rest=$$?; \
+	wait $$gpu; gpu=$$?; cat .gpu-tests.log; rm -f .gpu-tests.log; \
+	test $$rest -eq 0 && test $$gpu -eq 0
+
+# For the inner loop: without what simulates much, starts a cluster or a browser, or builds the documentation.
+test-fast: env
+	$(PYTEST) $(WORKERS) -m "not (statistical or cluster or browser or docs)" tests src --ignore=tests/gpu
 
 # The same tests on a real GPU, with much more of each.
 test-gpu: env

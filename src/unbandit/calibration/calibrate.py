@@ -34,7 +34,6 @@ from unbandit.calibration.metrics import IdentifyMetrics, PosteriorMetrics, iden
 from unbandit.calibration.settings import BERNOULLI, CANDIDATES, CLOUDS, GAUSSIAN, identify_settings, posterior_settings
 from unbandit.calibration.timing import Timing, timed, timing_requests
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
-from unbandit.checks import did_you_mean, whole
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, OutputError, ParameterError
 from unbandit.files import written_whole
@@ -159,10 +158,11 @@ def calibrate(
     chosen_kinds, chosen_rules = _chosen("kind", kinds, KINDS), _chosen("rule", rules, _names())
     asked = {"runs": runs, "main-runs": main_runs, "side-runs": side_runs, "records": records}
     numbers = {name: None if given is None else checks.whole("runs", given, 2) for name, given in asked.items()}
-    seed, particles, clouds = checks.seed(seed), whole("particles", particles), whole("clouds", clouds)
+    seed = checks.seed(seed)
+    particles, clouds = checks.whole("particles", particles), checks.whole("clouds", clouds)
     numbers |= {"seed": seed, "particles": particles, "clouds": clouds}
     if threads is not None:
-        whole("threads", threads)
+        checks.whole("threads", threads)
     done = Calibration(Path(folder), _asked(kinds, rules, numbers, timing), seed, particles, clouds)
     folders = {kind: [*_folders(done, kind, chosen_rules, numbers)] for kind in chosen_kinds}
     before = {kind: sum(_rounds_done(each) for each in folders[kind]) for kind in chosen_kinds}
@@ -251,7 +251,7 @@ def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str,
     for name in given:
         if name not in known:
             text = f'expected one of {", ".join(known)}; got "{name}".'
-            raise ParameterError(text, owner=what, value=name, remedy=did_you_mean(name, known))
+            raise ParameterError(text, owner=what, value=name, remedy=checks.did_you_mean(name, known))
     return tuple(name for name in known if not given or name in given)
 
 

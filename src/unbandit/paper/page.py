@@ -74,15 +74,7 @@ def _lines(reproduction: Reproduction) -> Iterator[str]:
         yield ""
         yield f"## {made.figure.title} (`{made.figure.name}`{runs})"
         yield ""
-        rows = [
-            (
-                f"{'ours: ' * claim.ours}{claim.says}",
-                claim.statistic,
-                *_measured(claim),
-                f"{claim.verdict}: {claim.because}",
-            )
-            for claim in made.claims
-        ]
+        rows = [[f"{'ours: ' * claim.ours}{claim.says}", claim.statistic, *_result(claim)] for claim in made.claims]
         yield from markdown_table(("the paper says", "statistic", "measured", "95% interval", "verdict"), rows)
     selected = [(made.figure.name, row) for made in reproduction.made for row in made.selection]
     if selected:
@@ -95,17 +87,14 @@ def _lines(reproduction: Reproduction) -> Iterator[str]:
         headings = ("where", "runs", "dropped", "with an estimate", "their mean squared error", "that of those kept")
         rows = []
         for name, row in selected:
-            counts = (f"{count:,}" for count in (row.runs, row.dropped, row.estimated))
-            rows.append((f"`{name}`: {row.where}", *counts, number(row.mse), number(row.mse_kept)))
+            counts = [f"{count:,}" for count in (row.runs, row.dropped, row.estimated)]
+            rows.append([f"`{name}`: {row.where}", *counts, number(row.mse), number(row.mse_kept)])
         yield from markdown_table(headings, rows)
 
 
-def _measured(claim: Claim) -> tuple[str, str]:
-    """Write a value with its error, and its interval; nothing if there is none."""
-    if claim.measured is None:
-        return "", ""
-    return written(claim.measured), interval(claim.measured) if claim.measured.low < claim.measured.high else ""
-
-
-def _decision(claim: Claim) -> str:
-    return f"{claim.verdict}: {claim.because}"
+def _result(claim: Claim) -> tuple[str, str, str]:
+    """Write a value with its error, its interval if there is one, and the verdict with its reason."""
+    verdict, value = f"{claim.verdict}: {claim.because}", claim.measured
+    if value is None:
+        return "", "", verdict
+    return written(value), interval(value) if value.low < value.high else "", verdict
