@@ -10,9 +10,9 @@ from unbandit.datasets.registry import two_armed
 from unbandit.estimators import estimate
 from unbandit.log import ActionLog
 from unbandit.paper.figure import Results, Size
-from unbandit.paper.replay import BLOCK, hidden_means, play, replicates
+from unbandit.paper.replay import BLOCK, hidden_means, play
 from unbandit.paper.sketches import SketchSwitching
-from unbandit.study.monte_carlo import measured
+from unbandit.study.monte_carlo import measured, replicates
 
 RULES = {"SAE": SAE(alpha=0.25), "UCB": UCB(alpha=0.25)}
 

@@ -15,8 +15,7 @@ from unbandit.demonstrators import parse_rule
 from unbandit.estimators.procedures import can_compare
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.study import Study, StudyResult
-from unbandit.study.monte_carlo import Measured, measured
-from unbandit.study.rows import FOLDS
+from unbandit.study.monte_carlo import FOLDS, Measured, measured
 
 SIGMAS = (0.5, 1.0)
 """Noise of Gaussian rewards, whose best arm is 1 better than the worst."""

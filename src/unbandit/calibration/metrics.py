@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from unbandit.calibration.settings import TrialSetting
 from unbandit.calibration.trials import CANNOT_TELL, RANKS, RIGHT, WRONG
-from unbandit.study.monte_carlo import Measured, Share, measured, share
-from unbandit.study.rows import FOLDS
+from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
 
 BINS = 20
 """Number of bins into which ranks are counted."""
@@ -135,13 +134,8 @@ def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool 
     """Return the ratio of two sums over runs (rows), or its root, with its error by leaving out folds of runs."""
     if not below.sum() > 0:
         return Measured(np.nan, np.nan, 0)
-    folds = min(FOLDS, len(below))
-    of_fold = np.arange(len(below)) % folds
-    sums = np.array([np.bincount(of_fold, values.sum(axis=1), folds) for values in (above, below)])
-    whole = sums.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        above_left, below_left = np.concatenate([whole, whole - sums], axis=1)
-        quotients = above_left / below_left
+        quotients = replicates(lambda top, bottom: top.sum() / bottom.sum(), above, below)
     return measured(np.sqrt(quotients) if root else quotients)
 
 

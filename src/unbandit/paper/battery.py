@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from unbandit.datasets import battery, lifetimes
 from unbandit.datasets.choice import random_order
@@ -19,10 +21,6 @@ from unbandit.plots import INK
 from unbandit.study import Study, spaced
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import Measured, computed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ALPHA = 0.25
 HORIZONS = spaced(1_000, 10_000, 10)

@@ -5,10 +5,17 @@ A map has a tile for each pair of first and second charging rates, and in it a s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from unbandit.datasets import battery, lifetimes, protocols
@@ -23,12 +30,6 @@ from unbandit.plots import INK
 from unbandit.study import Study
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import measured
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.collections import PatchCollection
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Rectangle
 
 ALPHA = 0.001
 HORIZONS = (25_000, 45_000, 70_000)
@@ -92,8 +93,6 @@ class BatteryLandscape(PaperFigure):
 
     def draw(self, results: Results) -> Figure:
         """Draw three maps of the error and one of its change, for each width."""
-        from matplotlib.colors import LogNorm
-
         figure, axes = panels(8, columns=4, width=2.95, height=2.5)
         for scale, line in zip(self.rules, (axes[:4], axes[4:]), strict=True):
             errors = {horizon: self._cycles(results, scale, horizon) for horizon in HORIZONS}
@@ -110,8 +109,6 @@ class BatteryLandscape(PaperFigure):
         return figure
 
     def _draw_change(self, figure: Figure, panel: Axes, results: Results, scale: str) -> None:
-        from matplotlib.colors import LogNorm
-
         changes, compared = self._changes(results, scale, SPANS[0])
         shown = np.where(compared, np.exp(changes[0]), np.nan)
         reach = _limits(np.exp(np.abs(np.log(shown))))[1]
@@ -216,12 +213,9 @@ def _simultaneous(changes: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
 
     Each misses with at most 5% divided by their number (Bonferroni), however the protocols of a run are correlated.
     """
-    from scipy.special import stdtrit
-
     change = measured(changes)
-    quantile = stdtrit(change.folds - 1, 1 - MISSED / 2 / changes.shape[1])
-    reach = quantile * np.where(change.error > 0, change.error, np.nan)
-    return change.value - reach, change.value + reach
+    known = replace(change, error=np.where(change.error > 0, change.error, np.nan))
+    return known.interval(1 - MISSED / changes.shape[1])
 
 
 def _decided(changes: NDArray[np.float64]) -> Decision:
@@ -261,9 +255,6 @@ def _bar(figure: Figure, axes: list[Axes], drawn: PatchCollection, label: str) -
 
 def mosaic(axes: Axes, values: NDArray[np.float64], colours: str, norm: Any) -> PatchCollection:
     """Draw one number a protocol, in the order of protocol numbers; grey where there is none."""
-    from matplotlib import colormaps
-    from matplotlib.collections import PatchCollection
-
     first, second, _ = _rates()
     tiles = np.unique(np.stack([_places(first), _places(second)], axis=1), axis=0)
     axes.add_collection(PatchCollection(_rectangles(tiles, 1 - GAP, 1 - GAP), facecolor=TILE, linewidth=0))
@@ -302,8 +293,6 @@ def corner(axes: Axes, text: str) -> None:
 
 def key(axes: Axes) -> None:
     """Show in the empty corner which square of a tile is which third rate."""
-    from matplotlib.patches import Rectangle
-
     thirds = np.unique(_rates()[2])
     wide, high, left, bottom = 0.82, 0.62, -0.4, -0.45
     for place, rate in enumerate(thirds):
@@ -324,8 +313,6 @@ def _places(rates: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _rectangles(middles: NDArray[Any], width: float, height: float) -> list[Rectangle]:
-    from matplotlib.patches import Rectangle
-
     return [Rectangle((x - width / 2, y - height / 2), width, height) for x, y in middles]
 
 

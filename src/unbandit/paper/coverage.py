@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from unbandit.paper.battery import four_protocols, three_at_random, twenty
@@ -18,14 +20,8 @@ from unbandit.paper.gene import TRACKED
 from unbandit.paper.panels import LINES, THEORY, panels, points
 from unbandit.plots.style import Line
 from unbandit.study import Study
-from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.curves import ENOUGH, Curve, Curves
 from unbandit.study.monte_carlo import Measured, exact_interval, measured, share
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from unbandit.study.curves import Curves
 
 NOMINAL = 0.95
 LIMITS = (0.93, 0.97)
@@ -161,14 +157,12 @@ class CoverageCurve:
 
     def ends(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return intervals of the coverage: exact if each run gives one; else, as those of a run are correlated, t."""
-        from scipy.special import stdtrit
-
         if self.independent:
             return exact_interval(self.held, self.intervals, level)
         # if all groups of runs gave the same, nothing is known of the error
-        error = np.where(self.coverage.error > 0, self.coverage.error, np.inf)
-        reach = stdtrit(self.coverage.folds - 1, 0.5 + level / 2) * error
-        return self.coverage.value - reach, self.coverage.value + reach
+        return replace(self.coverage, error=np.where(self.coverage.error > 0, self.coverage.error, np.inf)).interval(
+            level
+        )
 
     def at(self, point: int) -> Measured:
         """Return the coverage at one horizon."""

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from unbandit import theory
@@ -47,10 +48,6 @@ from unbandit.study import Study
 from unbandit.study.curves import Curve
 from unbandit.study.grid import spaced
 from unbandit.study.monte_carlo import computed, measured, slope
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ALPHAS = (0.15, 0.25)
 ALPHA_OF_FOUR = 0.25
@@ -362,33 +359,24 @@ class SAEFigure(FourPanels):
     )
 
 
-BERNOULLI_SECTION = "not in the paper: the same figure for rewards of 0 and 1, for which its bounds are proved"
-BERNOULLI_CAPTION = (
-    "As for {} above, with rewards of 0 and 1. All means move into the middle half, where the bounds are proved: "
-    "the two arms keep their gap and have means 3/4 and 1/4, the four are drawn together to 3/4, 7/12, 5/12 and 1/4."
-)
+class BernoulliPanels(FourPanels):
+    """One of the figures above with rewards of 0 and 1."""
 
-
-class UCBBernoulli(UCBFigure):
-    """UCB with rewards of 0 and 1."""
-
-    name = "ucb-bernoulli"
-    title = "UCB with Bernoulli rewards"
-    section = BERNOULLI_SECTION
-    caption = BERNOULLI_CAPTION.format("UCB")
+    section = "not in the paper: the same figure for rewards of 0 and 1, for which its bounds are proved"
     full_only = True
     bernoulli = True
 
+    def __init__(self, figure: FourPanels) -> None:
+        rule = figure.name.upper()
+        self.name, self.title, self.alt = f"{figure.name}-bernoulli", f"{rule} with Bernoulli rewards", figure.alt
+        self.rule, self.paper_runs, self.ranges, self.shares = (
+            figure.rule, figure.paper_runs, figure.ranges, figure.shares
+        )  # fmt: skip
+        self.caption = (
+            f"As for {rule} above, with rewards of 0 and 1. All means move into the middle half, where the bounds are "
+            "proved: the two arms keep their gap and have means 3/4 and 1/4, the four are drawn together to 3/4, 7/12, "
+            "5/12 and 1/4."
+        )
 
-class SAEBernoulli(SAEFigure):
-    """SAE with rewards of 0 and 1."""
 
-    name = "sae-bernoulli"
-    title = "SAE with Bernoulli rewards"
-    section = BERNOULLI_SECTION
-    caption = BERNOULLI_CAPTION.format("SAE")
-    full_only = True
-    bernoulli = True
-
-
-FIGURES = (UCBFigure(), UCBBernoulli(), SAEFigure(), SAEBernoulli())
+FIGURES = (UCBFigure(), BernoulliPanels(UCBFigure()), SAEFigure(), BernoulliPanels(SAEFigure()))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure
 
 from unbandit.demonstrators import UCB
 from unbandit.paper.claims import Claim, error_falls, error_slope, mean_ratio, regret_slope, used
@@ -15,9 +14,6 @@ from unbandit.study import Study
 from unbandit.study.curves import Curve
 from unbandit.study.grid import ShrinkingGap, spaced
 from unbandit.study.monte_carlo import measured
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BETAS = (0.05, 0.5)
 HORIZONS = spaced(500, 5_000, 10)

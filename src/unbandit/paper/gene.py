@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit.datasets import gene
@@ -30,9 +30,6 @@ from unbandit.plots.style import Line
 from unbandit.study import Study, spaced
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import Measured, Share, measured, share
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ALPHA = 0.25
 COUNTS = (100, 200, 400)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure
 
 from unbandit.datasets import two_armed
 from unbandit.demonstrators import UCB
@@ -18,9 +18,6 @@ from unbandit.study import Study
 from unbandit.study.curves import Curve
 from unbandit.study.grid import spaced
 from unbandit.study.monte_carlo import measured
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CONSTANTS = (0.2, 0.75, 1.0, 1.5)
 PROPOSED = "switching"

@@ -5,10 +5,11 @@ The rows behind a curve (`points`, `error_points`) stand beside what draws it (`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike
@@ -17,9 +18,6 @@ from unbandit import plots
 from unbandit.plots.style import GRID, Line
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import Measured, measured
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STYLE: Any = plots.STYLE | {
     "axes.titlesize": 9,

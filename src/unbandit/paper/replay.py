@@ -5,7 +5,7 @@ Studies keep no logs and see no rewards. The sketches need both, for a few runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.instance import Instance
 from unbandit.paper.figure import Size
-from unbandit.study.rows import FOLDS
 from unbandit.tape import Tape
 
 MOST_RUNS = 1_000
@@ -71,14 +70,3 @@ def hidden_means(played: PlayedRun, seed: int) -> tuple[NDArray[np.int64], NDArr
         running = np.concatenate([[0.0], np.cumsum(rewards) / count])
         means[:, arm] = running[pulls[:, arm]]
     return pulls, means
-
-
-def replicates(statistic: Callable[..., Any], *per_run: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a statistic of all runs, and then of all runs but each fold's, for its Monte-Carlo error.
-
-    The statistic is a function of the arrays, which have one row per run.
-    """
-    runs = np.arange(len(per_run[0]))
-    folds = max(1, min(FOLDS, runs.size))
-    kept = [runs >= 0, *(runs % folds != fold for fold in range(folds))]
-    return np.array([statistic(*(values[keep] for values in per_run)) for keep in kept], dtype=float)

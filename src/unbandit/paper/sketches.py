@@ -6,10 +6,11 @@ The first two need logs and hidden rewards, which studies do not keep, so they r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from unbandit.datasets.registry import two_armed
@@ -18,14 +19,10 @@ from unbandit.kernels.tally import read_epochs
 from unbandit.paper.claims import Claim
 from unbandit.paper.figure import PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, curve, guide, log_log, panels, points, thousands
-from unbandit.paper.replay import PlayedRun, hidden_means, play, replicates, runs_played
+from unbandit.paper.replay import PlayedRun, hidden_means, play, runs_played
 from unbandit.plots import INK
 from unbandit.study import Study
-from unbandit.study.monte_carlo import Measured, measured, share, slope
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from unbandit.study.monte_carlo import Measured, measured, replicates, share, slope
 
 HORIZON = 5_000
 RULES: dict[str, SAE | UCB] = {"UCB": UCB(alpha=0.25), "SAE": SAE(alpha=0.25)}

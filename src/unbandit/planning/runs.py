@@ -27,7 +27,7 @@ from unbandit.estimators.procedures import Anchor, compare_many
 from unbandit.instance import Gaussian, Instance
 from unbandit.result import ESTIMATED
 from unbandit.study.grid import cell_seed
-from unbandit.study.rows import FOLDS
+from unbandit.study.monte_carlo import FOLDS
 from unbandit.tape import Tape
 
 Numbers = NDArray[np.float64]

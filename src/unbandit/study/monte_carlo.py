@@ -11,6 +11,7 @@ An array of replicates has shape (folds + 1, ...): row 0 from all runs, row 1 + 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LEVEL = 0.95
+
+FOLDS = 20
+"""Groups that runs are dealt into: enough for an error known to about a sixth of itself."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +42,20 @@ class Measured:
 
     @property
     def low(self) -> Any:
-        """Return the lower end of the 95% interval (Student's t with `folds - 1` degrees of freedom)."""
-        return self.value - self._reach
+        """Return the lower end of the 95% interval."""
+        return self.interval(LEVEL)[0]
 
     @property
     def high(self) -> Any:
         """Return the upper end of the 95% interval."""
-        return self.value + self._reach
+        return self.interval(LEVEL)[1]
 
-    @property
-    def _reach(self) -> Any:
+    def interval(self, level: float) -> tuple[Any, Any]:
+        """Return both ends of an interval (Student's t with `folds - 1` degrees of freedom)."""
         from scipy.special import stdtrit
 
-        return stdtrit(self.folds - 1, 0.5 + LEVEL / 2) * self.error if self.folds else 0.0
+        reach = stdtrit(self.folds - 1, 0.5 + level / 2) * self.error if self.folds else 0.0
+        return self.value - reach, self.value + reach
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,20 @@ def measured(replicates: ArrayLike) -> Measured:
     if values.ndim == 1:
         return Measured(float(whole), float(error), folds)
     return Measured(whole, error, folds)
+
+
+def replicates(statistic: Callable[..., Any], *per_run: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the replicates of a statistic, which is a function of arrays with one row per run.
+
+    Examples
+    --------
+    >>> replicates(np.mean, np.array([1.0, 2.0, 3.0]))
+    array([2. , 2.5, 2. , 1.5])
+    """
+    runs = np.arange(len(per_run[0]))
+    folds = max(1, min(FOLDS, runs.size))
+    kept = [runs >= 0, *(runs % folds != fold for fold in range(folds))]
+    return np.array([statistic(*(values[keep] for values in per_run)) for keep in kept], dtype=float)
 
 
 def slope(x: ArrayLike, y: ArrayLike, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:

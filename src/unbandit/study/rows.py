@@ -24,6 +24,7 @@ from unbandit.estimators.procedures import Anchor, compare_many, most_pulled
 from unbandit.instance import Gaussian
 from unbandit.result import VERDICTS
 from unbandit.study.grid import Cell, StudyGrid
+from unbandit.study.monte_carlo import FOLDS
 from unbandit.study.taskgrid import Task
 from unbandit.tape import Tape
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from unbandit.kernels.procedures import Setting, Tests
 
 
-FOLDS = 20
-"""Groups of runs for the jackknife: enough to know an error to about a sixth of itself."""
 _error = pl.col("estimate") - pl.col("gap")
 _estimated = pl.col("verdict") == "estimated"
 _kept = pl.col("most_pulled_is_best")
