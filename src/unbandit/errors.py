@@ -53,7 +53,7 @@ Audience = Callable[[str, Any], str]
 
 # Two Unicode noncharacters, reserved for a program's internal use, enclose an option within a sentence.
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
-_OPTION = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
+_OPTION = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
 
 def option(name: str, value: Any = None) -> str:
@@ -82,12 +82,22 @@ def shell_option(name: str, value: Any = None) -> str:
         return flag
     if isinstance(value, dict):
         value = ",".join(f"{key}={each}" for key, each in value.items())
-    return f"{flag} {','.join(map(str, value)) if isinstance(value, list) else value}"
+    if isinstance(value, list):
+        value = ",".join(f'"{each}"' if "," in str(each) else str(each) for each in value)
+    return f"{flag} {value}"
 
 
 def phrase(text: str, audience: Audience = python_option) -> str:
     """Spell out the options that a sentence refers to, as the audience writes them."""
-    return _OPTION.sub(lambda match: audience(*json.loads(match[1])), text)
+
+    def spelled(match: re.Match[str]) -> str:
+        try:
+            name, value = json.loads(match[1])
+            return audience(str(name), value)
+        except (ValueError, TypeError):  # not ours: the text quotes a file, which may hold anything
+            return match[1]
+
+    return _OPTION.sub(spelled, text)
 
 
 def first_line(error: BaseException) -> str:

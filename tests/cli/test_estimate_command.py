@@ -15,7 +15,7 @@ from rich.console import Console
 
 from unbandit import ActionLog
 from unbandit import estimate as estimate_function
-from unbandit.cli.tables import NARROW, estimate_table
+from unbandit.cli.output import NARROW_WIDTH, estimate_table
 
 script, unbandit = shell.script, shell.unbandit
 
@@ -265,7 +265,7 @@ def test_no_arm_is_lost_in_a_narrow_window(columns):
         answer, arms=("a rather long", "other name"), best_by_demonstration=(("a rather long",),)
     )
     window = Console(file=io.StringIO(), width=columns)
-    window.print(estimate_table(answer, "1", narrow=columns < NARROW))
+    window.print(estimate_table(answer, "1", narrow=columns < NARROW_WIDTH))
     shown = window.file.getvalue()
     assert all(part in shown for part in ("a rather long", "other name", "estimated", str(answer["other name"].pulls)))
     assert " to " in shown

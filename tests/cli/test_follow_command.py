@@ -66,9 +66,7 @@ def test_what_is_large_is_scanned_and_said_so(unbandit, log, tmp_path, monkeypat
 def test_a_report_takes_one_log(refused, log, tmp_path):
     for name in "ab":
         log.write(tmp_path / f"{name}.csv")
-    assert "LOG: expected one file here, or a folder; got 2: a.csv, b.csv" in refused(
-        2, "report", "a.csv", "b.csv", *ASKED
-    )
+    assert "LOG: expected one file, or a folder; got 2: a.csv, b.csv" in refused(2, "report", "a.csv", "b.csv", *ASKED)
 
 
 def test_following_ends_when_nothing_comes(unbandit, log, tmp_path):
@@ -116,7 +114,7 @@ def test_options_that_do_not_go_together_are_refused(refused, tmp_path, code, op
 def test_standard_input_and_several_files_cannot_be_followed(refused, tmp_path):
     (tmp_path / "log.csv").write_text("arm\nA\nB\n")
     assert "--follow: expected a file or a folder" in refused(2, "estimate", "-", *ASKED, "--follow")
-    assert "LOG: expected one file here" in refused(2, "estimate", "log.csv", "log.csv", *ASKED, "--follow")
+    assert "LOG: expected one file" in refused(2, "estimate", "log.csv", "log.csv", *ASKED, "--follow")
 
 
 def started(folder, *options, stdout=subprocess.PIPE):

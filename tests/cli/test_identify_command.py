@@ -89,7 +89,7 @@ def test_a_candidate_that_cannot_be_is_shown_with_its_round(unbandit):
         (2, ["--quick", "--particles", "9"], "--quick: expected it or --particles"),
         (2, ["--sigma", "1", "--values", "--level", "2"], "--level: expected a number between 0 and 1"),
         (2, ["--prior", "cauchy"], "prior: expected normal or beta"),
-        (2, ["-o", "answer.xlsx"], "(or .png, .svg, .json)"),
+        (2, ["-o", "answer.xlsx"], ".png, .svg, .json; got"),
         (3, ["--sigma", "1", "--horizon", "9", "--candidates", "uniform"], "log.csv: the log has 300 rounds"),
         (4, ["--sigma", "1", "--candidates", "explore-then-commit:explore=2"], "None of 1 candidates can have made"),
     ],

@@ -1,6 +1,6 @@
-"""The shell's face: `unbandit COMMAND`.
+"""The command line: `unbandit COMMAND`.
 
-Heavy imports stand inside the commands, so that `unbandit --help` answers at once.
+Commands import what is heavy only when they run, so that `unbandit --help` answers at once.
 """
 
 from unbandit.cli.app import main

@@ -1,4 +1,4 @@
-"""The command line's frame: the commands, and which error ends with which exit code."""
+"""The command line: its commands, and the exit code of each error."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ import typer
 from unbandit._version import __version__
 from unbandit.cli import (
     calibrate,
-    datasets,
     demo,
-    demonstrators,
     estimate,
     identify,
-    leak,
+    lists,
     plan,
     posterior,
     report,
     reproduce,
-    serve,
     simulate,
     study,
 )
@@ -36,8 +33,6 @@ from unbandit.errors import (
     UnbanditError,
     shell_option,
 )
-
-__all__ = ["app", "main"]
 
 EXIT_CODES: dict[type[UnbanditError], int] = {
     ParameterError: 2,
@@ -64,19 +59,19 @@ app.command("estimate", help=estimate.HELP)(estimate.estimate)
 app.command("report", help=report.HELP)(report.report)
 app.command("posterior", help=posterior.HELP)(posterior.posterior)
 app.command("identify", help=identify.HELP)(identify.identify)
-app.command("serve", help=serve.HELP)(serve.serve)
+app.command("serve", help=report.SERVE_HELP)(report.serve)
 app.command("simulate", help=simulate.HELP)(simulate.simulate)
 app.command("study", help=study.HELP)(study.study)
 app.command("plan", help=plan.HELP)(plan.plan)
-app.command("leak", help=leak.HELP)(leak.leak)
+app.command("leak", help=plan.LEAK_HELP)(plan.leak)
 app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
 app.command("calibrate", help=calibrate.HELP)(calibrate.calibrate)
-app.command("demonstrators", help=demonstrators.HELP)(demonstrators.demonstrators)
-app.command("datasets", help=datasets.HELP)(datasets.datasets)
+app.command("demonstrators", help=lists.DEMONSTRATORS_HELP)(lists.demonstrators)
+app.command("datasets", help=lists.DATASETS_HELP)(lists.datasets)
 
 
 @app.callback(invoke_without_command=True)
-def _frame(
+def _version(
     version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
 ) -> None:
     if version:
@@ -85,13 +80,13 @@ def _frame(
 
 
 def main() -> None:
-    """Run the command line; every error we know ends in one sentence and its exit code."""
+    """Run the command line; every known error ends with one sentence and its exit code."""
     try:
         app(prog_name="unbandit")
     except UnbanditError as error:
         typer.echo(f"unbandit: {error.phrased(shell_option)}", err=True)
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
-    except OSError as error:  # files speak through the errors above, so this is what the shell gave us to print to
+    except OSError as error:  # files raise the errors above, so this is standard output
         typer.echo(f"unbandit: standard output: could not be written: {error.strerror or error}.", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to print would fail again
         sys.exit(3)

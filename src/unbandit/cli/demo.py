@@ -7,9 +7,7 @@ import sys
 import warnings
 from pathlib import Path
 
-import typer
-
-__all__ = ["HELP", "demo"]
+from typer import Option
 
 HELP = """Show the whole story: simulate, hide the rewards, estimate, compare with the truth.
 
@@ -20,16 +18,15 @@ Example:  unbandit demo
 
 
 def demo(
-    folder: str = typer.Option("demo", "--folder", help="Where the report, the pictures and the log go."),
-    seed: int = typer.Option(7, "--seed", help="Of the simulated experiment."),
-    horizon: int = typer.Option(5_000, "--horizon", help="How many tests the experiment makes."),
+    folder: str = Option("demo", "--folder", help="Where the report, the pictures and the log go."),
+    seed: int = Option(7, "--seed", help="Of the simulated experiment."),
+    horizon: int = Option(5_000, "--horizon", help="How many tests the experiment makes."),
 ) -> None:
     """Simulate, estimate, print the table beside the truth, draw the picture, write the report."""
     import polars as pl
 
     from unbandit import datasets
-    from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.tables import console, estimate_table
+    from unbandit.cli.output import announce_compilation, console, estimate_table
     from unbandit.datasets.battery import LONGEST_LIFETIME
     from unbandit.demonstrators import UCB
     from unbandit.errors import AssumptionWarning, OutputError
@@ -38,7 +35,7 @@ def demo(
     from unbandit.plots import arms_with_intervals, save
     from unbandit.reporting import LogSource, report
 
-    say_if_first()
+    announce_compilation()
     instance = datasets.load("battery-high", arms=20)
     rule = UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
     with console(error=True).status("Simulating"):

@@ -8,17 +8,28 @@ import warnings
 from typing import TYPE_CHECKING
 
 import typer
+from typer import Option
 
-from unbandit.errors import AssumptionWarning, InferenceError, LogError, NotIdentifiable, ParameterError
+from unbandit.cli import options
+from unbandit.cli.options import log_name, read_names, read_pairs
+from unbandit.errors import (
+    AssumptionWarning,
+    InferenceError,
+    LogError,
+    NotIdentifiable,
+    ParameterError,
+    option,
+    phrase,
+    shell_option,
+)
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from unbandit.identification import Identification
     from unbandit.identification.result import Contender
     from unbandit.inference import Posterior
-
-__all__ = ["HELP", "identify"]
 
 HELP = """Which rule made this log? Candidates weighed by how probable they make it, and the leading one checked.
 
@@ -30,94 +41,90 @@ bare name unknown parameters are averaged over a grid, which is shown; ucb:alpha
 Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
 """
 
-QUICK = 150
-"""Particles of a cloud where a quick answer is enough."""
+QUICK_PARTICLES = 150
+"""Particles per cloud with --quick."""
 
-LONGEST = 76
-"""Letters of a reason that the table shows."""
+LONGEST_REASON = 76
+"""Characters of a reason that the table shows."""
 
 
 def identify(
-    log: str = typer.Argument(..., metavar="LOG", help="The log, or - for standard input.", show_default=False),
-    candidates: str = typer.Option(None, "--candidates", metavar="A,B:key=value,...", help="By default all that fit."),
-    sigma: float = typer.Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
-    bernoulli: bool = typer.Option(False, "--bernoulli", help="Rewards were 0 or 1."),
-    prior: str = typer.Option(None, "--prior", metavar="normal:mean=0,deviation=1", help="On every arm's mean."),
-    horizon: int = typer.Option(None, "--horizon", help="The demonstrator's horizon, if the log is a beginning of it."),
-    particles: int = typer.Option(None, "--particles", help="Of each cloud in the last heat; by default what fits."),
-    quick: bool = typer.Option(False, "--quick", help="Take few particles, for a first look."),
-    values: bool = typer.Option(False, "--values", help="Also what each arm was worth, by the leading candidate."),
-    level: float = typer.Option(0.95, "--level", help="Level of the intervals of --values."),
-    arms: str = typer.Option(None, "--arms", metavar="A,B,C", help="All arms there were, also those never pulled."),
-    columns: str = typer.Option(None, "--columns", metavar="arm=...,round=...", help="Names of columns."),
-    seed: int = typer.Option(0, "--seed", help="The same seed gives the same answer."),
-    threads: int = typer.Option(None, "--threads", help="By default one a core; the answer does not depend on it."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    output: str = typer.Option(None, "--output", "-o", help="A picture (.png, .svg), a table (.csv ...) or .json."),
+    log: options.Log,
+    candidates: str = Option(None, "--candidates", metavar="A,B:key=value,...", help="By default all that fit."),
+    sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
+    bernoulli: options.BernoulliRewards = False,
+    prior: str = Option(None, "--prior", metavar="normal:mean=0,deviation=1", help="On every arm's mean."),
+    horizon: options.Horizon = None,
+    particles: int = Option(None, "--particles", help="Per cloud in the last heat; by default what fits."),
+    quick: bool = Option(False, "--quick", help="Take few particles, for a first look."),
+    values: bool = Option(False, "--values", help="Also what each arm was worth, by the leading candidate."),
+    level: float = Option(0.95, "--level", help="Level of the intervals of --values."),
+    arms: options.Arms = None,
+    columns: options.Columns = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    as_json: options.Json = False,
+    output: options.Output = None,
 ) -> None:
     """Read the log, weigh the candidates, print or write."""
-    from unbandit import identification
-    from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.options import arm_list, assignments
-    from unbandit.cli.outputs import check_output, write_answer
-    from unbandit.cli.posterior import posterior_table
-    from unbandit.cli.tables import console
+    from unbandit import checks, identification
+    from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.log import ActionLog
 
     if quick and particles is not None:
-        raise ParameterError("expected it or --particles, not both.", parameter="quick")
-    if not 0 < level < 1:
-        raise ParameterError(f"expected a number between 0 and 1; got {level}.", parameter="level")
-    check_output(output)
-    say_if_first()
+        raise ParameterError(f"expected it or {option('particles')}, not both.", parameter="quick")
+    checks.level(level)
+    check_output(output, *PICTURES, ".json")
+    announce_compilation()
     with console(error=True).status("Reading") as status, warnings.catch_warnings():
-        record = ActionLog.read(log, columns=assignments("--columns", columns), arms=arm_list(arms))
-        warnings.simplefilter("ignore", AssumptionWarning)  # they are said below
+        record = ActionLog.read(log, columns=read_pairs("columns", columns), arms=read_names("arms", arms))
+        warnings.simplefilter("ignore", AssumptionWarning)  # they are printed below
         try:
             answer = identification.identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
-                particles=QUICK if quick else particles, seed=seed, threads=threads, progress=status.update,
+                particles=QUICK_PARTICLES if quick else particles, seed=seed, threads=threads, progress=status.update,
             )  # fmt: skip
         except LogError as error:
-            raise error.at(path="standard input" if log == "-" else log) from None
+            raise error.at(path=log_name(log)) from None
         worth, missing = _worth(answer) if values else (None, "")
-    if output is not None:
-        write_answer(answer, output)
-    if as_json:
-        said = answer.to_dict() | (
-            {} if not values else {"values": None if worth is None else worth.frame(level).to_dicts()}
+
+    def json_text() -> str:
+        rows = {"values": None if worth is None else worth.frame(level).to_dicts()} if values else {}
+        return json.dumps(answer.to_dict() | rows, indent=2, allow_nan=False)
+
+    deliver(answer, output, as_json, lambda out: _print(out, answer, worth, missing, level), json_text)
+
+
+def _worth(answer: Identification) -> tuple[Posterior | None, str]:
+    """Return the means under the leading candidate, averaged over its parameters, or why there are none."""
+    if len(answer.question.log) > 1:
+        return None, (
+            f"{shell_option('values')}: the log has several demonstrations; in Python, posterior(demonstration=...) "
+            "takes one."
         )
-        typer.echo(json.dumps(said, indent=2, allow_nan=False))
-        return
-    _print(answer)
+    try:
+        return answer.posterior(), ""
+    except (NotIdentifiable, InferenceError) as error:
+        return None, error.phrased(shell_option)
+
+
+def _print(out: Console, answer: Identification, worth: Posterior | None, missing: str, level: float) -> None:
+    from unbandit.cli.posterior import posterior_table
+
+    _print_candidates(out, answer)
     if worth is not None:
-        out = console()
         out.print(f"\nWhat the arms were worth under {worth.rule}, {level * 100:g}% intervals", style="bold")
         out.print(posterior_table(worth, level))
     for kind, notices in (("warning", answer.warnings), ("note", answer.notes)):
         for notice in notices:
-            typer.echo(f"{kind}: {notice.message}", err=True)
+            typer.echo(f"{kind}: {phrase(notice.text, shell_option)}", err=True)
     if missing:
         typer.echo(f"note: {missing}", err=True)
-    if output is not None:
-        typer.echo(f"{output}: written", err=True)
 
 
-def _worth(answer: Identification) -> tuple[Posterior | None, str]:
-    """Return the means under the leading candidate, averaged over what its parameters may be, or why there are none."""
-    if len(answer.question.log) > 1:
-        return None, "--values: the log has several demonstrations; in Python, posterior(demonstration=...) takes one."
-    try:
-        return answer.posterior(), ""
-    except (NotIdentifiable, InferenceError) as error:
-        return None, str(error)
-
-
-def _print(answer: Identification) -> None:
-    """Print the verdict, the candidates, the check, and the rounds that surprise."""
-    from unbandit.cli.tables import console
-
-    out, asked = console(), answer.question
+def _print_candidates(out: Console, answer: Identification) -> None:
+    """Print the verdict, the candidates, the check, and the most surprising rounds."""
+    asked = answer.question
     rewards = "rewards of 0 and 1" if asked.sigma is None else f"sigma {asked.sigma:g}"
     said = answer.answer()
     out.print(f"{said[0].upper()}{said[1:]}.", style="bold")
@@ -144,21 +151,17 @@ def _print(answer: Identification) -> None:
 
 
 def _candidates(answer: Identification) -> Table:
-    """Lay out the candidates, the most probable first."""
-    from rich import box
-    from rich.table import Table
+    """Return the candidates, the most probable first."""
+    from unbandit.cli.output import NUMBER, TEXT, new_table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("candidate", overflow="fold")
-    for name in ("log evidence", "behind", "probability"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
+    numbers = ("log evidence", "behind", "probability")
+    table = new_table(("candidate", TEXT), *((name, NUMBER) for name in numbers), ("", {}))
     best = answer.leading.weighed.value
     for candidate in answer.candidates:
         weighed = candidate.weighed
         if not candidate.possible:
             reason = candidate.reason or ""
-            shown = reason if len(reason) <= LONGEST else reason[: LONGEST - 1] + "…"
+            shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
             table.add_row(candidate.name, "-", "-", "0", f"cannot be: {shown}")
             continue
         left = "cannot be told apart" if len(answer.left) > 1 and candidate.name in answer.left else ""
@@ -173,7 +176,7 @@ def _candidates(answer: Identification) -> Table:
 
 
 def _guesses(candidate: Contender) -> str:
-    """Write a candidate's grid, with how likely each set of parameters is after the log where it can be."""
+    """Write a candidate's grid, with the posterior probability of each set of parameters."""
     written = []
     for guess in candidate.guesses:
         share = f" {guess.share:.0%}" if candidate.possible else ""
@@ -182,7 +185,7 @@ def _guesses(candidate: Contender) -> str:
 
 
 def _parameters(candidate: Contender, values: dict[str, object]) -> str:
-    """Write what differs between a candidate's guesses; of those that are all alike, nothing."""
+    """Write the parameters that differ between a candidate's guesses."""
     every = [guess.rule.model_dump() for guess in candidate.guesses]
     differing = [key for key in values if any(other[key] != values[key] for other in every)]
     return ", ".join(
@@ -191,13 +194,11 @@ def _parameters(candidate: Contender, values: dict[str, object]) -> str:
 
 
 def _check(answer: Identification) -> Table:
-    """Lay out the record beside the simulations."""
-    from rich import box
-    from rich.table import Table
+    """Return the log beside the simulations."""
+    from unbandit.cli.output import NUMBER, WORD, new_table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("", "record", "simulated", "95% of them", "as far out"):
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    numbers = ("record", "simulated", "95% of them", "as far out")
+    table = new_table(("", WORD), *((name, NUMBER) for name in numbers))
     for row in answer.check.statistics:
         table.add_row(
             row.name, f"{row.observed:,.5g}", f"{row.median:,.5g}", f"{row.low:,.5g} to {row.high:,.5g}",

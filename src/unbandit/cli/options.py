@@ -1,67 +1,209 @@
-"""Read the small languages of options: lists of arms, `key=value`."""
+"""Options that several commands share, and what reads them: lists of arms, `key=value`, instances, devices."""
 
 from __future__ import annotations
 
-from unbandit.errors import ParameterError
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-__all__ = ["anchor_from", "arm_list", "assignments", "numbers"]
+import typer
+from typer import Argument, Option
+
+from unbandit.errors import ParameterError, option
+
+if TYPE_CHECKING:
+    from unbandit.demonstrators import Demonstrator
+    from unbandit.instance import Instance
+
+# The log and its rule
+
+Log = Annotated[str, Argument(metavar="LOG", help="The log, or - for standard input.", show_default=False)]
+Logs = Annotated[
+    list[str],
+    Argument(metavar="LOG", help="The log: files, a folder, a pattern, or - for standard input.", show_default=False),
+]
+Rule = Annotated[str, Option("--rule", help="The rule that made it: name:key=value,... (see: unbandit demonstrators)")]
+Arms = Annotated[str | None, Option("--arms", metavar="A,B,C", help="All arms, including those never pulled.")]
+Columns = Annotated[str | None, Option("--columns", metavar="arm=...,round=...", help="Names of columns.")]
+Horizon = Annotated[
+    int | None, Option("--horizon", help="The demonstrator's horizon, if the log covers only its beginning.")
+]
+Pool = Annotated[bool, Option("--pool", help="All demonstrations are of one instance: combine them.")]
+
+# What is known about the rewards
+
+Sigma = Annotated[float | None, Option("--sigma", help="Standard deviation of a reward.")]
+BernoulliRewards = Annotated[bool, Option("--bernoulli", help="Rewards were 0 or 1.")]
+BestMean = Annotated[float | None, Option("--best-mean", help="The best arm's mean, if known: gives means, not gaps.")]
+Anchor = Annotated[str | None, Option("--anchor", metavar="ARM=VALUE", help="Instead: the known mean of any one arm.")]
+Prior = Annotated[
+    str | None, Option("--prior", help="Of the posterior: normal:mean=0,deviation=1 or beta:successes=1,failures=1.")
+]
+Particles = Annotated[
+    int | None, Option("--particles", help="Particles per cloud of the posterior; by default what fits.")
+]
+
+# How it is computed
+
+Method = Annotated[
+    str | None, Option("--method", help="switching, posterior, counts, naive or bootstrap; by default what fits.")
+]
+Scale = Annotated[str, Option("--scale", help="unknown: the width's factor is not known; gives ratios of gaps.")]
+Reference = Annotated[
+    str | None, Option("--reference", metavar="ARM", help="The arm whose gap ratios are relative to.")
+]
+Constant = Annotated[float | None, Option("--constant", help="Constant of the naive estimator.")]
+Resamples = Annotated[int | None, Option("--resamples", help="Simulations of the bootstrap; default 1,000.")]
+Level = Annotated[float, Option("--level", help="Level of the intervals.")]
+OptionalSeed = Annotated[int | None, Option("--seed", help="For methods that draw random numbers; kept in the JSON.")]
+Seed = Annotated[int, Option("--seed", help="The same seed gives the same result.")]
+Threads = Annotated[int | None, Option("--threads", help="Default: one per core; results do not depend on it.")]
+Device = Annotated[
+    str, Option("--device", help="cpu, cuda (a GPU), or auto: a GPU if there is one and the work is worth it.")
+]
+
+# Where the answer goes
+
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Output = Annotated[str | None, Option("--output", "-o", help="A picture (.png, .svg), a table (.csv ...) or .json.")]
+
+# An instance: a data set by name, or means
+
+InstanceName = Annotated[str | None, Argument(metavar="[INSTANCE]", help="A data set by name.", show_default=False)]
+Means = Annotated[str | None, Option("--means", metavar="1,0.5,...", help="Instead of a data set: the arms' means.")]
+MeansSigma = Annotated[
+    float | None, Option("--sigma", help="With --means: standard deviation of a reward (default 1).")
+]
+MeansBernoulli = Annotated[bool, Option("--bernoulli", help="With --means: rewards are 0 or 1.")]
+InstanceArms = Annotated[
+    str | None, Option("--arms", help="How many arms of the data set, or with --means their names.")
+]
+
+# Who does the work of a study
+
+Executor = Annotated[
+    str, Option("--executor", metavar="NAME", help="threads, ray or dask; the results do not depend on it.")
+]
+Address = Annotated[
+    str | None,
+    Option(
+        "--address",
+        metavar="HEAD",
+        help="Address of a cluster's head; by default one is started here.",
+    ),
+]
+Wait = Annotated[float, Option("--wait", metavar="SECONDS", help="Seconds that the head has to answer.")]
+
+ESTIMATE_OPTIONS = (
+    "method", "best_mean", "scale", "reference", "horizon", "level", "sigma", "bernoulli", "constant", "pool",
+    "resamples", "prior", "particles",
+)  # fmt: skip
+"""Options of `estimate` that are passed on as they are."""
 
 
-def arm_list(text: str | None) -> list[str] | None:
-    """Read `A,B,C`; a name with a comma in it is put in double quotes.
+@dataclass(frozen=True)
+class EstimateCommand:
+    """What `estimate` and `report` were asked, checked as far as possible without the log.
 
-    Examples
-    --------
-    >>> arm_list('A,"B, large",C')
-    ['A', 'B, large', 'C']
+    Attributes
+    ----------
+    logs
+        The paths of the log, or "-".
+    rule
+        The demonstrator.
+    options
+        Keyword arguments of `unbandit.estimate`.
+    columns, arms
+        Keyword arguments of `ActionLog.read`.
+    seed
+        The seed as given, even if the method draws nothing.
     """
-    if text is None:
-        return None
+
+    logs: tuple[str, ...]
+    rule: Demonstrator
+    options: dict[str, Any]
+    columns: dict[str, str] | None
+    arms: list[str] | None
+    seed: int | None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> EstimateCommand:
+        """Read a command's parameters by name; a seed reaches the estimator only if it draws."""
+        from unbandit.demonstrators import parse_rule
+        from unbandit.estimators.request import draws
+
+        rule = parse_rule(given["rule"])
+        options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": read_anchor(given["anchor"])}
+        if draws(given["method"], rule):
+            options["seed"] = given["seed"]
+        columns = read_pairs("columns", given["columns"])
+        return cls(tuple(given["logs"]), rule, options, columns, read_names("arms", given["arms"]), given["seed"])
+
+    @property
+    def log(self) -> str:
+        """Return the path of the log where only one is allowed: a file, a folder, a pattern or "-"."""
+        if len(self.logs) > 1:
+            raise ParameterError(
+                f"expected one file, or a folder; got {len(self.logs)}: {', '.join(self.logs[:3])} ...",
+                parameter="LOG",
+                remedy="Put them in a folder, or quote a pattern that they match.",
+            )
+        return self.logs[0]
+
+    @property
+    def name(self) -> str:
+        """Return what messages call the log."""
+        more = f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else ""
+        return log_name(self.logs[0]) + more
+
+
+def log_name(path: str) -> str:
+    """Return what messages call a log."""
+    return "standard input" if path == "-" else path
+
+
+def _comma_list(text: str) -> list[str]:
+    """Split at commas; a part with a comma in it is put in double quotes."""
     import csv
 
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+def read_names(name: str, text: str | None) -> list[str] | None:
+    """Read `A,"B, large",C`."""
+    if text is None:
+        return None
+    names = _comma_list(text)
     if not all(names) or not names:
-        raise ParameterError(f'expected names between commas, as in A,B,C; got "{text}".', parameter="arms")
+        raise ParameterError(f'expected names between commas, as in A,B,C; got "{text}".', parameter=name, value=text)
     return names
 
 
-def assignments(option: str, text: str | None) -> dict[str, str] | None:
-    """Read `key=value,key=value`; a pair with a comma in it is put in double quotes.
-
-    Examples
-    --------
-    >>> assignments("--columns", 'arm=picked, round=week, "reward=gain, in euros"')
-    {'arm': 'picked', 'round': 'week', 'reward': 'gain, in euros'}
-    """
+def read_pairs(name: str, text: str | None) -> dict[str, str] | None:
+    """Read `key=value,"key=value, with a comma"`."""
     if text is None:
         return None
-    import csv
-
     pairs = {}
-    for part in next(csv.reader([text], skipinitialspace=True), []):
+    for part in _comma_list(text):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals):
-            raise ParameterError(f'expected key=value,key=value; got "{part}".', parameter=option)
+            raise ParameterError(f'expected key=value,key=value; got "{part}".', parameter=name, value=part)
         pairs[key] = value
     return pairs
 
 
-def numbers(option: str, text: str) -> list[float]:
-    """Read `1,0.5`.
-
-    Examples
-    --------
-    >>> numbers("--means", "1, 0.5")
-    [1.0, 0.5]
-    """
+def read_numbers(name: str, text: str) -> list[float]:
+    """Read `1,0.5`."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ParameterError(f'expected numbers between commas, as in 1,0.5; got "{text}".', parameter=option) from None
+        raise ParameterError(
+            f'expected numbers between commas, as in 1,0.5; got "{text}".', parameter=name, value=text
+        ) from None
 
 
-def anchor_from(text: str | None) -> dict[str, float] | None:
-    """Read `ARM=VALUE`; the arm's name may have an equals sign of its own."""
+def read_anchor(text: str | None) -> dict[str, float] | None:
+    """Read `ARM=VALUE`; the arm's name may have an equals sign in it."""
     if text is None:
         return None
     arm, _, value = text.rpartition("=")
@@ -70,5 +212,73 @@ def anchor_from(text: str | None) -> dict[str, float] | None:
     except ValueError:
         arm = ""
     if not arm.strip():
-        raise ParameterError(f'expected ARM=VALUE, as in B=0.4; got "{text}".', parameter="anchor")
+        raise ParameterError(f'expected ARM=VALUE, as in B=0.4; got "{text}".', parameter="anchor", value=text)
     return {arm.strip(): number}
+
+
+def read_instance(
+    command: str, name: str | None, means: str | None, sigma: float | None, bernoulli: bool, arms: str | None
+) -> Instance:
+    """Return the instance that a command's options describe: a data set by name, or means."""
+    from unbandit import datasets
+    from unbandit.instance import Bernoulli, Gaussian, Instance
+
+    if (name is None) == (means is None):
+        raise ParameterError(
+            f"{command}: expected a data set or {option('means')}, one of the two. Example: {command} two-armed ..."
+        )
+    if means is not None:
+        if bernoulli and sigma is not None:
+            raise ParameterError("Bernoulli rewards have no sigma; leave one of the two out.", parameter="sigma")
+        noise = Bernoulli() if bernoulli else Gaussian(1.0 if sigma is None else sigma)
+        return Instance(read_numbers("means", means), noise, read_names("arms", arms))
+    if sigma is not None or bernoulli:
+        raise ParameterError(
+            f"a data set has its own noise; use them with {option('means')}.", parameter="sigma, bernoulli"
+        )
+    assert name is not None
+    if arms is None:
+        return datasets.load(name)
+    parts = arms.split(",")
+    if not all(part.strip().isdigit() for part in parts):
+        raise ParameterError(
+            f'expected how many arms of the data set, or their numbers; got "{arms}".', parameter="arms", value=arms
+        )
+    chosen = [int(part) for part in parts]
+    return datasets.load(name, arms=chosen[0] if len(chosen) == 1 else chosen)
+
+
+def choose_device(device: str, rounds: int) -> str:
+    """Choose the device for this many rounds, and say so if it was left open and a GPU is chosen."""
+    from unbandit import devices
+
+    chosen, notice = devices.choose_device(device, rounds)
+    if notice is not None:
+        typer.echo(notice, err=True)
+    return chosen
+
+
+def folder_device(folder: str, description: str, device: str, executor: str) -> str:
+    """Return the device of a folder's earlier results, if none was asked for: both must be the same.
+
+    `description` is the file in which the folder describes itself. A cluster starts on its CPUs: the GPUs of its
+    workers cannot be seen from here.
+    """
+    if device != "auto":
+        return device
+    earlier = folder_setting(folder, description, "device")
+    return earlier if earlier in ("cpu", "cuda") else device if executor == "threads" else "cpu"
+
+
+def folder_setting(folder: str, description: str, key: str) -> str | None:
+    """Return a value from the file in which a folder describes itself; None if there is none."""
+    import json
+
+    from unbandit.errors import UnbanditError
+    from unbandit.study.storage import storage_at
+
+    try:
+        value = json.loads(storage_at(folder).read(description)).get(key)
+    except (OSError, ValueError, AttributeError, UnbanditError):
+        return None  # the command that uses the folder says what is wrong with it
+    return None if value is None else str(value)

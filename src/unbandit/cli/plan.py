@@ -1,17 +1,21 @@
-"""`unbandit plan`: how long must a rule run before its record tells what one wants to know?"""
+"""`unbandit plan` and `unbandit leak`: how long must a rule run, and what does the log of its actions reveal?"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import typer
+from typer import Option
+
+from unbandit.cli import options
+from unbandit.cli.options import read_instance
+from unbandit.formatting import with_error
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
-    from unbandit.planning import Plan
-
-__all__ = ["HELP", "plan"]
+    from unbandit.planning import Leak, Plan
 
 HELP = """Before collecting: how long must a rule run for each gap to be known to within d, and at what regret?
 
@@ -21,75 +25,80 @@ and simulation stand side by side; -o plan.png draws both.
 Example:  unbandit plan linear --rule ucb:alpha=0.25 --within 0.1 -o plan.png
 """
 
-SHOWN = 40
-"""Lines of the table that the shell shows."""
+LEAK_HELP = """How much does the record of a rule's actions give away, as equivalent observed rewards of each arm?
+
+That is the number of the arm's own rewards which, seen, would tell its mean as well as the record does to an outsider
+who knows the rule and the best mean. INSTANCE is a data set (see: unbandit datasets), or --means with --sigma.
+
+Example:  unbandit leak linear --rule ucb:alpha=0.25 --horizon 5000 -o leak.png
+"""
+
+REVEALED = {
+    "values": "The best arm can be told from {found} of the records.",
+    "best": "This rule's actions tell which arm it judged best ({found} of the records: the best one), and no values.",
+    "nothing": "This rule's actions do not depend on the rewards: they tell nothing.",
+}
 
 
 def plan(
-    instance: str = typer.Argument(None, metavar="[INSTANCE]", help="A data set by name.", show_default=False),
-    rule: str = typer.Option(..., "--rule", help="Who will collect: name:key=value,..."),
-    within: float = typer.Option(..., "--within", metavar="D", help="How well gaps shall be known."),
-    means: str = typer.Option(None, "--means", metavar="1,0.5,...", help="Instead of a data set: the arms' means."),
-    sigma: float = typer.Option(None, "--sigma", help="With --means: standard deviation of a reward (default 1)."),
-    bernoulli: bool = typer.Option(False, "--bernoulli", help="With --means: rewards are 0 or 1."),
-    arms: str = typer.Option(None, "--arms", help="How many arms of the data set, or with --means their names."),
-    level: float = typer.Option(0.95, "--level", help="Level of the intervals."),
-    longest: int = typer.Option(100_000, "--longest", help="The longest horizon to simulate."),
-    points: int = typer.Option(12, "--points", help="How many horizons to simulate."),
-    runs: int = typer.Option(200, "--runs", help="Simulated runs of each horizon."),
-    seed: int = typer.Option(1, "--seed", help="The same seed gives the same plan."),
-    threads: int = typer.Option(None, "--threads", help="By default one a core; the plan does not depend on it."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON, with the curves."),
-    output: str = typer.Option(None, "--output", "-o", help="A picture (.png, .svg), a table (.csv ...) or .json."),
+    rule: str = Option(..., "--rule", help="The rule that will collect: name:key=value,..."),
+    within: float = Option(..., "--within", metavar="D", help="How well gaps must be known."),
+    instance: options.InstanceName = None,
+    means: options.Means = None,
+    sigma: options.MeansSigma = None,
+    bernoulli: options.MeansBernoulli = False,
+    arms: options.InstanceArms = None,
+    level: options.Level = 0.95,
+    longest: int = Option(100_000, "--longest", help="The longest horizon to simulate."),
+    points: int = Option(12, "--points", help="How many horizons to simulate."),
+    runs: int = Option(200, "--runs", help="Simulated runs of each horizon."),
+    seed: options.Seed = 1,
+    threads: options.Threads = None,
+    as_json: bool = Option(False, "--json", help="Print JSON, with the curves."),
+    output: options.Output = None,
 ) -> None:
     """Build the instance, plan, print or write."""
     from unbandit import planning
-    from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.instances import instance_from
-    from unbandit.cli.outputs import check_output, write_answer
-    from unbandit.cli.tables import console
+    from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.demonstrators import parse_rule
 
     chosen = parse_rule(rule)
-    faced = instance_from("plan", instance, means, sigma, bernoulli, arms)
-    check_output(output)
-    say_if_first()
+    guessed = read_instance("plan", instance, means, sigma, bernoulli, arms)
+    check_output(output, *PICTURES, ".json")
+    announce_compilation()
     with console(error=True).status("Planning") as status:
         answer = planning.plan(
-            faced, chosen, within, level=level, longest=longest, points=points, runs=runs, seed=seed, threads=threads,
+            guessed, chosen, within, level=level, longest=longest, points=points, runs=runs, seed=seed, threads=threads,
             progress=lambda horizon: status.update(f"Simulating {runs:,} x {horizon:,} rounds"),
         )  # fmt: skip
-    if output is not None:
-        write_answer(answer, output)
-    if as_json:
-        typer.echo(answer.to_json())
-        return
-    out = console()
+    deliver(answer, output, as_json, lambda out: _print_plan(out, answer))
+
+
+def _print_plan(out: Console, answer: Plan) -> None:
+    from unbandit.cli.output import say_left_out
+
     out.print(f"{answer.rule} on {answer.instance}: every gap to within {answer.within:g}", style="bold")
-    out.print(_table(answer))
-    if len(answer.needs) > SHOWN:
-        out.print(f"... and {len(answer.needs) - SHOWN:,} more lines: all of them with -o FILE or --json.")
+    out.print(_plan_table(answer))
+    say_left_out(out, len(answer.needs), "lines")
     out.print(f"Interval: half its length ({answer.level * 100:g}%) is at most {answer.within:g} in half of the runs.")
     out.print(f"Error: the root-mean-square error is at most {answer.within:g}. ± is the Monte-Carlo standard error.")
     out.print(f"All gaps by interval: {answer.answer('interval')}; by error: {answer.answer('error')}.")
     for note in answer.notes:
         typer.echo(f"note: {note}", err=True)
-    if output is not None:
-        typer.echo(f"{output}: written", err=True)
 
 
-def _table(answer: Plan) -> Table:
-    """Lay theory and simulation out side by side, the arms in order of their gaps."""
-    from rich import box
-    from rich.table import Table
-
+def _plan_table(answer: Plan) -> Table:
+    """Return theory and simulation side by side, the arms in order of their gaps."""
+    from unbandit.cli.output import MOST_LINES, NUMBER, TEXT, WORD, new_table
     from unbandit.planning.result import amount, rounded
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("arm", overflow="fold")
-    for name in ("gap", "known by", "theory: rounds", "regret", "simulated: rounds", "regret"):
-        table.add_column(name, justify="left" if name == "known by" else "right", no_wrap=True)
-    for need in sorted(answer.needs, key=lambda need: need.gap)[:SHOWN]:
+    table = new_table(
+        ("arm", TEXT),
+        ("gap", NUMBER),
+        ("known by", WORD),
+        *((name, NUMBER) for name in ("theory: rounds", "regret", "simulated: rounds", "regret")),
+    )
+    for need in sorted(answer.needs, key=lambda need: need.gap)[:MOST_LINES]:
         simulated = f"not by {answer.curves.horizons[-1]:,.0f}"
         if need.horizon is not None:
             before = "by " if need.status == "earlier" else ""
@@ -107,4 +116,68 @@ def _table(answer: Plan) -> Table:
 
 
 def _error(error: float | None) -> str:
-    return f" ± {error:,.2g}" if error is not None and error < 100 else "" if error is None else f" ± {error:,.0f}"
+    if error is None:
+        return ""
+    return f" ± {error:,.2g}" if error < 100 else f" ± {error:,.0f}"
+
+
+def leak(
+    rule: str = Option(..., "--rule", help="The demonstrator: name:key=value,..."),
+    horizon: int = Option(..., "--horizon", help="Rounds of the log."),
+    instance: options.InstanceName = None,
+    means: options.Means = None,
+    sigma: options.MeansSigma = None,
+    bernoulli: options.MeansBernoulli = False,
+    arms: options.InstanceArms = None,
+    runs: int = Option(400, "--runs", help="Simulated logs."),
+    seed: options.Seed = 1,
+    threads: options.Threads = None,
+    as_json: options.Json = False,
+    output: options.Output = None,
+) -> None:
+    """Build the instance, simulate and estimate, print or write."""
+    from unbandit import planning
+    from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
+    from unbandit.demonstrators import parse_rule
+
+    chosen = parse_rule(rule)
+    faced = read_instance("leak", instance, means, sigma, bernoulli, arms)
+    check_output(output, *PICTURES, ".json")
+    announce_compilation()
+    with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
+        answer = planning.leak(faced, chosen, horizon, runs=runs, seed=seed, threads=threads)
+    deliver(answer, output, as_json, lambda out: _print_leak(out, answer))
+
+
+def _print_leak(out: Console, answer: Leak) -> None:
+    from unbandit.cli.output import say_left_out
+
+    out.print(
+        f"{answer.rule} on {answer.instance}, {answer.horizon:,} rounds: what the record gives away", style="bold"
+    )
+    out.print(_leak_table(answer))
+    say_left_out(out, len(answer.arms), "arms")
+    out.print(REVEALED[answer.reveals].format(found="" if answer.found is None else f"{answer.found:.1%}"))
+    if answer.reveals == "values":
+        out.print(
+            "Equivalent: rewards of the arm which, seen, would tell its mean as well. ± is the Monte-Carlo error."
+        )
+
+
+def _leak_table(answer: Leak) -> Table:
+    """Return the arms in order of their gaps."""
+    from unbandit.cli.output import MOST_LINES, NUMBER, TEXT, new_table
+
+    numbers = ("gap", "pulls", "estimated", "RMSE", "equivalent", "of its pulls")
+    table = new_table(("arm", TEXT), *((name, NUMBER) for name in numbers))
+    for row in sorted(answer.arms, key=lambda row: row.gap)[:MOST_LINES]:
+        table.add_row(
+            row.arm,
+            f"{row.gap:.3g}",
+            f"{row.pulls:,.0f}",
+            "best" if row.equivalent is None else f"{row.estimated:.0%}",
+            with_error(row.rmse, row.rmse_error),
+            with_error(row.equivalent, row.equivalent_error),
+            "-" if row.share is None else f"{row.share:.0%}" + (f" ± {row.share_error:.0%}" if row.share_error else ""),
+        )
+    return table

@@ -1,4 +1,4 @@
-"""`unbandit report`: from a log to a page that can be sent to a colleague."""
+"""`unbandit report` writes an answer as a page; `unbandit serve` asks and answers on one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import typer
+from typer import Option
 
-from unbandit.cli.asking import Question, asking
-from unbandit.errors import LogError, ParameterError
-
-__all__ = ["HELP", "report"]
+from unbandit.cli import options
+from unbandit.cli.options import EstimateCommand
+from unbandit.errors import LogError, ParameterError, option
 
 HELP = """Write a report of what every arm of a log was worth: one HTML file that needs no other.
 
@@ -21,51 +21,76 @@ Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.
 """
 
 
-@asking
+SERVE_HELP = """Open a page in the browser: bring a log, or simulate one, and get the answer as a report.
+
+The page runs on this computer and is seen from it alone, unless --host says otherwise. Stop it with Ctrl-C.
+
+Example:  unbandit serve
+"""
+
+
 def report(
-    asked: Question,
-    output: str = typer.Option("report.html", "--output", "-o", help="The report: .html."),
-    pdf: str = typer.Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
-    truth: str = typer.Option(
-        None, "--truth", metavar="PATH", help="The true means, as unbandit simulate --truth writes them."
-    ),
+    context: typer.Context,
+    logs: options.Logs,
+    rule: options.Rule,
+    method: options.Method = None,
+    best_mean: options.BestMean = None,
+    anchor: options.Anchor = None,
+    scale: options.Scale = "known",
+    reference: options.Reference = None,
+    horizon: options.Horizon = None,
+    level: options.Level = 0.95,
+    sigma: options.Sigma = None,
+    bernoulli: options.BernoulliRewards = False,
+    constant: options.Constant = None,
+    arms: options.Arms = None,
+    columns: options.Columns = None,
+    pool: options.Pool = False,
+    prior: options.Prior = None,
+    particles: options.Particles = None,
+    resamples: options.Resamples = None,
+    seed: options.OptionalSeed = None,
+    output: str = Option("report.html", "--output", "-o", help="The report: .html."),
+    pdf: str = Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
+    truth: str = Option(None, "--truth", metavar="PATH", help="The true means, as simulate --truth writes them."),
 ) -> None:
     """Read the log with its checksum, estimate, write."""
-    _check(asked, output, pdf, truth)
     from unbandit import reporting
-    from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.tables import console, print_notices
+    from unbandit.cli.output import announce_compilation, console, print_notices
     from unbandit.reporting.provenance import read_log, typed_line
     from unbandit.reporting.truth import read_truth
 
-    say_if_first()
+    asked = EstimateCommand.read(context.params)
+    _check_files(asked, output, pdf, truth)
+    announce_compilation()
     with console(error=True).status("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
-        record, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
+        log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
         try:
-            made = reporting.report(
-                record, asked.rule, source=source, command=typed_line(sys.argv), truth=means,
+            written = reporting.report(
+                log, asked.rule, source=source, command=typed_line(sys.argv), truth=means,
                 progress=lambda stage, _: status.update(stage), **asked.options,
             )  # fmt: skip
         except LogError as error:
             raise error.at(path=asked.name) from None
-        made.write(output)
+        written.write(output)
         if pdf is not None:
             status.update("Printing")
-            reporting.write_pdf(made.html, pdf)
+            reporting.write_pdf(written.html, pdf)
     out = console()
-    out.print(made.sentence)
-    print_notices(made.answer.warnings, ())
+    out.print(written.sentence)
+    print_notices(written.answer.warnings)
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
 
 
-def _check(asked: Question, output: str, pdf: str | None, truth: str | None) -> None:
+def _check_files(asked: EstimateCommand, output: str, pdf: str | None, truth: str | None) -> None:
     """Refuse what cannot be written or printed before any work is done."""
-    from unbandit.cli.outputs import check_folder
+    from unbandit.cli.output import check_folder
 
     if not output.lower().endswith((".html", ".htm")):
         raise ParameterError(
-            f'expected a name that ends in .html; got "{output}". For paper, add --pdf PATH.', parameter="output"
+            f'expected a name that ends in .html; got "{output}". For paper, add {option("pdf", "PATH")}.',
+            parameter="output",
         )
     if truth == "-" and asked.log == "-":
         raise ParameterError("standard input is the log already. Name a file.", parameter="truth")
@@ -75,8 +100,30 @@ def _check(asked: Question, output: str, pdf: str | None, truth: str | None) -> 
     if not pdf.lower().endswith(".pdf"):
         raise ParameterError(f'expected a name that ends in .pdf; got "{pdf}".', parameter="pdf")
     if Path(pdf).absolute() == Path(output).absolute():
-        raise ParameterError(f'expected a file of its own; got "{pdf}", where the report goes.', parameter="pdf")
+        raise ParameterError(f'expected a different file; got "{pdf}", where the report goes.', parameter="pdf")
     check_folder(pdf)
     from unbandit.reporting.pdf import find_browser
 
     find_browser()
+
+
+def serve(
+    host: str = Option("127.0.0.1", "--host", help="Address to listen on; 0.0.0.0 lets other computers in."),
+    port: int = Option(8350, "--port", help="Port to listen on; 0 for any that is free."),
+    no_open: bool = Option(False, "--no-open", help="Do not open the browser."),
+    upload: int = Option(64, "--max-upload", help="Largest file, in megabytes."),
+    rows: int = Option(10_000_000, "--max-rows", help="Most rows of a log."),
+    seconds: float = Option(300, "--max-seconds", help="Longest time for one piece of work."),
+) -> None:
+    """Serve the page until it is stopped."""
+    from unbandit.cli.output import announce_compilation
+    from unbandit.web.jobs import Limits
+    from unbandit.web.server import serve as start
+
+    for name, value in (("max_upload", upload), ("max_rows", rows), ("max_seconds", seconds)):
+        if not value > 0:
+            raise ParameterError(f"expected a number above 0; got {value}.", parameter=name, value=value)
+    announce_compilation()
+    size = upload * 1024**2
+    limits = Limits(upload=size, unpacked=8 * size, rows=rows, seconds=seconds)
+    start(host, port, open_browser=not no_open, limits=limits, say=typer.echo)

@@ -1,18 +1,16 @@
-"""`unbandit reproduce`: the paper's pictures and claims, on one page."""
+"""`unbandit reproduce`: the paper's figures and claims, on one page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from unbandit.cli.device import DEVICE, folder_device
-from unbandit.cli.study import ADDRESS, EXECUTOR, WAIT
+from unbandit.cli import options
 
 if TYPE_CHECKING:
     from unbandit.paper.reproduce import FinishedFigure, Reproduction
-
-__all__ = ["HELP", "reproduce"]
 
 HELP = """Make the paper's pictures again, and test what it says of them.
 
@@ -25,25 +23,20 @@ Example:  unbandit reproduce ucb battery-landscape -o reproduction
 
 
 def reproduce(
-    figures: Annotated[list[str] | None, typer.Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
-    folder: str = typer.Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
-    runs: int = typer.Option(None, "--runs", help="Of every picture, 2 or more; by default the paper's (see --full)."),
-    full: bool = typer.Option(
-        False,
-        "--full",
-        help="Far beyond the paper: 100,000 runs, or ten times its own, and more.",
-    ),
-    seed: int = typer.Option(1, "--seed", help="The same seed gives the same pictures."),
-    device: str = typer.Option("auto", "--device", help=DEVICE),
-    threads: int = typer.Option(None, "--threads", help="By default one a core; the pictures do not depend on it."),
-    executor: str = typer.Option("threads", "--executor", metavar="NAME", help=EXECUTOR),
-    address: str = typer.Option(None, "--address", metavar="HEAD", help=ADDRESS),
-    wait: float = typer.Option(20.0, "--wait", metavar="SECONDS", help=WAIT),
-    listed: bool = typer.Option(False, "--list", help="List the pictures and stop."),
+    figures: Annotated[list[str] | None, Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
+    folder: str = Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
+    runs: int = Option(None, "--runs", help="Per picture, 2 or more; by default the paper's (see --full)."),
+    full: bool = Option(False, "--full", help="Far beyond the paper: 100,000 runs, or ten times its own, and more."),
+    seed: options.Seed = 1,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
+    executor: options.Executor = "threads",
+    address: options.Address = None,
+    wait: options.Wait = 20.0,
+    listed: bool = Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
-    """Make the pictures, print the claims, say where the page is."""
-    from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.tables import console
+    """Make the figures, print the claims, say where the page is."""
+    from unbandit.cli.output import announce_compilation, console, say_on
     from unbandit.paper.figure import chosen_figures
     from unbandit.paper.reproduce import reproduce as make
     from unbandit.study.progress import progress_on
@@ -54,28 +47,17 @@ def reproduce(
         _print_list()
         return
     err = console(error=True)
-    device = folder_device(folder, "reproduction.json", device, executor)
+    device = options.folder_device(folder, "reproduction.json", device, executor)
 
     def told(made: FinishedFigure) -> None:
         err.print(f"{made.files[0]}, .svg, .parquet: {made.figure.title}", soft_wrap=True)
 
     try:
         done = make(
-            names,
-            folder,
-            runs=runs,
-            seed=seed,
-            full=full,
-            device=device,
-            threads=threads,
-            executor=executor,
-            address=address,
-            wait=wait,
-            say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
-            progress=progress_on(err),
-            ready=say_if_first,
+            names, folder, runs=runs, seed=seed, full=full, device=device, threads=threads, executor=executor,
+            address=address, wait=wait, say=say_on(err), progress=progress_on(err), ready=announce_compilation,
             told=told,
-        )
+        )  # fmt: skip
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What was simulated is kept in {folder}: the same command goes on from there.", err=True)
         raise typer.Exit(130) from None
@@ -83,38 +65,28 @@ def reproduce(
 
 
 def _print_list() -> None:
-    """Print every picture: its name, what it is, and whether it is one of those that go beyond the paper."""
-    from rich import box
-    from rich.table import Table
-
-    from unbandit.cli.tables import console
+    """Print every figure: its name, its title, and whether it goes beyond the paper."""
+    from unbandit.cli.output import WORD, console, new_table
     from unbandit.paper.figure import figures
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("picture", "title", "in the paper"):
-        table.add_column(heading, no_wrap=heading == "picture")
+    table = new_table(("picture", WORD), ("title", {}), ("in the paper", {}))
     for figure in figures().values():
         table.add_row(figure.name, figure.title, figure.section + (" (with --full)" if figure.full_only else ""))
     console().print(table)
 
 
 def _print_claims(done: Reproduction) -> None:
-    """Print what does not hold, how many claims have each verdict, and where all of them are."""
-    from rich import box
-    from rich.table import Table
-
-    from unbandit.cli.tables import console
+    """Print the claims that do not hold, how many have each verdict, and where all of them are."""
+    from unbandit.cli.output import NUMBER, WORD, console, new_table
     from unbandit.paper.claims import FAILS, counted, written
 
     out = console()
     failing = [(made.figure.name, claim) for made in done.made for claim in made.claims if claim.verdict == FAILS]
     if failing:
         out.print("What does not hold:")
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("picture", no_wrap=True)
-        table.add_column("the paper says", ratio=2)
-        table.add_column("statistic", ratio=3)
-        table.add_column("measured", justify="right", no_wrap=True)
+        table = new_table(
+            ("picture", WORD), ("the paper says", {"ratio": 2}), ("statistic", {"ratio": 3}), ("measured", NUMBER)
+        )
         for name, claim in failing:
             says = f"(ours) {claim.says}" if claim.ours else claim.says
             table.add_row(name, says, claim.statistic, "-" if claim.measured is None else written(claim.measured))

@@ -1,15 +1,21 @@
-"""`unbandit simulate`: make logs of a rule on a known instance."""
+"""`unbandit simulate`: logs of a rule on a known instance."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
+from typer import Option
 
-from unbandit.cli.device import DEVICE, chosen_device
-from unbandit.errors import ParameterError
+from unbandit.cli import options
+from unbandit.cli.options import choose_device, read_instance
+from unbandit.errors import ParameterError, option
 
-__all__ = ["HELP", "simulate"]
+if TYPE_CHECKING:
+    import polars
 
 HELP = """Simulate a demonstrator, and write which arm it pulled in every round; or, with --counts, how often each.
 
@@ -20,54 +26,48 @@ Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o
 
 
 def simulate(
-    instance: str = typer.Argument(None, metavar="[INSTANCE]", help="A data set by name.", show_default=False),
-    rule: str = typer.Option(..., "--rule", help="The demonstrator: name:key=value,..."),
-    horizon: int = typer.Option(..., "--horizon", help="Rounds of each demonstration."),
-    runs: int = typer.Option(1, "--runs", help="How many demonstrations."),
-    seed: int = typer.Option(0, "--seed", help="The same seed gives the same log, on any machine."),
-    means: str = typer.Option(None, "--means", metavar="1,0.5,...", help="Instead of a data set: the arms' means."),
-    sigma: float = typer.Option(None, "--sigma", help="With --means: standard deviation of a reward (default 1)."),
-    bernoulli: bool = typer.Option(False, "--bernoulli", help="With --means: rewards are 0 or 1."),
-    arms: str = typer.Option(None, "--arms", help="How many arms of the data set, or with --means their names."),
-    output: str = typer.Option("-", "--output", "-o", help="The log: .csv, .tsv, .parquet, .csv.gz, .tsv.gz."),
-    truth: str = typer.Option(None, "--truth", help="Write the arms' true means: .csv, .tsv or .parquet."),
-    counts: bool = typer.Option(False, "--counts", help="Write pull counts, one row an arm, instead of every round."),
-    draw: str = typer.Option(
-        "every", "--draw", help="With --counts: every reward, or for UCB only the needed ones (long horizons)."
-    ),
-    threads: int = typer.Option(None, "--threads", help="By default one a core; the log does not depend on it."),
-    device: str = typer.Option("auto", "--device", help=DEVICE),
+    rule: str = Option(..., "--rule", help="The demonstrator: name:key=value,..."),
+    horizon: int = Option(..., "--horizon", help="Rounds of each demonstration."),
+    instance: options.InstanceName = None,
+    runs: int = Option(1, "--runs", help="How many demonstrations."),
+    seed: int = Option(0, "--seed", help="The same seed gives the same log, on any machine."),
+    means: options.Means = None,
+    sigma: options.MeansSigma = None,
+    bernoulli: options.MeansBernoulli = False,
+    arms: options.InstanceArms = None,
+    output: str = Option("-", "--output", "-o", help="The log: .csv, .tsv, .parquet, .csv.gz, .tsv.gz."),
+    truth: str = Option(None, "--truth", help="Write the arms' true means: .csv, .tsv or .parquet."),
+    counts: bool = Option(False, "--counts", help="Write pull counts, one row per arm, instead of every round."),
+    draw: str = Option("every", "--draw", help="With --counts: every reward, or with UCB only the needed ones."),
+    threads: options.Threads = None,
+    device: options.Device = "auto",
 ) -> None:
-    """Build the instance, play the rule, write the log or the counts."""
-    import sys
-    from typing import Any, cast
-
+    """Build the instance, simulate the rule, write the log or the counts."""
     import polars as pl
 
-    from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.instances import instance_from
-    from unbandit.cli.outputs import check_folder
-    from unbandit.cli.pull_counts import counted
-    from unbandit.cli.tables import console
+    from unbandit.cli.output import announce_compilation, check_folder, console
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table
 
     chosen = parse_rule(rule)
-    faced = instance_from("simulate", instance, means, sigma, bernoulli, arms)
-    for path in (output, truth):
+    faced = read_instance("simulate", instance, means, sigma, bernoulli, arms)
+    for name, path in (("output", output), ("truth", truth)):
         if path is not None and path != "-":
-            check_name(path)
+            check_name(path, parameter=name)
             check_folder(path)
     if truth is not None and Path(truth).absolute() == Path(output).absolute():
-        raise ParameterError(f'expected a file of its own; got "{truth}", where the log goes.', parameter="truth")
+        raise ParameterError(f'expected a different file; got "{truth}", where the log goes.', parameter="truth")
     if draw != "every" and not counts:
-        raise ParameterError(f"--draw {draw}: expected with --counts, for a log shows every round. Add --counts.")
-    device = "cpu" if draw != "every" and device == "auto" else chosen_device(device, max(runs, 0) * max(horizon, 0))
-    say_if_first()
+        raise ParameterError(
+            f"{option('draw', draw)}: expected with {option('counts')}, for a log shows every round. "
+            f"Add {option('counts')}."
+        )
+    device = "cpu" if draw != "every" and device == "auto" else choose_device(device, max(runs, 0) * max(horizon, 0))
+    announce_compilation()
     with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
         if counts:
             asked = {"runs": runs, "seed": seed, "threads": threads, "draw": draw, "device": device}
-            table = counted(chosen.evidence(faced, horizon, **cast(Any, asked)), faced.arms)
+            table = _counts_table(chosen.evidence(faced, horizon, **cast(Any, asked)), faced.arms)
         else:
             log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads, device=device)
             table = log.to_frame()
@@ -78,5 +78,28 @@ def simulate(
         write_table(lambda: table, output)
         typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)
     if truth is not None:
-        means_of = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
-        write_table(lambda: means_of, truth)
+        true_means = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
+        write_table(lambda: true_means, truth)
+
+
+def _counts_table(evidence: Any, arms: Sequence[str]) -> polars.DataFrame:
+    """Return one row per run and arm: its pulls and, of an index rule, the counts at its switching round.
+
+    `switching_pulls` are the arm's own there, `switching_pulls_of_best` those of the run's most-pulled arm; empty if
+    an arm has no switching round. A single run needs no column `demonstration`.
+    """
+    import numpy as np
+    import polars as pl
+
+    runs = len(evidence.pulls)
+    columns: dict[str, Any] = {
+        "demonstration": pl.Series(np.repeat(np.arange(1, runs + 1), len(arms))).cast(pl.String),
+        "arm": pl.Series(arms, dtype=pl.String).gather(np.tile(np.arange(len(arms)), runs)),
+        "pulls": evidence.pulls.reshape(-1),
+    }
+    if hasattr(evidence, "own"):
+        columns["switching_pulls"] = evidence.own.reshape(-1)
+        columns["switching_pulls_of_best"] = evidence.of_best.reshape(-1)
+    if runs == 1:
+        del columns["demonstration"]
+    return pl.DataFrame(columns).with_columns(pl.col("^switching_.*$").replace(0, None))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
+from typer import Argument, Option
 
-from unbandit.cli.device import DEVICE, chosen_device, folder_device, folder_has
+from unbandit.cli import options
 
 if TYPE_CHECKING:
     import polars
@@ -40,31 +41,21 @@ s3://bucket/results; with --executor ray or dask a cluster does the work, and th
 Example:  unbandit study study.toml -o results
 """
 
-EXECUTOR = "Who does the work: threads, ray or dask; the results do not depend on it."
-ADDRESS = "Address of a cluster's head; by default a cluster is started on this machine."
-WAIT = "Seconds that the head has to answer."
-
-MOST_ROWS = 40
-"""Most rows of the table on the screen."""
-
 
 def study(
-    file: str = typer.Argument(..., metavar="FILE", help="The study, as TOML.", show_default=False),
-    output: str = typer.Option(
-        ..., "--output", "-o", metavar="FOLDER", help="Where results are saved, and resumed from."
-    ),
-    threads: int = typer.Option(None, "--threads", help="Default: one per core; the results do not depend on it."),
-    executor: str = typer.Option("threads", "--executor", metavar="NAME", help=EXECUTOR),
-    address: str = typer.Option(None, "--address", metavar="HEAD", help=ADDRESS),
-    wait: float = typer.Option(20.0, "--wait", metavar="SECONDS", help=WAIT),
-    runs: int = typer.Option(None, "--runs", help="Runs of each cell, instead of the file's."),
-    seed: int = typer.Option(None, "--seed", help="The seed, instead of the file's."),
-    device: str = typer.Option("auto", "--device", help=DEVICE),
-    keep: str = typer.Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
+    file: str = Argument(..., metavar="FILE", help="The study, as TOML.", show_default=False),
+    output: str = Option(..., "--output", "-o", metavar="FOLDER", help="Where results are saved, and resumed from."),
+    threads: options.Threads = None,
+    executor: options.Executor = "threads",
+    address: options.Address = None,
+    wait: options.Wait = 20.0,
+    runs: int = Option(None, "--runs", help="Runs of each cell, instead of the file's."),
+    seed: int = Option(None, "--seed", help="The seed, instead of the file's."),
+    device: options.Device = "auto",
+    keep: str = Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
 ) -> None:
     """Read the study, do what is not yet done, and print the summary."""
-    from unbandit.cli.first_start import say_if_first
-    from unbandit.cli.tables import console
+    from unbandit.cli.output import announce_compilation, console, say_on
     from unbandit.study import Study
     from unbandit.study.dispatch import choose_executor
     from unbandit.study.progress import progress_on
@@ -72,22 +63,17 @@ def study(
 
     described = Study.read(file, runs=runs, seed=seed)
     choose_executor(executor, address=address, wait=wait, threads=threads)  # a wrong option is refused here
-    device = folder_device(output, "study.json", device, executor)
-    device = chosen_device(device, described.rounds)
-    kept = folder_has(output, "study.json", "keep")  # a folder is resumed as it began
+    device = options.folder_device(output, "study.json", device, executor)
+    device = options.choose_device(device, described.rounds)
+    kept = options.folder_setting(output, "study.json", "keep")  # a folder is resumed as it began
     grid = described.on(device, keep=keep or (kept if kept in ("rows", "sums") else None))
     folder, err = ResultsFolder(output, grid), console(error=True)
-    say_if_first()
+    announce_compilation()
     try:
         result = grid.run(
-            output,
-            executor=executor,
-            address=address,
-            wait=wait,
-            threads=threads,
-            progress=progress_on(err),
-            say=lambda sentence: err.print(sentence, soft_wrap=True, highlight=False, markup=False),
-        )
+            output, executor=executor, address=address, wait=wait, threads=threads, progress=progress_on(err),
+            say=say_on(err),
+        )  # fmt: skip
         table = result.summary()
         folder.write_summary(table)
     except KeyboardInterrupt:
@@ -102,20 +88,21 @@ def _print(out: Console, title: str, summary: polars.DataFrame, where: str) -> N
     """Print a table per instance and estimator: arm by arm, or one line for all arms if there are very many."""
     import polars as pl
 
+    from unbandit.cli.output import MOST_LINES
     from unbandit.study.curves import pool_arms
 
     out.print(title, style="bold")
     worse = summary.filter(pl.col("gap") > 0)
     worse = worse if worse.height else summary  # all arms are equally good
-    many = worse.height > MOST_ROWS
+    many = worse.height > MOST_LINES
     rows = pool_arms(worse) if many else worse
     order = [pl.col(name).cast(pl.Enum(rows[name].unique(maintain_order=True))) for name in ("instance", "estimator")]
     rows = rows.sort(*order, "horizon", maintain_order=True)
-    for names, part in rows.head(MOST_ROWS).group_by("instance", "estimator", maintain_order=True):
+    for names, part in rows.head(MOST_LINES).group_by("instance", "estimator", maintain_order=True):
         out.print(", ".join(map(str, names)))
         out.print(_table(part, arms=not many))
-    if rows.height > MOST_ROWS:
-        out.print(f"... and {rows.height - MOST_ROWS:,} more lines.")
+    if rows.height > MOST_LINES:
+        out.print(f"... and {rows.height - MOST_LINES:,} more lines.")
     if many:
         out.print(
             "Each line covers all arms but the best; the RMSE is the largest of those estimated in nearly all runs."
@@ -125,19 +112,12 @@ def _print(out: Console, title: str, summary: polars.DataFrame, where: str) -> N
 
 def _table(summary: polars.DataFrame, *, arms: bool) -> Table:
     """Lay out the rows of one instance and estimator."""
-    from rich import box
-    from rich.table import Table
-
+    from unbandit.cli.output import NUMBER, TEXT, new_table
     from unbandit.formatting import share, with_error
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("horizon", justify="right", no_wrap=True)
-    table.add_column("rule", overflow="fold")
-    if arms:
-        table.add_column("arm", overflow="fold")
-        table.add_column("gap", justify="right", no_wrap=True)
-    for name in ("estimated", "RMSE", "coverage", "found", "regret"):
-        table.add_column(name, justify="right", no_wrap=True)
+    by_arm = (("arm", TEXT), ("gap", NUMBER)) if arms else ()
+    numbers = ("estimated", "RMSE", "coverage", "found", "regret")
+    table = new_table(("horizon", NUMBER), ("rule", TEXT), *by_arm, *((name, NUMBER) for name in numbers))
     for row in summary.iter_rows(named=True):
         table.add_row(
             f"{row['horizon']:,}",

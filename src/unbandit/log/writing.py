@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, cast
 
@@ -41,8 +41,8 @@ _WRITERS: Mapping[str, Callable[[pl.DataFrame, Path], None]] = {
 }
 
 
-def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a file name of no known format, before any work is done.
+def check_name(path: str | os.PathLike[str], also: Sequence[str] = (), parameter: str = "path") -> None:
+    """Refuse a file name of no known format, before any work is done; `also` are formats that others write.
 
     Examples
     --------
@@ -54,7 +54,9 @@ def check_name(path: str | os.PathLike[str]) -> None:
     """
     if _writer(path) is None:
         raise ParameterError(
-            f'expected a name that ends in {", ".join(_WRITERS)}; got "{os.fspath(path)}".', parameter="path"
+            f'expected a name that ends in {", ".join((*_WRITERS, *also))}; got "{os.fspath(path)}".',
+            parameter=parameter,
+            value=os.fspath(path),
         )
 
 

@@ -7,7 +7,7 @@ import math
 import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -55,6 +55,16 @@ GO_BACK = {"cache-control": "private, no-cache"}
 """For pages that the browser may keep, with the file in their form, so that the visitor can go back to them."""
 
 
+class JobGone(Exception):
+    """A job was forgotten, or never existed."""
+
+
+EXPLAINED: tuple[type[Exception], ...] = (
+    TooLarge, TooSlow, QueueFull, JobGone, UnbanditError, HTTPException, ClientDisconnect, Exception,
+)  # fmt: skip
+"""Exceptions that are answered with a page."""
+
+
 def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None, workers: int | None = None) -> ASGIApp:
     """Return the page as an ASGI application; its worker processes start and end with it.
 
@@ -93,12 +103,9 @@ def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None,
             Route("/page.js", _text(pages.script, "text/javascript")),
             Route("/icon.svg", _text(pages.icon, "image/svg+xml")),
         ],
-        exception_handlers={
-            TooLarge: _too_large, TooSlow: _too_slow, QueueFull: _full, UnbanditError: _refused, HTTPException: _http,
-            ClientDisconnect: _gone_away, Exception: _broken,
-        },
+        exception_handlers=dict.fromkeys(EXPLAINED, _explain),
         lifespan=lifespan,
-    )  # fmt: skip
+    )
     app.state.limits = bounds
     return guarded(app, policy or AccessPolicy(), bounds, pages.failure)
 
@@ -152,8 +159,6 @@ async def _simulate(request: Request) -> Response:
 
 async def _job(request: Request) -> Response:
     job = _find_job(request)
-    if job is None:
-        return _show(GONE)
     if not job.over.is_set():
         return HTMLResponse(pages.waiting(job.id, _queue(request).progress(job)))
     if job.problem is not None:
@@ -162,38 +167,32 @@ async def _job(request: Request) -> Response:
 
 
 async def _state(request: Request) -> Response:
-    job = _find_job(request)
-    if job is None:
+    try:
+        seen = _queue(request).progress(_find_job(request))
+    except JobGone:
         return JSONResponse({"state": "gone"}, status_code=404)
-    seen = _queue(request).progress(job)
-    return JSONResponse(
-        {"state": seen.state, "stage": seen.stage, "share": seen.share, "seconds": round(seen.seconds, 1),
-         "ahead": seen.ahead}
-    )  # fmt: skip
+    shown = {name: getattr(seen, name) for name in ("state", "stage", "share", "ahead")}
+    return JSONResponse(shown | {"seconds": round(seen.seconds, 1)})
 
 
 async def _cancel(request: Request) -> Response:
     job = _find_job(request)
-    if job is None:
-        return _show(GONE)
     _queue(request).cancel(job)
     await _wait(job, 5.0)
     return RedirectResponse(f"/jobs/{job.id}", status_code=303)
 
 
 async def _forget(request: Request) -> Response:
-    job = _find_job(request)
-    if job is not None:
-        _queue(request).forget(job)
+    with suppress(JobGone):
+        _queue(request).forget(_find_job(request))
     return RedirectResponse("/", status_code=303)
 
 
 async def _file(request: Request) -> Response:
-    job = _find_job(request)
-    files = {each.name: each for each in getattr(job.result, "downloads", ())} if job is not None else {}
+    files = {each.name: each for each in getattr(_find_job(request).result, "downloads", ())}
     asked = files.get(request.path_params["name"])
     if asked is None:
-        return _show(GONE)
+        raise JobGone
     shown = {"content-disposition": f"attachment; filename*=utf-8''{quote(asked.name)}"}
     return Response(asked.data, media_type=asked.media_type, headers=shown)
 
@@ -213,8 +212,11 @@ def _queue(request: Request) -> JobQueue:
     return jobs
 
 
-def _find_job(request: Request) -> Job | None:
-    return _queue(request).find(request.path_params["id"])
+def _find_job(request: Request) -> Job:
+    job = _queue(request).find(request.path_params["id"])
+    if job is None:
+        raise JobGone
+    return job
 
 
 def _example(name: str) -> Upload:
@@ -288,33 +290,17 @@ def _show(problem: Problem) -> Response:
     return HTMLResponse(pages.failure(problem), status_code=problem.status)
 
 
-async def _too_large(request: Request, error: Exception) -> Response:
-    return _show(too_large(request.app.state.limits.upload))
-
-
-async def _too_slow(request: Request, error: Exception) -> Response:
-    return _show(SLOW)
-
-
-async def _full(request: Request, error: Exception) -> Response:
-    return _show(FULL)
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    return _show(problem_of(error))
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 400
-    if status == 405:
-        return RedirectResponse("/", status_code=303)
-    return _show(NO_PAGE if status == 404 else BAD_FORM)
-
-
-async def _gone_away(request: Request, error: Exception) -> Response:
-    return Response(status_code=400)
-
-
-async def _broken(request: Request, error: Exception) -> Response:
-    traceback.print_exception(error, file=sys.stderr)
-    return _show(BROKEN)
+async def _explain(request: Request, error: Exception) -> Response:
+    """Show why a request failed."""
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=400)
+    if isinstance(error, HTTPException):
+        if error.status_code == 405:
+            return RedirectResponse("/", status_code=303)
+        return _show(NO_PAGE if error.status_code == 404 else BAD_FORM)
+    if isinstance(error, TooLarge):
+        return _show(too_large(request.app.state.limits.upload))
+    problem = {TooSlow: SLOW, QueueFull: FULL, JobGone: GONE}.get(type(error)) or problem_of(error)
+    if problem is BROKEN:
+        traceback.print_exception(error, file=sys.stderr)
+    return _show(problem)

@@ -12,7 +12,7 @@ import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from unbandit.errors import MissingExtra, ParameterError
+from unbandit.errors import MissingExtra, ParameterError, option
 from unbandit.web.jobs import Limits
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _listen(host: str, port: int) -> socket.socket:
         other = port + 1 if port < 65_535 else port - 1
         raise ParameterError(
             f"{port} is taken by another program, perhaps by a page of unbandit that still runs. Stop that "
-            f"one, or choose another with --port {other}, or --port 0 for any that is free.",
+            f"one, or choose another with {option('port', other)}, or {option('port', 0)} for any that is free.",
             parameter="port",
         ) from None
     listening.listen(128)
