@@ -11,7 +11,7 @@ from unbandit.datasets import protocols
 from unbandit.paper.battery import Battery, BatteryRegimes, four_protocols, three_at_random, twenty
 from unbandit.paper.battery_landscape import BatteryLandscape, _decided, _middles, _simultaneous
 from unbandit.paper.figure import Results, Size
-from unbandit.study.curves import Curves
+from unbandit.study.curves import StudyCurves
 from unbandit.study.monte_carlo import measured
 from unbandit.study.rows import rows
 
@@ -64,8 +64,8 @@ class Finished:
         self.study = study
         self.parts = [rows(study, task) for task in study.tasks]
 
-    def folds(self) -> Curves:
-        return Curves(self.study, self.parts)
+    def curves(self) -> StudyCurves:
+        return StudyCurves(self.study, self.parts)
 
 
 def test_no_run_is_left_out_of_the_landscape():

@@ -14,7 +14,7 @@ from unbandit.paper.coverage import PLOTTED, Coverage, CoverageCurve, coverage_c
 from unbandit.paper.figure import Size, figures
 from unbandit.paper.gene import COUNTS, TRACKED, Gene, _groups, _hardly_apart, _ranks, chosen
 from unbandit.study import Study
-from unbandit.study.curves import Curve, Curves
+from unbandit.study.curves import Curve, StudyCurves
 from unbandit.study.monte_carlo import Measured
 from unbandit.study.rows import rows
 
@@ -98,7 +98,7 @@ def test_every_interval_given_counts_whatever_the_arm():
     instance = Instance([0.52, 0.5], name="near")
     study = Study([instance], ["ucb:alpha=0.25", "ucb:alpha=0.15"], [200, 400], runs=200)
     parts = [rows(study, task) for task in study.tasks]
-    found = coverage_curves(study, Curves(study, parts))
+    found = coverage_curves(study, StudyCurves(study, parts))
     assert [each.name for each in found] == [
         "alpha=0.25, all intervals", "alpha=0.25, arm 1 (gap 0.02)", "alpha=0.15, all intervals",
         "alpha=0.15, arm 1 (gap 0.02)",
@@ -119,7 +119,7 @@ def test_a_study_without_intervals_has_no_trails():
 
 def test_arms_that_are_plotted_are_followed_among_many_others():
     study = Study([chosen(100)], "ucb:alpha=0.25,scale=0.48", [400], runs=4)
-    folds = Curves(study, [rows(study, task) for task in study.tasks])
+    folds = StudyCurves(study, [rows(study, task) for task in study.tasks])
     assert [each.arm for each in coverage_curves(study, folds)] == [""]
     together, tracked = coverage_curves(study, folds, [TRACKED])
     assert tracked.arm == f"arm {TRACKED} (gap 0.91)"

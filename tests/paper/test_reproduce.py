@@ -229,7 +229,7 @@ def test_results_are_summed_up_once():
     class Result:
         asked = 0
 
-        def folds(self):
+        def curves(self):
             self.asked += 1
             return ["folds"]
 

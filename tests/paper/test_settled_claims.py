@@ -12,7 +12,7 @@ import pytest
 
 from unbandit.paper.claims import FAILS, HOLDS, UNTESTED
 from unbandit.paper.figure import Results, Size, figures
-from unbandit.study.curves import Curves
+from unbandit.study.curves import StudyCurves
 from unbandit.study.rows import rows
 
 
@@ -22,9 +22,9 @@ class Finished:
     def __init__(self, study):
         self.study = study
 
-    def folds(self) -> Curves:
+    def curves(self) -> StudyCurves:
         with ThreadPoolExecutor(2) as pool:
-            return Curves(self.study, pool.map(lambda task: rows(self.study, task), self.study.tasks))
+            return StudyCurves(self.study, pool.map(lambda task: rows(self.study, task), self.study.tasks))
 
 
 def verdicts(name: str, runs: int) -> dict[str, str]:

@@ -20,7 +20,7 @@ from unbandit.paper.gene import TRACKED
 from unbandit.paper.panels import LINES, THEORY, panels, points
 from unbandit.plots.style import Line
 from unbandit.study import Study
-from unbandit.study.curves import ENOUGH, Curve, Curves
+from unbandit.study.curves import ENOUGH, Curve, StudyCurves
 from unbandit.study.monte_carlo import Measured, exact_interval, measured, share
 
 NOMINAL = 0.95
@@ -171,7 +171,7 @@ class CoverageCurve:
         return Measured(float(self.coverage.value[point]), float(self.coverage.error[point]), self.coverage.folds)
 
 
-def coverage_curves(study: Study, folds: Curves, plotted: Collection[str] = ()) -> list[CoverageCurve]:
+def coverage_curves(study: Study, folds: StudyCurves, plotted: Collection[str] = ()) -> list[CoverageCurve]:
     """Return the coverage of Procedures 1 and 2 over the horizons, for each instance and rule of a study.
 
     `plotted` are the arms that a figure plots, if it does not plot all.

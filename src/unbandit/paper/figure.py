@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unbandit.study import Study, StudyResult
-    from unbandit.study.curves import Curve, Curves
+    from unbandit.study.curves import Curve, StudyCurves
 
 Value = TypeVar("Value")
 
@@ -61,15 +61,15 @@ class Size:
         return (FULL_RUNS if synthetic else FULL_TIMES * paper) if self.full else paper
 
 
-class Results(Mapping[str, "Curves"]):
-    """The finished studies of a figure, by name: `results["study"]` is its `Curves`."""
+class Results(Mapping[str, "StudyCurves"]):
+    """The finished studies of a figure, by name: `results["study"]` is its `StudyCurves`."""
 
     def __init__(self, size: Size, studies: Mapping[str, StudyResult]) -> None:
         self.size = size
         self.studies = dict(studies)
         self._cache: dict[Any, Any] = {}
 
-    def __getitem__(self, name: str) -> Curves:
+    def __getitem__(self, name: str) -> StudyCurves:
         return self.once(("curves", name), self.studies[name].curves)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a study found at each point of its grid: errors, coverage, regret and verdicts, with their replicates.
 
-`Curves` holds the sums of all rows over the runs of each fold, a `Curve` the statistics of one arm over horizons or of
-one horizon over arms, and `summary` the table that a study ends with.
+`StudyCurves` holds the sums of all rows over the runs of each fold, a `Curve` the statistics of one arm over horizons
+or of one horizon over arms, and `summary` returns the table that a study ends with.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIGURES = 6
 Replicates = NDArray[np.float64]
 
 
-class Curves:
+class StudyCurves:
     """The sums of a study's rows over the runs of each fold.
 
     Built by `StudyResult.curves()`. Statistics come from `curve` (over horizons) or `over_arms`.
@@ -55,7 +55,7 @@ class Curves:
         self._runs = np.array([len(range(fold, study.runs, self.count)) for fold in range(self.count)], np.float64)
 
     def __repr__(self) -> str:
-        return f"<Curves: {self.study.runs:,} runs in {self.count} folds of {self.study!r}>"
+        return f"<StudyCurves: {self.study.runs:,} runs in {self.count} folds of {self.study!r}>"
 
     def keys(self) -> Iterator[dict[str, str]]:
         """Yield every combination of instance, rule, estimator and arm: the arguments of `curve`."""
@@ -230,7 +230,7 @@ class Curve:
         return np.asarray((self.points[0] >= ENOUGH) & np.isfinite(self.mse).all(axis=0))
 
 
-def summary(curves: Curves) -> pl.DataFrame:
+def summary(curves: StudyCurves) -> pl.DataFrame:
     """Return one row for each instance, rule, horizon, estimator and arm, in the study's order.
 
     Columns: the arm's true gap and the number of runs; the share of runs in which it was estimated; the root mean

@@ -227,6 +227,6 @@ def _checked(model: type[Table], given: dict[str, Any], table: str | None = None
         raise DescriptionError(f"{expected}; there is no such key.", remedy="Add it.", table=table, key=key)
     value = given[key]
     brief = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
-    brackets = key == "instances" and isinstance(value, dict)
-    remedy = "Write [[instances]], with two brackets." if brackets else None
-    raise DescriptionError(f"{expected}; got {brief}.", remedy=remedy, table=table, key=key, value=value)
+    single = key == "instances" and isinstance(value, dict)
+    brackets = "Write [[instances]], with two brackets." if single else None
+    raise DescriptionError(f"{expected}; got {brief}.", remedy=brackets, table=table, key=key, value=value)

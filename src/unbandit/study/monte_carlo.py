@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 LEVEL = 0.95
 
 FOLDS = 20
-"""Groups that runs are dealt into: enough for an error known to about a sixth of itself."""
+"""Groups of runs: enough to know an error to about a sixth of itself."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from typing import Self
 
 import polars as pl
 
-from unbandit.study.curves import Curves, summary
+from unbandit.clusters import WAIT
+from unbandit.study.curves import StudyCurves, summary
 from unbandit.study.description import read_description
-from unbandit.study.dispatch import WAIT, SupportsSubmit, run
+from unbandit.study.dispatch import SupportsSubmit, run
 from unbandit.study.grid import StudyGrid
 from unbandit.study.progress import Progress
 from unbandit.study.results import Result
@@ -145,18 +146,18 @@ class Study(StudyGrid):
 class StudyResult(Result[Study]):
     """A finished study of instances, rules and horizons: its rows, curves and summary."""
 
-    def curves(self) -> Curves:
+    def curves(self) -> StudyCurves:
         """Return the rows summed over runs, from which every statistic and its Monte-Carlo error is computed."""
         return self._curves
 
-    def folds(self) -> Curves:
+    def folds(self) -> StudyCurves:
         """Return `curves()`, under its former name."""
         warnings.warn("StudyResult.folds is called StudyResult.curves now.", DeprecationWarning, stacklevel=2)
         return self._curves
 
     @cached_property
-    def _curves(self) -> Curves:
-        return Curves(self.study, self.parts(list(SUMMED if self.study.keep == "sums" else NEEDED)))
+    def _curves(self) -> StudyCurves:
+        return StudyCurves(self.study, self.parts(list(SUMMED if self.study.keep == "sums" else NEEDED)))
 
     def summary(self) -> pl.DataFrame:
         """Return one row per cell, estimator and arm: errors, coverage, regret."""

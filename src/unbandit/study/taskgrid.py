@@ -36,7 +36,7 @@ TASK_ROWS = 300_000
 
 DECIDING = (
     *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/registry.py"),
-    *("study/taskgrid.py", "study/grid.py", "study/rows.py"),
+    *("study/taskgrid.py", "study/grid.py", "study/rows.py", "study/monte_carlo.py"),
 )
 """The files and folders that decide a study's numbers; instances are described by their own."""
 

@@ -9,7 +9,7 @@ import pytest
 from unbandit.errors import ParameterError
 from unbandit.instance import Instance
 from unbandit.study import Study
-from unbandit.study.curves import Curves
+from unbandit.study.curves import StudyCurves
 from unbandit.study.monte_carlo import measured, slope
 from unbandit.study.rows import rows
 from unbandit.study.taskgrid import Tasks
@@ -25,7 +25,7 @@ def parts():
 
 @pytest.fixture(scope="module")
 def folds(parts):
-    return Curves(STUDY, parts)
+    return StudyCurves(STUDY, parts)
 
 
 @pytest.mark.parametrize("estimator", ["switching", "naive"])
@@ -74,7 +74,7 @@ def test_how_tasks_are_cut_does_not_matter(folds, parts, monkeypatch):
     """The same rows in blocks of 7 runs give the same sums, up to the order of adding."""
     cut = Study(INSTANCES, STUDY.rules, STUDY.horizons, STUDY.runs, STUDY.seed, STUDY.estimators)
     cut.__dict__["tasks"] = Tasks([(cell.horizon, 7) for cell in cut.cells], cut.runs)
-    again = Curves(cut, [rows(cut, task) for task in cut.tasks])
+    again = StudyCurves(cut, [rows(cut, task) for task in cut.tasks])
     for key in folds.keys():  # noqa: SIM118  # not a dictionary
         assert again.curve(**key).mse == pytest.approx(folds.curve(**key).mse, nan_ok=True)
 
@@ -93,7 +93,7 @@ def test_unknown_keys_are_refused(folds):
 
 def test_fewer_runs_than_folds():
     study = Study("two-armed", "ucb", 100, runs=3)
-    found = Curves(study, [rows(study, task) for task in study.tasks])
+    found = StudyCurves(study, [rows(study, task) for task in study.tasks])
     assert found.count == 3
     assert found.curve(arm="1").mse.shape == (4, 1)
 

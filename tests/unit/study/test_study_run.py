@@ -282,6 +282,12 @@ def test_the_summary_lists_every_arm_in_the_studys_order(done):
     assert first["runs"] == 25
 
 
+def test_the_former_name_of_the_curves_warns(done):
+    result = STUDY.run(done)
+    with pytest.warns(DeprecationWarning, match=r"StudyResult\.curves"):
+        assert result.folds() is result.curves()
+
+
 def test_the_bar_says_speed_and_what_is_left():
     out, now = io.StringIO(), [0.0]
     console = Console(file=out, force_terminal=True, width=120, get_time=lambda: now[0])

@@ -7,7 +7,7 @@ import pytest
 
 from unbandit.instance import Instance
 from unbandit.study import Study
-from unbandit.study.curves import Curves, pool_arms, summary
+from unbandit.study.curves import StudyCurves, pool_arms, summary
 from unbandit.study.rows import rows
 
 STUDY = Study(
@@ -22,7 +22,7 @@ def parts():
 
 @pytest.fixture(scope="module")
 def lines(parts):
-    return pool_arms(summary(Curves(STUDY, parts)).filter(pl.col("gap") > 0))
+    return pool_arms(summary(StudyCurves(STUDY, parts)).filter(pl.col("gap") > 0))
 
 
 @pytest.mark.parametrize("rule", STUDY.rules, ids=lambda rule: rule.name)
@@ -38,7 +38,7 @@ def test_coverage_is_that_of_all_intervals_together(parts, lines, rule):
 
 
 def test_an_arm_that_is_rarely_estimated_is_not_the_worst(parts, lines):
-    table = summary(Curves(STUDY, parts)).filter(rule=str(STUDY.rules[0]), estimator="switching")
+    table = summary(StudyCurves(STUDY, parts)).filter(rule=str(STUDY.rules[0]), estimator="switching")
     rare = table.filter(pl.col("gap") > 0, pl.col("estimated") < 0.95)
     assert 0 < rare.height < 3  # the arm next to the best, which SAE has not eliminated in every run
     (line,) = lines.filter(rule=str(STUDY.rules[0]), estimator="switching").to_dicts()
