@@ -50,7 +50,7 @@ def test_several_files_a_folder_and_a_pattern_are_one_log(unbandit, log, tmp_pat
 
 
 def test_what_is_large_is_scanned_and_said_so(unbandit, log, tmp_path, monkeypatch):
-    monkeypatch.setattr("unbandit.log.choosing.memory", lambda: 1000)
+    monkeypatch.setattr("unbandit.log.scanned.memory", lambda: 1000)
     log.write(tmp_path / "log.parquet")
     done = unbandit("estimate", "log.parquet", *ASKED)
     assert done.code == 0
@@ -156,7 +156,7 @@ def test_killed_at_any_moment_it_goes_on_from_the_snapshot(log, tmp_path):
 
 
 def _offset(snapshot: Path) -> int:
-    from unbandit.log.snapshots import read_snapshot
+    from unbandit.log.growing import read_snapshot
 
     (file,) = read_snapshot(snapshot)[0]["position"]["files"].values()
     return file["read"]["offset"]
@@ -192,7 +192,7 @@ def test_control_c_within_a_piece_loses_no_rows(unbandit, log, tmp_path, monkeyp
 
     asked = ["estimate", "log.csv", *ASKED, "--follow", "--json", "--snapshot", "state"]
     with monkeypatch.context() as patch:
-        patch.setattr("unbandit.log.tails.BLOCK", 1_000)
+        patch.setattr("unbandit.log.following.BLOCK", 1_000)
         patch.setattr(GrowingLog, "add", interrupted)
         done = unbandit(*asked, "--every", every)
     assert (done.code, done.out) == (130, "")

@@ -62,7 +62,7 @@ def estimate(
     from unbandit.cli import output as printer
     from unbandit.estimators.request import draws
     from unbandit.log import ActionLog
-    from unbandit.log.choosing import read_or_scan
+    from unbandit.log.scanned import read_or_scan
     from unbandit.log.writing import check_name
     from unbandit.result import json_pieces
 

@@ -118,7 +118,7 @@ class _Printer:
         rounds = f"{self._streaming.log.lengths.sum():,} rounds"
         output.print_estimate(answer, f"{answer.rule}, method {answer.method}, after {rounds}")
         for notice in self._follower.notices:
-            self._print_once(f"note: {phrase(notice, shell_option)}")
+            self._print_once(f"note: {phrase(notice.text, shell_option)}")
         output.print_notices(
             *([each for each in notices if self._is_new(each.text)] for notices in (answer.warnings, answer.notes))
         )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
@@ -37,7 +38,6 @@ from unbandit.estimators.request import (
 )
 from unbandit.inference import Prior
 from unbandit.log import ActionLog
-from unbandit.log.blocks import in_threads
 from unbandit.log.tallies import Record
 from unbandit.result import BEST, Estimate, Notice
 from unbandit.sequences import integers, marked
@@ -126,7 +126,7 @@ def estimate(
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
     noise, found = reward_noise(fitted, sigma, bernoulli, scale)
-    notes = [Notice("reading", notice) for notice in record.notices]
+    notes = list(record.reading)
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     if scale == "unknown":
@@ -223,7 +223,7 @@ def apart(asked: Request) -> Answer:
             row = _numbers(asked, comparison)
         answer.put(here, row, comparison)
 
-    in_threads(read, signs.blocks)
+    in_threads(read, signs.blocks, threads())
     signs.tell(answer, _references(asked, answer, units) if asked.scale == "unknown" else [])
     _tell_lost(asked, answer, units)
     return answer
@@ -238,7 +238,7 @@ def together(asked: Request) -> Answer:
         )
     signs = Signs(asked)
     answer = Answer(("pooled",), asked.tallies.pulls.sum(axis=0, keepdims=True))
-    comparison = Comparison.joined(in_threads(signs.look, signs.blocks))
+    comparison = Comparison.joined(in_threads(signs.look, signs.blocks, threads()))
     signs.tell(answer)
     pooled = pool(comparison, asked.noise, asked.anchor, asked.z, asked.log.arms)
     answer.warnings += pooled.notices

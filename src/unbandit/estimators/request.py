@@ -18,8 +18,8 @@ from unbandit.estimators.intervals import Noise, quantile
 from unbandit.estimators.procedures import Anchor, Method, Reading, check_comparable, compare, needed
 from unbandit.inference import Posterior
 from unbandit.log import ActionLog
-from unbandit.log.choosing import read_or_scan
-from unbandit.log.frames import is_frame
+from unbandit.log.scanned import read_or_scan
+from unbandit.log.sources import is_frame
 from unbandit.log.tallies import Record, Tallies, is_record
 from unbandit.result import NUMBERS, UNSEEN, Columns, Notice
 

@@ -14,8 +14,7 @@ from unbandit.errors import ParameterError, ResumeError
 from unbandit.estimators.api import estimate
 from unbandit.estimators.procedures import needed
 from unbandit.estimators.request import draws
-from unbandit.log.growing import GrowingLog
-from unbandit.log.snapshots import read_snapshot, write_snapshot
+from unbandit.log.growing import GrowingLog, read_snapshot, write_snapshot
 from unbandit.result import Estimate
 
 __all__ = ["StreamingEstimate"]

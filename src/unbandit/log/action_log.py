@@ -12,15 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.errors import ParameterError
-from unbandit.log.assembly import Parts, assemble
-from unbandit.log.coding import Codes
-from unbandit.log.frames import FrameTable, series_of
-from unbandit.log.labels import given_arms, label_of
-from unbandit.log.places import Paths, is_several
-from unbandit.log.reading import open_bytes, open_table
+from unbandit.errors import Notice, ParameterError
+from unbandit.log.labels import Codes, given_arms, label_of
+from unbandit.log.reader import collect, collect_choices
 from unbandit.log.rewards import Rewards, check_rewards
-from unbandit.log.sequences import from_sequences
+from unbandit.log.sources import FrameSource, Paths, is_several, open_bytes, open_source, series_of, sources_of
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
 from unbandit.sequences import numbered
@@ -29,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unbandit.log.scanned import ScannedLog
-
-__all__ = ["ActionLog"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +44,8 @@ class ActionLog:
         Where each demonstration begins, and the end: one entry more than there are demonstrations.
     demonstrations
         The name of each.
-    notices
-        What the user should hear about the reading, in words.
+    reading
+        What the user should know about how the log was read; `notices` has it in words.
     rewards
         The reward of every round, NaN where it is not known; None where none is, which is the usual case.
 
@@ -68,7 +62,7 @@ class ActionLog:
     actions: Codes | None
     offsets: NDArray[np.int64]
     demonstrations: Sequence[str] = ("1",)
-    notices: tuple[str, ...] = ()
+    reading: tuple[Notice, ...] = ()
     rewards: Rewards | None = None
     _counts: NDArray[np.int64] | None = None
 
@@ -112,11 +106,8 @@ class ActionLog:
         >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
         [[1, 2, 0]]
         """
-        if not isinstance(path, str | os.PathLike) or is_several(path):
-            from unbandit.log.folder import FolderTable
-
-            return cls._of(assemble(FolderTable(path), columns, arms))
-        return cls._of(assemble(open_table(path), columns, arms))
+        several = not isinstance(path, str | os.PathLike) or is_several(path)
+        return cls(*collect(sources_of(path) if several else [open_source(path)], columns, arms))  # type: ignore[arg-type]
 
     @staticmethod
     def scan(
@@ -162,7 +153,7 @@ class ActionLog:
         >>> ActionLog.from_bytes(b"arm\\nA\\nB\\n")
         <ActionLog: 1 demonstration, 2 arms, 2 rounds>
         """
-        return cls._of(assemble(open_bytes(data, name), columns, arms))
+        return cls(*collect([open_bytes(data, name)], columns, arms))
 
     @classmethod
     def from_frame(
@@ -177,7 +168,7 @@ class ActionLog:
         >>> log.demonstrations, log.lengths.tolist()
         (('x', 'y'), [2, 1])
         """
-        return cls._of(assemble(FrameTable(frame), columns, arms))
+        return cls(*collect([FrameSource(frame)], columns, arms))
 
     @classmethod
     def from_actions(cls, actions: Any, *, arms: Sequence[object] | None = None, rewards: Any = None) -> ActionLog:
@@ -193,7 +184,7 @@ class ActionLog:
         >>> ActionLog.from_actions(["A", "B", "A"], rewards=[0.5, None, 1]).rewards.tolist()
         [0.5, nan, 1.0]
         """
-        return cls._of(from_sequences(actions, arms, rewards))
+        return cls(*collect_choices(actions, arms, rewards))
 
     @classmethod
     def from_codes(
@@ -252,11 +243,7 @@ class ActionLog:
         """
         labels = pl.Series("arm", [label_of(arm) for arm in pulls], dtype=pl.String)
         counts = series_of(list(pulls.values())).alias("pulls")
-        return cls._of(assemble(FrameTable(pl.DataFrame([labels, counts])), None, None))
-
-    @classmethod
-    def _of(cls, parts: Parts) -> ActionLog:
-        return cls(*parts)
+        return cls(*collect([FrameSource(pl.DataFrame([labels, counts]))], None, None))
 
     def __len__(self) -> int:
         return len(self.demonstrations)
@@ -280,8 +267,13 @@ class ActionLog:
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what the user should know about the reading, in words."""
+        return tuple(notice.message for notice in self.reading)
+
+    @property
     def ordered(self) -> bool:
-        """Tell whether the rounds are known, or only the counts."""
+        """Return whether the rounds are known, or only the counts."""
         return self.actions is not None
 
     @property

@@ -9,10 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from unbandit.errors import LogError, ParameterError
+from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.labels import listed
-
-__all__ = ["ROLES", "check_roles", "find_columns", "reward_notices", "unread_notice"]
 
 ROLES = ("arm", "demonstration", "round", "pulls", "reward")
 
@@ -116,9 +114,9 @@ def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse
                 found[role] = position
     if "arm" not in found:
         raise refuse(
-            f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}. '
-            "Say which one holds the arms with --columns arm=NAME.",
+            f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.',
             column="arm",
+            remedy=f"Say which one holds the arms with {_naming('arm')}.",
         )
     # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name.
     if "round" in found and "pulls" in found:
@@ -126,38 +124,33 @@ def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse
     return {role: found[role] for role in ROLES if role in found}
 
 
-def reward_notices(names: Sequence[str], found: Mapping[str, int]) -> tuple[str, ...]:
-    """Say which columns look like rewards and are left unread.
-
-    Examples
-    --------
-    >>> reward_notices(["arm", "Gain", "age"], {"arm": 0})
-    ('column "Gain" is ignored: if it holds the rewards, say so with --columns reward=Gain.',)
-    """
+def reward_notices(names: Sequence[str], found: Mapping[str, int]) -> tuple[Notice, ...]:
+    """Say which columns look like rewards and are ignored."""
+    taken = found.values()
+    ignored = [name for at, name in enumerate(names) if at not in taken and _folded(name) in REWARD_LIKE]
+    remedy = "if it holds the rewards, say so with"
     return tuple(
-        f'column "{name}" is ignored: if it holds the rewards, say so with --columns reward={name}.'
-        for position, name in enumerate(names)
-        if position not in found.values() and _folded(name) in REWARD_LIKE
+        Notice("reading", f'column "{name}" is ignored: {remedy} {_naming("reward", name)}.') for name in ignored
     )
 
 
-def unread_notice(names: Sequence[str], found: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, ...]:
-    """Say which columns are left unread where one of them may tell people or rounds apart.
-
-    Examples
-    --------
-    >>> unread_notice(["arm", "person"], {"arm": 0}, {})  # doctest: +ELLIPSIS
-    ('all rows are read as one record, in order; not read is "person". If it tells people, runs or rounds apart, ...',)
-    """
+def unread_notices(names: Sequence[str], found: Mapping[str, int], named: Mapping[str, str]) -> tuple[Notice, ...]:
+    """Say which columns are ignored where one of them may distinguish people or rounds."""
     free = [name for at, name in enumerate(names) if at not in found.values() and name.strip()]
     unread = [name for name in free if _folded(name) not in REWARD_LIKE]
     if not unread or {"demonstration", "round", "pulls"} & {*found, *named}:
         return ()
     verb, which = ("is", "it") if len(unread) == 1 else ("are", "one of them")
-    return (
-        f"all rows are read as one record, in order; not read {verb} {_quoted(unread)}. If {which} tells people, runs "
-        "or rounds apart, say so with --columns demonstration=NAME or --columns round=NAME.",
+    text = (
+        f"all rows are read as one record, in order; not read {verb} {_quoted(unread)}. If {which} distinguishes "
+        f"people, runs or rounds, say so with {_naming('demonstration')} or {_naming('round')}."
     )
+    return (Notice("reading", text),)
+
+
+def _naming(role: str, name: str = "NAME") -> str:
+    """Return a reference to the option that names the column of a role."""
+    return option("columns", {role: name})
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -169,9 +162,10 @@ def _refuse_repeated(names: Sequence[str], refuse: Refuse) -> None:
     for name in (name.strip() for name in names):
         if name and name in seen:
             raise refuse(
-                f'expected each column once; got "{name}" twice. Rename or remove one of the two.',
+                f'expected each column once; got "{name}" twice.',
                 column=name,
                 value=name,
+                remedy="Rename or remove one of the two.",
             )
         seen.add(name)
 
@@ -183,10 +177,10 @@ def _position(role: str, name: str, names: Sequence[str], refuse: Refuse) -> int
         if len(places) == 1:
             return places[0]
     raise refuse(
-        f'expected a column "{name}" for {role}; the table has {_quoted(names)}. '
-        f"Name one of these with --columns {role}=NAME.",
+        f'expected a column "{name}" for {role}; the table has {_quoted(names)}.',
         column=name,
         value=name,
+        remedy=f"Name one of these with {_naming(role)}.",
     )
 
 
@@ -200,14 +194,14 @@ def _recognised(role: str, names: Sequence[str], folded: Sequence[str], taken: s
     )
     for places in tiers:
         if len(places) > 1 and role == "reward":
-            return None  # nobody needs them, so they are only spoken of
+            return None  # not needed, so a notice is enough
         if len(places) > 1:
             both = " and ".join(f'"{names[at]}"' for at in places)
             raise refuse(
-                f"expected one column for {role}; got {both}. "
-                f"Say which one it is with --columns {role}={names[places[0]]}.",
+                f"expected one column for {role}; got {both}.",
                 column=names[places[1]],
                 value=names[places[1]],
+                remedy=f"Say which one it is with {_naming(role, names[places[0]])}.",
             )
         if places:
             return places[0]

@@ -1,40 +1,51 @@
-"""Follow a log that others write: a text file that grows, or a folder to which files are added."""
+"""Logs that others write while they are followed: a text file that grows, or a folder to which files are added."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from unbandit.errors import LogError, ResumeError
+from unbandit.errors import LogError, Notice, ResumeError
+from unbandit.log.csv import BLOCK, Header, TextBlock, header_of, whole_rows
 from unbandit.log.growing import GrowingLog
-from unbandit.log.places import Place, by_value, is_several, places_of
-from unbandit.log.rows import RowReader
-from unbandit.log.tails import ParquetTail, Patience, Tail, tail_of
+from unbandit.log.reader import Reader, whole_numbers
+from unbandit.log.rounds import RoundCounter
+from unbandit.log.sources import Batch, LogFile, ParquetSource, by_value, constant, files_of, is_several, unreadable
 
-__all__ = ["Follower"]
+PATIENCE = 5.0
+"""Seconds that a file may stay unchanged without being complete, if it is Parquet or others wait for it."""
+
+_SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is recognised
+_LONGEST = 1 << 20  # bytes by which the line of names and a row must have ended, and later every row
+_BEGIN_ANEW = "Begin anew: remove the snapshot, or name another."
 
 
 class Follower:
-    """Bring a growing log up to date with the files it comes from.
+    """Files that a growing log comes from, and how far each was read.
 
     Parameters
     ----------
     path
         A CSV or TSV file, a folder, or a pattern.
     log
-        What to bring up to date.
+        The log to bring up to date.
     columns
         As `ActionLog.read` takes them.
     position
         Where an earlier follower stopped (`position`), if there was one.
+    patience
+        Seconds that a file may stay unchanged without being complete, if it is Parquet or others wait for it.
 
     Attributes
     ----------
     settled
-        Whether the log holds exactly the rows up to `position`; it does not while a piece is being read and added, nor
+        Whether the log holds exactly the rows up to `position`; it does not while a batch is being read and added, nor
         after that was interrupted.
 
     Examples
@@ -50,43 +61,46 @@ class Follower:
 
     def __init__(
         self, path: str | os.PathLike[str], log: GrowingLog, columns: Mapping[str, str] | None = None,
-        position: Mapping[str, Any] | None = None,
+        position: Mapping[str, Any] | None = None, *, patience: float = PATIENCE,
     ) -> None:  # fmt: skip
-        self._path, self._log, self._columns = path, log, columns
-        self._reader: RowReader | None = None
+        self._path, self._log, self._columns, self._seconds = path, log, columns, patience
+        self._reader: Reader | None = None
+        self._counter = RoundCounter()
         self._kinds: dict[str, str] = {}  # what the columns hold
         self._tails: dict[str, Tail] = {}
         self.settled = True
         self._waiting: dict[Path, Path] = {}  # of each folder, the file that others wait for
-        self._patience: dict[Path, Patience] = {}
+        self._timers: dict[Path, StallTimer] = {}
         self._before = dict(position or {})
-        self._asked = {"path": os.fspath(path), "columns": dict(columns or {})}
-        if self._before and {name: self._before[name] for name in self._asked} != self._asked:
+        self._request = {"path": os.fspath(path), "columns": dict(columns or {})}
+        if self._before and {name: self._before[name] for name in self._request} != self._request:
             raise ResumeError(
-                f"{os.fspath(path)}: expected the log and the columns that the snapshot was made of "
-                f"({self._before['path']}); got others. Remove the snapshot to begin anew, or name another."
+                f"expected the log and the columns that the snapshot was made of ({self._before['path']}); got others.",
+                path=os.fspath(path),
+                remedy="Remove the snapshot to begin anew, or name another.",
             )
         for name, state in self._before.get("files", {}).items():
-            found = tail_of(Place(Path(name), state["keys"]), state["read"])
-            assert found is not None
-            self._tails[name] = found
+            tail = tail_of(LogFile(Path(name), state["keys"]), state["read"], patience)
+            assert tail is not None
+            self._tails[name] = tail
 
     @property
-    def notices(self) -> tuple[str, ...]:
-        """Return what the user should hear about the reading."""
-        found = () if self._reader is None else self._reader.notices
-        return (*found, *(f"{path} is not whole yet: files after it wait." for path in self._waiting.values()))
+    def notices(self) -> tuple[Notice, ...]:
+        """Return what the user should know about the reading."""
+        waiting = (f"{path} is not complete yet: files after it wait." for path in self._waiting.values())
+        reading = () if self._reader is None else self._reader.notices
+        return (*reading, *(Notice("reading", text) for text in waiting))
 
     def news(self) -> Iterator[int]:
-        """Read what came since; give the number of rows after every piece, when `position` is up to date."""
+        """Read what came since; yield the number of rows after every batch, when `position` is up to date."""
         self._waiting = {}
         self._look()
-        latest = {tail.place.path.parent: tail for tail in self._tails.values()}
-        begun = {tail.place.path.parent: tail for tail in self._tails.values() if tail.state()["rows"]}
+        latest = {tail.file.path.parent: tail for tail in self._tails.values()}
+        begun = {tail.file.path.parent: tail for tail in self._tails.values() if tail.state()["rows"]}
         passed: set[Path] = set()  # folders whose latest file with rows that were read came by
         stopped: set[Path] = set()  # folders of which no more is read this time
         for tail in self._tails.values():
-            folder = tail.place.path.parent
+            folder = tail.file.path.parent
             if folder in stopped:
                 continue
             if folder in begun and folder not in passed and begun[folder] is not tail:
@@ -96,89 +110,98 @@ class Follower:
             yield from self._news_of(tail)
             if latest[folder] is not tail and tail.more():
                 stopped.add(folder)
-                self._wait_for(tail.place.path)
+                self._wait_for(tail.file.path)
 
     def _news_of(self, tail: Tail) -> Iterator[int]:
         """Read what came since in one file."""
-        if self._reader is not None or self._begin(tail):
-            assert self._reader is not None
-            names = tail.names()
-            if names is not None:
-                self._check(tail, names)
-            self.settled = False
-            for piece in tail.pieces(list(self._reader.name.values())):
-                self._log.add(self._reader.read(piece))
-                self.settled = True
-                yield len(piece.columns[0])
-                self.settled = False
+        if self._reader is None and not self._begin(tail):
+            return
+        reader, names = self._reader, tail.names()
+        assert reader is not None
+        if names is not None:
+            self._check(tail, names)
+        self.settled = False
+        for batch in tail.batches(list(reader.name.values())):
+            rows = reader.read(batch)
+            if "round" in reader.name:
+                column = reader.name["round"]
+                rounds = whole_numbers(batch, batch.columns[column], column, "round")
+                self._counter.check(batch.refuse, rounds, column, rows.starts, rows.who, reader.demonstration_names)
+            self._log.add(rows)
             self.settled = True
+            yield rows.codes.size
+            self.settled = False
+        self.settled = True
 
     def position(self) -> dict[str, Any]:
         """Return how far every file was read, as something for JSON."""
-        rounds = None if self._reader is None else self._reader.rounds_so_far()
-        files = {name: {"keys": tail.place.keys, "read": tail.state()} for name, tail in self._tails.items()}
-        return {"files": files, "rounds": rounds, **self._asked}
+        rounds = None if self._reader is None else self._counter.state()
+        files = {name: {"keys": tail.file.partition, "read": tail.state()} for name, tail in self._tails.items()}
+        return {"files": files, "rounds": rounds, **self._request}
 
     def _look(self) -> None:
         """Find files that were added; in each folder they must come after those read before."""
-        places = places_of(self._path) if is_several(self._path) else [Place(Path(self._path), {})]
+        files = files_of(self._path) if is_several(self._path) else [LogFile(Path(self._path), {})]
         empty: dict[Path, Path] = {}
-        for place in places:
-            name, folder = str(place.path), place.path.parent
+        for file in files:
+            name, folder = str(file.path), file.path.parent
             if name in self._tails:
                 continue
             if folder in empty:
                 self._wait_for(empty[folder])
                 continue
-            tail = tail_of(place)
+            tail = tail_of(file, patience=self._seconds)
             if tail is None:
-                empty[folder] = place.path
+                empty[folder] = file.path
                 continue
             if isinstance(tail, ParquetTail) and not is_several(self._path):
                 raise LogError(
                     "expected text that lines are added to, or a folder that files are added to; got a Parquet file, "
-                    "which does not grow. Follow its folder.",
+                    "which does not grow.",
                     path=name,
+                    remedy="Follow its folder.",
                 )
-            later = [other for other in self._tails if _precedes(place.path, Path(other))]
+            later = [other for other in self._tails if _precedes(file.path, Path(other))]
             if later:
                 raise LogError(
-                    f"expected new files to come after those read before in the order of names; this one comes before "
-                    f"{Path(later[0]).name}. Name new files in rising order, or begin anew without the snapshot.",
+                    "expected new files to come after those read before in the order of names; this one comes before "
+                    f"{Path(later[0]).name}.",
                     path=name,
+                    remedy="Name new files in rising order, or begin anew without the snapshot.",
                 )
             self._tails[name] = tail
 
     def _wait_for(self, path: Path) -> None:
-        """Leave the files after this one for later, unless it has been waited for long enough."""
+        """Leave the files after this one for later, unless it has stalled."""
         self._waiting[path.parent] = path
-        if self._patience.setdefault(path, Patience()).is_over(path):
+        if self._timers.setdefault(path, StallTimer(self._seconds)).has_stalled(path):
             raise LogError(
-                "expected a whole file, since there are files after it; its last line has no end, or it has no line of "
-                "names. End it with a line break, or take it out of the folder.",
+                "expected a complete file, since there are files after it; its last line has no end, or it has no line "
+                "of names.",
                 path=str(path),
+                remedy="End it with a line break, or remove it from the folder.",
             )
 
     def _refuse_growth(self, tail: Tail, later: Tail) -> None:
         if tail.more():
             raise LogError(
-                f"expected no more rows, since {later.place.path.name} comes after it and was read before; got some, "
-                "which would be out of order. Add rows to the last file only, and begin anew without the snapshot.",
-                path=str(tail.place.path),
+                f"expected no more rows, since {later.file.path.name} comes after it and was read before; got some, "
+                "which would be out of order.",
+                path=str(tail.file.path),
+                remedy="Add rows to the last file only, and begin anew without the snapshot.",
             )
 
     def _begin(self, tail: Tail) -> bool:
-        """Settle the columns by the first file that has some; False while there is none."""
+        """Find the columns in the first file that has some; return False while there is none."""
         if tail.names() is None:
             return False
-        path = str(tail.place.path)
-        self._reader = RowReader(
-            tail.names() or [], partial(LogError, path=path), self._columns, self._log.arm_column,
-            self._log.demonstration_column,
-        )  # fmt: skip
+        refuse = partial(LogError, path=str(tail.file.path))
+        labels = self._log.arm_column, self._log.demonstration_column
+        self._reader = Reader(tail.names() or [], refuse, self._columns, *labels)
+        self._reader.read_choices_only(refuse)
         self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
         if self._before.get("rounds"):
-            self._reader.go_on(self._before["rounds"])
+            self._counter = RoundCounter(self._before["rounds"])
         return True
 
     def _check(self, tail: Tail, names: list[str]) -> None:
@@ -186,19 +209,269 @@ class Follower:
         for name in self._reader.name.values():
             if name not in names:
                 raise LogError(
-                    f'expected a column "{name}", as in files before; it is not there. Write the file again with it.',
-                    path=str(tail.place.path),
+                    f'expected a column "{name}", as in files before; it is not there.',
+                    path=str(tail.file.path),
                     column=name,
+                    remedy="Write the file again with it.",
                 )
             if tail.kind(name) != self._kinds[name]:
                 raise LogError(
-                    f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}. Write the column in one "
-                    "type in all files.",
-                    path=str(tail.place.path),
+                    f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}.",
+                    path=str(tail.file.path),
                     column=name,
+                    remedy="Write the column in one type in all files.",
                 )
 
 
 def _precedes(new: Path, read: Path) -> bool:
-    """Tell whether a new file would have been read before one of the same folder."""
+    """Return whether a new file would have been read before one of the same folder."""
     return new.parent == read.parent and by_value(new) < by_value(read)
+
+
+class StallTimer:
+    """The time since a file that is not complete yet last changed its size."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._seen = seconds, (-1, 0.0)
+
+    def has_stalled(self, path: Path) -> bool:
+        """Return whether the file has stayed unchanged for too long."""
+        try:
+            size, now = path.stat().st_size, time.monotonic()
+        except OSError as error:
+            raise unreadable(str(path), error) from error
+        if size != self._seen[0]:
+            self._seen = (size, now)
+        return now - self._seen[1] > self._seconds
+
+
+class Tail(ABC):
+    """A file, and how far it was read."""
+
+    file: LogFile
+
+    @abstractmethod
+    def names(self) -> list[str] | None:
+        """Return its columns; None while they are not written yet."""
+
+    def kind(self, name: str) -> str:
+        """Return what a column holds, once there are names: text, integers, ..."""
+        return "text"
+
+    @abstractmethod
+    def batches(self, names: list[str]) -> Iterator[Batch]:
+        """Read what came since, whole rows only; `state` says after each batch how far that was."""
+
+    @abstractmethod
+    def more(self) -> bool:
+        """Return whether something was not read yet, be it a whole row or not."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Return how far the file was read, as something for JSON."""
+
+
+class TextTail(Tail):
+    """A CSV or TSV file to which lines are added."""
+
+    def __init__(self, file: LogFile, state: dict[str, Any] | None = None) -> None:
+        self.file, self._path = file, str(file.path)
+        self._read: dict[str, Any] = {"offset": 0, "rows": 0, "lines": 0, "first": "", "latest": ""} | (state or {})
+        self._header: Header | None = None
+
+    def names(self) -> list[str] | None:
+        """Read the header once it and a row are there."""
+        if self._header is None:
+            with self._opened() as file:
+                beginning = file.read(_LONGEST)
+            if beginning[:2] == b"\x1f\x8b":
+                raise LogError(
+                    "expected text that lines are added to; got a file compressed by gzip.",
+                    path=self._path,
+                    remedy="Follow the unpacked one.",
+                )
+            cut = whole_rows(beginning, ended=False)
+            if beginning[:cut].strip(b"\xef\xbb\xbf\r\n").count(b"\n") < 1:
+                self._refuse_old_lines(beginning)
+                if len(beginning) == _LONGEST and beginning.strip(b"\xef\xbb\xbf\r\n"):
+                    header = header_of(beginning[: cut or None], self._path)
+                    raise self._endless(header, beginning[len(header.text) :], header.text.count(b"\n"))
+                return None
+            self._header = header_of(beginning[:cut], self._path)
+        return [*self._header.names, *(key for key in self.file.partition if key not in self._header.names)]
+
+    def batches(self, names: list[str]) -> Iterator[Batch]:
+        """Read whole lines from where the reading stopped; a line without its end waits."""
+        if self.names() is None:
+            return
+        assert self._header is not None
+        header, partition = self._header, self.file.partition
+        own = [name for name in names if name in header.names] or header.names[:1]
+        while True:
+            with self._opened() as file:
+                self._recognise(file)
+                if self._read["offset"] == 0:
+                    self._note(file, len(header.text), 0, header.text.count(b"\n"))
+                file.seek(self._read["offset"])
+                data = file.read(BLOCK)
+                cut = whole_rows(data, ended=False)
+                if not cut:
+                    if len(data) >= _LONGEST and data.strip(b"\r\n"):
+                        raise self._endless(header, data, self._read["lines"])
+                    return
+                block = TextBlock(header, data[:cut], self._path, self._read["rows"], self._read["lines"])
+                columns = dict(zip(own, block.cells([header.names.index(name) for name in own]), strict=True))
+                count = len(columns[own[0]])
+                columns |= {key: constant(key, partition[key], count) for key in partition.keys() - columns.keys()}
+                self._note(file, cut, count, data.count(b"\n", 0, cut))
+            yield Batch({name: columns[name] for name in names}, self._path, block.rows_before, block.line)
+
+    def more(self) -> bool:
+        """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""
+        with self._opened() as file:
+            file.seek(self._read["offset"])
+            data = file.read(_LONGEST)
+        if self._read["offset"] == 0:
+            cut = whole_rows(data, ended=False)
+            if not data[:cut].strip(b"\xef\xbb\xbf\r\n"):
+                return True
+            data = data[len(header_of(data[:cut], self._path).text) :]
+        return bool(data.strip(b"\r\n"))
+
+    def state(self) -> dict[str, Any]:
+        """Return the bytes, rows and lines read, and digests of the first and the latest."""
+        return dict(self._read)
+
+    def _refuse_old_lines(self, beginning: bytes) -> None:
+        """Refuse the line breaks of the old Macintosh, by which no line can be known to be complete."""
+        text = beginning.lstrip(b"\xef\xbb\xbf\r").rstrip(b"\r")  # the last may be half of a usual one
+        at = text.find(b"\r")
+        if at > 0 and b"\n" not in text and text.count(b'"', 0, at) % 2 == 0:
+            raise LogError(
+                "expected lines that end in a line feed, since others are added; got those of the old Macintosh, which "
+                "end in a carriage return.",
+                path=self._path,
+                remedy="Write the file with the usual line ends, or estimate without following.",
+            )
+
+    def _endless(self, header: Header, data: bytes, lines: int) -> LogError:
+        """Return the error for a row that does not end, as a rule because a quote is never closed."""
+        rows = self._read["rows"]
+        try:
+            TextBlock(header, data[: data.rfind(b"\n") + 1] or data, self._path, rows, lines).cells([0])
+        except LogError as error:
+            return error
+        return LogError(
+            f"expected rows of less than {_LONGEST:,} bytes; got one that has not ended by then.",
+            path=self._path,
+            row=rows + 1,
+            line=lines + 1,
+            remedy="Check its quotes.",
+        )
+
+    def _note(self, file: IO[bytes], length: int, rows: int, lines: int) -> None:
+        read = self._read
+        for name, more in (("offset", length), ("rows", rows), ("lines", lines)):
+            read[name] += more
+        read["first"], read["latest"] = self._digests(file)
+
+    def _recognise(self, file: IO[bytes]) -> None:
+        """Refuse a file that is shorter than what was read of it, or another one."""
+        size, offset = os.fstat(file.fileno()).st_size, self._read["offset"]
+        if size < offset:
+            raise LogError(
+                f"expected a file that only grows; it has {size:,} bytes, and {offset:,} were read before.",
+                path=self._path,
+                remedy=_BEGIN_ANEW,
+            )
+        if offset and self._digests(file) != (self._read["first"], self._read["latest"]):
+            raise LogError(
+                "expected a file that only grows; what was read before has changed.",
+                path=self._path,
+                remedy=_BEGIN_ANEW,
+            )
+
+    def _digests(self, file: IO[bytes]) -> tuple[str, str]:
+        offset = self._read["offset"]
+        digests = []
+        for start in (0, max(0, offset - _SAMPLE)):
+            file.seek(start)
+            digests.append(hashlib.sha256(file.read(min(_SAMPLE, offset - start))).hexdigest())
+        return digests[0], digests[1]
+
+    def _opened(self) -> IO[bytes]:
+        try:
+            return self.file.path.open("rb")
+        except OSError as error:
+            raise unreadable(self._path, error) from error
+
+
+class ParquetTail(Tail):
+    """A Parquet file, which is read at once when it is complete."""
+
+    def __init__(self, file: LogFile, state: dict[str, Any] | None = None, patience: float = PATIENCE) -> None:
+        self.file, self._path = file, str(file.path)
+        self._read: dict[str, Any] = {"rows": 0, "size": 0, "time": 0, "whole": False} | (state or {})
+        self._source: ParquetSource | None = None
+        self._timer = StallTimer(patience)
+
+    def names(self) -> list[str] | None:
+        """Return its columns once the file is complete; refuse one that is not and does not grow either."""
+        if self._source is None:
+            try:
+                self._source = ParquetSource(self.file.path, self._path, self.file.partition)
+            except LogError:
+                if self._timer.has_stalled(self.file.path):
+                    raise
+                return None
+        return self._source.names
+
+    def kind(self, name: str) -> str:
+        """Return what a column holds."""
+        assert self._source is not None
+        return self._source.kind(name)
+
+    def batches(self, names: list[str]) -> Iterator[Batch]:
+        """Read the file, or the rest of it where the reading was stopped in the middle."""
+        if not self._read["whole"] and self.names() is None:
+            return
+        status = self.file.path.stat() if self.file.path.exists() else None
+        now = (0, 0) if status is None else (status.st_size, status.st_mtime_ns)
+        if self._read["size"] and now != (self._read["size"], self._read["time"]):
+            raise LogError(
+                "expected files that do not change once they were read; this one has changed or is gone.",
+                path=self._path,
+                remedy=_BEGIN_ANEW,
+            )
+        if self._read["whole"]:
+            return
+        assert self._source is not None
+        self._read["size"], self._read["time"] = now
+        for batch in self._source.batches(names):
+            known, count = max(self._read["rows"] - batch.rows_before, 0), len(batch.columns[names[0]])
+            if known < count:
+                self._read["rows"] = batch.rows_before + count
+                columns = {name: column[known:] for name, column in batch.columns.items()}
+                yield Batch(columns, self._path, batch.rows_before + known)
+        self._read["whole"] = True
+
+    def more(self) -> bool:
+        """Return whether the file was not read to its end."""
+        return not self._read["whole"]
+
+    def state(self) -> dict[str, Any]:
+        """Return what the file was like when it was read."""
+        return dict(self._read)
+
+
+def tail_of(file: LogFile, state: dict[str, Any] | None = None, patience: float = PATIENCE) -> Tail | None:
+    """Look at the first bytes of a file; return None while it has too few."""
+    try:
+        with file.path.open("rb") as content:
+            beginning = content.read(4)
+    except OSError as error:
+        raise unreadable(str(file.path), error) from error
+    if len(beginning) < 4 and state is None:
+        return None
+    is_parquet = beginning == b"PAR1" if state is None or "whole" not in state else True
+    return ParquetTail(file, state, patience) if is_parquet else TextTail(file, state)

@@ -1,25 +1,25 @@
-"""A log that still grows: what closed forms read of it is carried on, and the rounds are let go."""
+"""Logs that still grow: what closed forms read of them is carried on, and the rounds are dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import LogError, ParameterError, UnbanditError
-from unbandit.log.arm_order import arm_order
-from unbandit.log.frames import series_of
-from unbandit.log.labels import given_arms, is_number, label_of
-from unbandit.log.rows import LabelColumn
-from unbandit.log.runs import Runs
-from unbandit.log.table import ColumnTable
+from unbandit.errors import LogError, Notice, ParameterError, ResumeError, UnbanditError
+from unbandit.files import written_whole
+from unbandit.log.labels import Integers, LabelColumn, given_arms, is_number, label_of
+from unbandit.log.reader import Rows, arm_order
+from unbandit.log.scanned import order_of_appearance
+from unbandit.log.sources import Batch, series_of
 from unbandit.log.tallies import Need, Tallies
-
-__all__ = ["MOST_ARMS", "GrowingLog"]
-
-Integers = NDArray[np.int64]
 
 MOST_ARMS = 2_000
 """The switching round of every arm against every other is kept: four million pairs."""
@@ -31,7 +31,7 @@ _COUNTS, _PAIRS, _RING = ("pulls", "first", "last"), ("rounds", "own", "of_other
 
 
 class GrowingLog:
-    """Hold what closed forms read of demonstrations so far, and take further rounds.
+    """What closed forms read of demonstrations so far, to which further rounds are added.
 
     Parameters
     ----------
@@ -54,6 +54,7 @@ class GrowingLog:
     rewards = None
     ordered = True
     notices: tuple[str, ...] = ()
+    reading: tuple[Notice, ...] = ()
 
     def __init__(self, arms: Sequence[object] | None = None, *, need: Need = "switching") -> None:
         self.need: Need = need
@@ -86,30 +87,29 @@ class GrowingLog:
         name = "1" if demonstration is None else label_of(demonstration)
         if self.expected is not None and column.dtype.is_integer() and not any(map(is_number, self.expected)):
             column = self._named(column.to_numpy())
-        arms, names = self.arm_column.dictionary, self.demonstration_column.dictionary
+        arms, names = self.arm_column.coder, self.demonstration_column.coder
         known = len(arms), len(names)
         try:
-            codes = self.arm_column.code(ColumnTable(column.alias("arm")), column)
-            self.add(Runs(codes, np.array([0, codes.size]), np.array([names.add(name)])))
+            codes = self.arm_column.code(Batch({"arm": column}), column)
+            self.add(Rows(codes, np.array([0, codes.size]), np.array([names.add(name)])))
         except UnbanditError:  # what is refused leaves nothing behind
             arms.forget(known[0])
             names.forget(known[1])
             raise
 
-    def add(self, runs: Runs) -> None:
+    def add(self, rows: Rows) -> None:
         """Take rounds of several demonstrations, coded by this log's own columns."""
         from unbandit.kernels import tally
-        from unbandit.kernels.tally import count_runs
 
-        self._fit(max(len(self.demonstration_column.dictionary), int(runs.who.max()) + 1))
+        self._fit(max(len(self.demonstration_column.coder), int(rows.who.max()) + 1))
         counts = [self._grids[name] for name in _COUNTS]
         if self.need == "switching":
-            tally.switching_of_runs(*runs, self._lengths, *counts, *(self._grids[name] for name in _PAIRS))
+            tally.switching_of_runs(*rows, self._lengths, *counts, *(self._grids[name] for name in _PAIRS))
         else:
             if self.need == "epochs":
                 ring = [self._grids[name] for name in (*_RING, "marks")]
-                tally.epochs_of_runs(*runs, self._lengths.copy(), *ring)
-            count_runs(*runs, self._lengths, *counts)
+                tally.epochs_of_runs(*rows, self._lengths.copy(), *ring)
+            tally.count_runs(*rows, self._lengths, *counts)
         self._order = None
 
     def __len__(self) -> int:
@@ -117,19 +117,19 @@ class GrowingLog:
 
     def __repr__(self) -> str:
         many = "" if len(self) == 1 else "s"
-        counted = f"{len(self):,} demonstration{many}, {len(self.arm_column.dictionary):,} arms"
+        counted = f"{len(self):,} demonstration{many}, {len(self.arm_column.coder):,} arms"
         return f"<GrowingLog: {counted}, {self.lengths.sum():,} rounds so far>"
 
     @property
     def arms(self) -> tuple[str, ...]:
         """Return the label of every arm so far."""
-        labels = self.arm_column.dictionary.labels
+        labels = self.arm_column.coder.labels
         return tuple(labels[code] for code in self._ordered())
 
     @property
     def demonstrations(self) -> tuple[str, ...]:
         """Return the name of each demonstration."""
-        return tuple(self.demonstration_column.dictionary.labels) or ("1",)
+        return tuple(self.demonstration_column.coder.labels) or ("1",)
 
     @property
     def lengths(self) -> Integers:
@@ -167,10 +167,10 @@ class GrowingLog:
         said = {
             "need": self.need,
             "expected": None if self.expected is None else list(self.expected),
-            "arms": self.arm_column.dictionary.labels,
-            "demonstrations": self.demonstration_column.dictionary.labels,
+            "arms": self.arm_column.coder.labels,
+            "demonstrations": self.demonstration_column.coder.labels,
         }
-        arms = len(self.arm_column.dictionary)
+        arms = len(self.arm_column.coder)
         arrays = {"lengths": self._lengths[: self._count]}
         for name, grid in self._grids.items():
             arrays[name] = grid[(slice(self._count), *([slice(6 if name == "marks" else arms)] * (grid.ndim - 1)))]
@@ -181,9 +181,9 @@ class GrowingLog:
         """Make a log again from its state."""
         log = cls(said["expected"], need=said["need"])
         for label in said["arms"]:
-            log.arm_column.dictionary.add(label)
+            log.arm_column.coder.add(label)
         for name in said["demonstrations"]:
-            log.demonstration_column.dictionary.add(name)
+            log.demonstration_column.coder.add(name)
         log._lengths, log._count = arrays["lengths"], arrays["lengths"].size
         log._grids = {name: arrays[name] for name in log._grids}
         return log
@@ -201,22 +201,20 @@ class GrowingLog:
 
     def _ordered(self) -> Integers:
         if not len(self):
-            raise LogError("expected one row a choice; got none yet. Wait for the first rounds.")
+            raise LogError("expected one row per choice; got none yet.", remedy="Wait for the first rounds.")
         if self._order is None:
             self.arm_column.check()
-            labels = self.arm_column.dictionary.labels
-            refuse = ColumnTable(series_of([])).refuse
-            self._order = arm_order(labels, self.expected is not None, self._first(), refuse, "arm")
+            self._order = arm_order(self.arm_column, lambda: order_of_appearance(self._first()), LogError)
         return self._order
 
     def _first(self) -> Integers:
-        return self._grids["first"][: self._count, : len(self.arm_column.dictionary)]
+        return self._grids["first"][: self._count, : len(self.arm_column.coder)]
 
     def _fit(self, demonstrations: int) -> None:
         """Make room for as many demonstrations and arms as there are, and for some more."""
         from unbandit.kernels.tally import no_marks
 
-        arms, (rows, columns) = len(self.arm_column.dictionary), self._grids["pulls"].shape
+        arms, (rows, columns) = len(self.arm_column.coder), self._grids["pulls"].shape
         if demonstrations > rows or arms > columns:
             if self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
                 raise ParameterError(
@@ -237,3 +235,49 @@ class GrowingLog:
                 self._grids[name] = larger
             self._lengths = np.pad(self._lengths, (0, rows - self._lengths.size))
         self._count = demonstrations
+
+
+_BEGINNING, VERSION = b"unbandit snapshot ", 1
+
+
+def write_snapshot(path: str | os.PathLike[str], said: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a snapshot: a line with its version and checksum, then what it holds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "state"
+    >>> write_snapshot(path, {"rule": "ucb"}, {"pulls": np.array([1, 2])})
+    >>> said, arrays = read_snapshot(path)
+    >>> said, arrays["pulls"].tolist()
+    ({'rule': 'ucb'}, [1, 2])
+    """
+    held = io.BytesIO()
+    words = np.frombuffer(json.dumps(said, allow_nan=False).encode(), np.uint8)
+    np.savez(held, allow_pickle=False, **{"said": words, **{f"array {name}": array for name, array in arrays.items()}})
+    data = held.getvalue()
+    line = _BEGINNING + f"{VERSION} {hashlib.sha256(data).hexdigest()}\n".encode()
+    with written_whole(path) as temporary:
+        temporary.write_bytes(line + data)
+
+
+def read_snapshot(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a snapshot; refuse one that is damaged, or of another version."""
+    name = os.fspath(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ResumeError(f"{name}: expected a snapshot that can be read: {error.strerror or error}.") from error
+    line, _, data = content.partition(b"\n")
+    words = line.removeprefix(_BEGINNING).split()
+    remedy = "Remove it to begin anew, or name another file."
+    if not line.startswith(_BEGINNING) or len(words) != 2:
+        raise ResumeError(f"{name}: expected a snapshot of unbandit; got another kind of file. {remedy}")
+    if words[0] != str(VERSION).encode():
+        version = words[0].decode("ascii", "replace")
+        raise ResumeError(f"{name}: expected a snapshot of version {VERSION}; got one of version {version}. {remedy}")
+    if hashlib.sha256(data).hexdigest().encode() != words[1]:
+        raise ResumeError(f"{name}: expected a whole snapshot; its checksum does not fit, so it is damaged. {remedy}")
+    with np.load(io.BytesIO(data), allow_pickle=False) as held:
+        arrays = {key.removeprefix("array "): held[key] for key in held.files if key != "said"}
+        return json.loads(held["said"].tobytes()), arrays

@@ -1,4 +1,4 @@
-"""Read the rewards that a record happens to hold: a number where one is known, a blank where none is."""
+"""Rewards that a log happens to hold: a number where one is known, a blank where none is."""
 
 from __future__ import annotations
 
@@ -9,88 +9,84 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.errors import ParameterError
+from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.labels import is_missing_word, listed
-from unbandit.log.table import Table
-
-__all__ = ["Rewards", "check_rewards", "known_notice", "read_rewards"]
+from unbandit.log.sources import Batch
 
 Rewards = NDArray[np.float64]
-"""One number a round, NaN where it is not known."""
+"""One number per round, NaN where it is not known."""
 
 _TRUTHS = {"true": 1.0, "false": 0.0}
 
 
-def read_rewards(table: Table, column: pl.Series, name: str, *, named: bool = True) -> Rewards | None:
-    """Read a column of rewards; blanks, NaN and what programs write for a missing value are rewards not known.
+class RewardColumn:
+    """A column of rewards, read batch by batch; blanks, NaN and words for a missing value are rewards not known.
 
     Parameters
     ----------
-    table, column, name
-        Where the cells stand.
+    name
+        The column.
     named
-        Whether the user said that this is the column. One that only has such a name and holds no number at all is none.
-
-    Returns
-    -------
-    Rewards or None
-        None where no reward is known.
-
-    Examples
-    --------
-    >>> from unbandit.log.table import ColumnTable
-    >>> cells = pl.Series(["0.5", "", "NA", "-1"])
-    >>> read_rewards(ColumnTable(cells), cells, "reward").tolist()
-    [0.5, nan, nan, -1.0]
+        Whether the user said that it holds the rewards. One that only has such a name and holds no number is ignored.
     """
-    values = _numbers(column)
-    if values is None:
-        if not named:
-            return None
-        raise table.refuse(
-            f"expected numbers for reward; got a column of type {column.dtype}. {_remedy(name)}", column=name
-        )
-    wrong = np.isinf(values)
-    if column.dtype == pl.String or column.dtype in (pl.Categorical, pl.Enum):
-        words = _words(column, values)
-        values = values.copy()
-        for row, word in words.items():
-            truth = _TRUTHS.get(word.lower())
-            if truth is not None:
-                values[row] = truth
-            else:
-                wrong[row] = True
-    known = np.isfinite(values)
-    if wrong.any() and (named or known.any()):
-        row = int(np.argmax(wrong))
+
+    def __init__(self, name: str, *, named: bool) -> None:
+        self.name, self._named = name, named
+        self._known = 0
+        self._wrong: LogError | None = None
+        self._batches: list[Rewards] = []
+
+    def read(self, batch: Batch, column: pl.Series) -> None:
+        """Read the next rows; refuse a cell that is no number."""
+        values = _numbers(column)
+        if values is None:
+            self._wrong = self._wrong or batch.refuse(
+                f"expected numbers for reward; got a column of type {column.dtype}.",
+                column=self.name,
+                remedy=f'Name another column than "{self.name}" with {option("columns", {"reward": "NAME"})}, or none '
+                f"with {option('columns', {'reward': ''})}.",
+            )
+            values = np.full(len(column), np.nan)
+        wrong = np.isinf(values)
+        if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
+            values = values.copy()
+            for row, word in _words(column, values).items():
+                values[row] = _TRUTHS.get(word.lower(), np.nan)
+                wrong[row] = word.lower() not in _TRUTHS
+        if wrong.any() and self._wrong is None:
+            self._wrong = self._no_number(batch, column, int(np.argmax(wrong)))
+        self._known += int(np.isfinite(values).sum())
+        if self._wrong is not None and (self._named or self._known):
+            raise self._wrong
+        self._batches.append(values)
+
+    def values(self) -> Rewards | None:
+        """Return all rewards; None where none is known."""
+        return np.concatenate(self._batches) if self._known and self._wrong is None else None
+
+    def notice(self) -> Notice:
+        """Say how many rewards were read, and what uses them."""
+        if self.values() is None:
+            return Notice("reading", f'column "{self.name}" is ignored: it holds no rewards that are numbers.')
+        total = sum(values.size for values in self._batches)
+        held = f'column "{self.name}" holds {self._known:,} of {total:,} rewards'
+        return Notice("reading", f"{held}: only {option('method', 'posterior')} uses them.", count=self._known)
+
+    def _no_number(self, batch: Batch, column: pl.Series, row: int) -> LogError:
         value = column[row]
-        came = f'"{value}"' if isinstance(value, str) else str(value)
-        raise table.refuse(
-            f"expected a number for reward, or a blank where it is not known; got {came}. "
-            "Correct it, leave the cell blank, or leave the whole column unread with --columns reward=.",
+        got = f'"{value}"' if isinstance(value, str) else str(value)
+        ignoring = f"ignore the whole column with {option('columns', {'reward': ''})}."
+        return batch.refuse(
+            f"expected a number for reward, or a blank where it is not known; got {got}.",
             row=row + 1,
-            column=name,
+            column=self.name,
             value=value,
+            remedy=f"Correct it, leave the cell blank, or {ignoring}",
         )
-    return values if known.any() and not wrong.any() else None
-
-
-def known_notice(rewards: Rewards | None, name: str) -> str:
-    """Say how many rewards were read, and what reads them.
-
-    Examples
-    --------
-    >>> known_notice(np.array([1.0, np.nan]), "payoff")
-    'column "payoff" holds 1 of 2 rewards: only the method posterior uses them.'
-    """
-    if rewards is None:
-        return f'column "{name}" is ignored: it holds no rewards that are numbers.'
-    known = int(np.isfinite(rewards).sum())
-    return f'column "{name}" holds {known:,} of {rewards.size:,} rewards: only the method posterior uses them.'
 
 
 def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
-    """Take rewards beside choices in memory, in the same arrangement; None and NaN are rewards not known.
+    """Take rewards beside choices in memory, arranged alike; None and NaN are rewards not known.
 
     Examples
     --------
@@ -100,12 +96,13 @@ def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
     if rewards is None:
         return None
     rows = _rows(rewards)
-    found = [len(row) for row in rows]
-    if found != list(lengths):
+    counts = [len(row) for row in rows]
+    if counts != list(lengths):
         raise ParameterError(
             f"expected one for each choice ({listed(list(map(str, lengths)), ', ')}); "
-            f"got {listed(list(map(str, found)), ', ')}. Put None where a reward is not known.",
+            f"got {listed(list(map(str, counts)), ', ')}.",
             parameter="rewards",
+            remedy="Put None where a reward is not known.",
         )
     flat = np.concatenate([_in_memory(row) for row in rows])
     return flat if np.isfinite(flat).any() else None
@@ -114,9 +111,9 @@ def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
 def _rows(rewards: Any) -> list[Any]:
     if isinstance(rewards, np.ndarray):
         return list(rewards) if rewards.ndim == 2 else [rewards]
-    listed = rewards if isinstance(rewards, pl.Series) else list(rewards)
-    nested = [hasattr(row, "__len__") and not isinstance(row, str) for row in listed]
-    return list(listed) if len(nested) and all(nested) else [listed]
+    each = rewards if isinstance(rewards, pl.Series) else list(rewards)
+    nested = [hasattr(row, "__len__") and not isinstance(row, str) for row in each]
+    return list(each) if len(nested) and all(nested) else [each]
 
 
 def _in_memory(row: Any) -> Rewards:
@@ -127,18 +124,20 @@ def _in_memory(row: Any) -> Rewards:
 
 
 def _number(value: object) -> float:
-    """Take any number, NumPy's and truth values too; None is a reward not known."""
+    """Take any number, also NumPy's, and truth values; None is a reward not known."""
     if value is None:
         return float("nan")
     if isinstance(value, int | float | np.number | np.bool_) and not np.isinf(value):
         return float(value)
-    raise ParameterError(f"expected finite numbers, None where one is not known; got {value!r}.", parameter="rewards")
+    raise ParameterError(
+        f"expected finite numbers, None where one is not known; got {value!r}.", parameter="rewards", value=value
+    )
 
 
 def _numbers(column: pl.Series) -> Rewards | None:
     """Return the cells as numbers, NaN where they are none; None for a type that holds no numbers."""
     kind = column.dtype
-    if kind in (pl.Categorical, pl.Enum):
+    if isinstance(kind, pl.Categorical | pl.Enum):
         column, kind = column.cast(pl.String), pl.String()
     if kind == pl.String:
         column = column.str.strip_chars()
@@ -153,7 +152,3 @@ def _words(column: pl.Series, values: Rewards) -> dict[int, str]:
     cells = column.cast(pl.String).gather(rows).str.strip_chars()
     plain = {word: not word or is_missing_word(word) or word.lower().lstrip("+-") == "nan" for word in cells.unique()}
     return {int(row): word for row, word in zip(rows, cells, strict=True) if not plain[word]}
-
-
-def _remedy(name: str) -> str:
-    return f'Name another column than "{name}" with --columns reward=NAME, or none with --columns reward=.'

@@ -1,160 +1,217 @@
-"""Files of a log, each as named columns that are read piece by piece."""
+"""Where a log comes from: files, bytes, dataframes and sequences, each as named columns that are read in batches."""
 
 from __future__ import annotations
 
+import glob
+import gzip
+import io
+import itertools
+import os
+import re
+import sys
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from urllib.parse import unquote
 
 import polars as pl
 
-from unbandit.errors import LogError
-from unbandit.log.labels import listed
-from unbandit.log.places import Paths, Place, places_of
-from unbandit.log.reading import ParquetTable, unreadable
-from unbandit.log.table import Table
-from unbandit.log.text_blocks import BLOCK, header_of_file, text_blocks
+from unbandit.errors import LogError, ParameterError
+from unbandit.log.csv import BLOCK, first_cells, read_header, text_blocks
+from unbandit.log.labels import label_of, listed
 
-__all__ = ["ROWS", "Piece", "Source", "check_alike", "constant", "sources_of"]
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Categories = Mapping[str, pl.Categories]
 
-ROWS = 1 << 20
-"""Rows of a Parquet file that are read at once."""
+ROWS = 1 << 17
+"""Rows of a batch: few enough that they are still in a core's cache when they are coded."""
 
-_SMALL = 1 << 22  # a file of fewer bytes is read at once
-_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+"""The names that count in a folder; a file named by itself may be called anything."""
+
+_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_SMALL = 1 << 22  # a Parquet file of fewer bytes is read at once
+_POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
-class Piece(Table):
-    """Some rows of a file, and where they stand there."""
+class LogFile(NamedTuple):
+    """A file, and what the names of its folders say about its rows, as in ``demonstration=7/part.parquet``."""
 
-    def __init__(self, columns: list[pl.Series], rows_before: int, whole: Table) -> None:
-        self.columns, self.rows_before, self._whole = columns, rows_before, whole
-        self.path, self.names = whole.path, [column.name for column in columns]
+    path: Path
+    partition: dict[str, str]
 
-    def take(self, positions: Sequence[int]) -> list[pl.Series]:
-        """Give columns."""
-        return [self.columns[position] for position in positions]
 
-    def refuse(
-        self, message: str, *, row: int | None = None, column: str | None = None, value: object = None
-    ) -> LogError:
-        """Name the row of the file."""
-        row = None if row is None else row + self.rows_before
-        return self._whole.refuse(message, row=row, column=column, value=value)
+def is_several(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a folder or a pattern, and not the name of one file.
+
+    Examples
+    --------
+    >>> is_several("log.csv"), is_several("parts/*.csv")
+    (False, True)
+    """
+    return Path(path).is_dir() or (glob.has_magic(os.fspath(path)) and not Path(path).exists())
+
+
+def files_of(paths: Paths) -> list[LogFile]:
+    """Return the files of a log in the order of their names, with the numbers in names by value.
+
+    Parameters
+    ----------
+    paths
+        A file, a folder (with folders in it), a pattern such as ``"logs/**/*.csv"``, or a list of these.
+
+    Examples
+    --------
+    >>> [str(file.path) for file in files_of(["part-10.csv", "part-2.csv"])]
+    ['part-2.csv', 'part-10.csv']
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise ParameterError("expected a file, a folder or a pattern; got an empty list.", parameter="paths")
+    partitions: dict[Path, dict[str, str]] = {}
+    single: list[Path] = []
+    for path in given:
+        name, folder = os.fspath(path), Path(path)
+        if folder.is_dir():
+            files, base = _inside(folder), folder
+            if not files:
+                raise LogError(
+                    f"expected files that end in {', '.join(ENDINGS[:4])} or .csv.gz; the folder has none.",
+                    path=name,
+                    remedy="Check the path.",
+                )
+        elif is_several(path):
+            matches = [Path(match) for match in glob.glob(name, recursive=True)]  # noqa: PTH207
+            files = [file for match in matches for file in (_inside(match) if match.is_dir() else [match])]
+            base = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
+            if not files:
+                raise LogError(
+                    "expected a pattern that some file matches; none does.",
+                    path=name,
+                    remedy="Check it, and that it is in quotes.",
+                )
+        else:
+            single.append(folder)
+            continue
+        partitions |= {file: _partition(file.relative_to(base)) for file in files}
+    partitions |= _differing({file: _partition(file) for file in single})
+    return [LogFile(path, partitions[path]) for path in sorted(partitions, key=by_value)]
+
+
+def by_value(file: Path) -> list[str | int]:
+    """Return a sorting key that compares numbers in names as numbers: part-2 comes before part-10."""
+    return [int(piece) if at % 2 else piece for at, piece in enumerate(re.split(r"(\d+)", str(file)))]
+
+
+def _partition(file: Path) -> dict[str, str]:
+    """Read the names of folders: ``{"demonstration": "a b"}`` for ``demonstration=a%20b/part.parquet``."""
+    pairs = (part.split("=", 1) for part in file.parts[:-1] if "=" in part)
+    return {unquote(key): unquote(value) for key, value in pairs if key}
+
+
+def _differing(partitions: dict[Path, dict[str, str]]) -> dict[Path, dict[str, str]]:
+    """Of files named one by one, as a shell does for a pattern, keep the keys in which they differ."""
+    every = list(partitions.values())
+    differing = {key for each in every for key in each if any(other.get(key) != each[key] for other in every)}
+    return {file: {key: each[key] for key in each if key in differing} for file, each in partitions.items()}
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the tables in a folder; hidden ones, and those that begin with an underscore, are leftovers."""
+    files = ((file, file.relative_to(folder)) for file in folder.rglob("*") if file.name.lower().endswith(ENDINGS))
+    return [file for file, inner in files if not any(p.startswith((".", "_")) for p in inner.parts) and file.is_file()]
+
+
+@dataclass
+class Batch:
+    """Some rows of a source.
+
+    Attributes
+    ----------
+    columns
+        The columns that were asked for, by name.
+    path, rows_before
+        The file, if any, and how many of its rows come before these.
+    line
+        Returns the line of a text file in which a row of the file begins.
+    """
+
+    columns: dict[str, pl.Series]
+    path: str | None = None
+    rows_before: int = 0
+    line: Callable[[int], int] | None = None
+
+    def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
+        """Return the error that names the file and the row in it, given a row of the batch (from 1)."""
+        if row is not None:
+            row += self.rows_before
+            data["line"] = None if self.line is None else self.line(row)
+        return LogError(text, path=self.path, row=row, **data)
 
 
 class Source(ABC):
-    """A file of a log.
+    """A table of which no more is read than its columns until batches are asked for.
 
     Attributes
     ----------
     path
-        What messages call it.
-    keys
-        What its folders say of all its rows: columns of one text each, unless the file itself has such a column.
+        What messages call it; None for a table that never was a file.
     names
-        Its columns, and those of its folders.
+        Its columns, including those that its folders name.
+    partition
+        The value that the names of its folders give to all rows, for columns that the file itself lacks.
     """
 
-    path: str
-    keys: dict[str, str]
+    path: str | None = None
     names: list[str]
+    partition: Mapping[str, str] = {}
+    empty = ("expected one row per choice; got a table without rows.", "Check that it was saved.")
 
     @abstractmethod
-    def kind(self, name: str) -> str:
-        """Say what a column holds: text, integers, ..."""
+    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+        """Read columns of the source itself, about `rows` or more at a time."""
 
     @abstractmethod
-    def size(self) -> int:
-        """Guess the bytes that the rows would take in memory."""
-
-    @abstractmethod
-    def _pieces(self, names: list[str], rows: int) -> Iterator[Piece]:
-        """Read columns of the file itself."""
-
-    def refuse(self, message: str, *, column: str | None = None, value: object = None) -> LogError:
-        """Make the error that names this file."""
-        return LogError(message, path=self.path, column=column, value=value)
-
-    def pieces(self, names: list[str], rows: int = ROWS) -> Iterator[Piece]:
-        """Go through columns of the file, about `rows` of them at a time."""
-        own = [name for name in names if name not in self.keys]
-        for piece in self._pieces(own or self.names[:1], rows):
-            columns, count = dict(zip(piece.names, piece.columns, strict=True)), len(piece.columns[0])
-            if count == 0:
-                continue
-            columns |= {key: constant(key, value, count) for key, value in self.keys.items()}
-            piece.columns = [columns[name] for name in names]
-            piece.names = list(names)
-            yield piece
-
-
-class ParquetSource(Source):
-    """A Parquet file."""
-
-    def __init__(self, place: Place) -> None:
-        self.path, self.table = str(place.path), ParquetTable(place.path, str(place.path))
-        self._file = place.path
-        self.keys = {key: value for key, value in place.keys.items() if key not in self.table.names}
-        self.names = [*self.table.names, *self.keys]
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Return the first rows of columns, unchecked."""
 
     def kind(self, name: str) -> str:
-        """Say what a column holds."""
-        if name in self.keys:
-            return "text"
-        kind = self.table.kinds[name]
-        if kind.is_integer():
-            return "integers"
-        if kind.is_float() or kind.is_decimal():
-            return "numbers"
-        return "text" if kind in (pl.String, pl.Categorical, pl.Enum) else str(kind)
-
-    def size(self) -> int:
-        """Guess from the number of rows: a Parquet file may hold a thousand of them in a byte."""
-        return 40 * self.table.rows()
-
-    def _pieces(self, names: list[str], rows: int) -> Iterator[Piece]:
-        before = 0
-        try:
-            for frame in self._frames(names, rows):
-                yield Piece(frame.get_columns(), before, self.table)
-                before += frame.height
-        except _ERRORS as error:
-            raise self.table.broken(error) from error
-
-    def _frames(self, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
-        source = str(self._file.absolute())
-        if self._file.stat().st_size <= _SMALL and self.table.rows() <= rows:
-            yield pl.read_parquet(source, columns=names, glob=False, hive_partitioning=False)
-            return
-        scan = pl.scan_parquet(source, glob=False, hive_partitioning=False).select(names)
-        yield from scan.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
-
-
-class TextSource(Source):
-    """A CSV or TSV file, packed by gzip or not."""
-
-    def __init__(self, place: Place) -> None:
-        self.path, self._file = str(place.path), place.path
-        self._header = header_of_file(place.path)
-        self._names = self._header.names
-        self.keys = {key: value for key, value in place.keys.items() if key not in self._names}
-        self.names = [*self._names, *self.keys]
-
-    def kind(self, name: str) -> str:
-        """Every cell is text."""
+        """Return what a column holds: text, integers, ..."""
         return "text"
 
-    def size(self) -> int:
-        """Guess from the number of bytes, which gzip makes about five times fewer."""
-        with self._file.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        return self._file.stat().st_size * (20 if packed else 4)
+    def refuse(self, text: str, **data: Any) -> LogError:
+        """Return the error that names this source."""
+        return LogError(text, path=self.path, **data)
 
-    def _pieces(self, names: list[str], rows: int) -> Iterator[Piece]:
-        positions = [self._names.index(name) for name in names]
-        for block, columns in text_blocks(self._file, self._header, positions, BLOCK if rows >= ROWS else 8 * rows):
-            columns = [column.alias(name) for column, name in zip(columns, names, strict=True)]
-            yield Piece(columns, 0, block)  # the block knows which rows it holds
+    def refuse_empty(self) -> LogError:
+        """Return the error for a source without rows."""
+        text, remedy = self.empty
+        return self.refuse(text, remedy=remedy)
+
+    def batches(self, names: Sequence[str], rows: int = ROWS, categories: Categories | None = None) -> Iterator[Batch]:
+        """Read columns in batches of at most about `rows` rows.
+
+        Parameters
+        ----------
+        names
+            The columns.
+        rows
+            The size of a batch.
+        categories
+            Columns whose text may come as these categories, which is faster.
+        """
+        own = [name for name in names if name not in self.partition] or self.names[:1]
+        for table in self._tables(own, rows, categories or {}):
+            height = len(table.columns[own[0]])
+            for at in range(0, height, rows):
+                count = min(rows, height - at)
+                columns = {name: column[at : at + count] for name, column in table.columns.items()}
+                columns |= {key: constant(key, value, count) for key, value in self.partition.items()}
+                wanted = {name: columns[name] for name in names}
+                yield Batch(wanted, table.path, table.rows_before + at, table.line)
 
 
 def constant(name: str, value: str, count: int) -> pl.Series:
@@ -162,35 +219,299 @@ def constant(name: str, value: str, count: int) -> pl.Series:
     return pl.Series(name, [value]).new_from_index(0, count)
 
 
+class ParquetSource(Source):
+    """A Parquet file on disk or in memory."""
+
+    def __init__(self, content: Path | bytes, path: str, partition: Mapping[str, str] | None = None) -> None:
+        self.path, self._content = path, content
+        try:
+            self._kinds = pl.read_parquet_schema(self._opened())
+        except _POLARS_ERRORS as error:
+            raise self._broken(error) from error
+        self.partition = {key: value for key, value in (partition or {}).items() if key not in self._kinds}
+        self.names = [*self._kinds, *self.partition]
+
+    def kind(self, name: str) -> str:
+        """Return what a column holds."""
+        kind = pl.String() if name in self.partition else self._kinds[name]
+        if kind.is_integer():
+            return "integers"
+        if kind.is_float() or kind.is_decimal():
+            return "numbers"
+        return "text" if isinstance(kind, pl.String | pl.Categorical | pl.Enum) else str(kind)
+
+    def rows(self) -> int:
+        """Return the number of rows, which the end of the file states."""
+        try:
+            return int(self._scan().select(pl.len()).collect().item())
+        except _POLARS_ERRORS as error:
+            raise self._broken(error) from error
+
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Return the first rows of columns."""
+        try:
+            return self._scan().select(self.names[at] for at in positions).head(count).collect().get_columns()
+        except _POLARS_ERRORS as error:
+            raise self._broken(error) from error
+
+    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+        before = 0
+        try:
+            for frame in self._frames(names, rows, categories):
+                yield Batch({column.name: column for column in frame}, self.path, before)
+                before += frame.height
+        except _POLARS_ERRORS as error:
+            raise self._broken(error) from error
+
+    def _frames(self, names: list[str], rows: int, categories: Categories) -> Iterator[pl.DataFrame]:
+        if isinstance(self._content, bytes) or (self._content.stat().st_size <= _SMALL and self.rows() <= rows):
+            yield pl.read_parquet(self._opened(), columns=names, glob=False, hive_partitioning=False)
+            return
+        as_categories = {
+            name: pl.col(name).cast(pl.Categorical(kind))
+            for name, kind in categories.items()
+            if self._kinds.get(name) == pl.String
+        }
+        columns = self._scan().select(as_categories.get(name, pl.col(name)) for name in names)
+        yield from columns.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
+
+    def _scan(self) -> pl.LazyFrame:
+        return pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False)
+
+    def _opened(self) -> str | io.BytesIO:
+        # An absolute path, so that no name is taken for an address on the network.
+        return io.BytesIO(self._content) if isinstance(self._content, bytes) else str(self._content.absolute())
+
+    def _broken(self, error: BaseException) -> LogError:
+        # Polars gives the kind of an error of the system, not always its number.
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            return unreadable(str(self.path), error)
+        reason = str(error).strip().splitlines()[0]
+        return self.refuse(
+            f"expected a whole Parquet file; it could not be read ({reason}).", remedy="Write or copy it again."
+        )
+
+
+class TextSource(Source):
+    """A CSV or TSV file on disk, compressed by gzip or not, or in memory."""
+
+    empty = ("expected one row per choice below the header; got the header only, without rows.", "Check the file.")
+
+    def __init__(self, content: Path | bytes, path: str, partition: Mapping[str, str] | None = None) -> None:
+        self._content, self.path, self._path = content, path, path
+        self._header, _ = read_header(self._chunks(1 << 16), path)
+        self.partition = {key: value for key, value in (partition or {}).items() if key not in self._header.names}
+        self.names = [*self._header.names, *self.partition]
+
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Return the first rows of columns; a missing cell is blank."""
+        _, beginning = read_header(self._chunks(1 << 16), self._path)
+        return first_cells(beginning, self._header, positions, count)
+
+    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+        positions = [self._header.names.index(name) for name in names]
+        chunks = self._chunks(BLOCK if rows >= ROWS else 8 * rows)
+        for block, columns in text_blocks(chunks, self._header, self._path, positions):
+            yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, block.line)
+
+    def _chunks(self, size: int) -> Iterator[tuple[bytes, bool]]:
+        """Yield the bytes of the file, decompressed, and whether they are the last."""
+        try:
+            with self._opened() as file:
+                data = file.read(size)
+                while True:
+                    following = file.read(size)
+                    yield data, not following
+                    if not following:
+                        return
+                    data = following
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise _broken_gzip(self._path, error) from error
+        except OSError as error:
+            raise unreadable(self._path, error) from error
+
+    def _opened(self) -> IO[bytes]:
+        if isinstance(self._content, bytes):
+            return io.BytesIO(self._content)
+        with self._content.open("rb") as file:
+            packed = file.read(2) == _GZIP
+        return gzip.open(self._content, "rb") if packed else self._content.open("rb")  # type: ignore[return-value]
+
+
+class FrameSource(Source):
+    """A dataframe of any library (pandas, polars, pyarrow, lazy ones too), through narwhals."""
+
+    empty = ("expected one row per choice; got a table without rows.", "Check how it was made.")
+
+    def __init__(self, frame: Any) -> None:
+        import narwhals as nw
+
+        try:
+            self._frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
+            self._keys = list(self._frame.collect_schema().names())
+        except nw.exceptions.DuplicateError:
+            # The names alone are enough to say which column is there twice.
+            self._keys = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+        except TypeError as error:
+            raise ParameterError(
+                f"expected a dataframe (pandas, polars, pyarrow ...); got {type(frame).__name__}.",
+                parameter="frame",
+                remedy="Give a sequence of choices to ActionLog.from_actions.",
+            ) from error
+        except Exception as error:  # whatever engine is behind a lazy frame
+            raise self._failed(error) from error
+        self.names = [str(key) for key in self._keys]
+
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Return the first rows of columns."""
+        return self._collected(positions, count)
+
+    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+        yield Batch(dict(zip(names, self._collected([self.names.index(name) for name in names]), strict=True)))
+
+    def _collected(self, positions: Sequence[int], count: int | None = None) -> list[pl.Series]:
+        import narwhals as nw
+
+        try:
+            chosen = self._frame.select(*(nw.col(self._keys[position]) for position in positions))
+            chosen = chosen if count is None else chosen.head(count)
+            frame = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+        except Exception as error:  # a lazy frame fails only now, in whatever way its engine does
+            raise self._failed(error) from error
+        return [series_of(column.to_native()) for column in frame.iter_columns()]
+
+    def _failed(self, error: Exception) -> LogError:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return self.refuse(f"expected a table; its engine gave an error ({reason}).", remedy="Collect it first.")
+
+
+def series_of(values: Any) -> pl.Series:
+    """Return a column of any library, an array or a list as a polars series.
+
+    A column of mixed objects has no type there: its labels are written as text one by one.
+
+    Examples
+    --------
+    >>> series_of(["A", 1, None]).to_list()
+    ['A', '1', None]
+    """
+    if isinstance(values, pl.Series):
+        return values
+    if hasattr(values, "__arrow_c_stream__"):
+        try:
+            return pl.Series("", values)
+        except Exception:  # pyarrow absent, or a column of mixed objects: take the values one by one
+            values = values.to_list()
+    elif hasattr(values, "tolist") and getattr(getattr(values, "dtype", None), "kind", None) == "O":
+        values = values.tolist()
+    try:
+        series = pl.Series("", values, strict=True, nan_to_null=False)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):  # labels of several types
+        series = None
+    if series is None or series.dtype == pl.Object:
+        return pl.Series("", [None if _is_missing(value) else label_of(value) for value in values], dtype=pl.String)
+    return series
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a value is None, NaN or the like, which do not equal themselves."""
+    try:
+        return value is None or not bool(value == value)
+    except (TypeError, ValueError):
+        return True
+
+
+def is_frame(value: object) -> bool:
+    """Return whether a value is a dataframe, eager or lazy, and not a sequence."""
+    import narwhals as nw
+
+    return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def open_bytes(data: bytes, name: str) -> Source:
+    """Open the content of a file; `name` is only what messages call it.
+
+    Examples
+    --------
+    >>> open_bytes(b"arm\\nA\\nB\\n", "log.csv").names
+    ['arm']
+    """
+    if data.startswith(_GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise _broken_gzip(name, error) from error
+    return ParquetSource(data, name) if data.startswith(_PARQUET) else TextSource(data, name)
+
+
+def open_source(path: str | os.PathLike[str]) -> Source:
+    """Open one file ("-" is standard input) far enough to know its columns; the first bytes decide on its format."""
+    if os.fspath(path) == "-":
+        return open_bytes(sys.stdin.buffer.read(), "standard input")
+    return _opened(LogFile(Path(path), {}), os.fspath(path), unpack=True)
+
+
 def sources_of(paths: Paths) -> list[Source]:
-    """Open every file far enough to know its columns."""
-    return [_opened(place) for place in places_of(paths)]
+    """Open every file of a log far enough to know its columns."""
+    return [_opened(file, str(file.path)) for file in files_of(paths)]
+
+
+def _opened(file: LogFile, name: str, *, unpack: bool = False) -> Source:
+    try:
+        with file.path.open("rb") as content:
+            beginning = content.read(4)
+        if beginning.startswith(_GZIP) and _packed_parquet(file.path):
+            if unpack:
+                return open_bytes(file.path.read_bytes(), name)
+            raise LogError(
+                "expected a Parquet file as it is; got one compressed by gzip.", path=name, remedy="Unpack it first."
+            )
+    except OSError as error:
+        raise unreadable(name, error) from error
+    kind = ParquetSource if beginning == _PARQUET else TextSource
+    return kind(file.path, name, file.partition)
+
+
+def _packed_parquet(path: Path) -> bool:
+    try:
+        with gzip.open(path, "rb") as content:
+            return content.read(4) == _PARQUET
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _broken_gzip(str(path), error) from error
 
 
 def check_alike(sources: Sequence[Source], names: Sequence[str]) -> None:
-    """Refuse a file that lacks one of the columns, or has something else in it than the first file has."""
+    """Refuse a file that lacks one of the columns, or has another type in it than the first file."""
     first = sources[0]
-    for source in sources[1:]:
-        for name in names:
-            if name not in source.names:
-                raise source.refuse(
-                    f'expected a column "{name}", as in {first.path}; the file has '
-                    f"{listed([f'{name!r}' for name in source.names], ', ')}. "
-                    "Write the file again with that column, or take it out.",
-                    column=name,
-                )
-            if source.kind(name) != first.kind(name):
-                raise source.refuse(
-                    f"expected {first.kind(name)}, as in {first.path}; got {source.kind(name)}. "
-                    "Write the column in one type in all files.",
-                    column=name,
-                )
+    for source, name in itertools.product(sources[1:], names):
+        if name not in source.names:
+            raise source.refuse(
+                f'expected a column "{name}", as in {first.path}; the file has '
+                f"{listed([f'{name!r}' for name in source.names], ', ')}.",
+                column=name,
+                remedy="Write the file again with that column, or remove it.",
+            )
+        if source.kind(name) != first.kind(name):
+            raise source.refuse(
+                f"expected {first.kind(name)}, as in {first.path}; got {source.kind(name)}.",
+                column=name,
+                remedy="Write the column in one type in all files.",
+            )
 
 
-def _opened(place: Place) -> Source:
-    try:
-        with place.path.open("rb") as file:
-            parquet = file.read(4) == b"PAR1"
-    except OSError as error:
-        raise unreadable(str(place.path), error) from error
-    return ParquetSource(place) if parquet else TextSource(place)
+def unreadable(name: str, error: OSError) -> LogError:
+    """Return the error that says why a file could not be opened or read to its end."""
+    text, remedy = f"expected a readable file; got a system error: {error.strerror or error}.", "Check the path."
+    if isinstance(error, FileNotFoundError):
+        text = "expected a file; there is none of this name."
+    elif isinstance(error, IsADirectoryError):
+        text, remedy = "expected a file; got a directory.", "Name one file in it."
+    elif isinstance(error, PermissionError):
+        text, remedy = "expected a file that you may read; permission was denied.", "Check its mode."
+    return LogError(text, path=name, remedy=remedy)
+
+
+def _broken_gzip(name: str, error: Exception) -> LogError:
+    return LogError(
+        f"expected a whole gzip file; it could not be unpacked ({error}).", path=name, remedy="Write or copy it again."
+    )

@@ -14,9 +14,9 @@ from typing import Any, Literal, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import ParameterError
-from unbandit.log.blocks import in_threads
-from unbandit.log.coding import Codes
+from unbandit.checks import in_threads, threads
+from unbandit.errors import Notice, ParameterError
+from unbandit.log.labels import Codes
 from unbandit.log.rewards import Rewards
 
 Need = Literal["counts", "switching", "epochs"]
@@ -118,8 +118,8 @@ class Record(Protocol):
         """Tell whether the rounds are known, or only the counts."""
 
     @property
-    def notices(self) -> tuple[str, ...]:
-        """Return what the user should hear about the reading."""
+    def reading(self) -> tuple[Notice, ...]:
+        """Return what the user should know about the reading."""
 
     @property
     def pulls(self) -> NDArray[np.int64]:
@@ -182,7 +182,7 @@ def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, cou
         _read(block, ends, part, need)
         return True
 
-    if not all(in_threads(fill, _blocks(offsets))):
+    if not all(in_threads(fill, _blocks(offsets), threads())):
         raise ParameterError(
             f"expected codes from 0 to {arms - 1}, one for each arm; got others. "
             "Use ActionLog.from_actions for labels, and do not change an array that a log was made of.",

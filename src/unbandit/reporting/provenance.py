@@ -15,7 +15,7 @@ from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import LogError
 from unbandit.log import ActionLog
-from unbandit.log.places import places_of
+from unbandit.log.sources import files_of
 
 STANDARD_INPUT = "standard input"
 
@@ -46,8 +46,8 @@ class LogSource:
         """Read a file, or all files of a folder, block by block, for checksum and size."""
         digest, size = hashlib.sha256(), 0
         try:
-            for place in places_of(path):  # of a folder: all files in it, one after the other
-                with place.path.open("rb") as file:
+            for part in files_of(path):  # of a folder: all files in it, one after the other
+                with part.path.open("rb") as file:
                     while block := file.read(BLOCK_SIZE):
                         digest.update(block)
                         size += len(block)

@@ -12,7 +12,7 @@ import polars as pl
 from unbandit.errors import ParameterError
 from unbandit.formatting import counted, quoted
 from unbandit.log.labels import label_of
-from unbandit.log.reading import open_table
+from unbandit.log.sources import open_source
 from unbandit.result import ArmEstimate, Estimate, Quantity
 
 
@@ -27,26 +27,30 @@ def read_truth(path: str | os.PathLike[str]) -> dict[str, float]:
     >>> read_truth(path)
     {'A': 1.0, 'B': 0.25}
     """
-    table = open_table(path)
+    table = open_source(path)
     for name in ("arm", "mean"):
         if name not in table.names:
             raise table.refuse(
                 f'expected a column "{name}": the truth is a table of every arm and its mean, as unbandit simulate '
                 "--truth writes it."
             )
-    arms, means = table.take([table.names.index("arm"), table.names.index("mean")])
     truth: dict[str, float] = {}
-    for row, (arm, cell) in enumerate(zip(arms.to_list(), means.cast(pl.String).to_list(), strict=True), 1):
-        try:
-            value = float(cell)
-        except (TypeError, ValueError):
-            value = math.nan
-        if not math.isfinite(value):
-            raise table.refuse(f'expected a number; got "{cell}".', row=row, column="mean", value=cell)
-        label = label_of(arm)
-        if label in truth:
-            raise table.refuse(f"expected every arm once; got {quoted(label)} again.", row=row, column="arm", value=arm)
-        truth[label] = value
+    for batch in table.batches(["arm", "mean"]):
+        cells = zip(batch.columns["arm"].to_list(), batch.columns["mean"].cast(pl.String).to_list(), strict=True)
+        for row, (arm, cell) in enumerate(cells, 1):
+            try:
+                value = float(cell)
+            except (TypeError, ValueError):
+                value = math.nan
+            if not math.isfinite(value):
+                raise batch.refuse(f'expected a number; got "{cell}".', row=row, column="mean", value=cell)
+            label = label_of(arm)
+            if label in truth:
+                text = f"expected every arm once; got {quoted(label)} again."
+                raise batch.refuse(text, row=row, column="arm", value=arm)
+            truth[label] = value
+    if not truth:
+        raise table.refuse_empty()
     return truth
 
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from unbandit.errors import LogError, ParameterError
+from unbandit.errors import LogError, ParameterError, phrase, shell_option
 from unbandit.formatting import label as short
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
-from unbandit.log.reading import open_bytes
-from unbandit.log.table import Table
+from unbandit.log.sources import Source, open_bytes
 from unbandit.web.examples import example_log
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import plain, plain_error
@@ -229,7 +228,7 @@ def _parquet_rows(data: bytes) -> int:
         return 0
 
 
-def _role_columns(table: Table, columns: Mapping[str, str] | None) -> dict[str, int]:
+def _role_columns(table: Source, columns: Mapping[str, str] | None) -> dict[str, int]:
     """Return the column of each role; none if they are unclear, so that the rows are still shown."""
     try:
         return find_columns(table.names, columns, table.refuse)
@@ -259,7 +258,7 @@ def _with_log(seen: Preview, log: ActionLog) -> Preview:
         summary=f"{total}{parts}, {len(log.arms):,} arms",
         arms=tuple((_cut(log.arms[arm]), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist()),
         arms_left_out=max(len(log.arms) - ARMS_SHOWN, 0),
-        notices=tuple(plain(notice) for notice in log.notices),
+        notices=tuple(plain(phrase(notice.text, shell_option)) for notice in log.reading),
     )
 
 

@@ -158,9 +158,9 @@ def plain(message: str) -> str:
 def plain_error(error: UnbanditError) -> str:
     """Say an error; the place in a file is the visitor's words, and stays."""
     if not isinstance(error, LogError):
-        return plain(str(error))
+        return plain(error.phrased(shell_option))
     place = LogError("", path=error.path, row=error.row, line=error.line, column=error.column)
-    return _short(str(place)) + plain(error.message)
+    return _short(str(place)) + plain(error.said(shell_option))
 
 
 def _short(message: str) -> str:

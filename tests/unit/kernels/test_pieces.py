@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import reference_switching
 
-from unbandit.kernels.recoding import UNKNOWN, recode
 from unbandit.kernels.tally import (
     advance_epochs,
     advance_switching,
@@ -138,10 +137,3 @@ def test_runs_begin_where_another_value_does(lengths):
     starts = np.empty(values.size + 1, np.int64)
     count = run_starts(values, starts)
     assert starts[: count + 1].tolist() == [0, *np.cumsum(lengths).tolist()]
-
-
-def test_recoding_marks_what_has_no_code():
-    values, out = np.array([5, 7, 6, -1, 300, 5]), np.zeros(6, np.uint8)
-    table = np.array([1, UNKNOWN, 0], np.uint32)
-    assert recode(values, 5, table, out) == 3
-    assert out.tolist() == [1, 0, 255, 255, 255, 1]

@@ -87,10 +87,10 @@ def test_folders_name_demonstrations_and_may_come_in_any_order(tmp_path):
     assert followed.log.lengths.tolist() == [4, 4]
 
 
-def test_a_parquet_file_in_the_making_waits_and_a_broken_one_is_refused(tmp_path, monkeypatch):
+def test_a_parquet_file_in_the_making_waits_and_a_broken_one_is_refused(tmp_path):
     pl.DataFrame({"arm": ["A", "B"]}).write_parquet(tmp_path / "1.parquet")
     whole = (tmp_path / "1.parquet").read_bytes()
-    followed = Followed(tmp_path)
+    followed = Followed(tmp_path, patience=0.0)
     assert followed.news() == 2
     (tmp_path / "2.parquet").write_bytes(whole[:40])
     assert followed.news() == 0
@@ -98,7 +98,6 @@ def test_a_parquet_file_in_the_making_waits_and_a_broken_one_is_refused(tmp_path
     assert followed.news() == 2
     (tmp_path / "3.parquet").write_bytes(whole[:40])
     assert followed.news() == 0
-    monkeypatch.setattr("unbandit.log.tails.PATIENCE", 0.0)
     with pytest.raises(LogError, match=r"3\.parquet: expected a whole Parquet file"):
         followed.news()
 
@@ -133,7 +132,7 @@ FAULTS = {
     "bad row": ("arm,x\nA,1\nB\n", ["row 2 (line 3)", "expected 2 cells"]),
     "round": ("arm,round\nA,1\nB,3\n", ["row 2 (line 3)", "expected round 2 after round 1; got 3"]),
     "counts": ("arm,pulls\nA,1\nB,3\n", ["table of counts"]),
-    "no arm": ("x,y\n1,1\n", ["--columns arm=NAME"]),
+    "no arm": ("x,y\n1,1\n", ["columns={'arm': 'NAME'}"]),
 }
 
 
@@ -197,25 +196,24 @@ HALVES = {"no end": "arm\nA\nB", "no row": "ar", "nothing": "", "names in the ma
 
 @pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
 @pytest.mark.parametrize("afresh", [False, True])
-def test_files_after_one_that_is_not_whole_wait(tmp_path, monkeypatch, half, afresh):
+def test_files_after_one_that_is_not_whole_wait(tmp_path, half, afresh):
     (tmp_path / "1.csv").write_text("arm\nA\n")
-    followed = Followed(tmp_path)
+    followed = Followed(tmp_path, patience=0.0)
     assert followed.news() == 1
     (tmp_path / "2.csv").write_text(half)
     (tmp_path / "3.csv").write_text("arm\nC\nC\n")
     (tmp_path / "4.csv").write_text("arm\nC\n")
     assert followed.news(afresh=afresh) == half.count("A")
-    assert any("2.csv is not whole yet" in notice for notice in followed.follower.notices)
+    assert any("2.csv is not complete yet" in notice.message for notice in followed.follower.notices)
     (tmp_path / "2.csv").write_text("arm\nA\nB\n")
     followed.news(afresh=afresh)
     assert followed.pulls() == {"A": 2, "B": 1, "C": 3}
-    assert not any("not whole" in notice for notice in followed.follower.notices)
+    assert not any("not complete" in notice.message for notice in followed.follower.notices)
     (tmp_path / "5.csv").write_text(half)
     assert followed.news(afresh=afresh) == half.count("A")
     (tmp_path / "6.csv").write_text("arm\nC\n")
     assert followed.news() == 0
-    monkeypatch.setattr("unbandit.log.tails.PATIENCE", 0.0)
-    with pytest.raises(LogError, match=r"5\.csv: expected a whole file, since there are files after it"):
+    with pytest.raises(LogError, match=r"5\.csv: expected a complete file, since there are files after it"):
         followed.news()
 
 

@@ -28,9 +28,9 @@ CASES = {
     "arm\nA\n\nB\n": (2, "arm", None, "Fill it in or remove the row"),
     "round,choice\n1,A\n2,\n": (2, "choice", None, "Fill it in or remove the row"),
     "round,arm\n1,A\n2,  \n": (2, "arm", "", "Fill it in or remove the row"),
-    "arm\n1\n2\nNaN\n": (3, "arm", "NaN", "--arms"),
-    "arm\n1\n-inf\n": (2, "arm", "-inf", "--arms"),
-    "arm\n1\n2\nNA\n": (3, "arm", "NA", "--arms"),
+    "arm\n1\n2\nNaN\n": (3, "arm", "NaN", "list it with arms."),
+    "arm\n1\n-inf\n": (2, "arm", "-inf", "list it with arms."),
+    "arm\n1\n2\nNA\n": (3, "arm", "NA", "list it with arms."),
     "subject,arm\nx,A\n,B\n": (2, "subject", None, "Fill it in or remove the row"),
     "round,arm\n1,A\n,B\n": (2, "round", None, "Fill it in or remove the row"),
     "round,arm\n1,A\n ,B\n": (2, "round", " ", "Correct it or remove the row"),
@@ -48,15 +48,15 @@ CASES = {
     "run,round,arm\na,1,A\nb,1,B\na,2,A\nb,3,B\n": (4, "round", 3, 'in demonstration "b"'),
     "run,round,arm\na,1,A\nb,2,B\n": (2, "round", 2, 'in demonstration "b"'),
     "run,round,arm\na,1,A\nb,1,B\nb,1,B\n": (3, "round", 1, 'in demonstration "b"'),
-    "arm\nA\nA\n": (None, "arm", "A", "--arms A,OTHER"),
+    "arm\nA\nA\n": (None, "arm", "A", "arms=['A', 'OTHER']"),
     "arm,pulls\nA,3\nB,-1\n": (2, "pulls", -1, "0 or more"),
     "arm,pulls\nA,3\nB,0.5\n": (2, "pulls", "0.5", "Correct it or remove the row"),
     "arm,pulls\nA,3\nB,NaN\n": (2, "pulls", "NaN", "Correct it or remove the row"),
     "arm,pulls\nA,3\nB,\n": (2, "pulls", None, "Fill it in or remove the row"),
-    "arm,n\nA,3\nB,1\nA,2\n": (3, "arm", "A", "--columns round=NAME"),
-    "arm,pulls\nA,0\nB,0\n": (None, "pulls", 0, "--columns pulls=NAME"),
+    "arm,n\nA,3\nB,1\nA,2\n": (3, "arm", "A", "columns={'round': 'NAME'}"),
+    "arm,pulls\nA,0\nB,0\n": (None, "pulls", 0, "columns={'pulls': 'NAME'}"),
     "run,arm,pulls\n1,A,1\n1,B,1\n2,A,0\n2,B,0\n": (None, "pulls", 0, 'in demonstration "2"'),
-    "arm,pulls\nA,3\n": (None, "arm", "A", "--arms A,OTHER"),
+    "arm,pulls\nA,3\n": (None, "arm", "A", "arms=['A', 'OTHER']"),
 }
 
 
@@ -78,11 +78,12 @@ def test_the_line_counts_breaks_inside_cells(tmp_path: Path) -> None:
 def test_unknown_arms_are_named_with_the_whole_list(tmp_path: Path) -> None:
     error = refused(tmp_path, "round,choice\n3,D\n2,A\n1,B\n", arms=["A", "B", "C"])
     assert str(error).endswith(
-        'log.csv row 1 (line 2), column "choice": expected an arm among A, B, C; got "D". Add it with --arms A,B,C,D.'
+        'log.csv row 1 (line 2), column "choice": expected an arm among A, B, C; got "D". Add it with '
+        "arms=['A', 'B', 'C', 'D']."
     )
     error = refused(tmp_path, "arm\n99\n", arms=range(20))
     assert "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..., 19" in error.message
-    assert "--arms 0,1,2,3,4,5,6,7,8,9,10,...,99" in error.message
+    assert "'10', '...', '99']" in error.message
 
 
 @pytest.mark.parametrize(
@@ -96,9 +97,9 @@ def test_listed_arms_are_checked(arms: list[object], words: str) -> None:
 
 def test_types_that_are_no_numbers_or_labels_are_refused() -> None:
     times = pl.Series([0, 1]).cast(pl.Datetime)
-    with pytest.raises(LogError, match="--columns round=NAME"):
+    with pytest.raises(LogError, match=r"columns={'round': 'NAME'}"):
         ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"], "time": times}))
-    with pytest.raises(LogError, match="Turn it into text first"):
+    with pytest.raises(LogError, match="Convert it to text first"):
         ActionLog.from_frame(pl.DataFrame({"arm": [["A"], ["B"]]}))
     with pytest.raises(LogError, match="got inf") as caught:
         ActionLog.from_frame(pl.DataFrame({"arm": [1.0, float("inf")]}))

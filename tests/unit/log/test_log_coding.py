@@ -1,4 +1,4 @@
-"""Codes of labels: the compiled way agrees with the plain one."""
+"""Codes of labels: every label comes back, batch after batch, whatever its type."""
 
 from __future__ import annotations
 
@@ -8,88 +8,90 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unbandit.log import ActionLog, views
-from unbandit.log.arrow_views import views_of
-from unbandit.log.coding import code_integers, code_labels, first_appearances, recoded
+from unbandit import ActionLog
+from unbandit.log.labels import MOST_SPAN, LabelCoder, first_rows, label_of
+from unbandit.log.reader import renumbered
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+INTEGERS = st.integers(-3, 3) | st.integers(-(2**62), 2**62) | st.integers(2**63, 2**64 - 1)
 
 
-def texts(column: pl.Series) -> list[str]:
-    coded = views.code_views(column)
-    assert coded is not None
-    assert len(set(coded.labels)) == len(coded.labels)
-    return [coded.labels[code] for code in coded.codes]
-
-
-@settings(deadline=None)
-@given(st.lists(TEXT, min_size=1, max_size=6), st.lists(st.integers(0, 5), min_size=1, max_size=50), st.integers(1, 9))
-def test_views_give_the_labels_back(labels: list[str], draws: list[int], chunk: int) -> None:
-    values = [labels[draw % len(labels)] for draw in draws]
-    column = pl.concat([pl.Series(values[at : at + chunk]) for at in range(0, len(values), chunk)], rechunk=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(views, "_OPENING_ROWS", 3)
-        patch.setattr(views, "_PIECE_ROWS", 7)
-        patch.setattr(views, "_WINDOW_ROWS", 2)
-        assert texts(column) == values
-        assert texts(column[1:]) == values[1:] if len(values) > 1 else True
-
-
-@pytest.mark.parametrize("count", [200, 300, 3000])
-def test_many_labels_that_show_late(count: int) -> None:
-    values = ["first"] * 70_000 + [f"label {number % count}" for number in range(2 * count)]
-    coded = views.code_views(pl.Series(values))
-    assert coded is not None
-    assert coded.codes.dtype == (np.uint8 if count == 200 else np.uint16)
-    assert texts(pl.Series(values)) == values
-
-
-def test_views_give_up_where_they_do_not_pay() -> None:
-    values = [f"a label that is nowhere twice: {number}" for number in range(views._MOST_LOOKS + 1)]
-    assert views.code_views(pl.Series(values)) is None
-    with views_of(pl.Series([1, 2])) as chunks:
-        assert chunks is None
-
-
-def test_numbers_come_in_their_order() -> None:
-    coded = views.code_views(pl.Series(["10", "9", "10"]))
-    assert coded is not None
-    assert coded.labels == ["9", "10"]
-
-
-def test_a_long_log_takes_the_compiled_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = ActionLog.from_actions(["b", "a", " a", "b"] * 3)
-    monkeypatch.setattr("unbandit.log.coding.MANY_ROWS", 5)
-    assert ActionLog.from_actions(["b", "a", " a", "b"] * 3) == expected
+def labels_in(coder: LabelCoder, *columns: pl.Series) -> list[str]:
+    """Code columns one after the other, and return the label of every row."""
+    codes = [code for column in columns for code in coder.code(column).tolist()]
+    assert len(set(coder.labels)) == len(coder.labels)
+    return [coder.labels[code] for code in codes]
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(-(2**62), 2**62) | st.integers(-3, 3), min_size=1), st.sampled_from([np.int64, np.int8]))
-def test_integers(values: list[int], kind: type) -> None:
-    array = np.array(values).astype(kind)
-    coded = code_integers(array)
-    assert [int(coded.labels[code]) for code in coded.codes] == array.tolist()
-    assert [int(label) for label in coded.labels] == sorted(set(array.tolist()))
+@given(st.lists(TEXT, min_size=1, max_size=50), st.integers(1, 9), st.booleans())
+def test_text_comes_back_without_blanks_around_it(values: list[str], size: int, by_appearance: bool) -> None:
+    batches = [pl.Series(values[at : at + size]) for at in range(0, len(values), size)]
+    coder = LabelCoder(by_appearance=by_appearance)
+    expected = [value.strip() for value in values]
+    assert labels_in(coder, *batches) == expected
+    if by_appearance:
+        assert coder.labels == list(dict.fromkeys(expected))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(INTEGERS, min_size=1), min_size=1, max_size=4), st.booleans())
+def test_integers_come_back(batches: list[list[int]], by_appearance: bool) -> None:
+    columns = [
+        pl.Series(batch, dtype=pl.UInt64 if max(batch) >= 2**63 else pl.Int64, strict=False) for batch in batches
+    ]
+    columns = [column for column in columns if not column.null_count()]
+    expected = [str(value) for column in columns for value in column.to_list()]
+    coder = LabelCoder(by_appearance=by_appearance)
+    assert labels_in(coder, *columns) == expected
+    if by_appearance:
+        assert coder.labels == list(dict.fromkeys(expected))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9).map(float), min_size=1))
+def test_floats_are_written_as_labels(values: list[float]) -> None:
+    assert labels_in(LabelCoder(), pl.Series(values, dtype=pl.Float64)) == [label_of(value) for value in values]
+
+
+def test_types_may_differ_from_batch_to_batch() -> None:
+    columns = [
+        pl.Series([2, 1], dtype=pl.UInt8),
+        pl.Series(["2", " 1 ", "x"]),
+        pl.Series([1.0, 0.5]),
+        pl.Series([MOST_SPAN * 2, 1]),
+        pl.Series(["x", "y"], dtype=pl.Categorical),
+        pl.Series([True]),
+        pl.Series([2, 1], dtype=pl.Decimal(10, 2)),
+    ]
+    expected = ["2", "1", "2", "1", "x", "1", "0.5", str(MOST_SPAN * 2), "1", "x", "y", "true", "2", "1"]
+    assert labels_in(LabelCoder(by_appearance=True), *columns) == expected
+
+
+def test_what_is_forgotten_gets_a_new_code() -> None:
+    coder = LabelCoder(by_appearance=True)
+    coder.code(pl.Series(["a", "b", "c"]))
+    coder.forget(1)
+    assert coder.code(pl.Series(["c", "a"])).tolist() == [1, 0]
+    integers = LabelCoder()
+    integers.code(pl.Series([0, 1, 2]))
+    integers.forget(1)
+    assert integers.code(pl.Series([2, 0])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("count", "kind"), [(200, np.uint8), (300, np.uint16), (70_000, np.uint32)])
+def test_codes_grow_with_the_labels(count: int, kind: type) -> None:
+    values = ["first"] * 300_000 + [f"label {number % (count - 1)}" for number in range(2 * count)]
+    log = ActionLog.from_actions(values)
+    assert log.actions is not None
+    assert log.actions.dtype == kind
+    assert [log.arms[code] for code in log.actions[-count:]] == values[-count:]
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1))
 def test_order_of_appearance(values: list[int]) -> None:
-    coded = code_integers(np.array(values))
-    expected = list(dict.fromkeys(coded.codes.tolist()))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unbandit.log.coding._BLOCK", 2)
-        assert first_appearances(coded.codes, len(coded.labels)) == expected
-        assert recoded(coded.codes, np.arange(5) + 1).tolist() == (coded.codes + 1).tolist()
-
-
-def test_large_floats_are_labels_too() -> None:
-    coded = code_labels(pl.Series([1e300, 0.5]))
-    assert coded is not None
-    assert len(coded.labels) == 2
-
-
-def test_decimals_are_written_like_floats() -> None:
-    coded = code_labels(pl.Series([2, 1], dtype=pl.Decimal(10, 2)))
-    assert coded is not None
-    assert coded.labels == ["1", "2"]
+    codes = np.array(values)
+    assert codes[first_rows(codes)].tolist() == list(dict.fromkeys(values))
+    order = np.array([3, 1, 4, 0, 2])
+    assert order[renumbered(codes, order)].tolist() == values

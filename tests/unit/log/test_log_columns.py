@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unbandit.errors import LogError, ParameterError
+from unbandit.errors import LogError, ParameterError, phrase, shell_option
 from unbandit.log.columns import ALIASES, REWARDS, ROLES, find_columns, reward_notices
 
 
@@ -44,13 +44,13 @@ def test_rounds_make_a_log_of_choices_unless_pulls_are_named() -> None:
 @pytest.mark.parametrize(
     ("names", "columns", "column", "words"),
     [
-        (["x", "y"], None, "arm", 'the table has "x", "y".*--columns arm=NAME'),
-        (["values"], None, "arm", "--columns arm=NAME"),
+        (["x", "y"], None, "arm", "the table has \"x\", \"y\".*columns={'arm': 'NAME'}"),
+        (["values"], None, "arm", "columns={'arm': 'NAME'}"),
         (["arm", "x", "arm"], None, "arm", "twice. Rename or remove"),
         (["arm ", "arm"], None, "arm", "twice. Rename or remove"),
-        (["choice", "action"], None, "action", '"choice" and "action".*--columns arm=choice'),
-        (["arm", "trial", "time"], None, "time", '"trial" and "time".*--columns round=trial'),
-        (["arm", "x"], {"round": "nowhere"}, "nowhere", 'the table has "arm", "x".*--columns round=NAME'),
+        (["choice", "action"], None, "action", "\"choice\" and \"action\".*columns={'arm': 'choice'}"),
+        (["arm", "trial", "time"], None, "time", "\"trial\" and \"time\".*columns={'round': 'trial'}"),
+        (["arm", "x"], {"round": "nowhere"}, "nowhere", "the table has \"arm\", \"x\".*columns={'round': 'NAME'}"),
     ],
 )
 def test_what_cannot_be_told_is_refused(
@@ -85,9 +85,11 @@ def test_rewards_are_read_where_one_column_has_their_name() -> None:
 
 
 def test_only_unused_rewards_are_spoken_of() -> None:
-    assert reward_notices(["arm", "Gain", "age"], {"arm": 0}) == (
-        'column "Gain" is ignored: if it holds the rewards, say so with --columns reward=Gain.',
+    (notice,) = reward_notices(["arm", "Gain", "age"], {"arm": 0})
+    assert notice.message == (
+        "column \"Gain\" is ignored: if it holds the rewards, say so with columns={'reward': 'Gain'}."
     )
+    assert "--columns reward=Gain." in phrase(notice.text, shell_option)
     assert reward_notices(["arm", "reward"], {"arm": 0, "reward": 1}) == ()
     assert reward_notices(["gain"], {"arm": 0}) == ()
 

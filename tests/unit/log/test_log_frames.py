@@ -22,7 +22,9 @@ def check(log: ActionLog) -> None:
     assert log.pulls.tolist() == EXPECTED.pulls.tolist()
     assert log.actions is not None
     assert log.actions.tolist() == [1, 0, 1]
-    assert log.notices == ('column "gain" is ignored: if it holds the rewards, say so with --columns reward=gain.',)
+    assert log.notices == (
+        "column \"gain\" is ignored: if it holds the rewards, say so with columns={'reward': 'gain'}.",
+    )
 
 
 def test_polars_eager_and_lazy() -> None:

@@ -77,7 +77,7 @@ def test_one_sequence_of_any_kind(actions: object) -> None:
         ([1, [2, 3]], ParameterError, "position 2"),
         (7, ParameterError, "got int"),
         ({"A": 3}, ParameterError, "got dict"),
-        ([0, 0], LogError, "--arms 0,OTHER"),
+        ([0, 0], LogError, r"arms=\['0', 'OTHER'\]"),
         (["A", None], LogError, "row 2"),
         ([1.0, float("nan")], LogError, "row 2"),
     ],

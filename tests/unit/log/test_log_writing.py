@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from unbandit.errors import OutputError, ParameterError
 from unbandit.log import ActionLog
-from unbandit.log.labels import is_missing_word, is_not_finite
+from unbandit.log.labels import is_missing_word, is_never_a_label
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 LABELS = (
@@ -22,7 +22,7 @@ LABELS = (
     | st.sampled_from(["01", "1", "1.0", "a,b", 'say "so"', "two\nlines", "a;b", "tab\tbed", "-", "'", "#", "\u00e4"])
 ).map(str.strip)
 ARMS = st.lists(
-    LABELS.filter(lambda label: label and not is_not_finite(label) and not is_missing_word(label)),
+    LABELS.filter(lambda label: label and not is_never_a_label(label) and not is_missing_word(label)),
     min_size=2,
     max_size=5,
     unique=True,

@@ -104,12 +104,11 @@ def test_long_runs_and_many_demonstrations(tmp_path):
     assert_same(ScannedLog(sources_of(tmp_path), rows=1000), ActionLog.from_frame(mixed))
 
 
-def test_more_arms_than_pairs_can_be_kept_of(tmp_path, monkeypatch):
-    monkeypatch.setattr("unbandit.log.gathering.MOST_PAIRS", 3)
+def test_more_arms_than_pairs_can_be_kept_of(tmp_path):
     arms = np.random.default_rng(1).integers(0, 9, 400)
     arms[:50] %= 3  # more arms turn up while a demonstration is being read
     pl.DataFrame({"arm": arms}).write_parquet(tmp_path / "log.parquet")
-    assert_same(ScannedLog(sources_of(tmp_path), rows=40), ActionLog.from_actions(arms))
+    assert_same(ScannedLog(sources_of(tmp_path), rows=40, most_pairs=3), ActionLog.from_actions(arms))
 
 
 def test_folders_may_name_the_demonstration(tmp_path):
@@ -157,7 +156,7 @@ FAULTS = {
     "uneven": ({"a.csv": b"arm,x\nA,1\nB,1\nA,1\nB\n"}, "", ["a.csv row 4 (line 5)", "expected 2 cells"]),
     "not text": ({"a.csv": b"arm\nA\n", "b.csv": b"arm\nA\n\xff\n"}, "", ["b.csv row 2 (line 3)", "0xff"]),
     "header only": ({"a.csv": b"arm\n"}, "", ["without rows"]),
-    "one arm": ({"a.csv": b"arm\nA\n", "b.csv": b"arm\nA\n"}, "", ['got only "A"', "--arms A,OTHER"]),
+    "one arm": ({"a.csv": b"arm\nA\n", "b.csv": b"arm\nA\n"}, "", ['got only "A"', "arms=['A', 'OTHER']"]),
     "missing column": ({"a.csv": b"arm,round\nA,1\n", "b.csv": b"arm,when\nB,2\n"}, "",
                        ["b.csv", 'column "round"', "a.csv"]),
     "other type": ({"a.parquet": {"arm": [1, 2]}, "b.parquet": {"arm": ["1", "2"]}}, "",
@@ -219,5 +218,5 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path):
     log = ActionLog.scan(path)
     assert log.pulls.tolist() == [[10, 0], [0, 10]]
     path.write_text("subject,arm\n" + "1,A\n2,B\n3,C\n" * 10)
-    with pytest.raises(LogError, match="changed while it was read"):
+    with pytest.raises(LogError, match="changed while it was being read"):
         log.tallied("epochs")
