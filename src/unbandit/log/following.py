@@ -39,8 +39,6 @@ class Follower:
         As `ActionLog.read` takes them.
     position
         Where an earlier follower stopped (`position`), if there was one.
-    patience
-        Seconds that a file may stay unchanged without being complete, if it is Parquet or others wait for it.
 
     Attributes
     ----------
@@ -61,9 +59,9 @@ class Follower:
 
     def __init__(
         self, path: str | os.PathLike[str], log: GrowingLog, columns: Mapping[str, str] | None = None,
-        position: Mapping[str, Any] | None = None, *, patience: float = PATIENCE,
+        position: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        self._path, self._log, self._columns, self._seconds = path, log, columns, patience
+        self._path, self._log, self._columns = path, log, columns
         self._reader: Reader | None = None
         self._counter = RoundCounter()
         self._kinds: dict[str, str] = {}  # what the columns hold
@@ -80,7 +78,7 @@ class Follower:
                 remedy="Remove the snapshot to begin anew, or name another.",
             )
         for name, state in self._before.get("files", {}).items():
-            tail = tail_of(LogFile(Path(name), state["keys"]), state["read"], patience)
+            tail = tail_of(LogFile(Path(name), state["keys"]), state["read"])
             assert tail is not None
             self._tails[name] = tail
 
@@ -150,7 +148,7 @@ class Follower:
             if folder in empty:
                 self._wait_for(empty[folder])
                 continue
-            tail = tail_of(file, patience=self._seconds)
+            tail = tail_of(file)
             if tail is None:
                 empty[folder] = file.path
                 continue
@@ -174,7 +172,7 @@ class Follower:
     def _wait_for(self, path: Path) -> None:
         """Leave the files after this one for later, unless it has stalled."""
         self._waiting[path.parent] = path
-        if self._timers.setdefault(path, StallTimer(self._seconds)).has_stalled(path):
+        if self._timers.setdefault(path, StallTimer()).has_stalled(path):
             raise LogError(
                 "expected a complete file, since there are files after it; its last line has no end, or it has no line "
                 "of names.",
@@ -231,8 +229,8 @@ def _precedes(new: Path, read: Path) -> bool:
 class StallTimer:
     """The time since a file that is not complete yet last changed its size."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._seen = seconds, (-1, 0.0)
+    def __init__(self) -> None:
+        self._seen = (-1, 0.0)
 
     def has_stalled(self, path: Path) -> bool:
         """Return whether the file has stayed unchanged for too long."""
@@ -242,7 +240,7 @@ class StallTimer:
             raise unreadable(str(path), error) from error
         if size != self._seen[0]:
             self._seen = (size, now)
-        return now - self._seen[1] > self._seconds
+        return now - self._seen[1] > PATIENCE
 
 
 class Tail(ABC):
@@ -409,11 +407,11 @@ class TextTail(Tail):
 class ParquetTail(Tail):
     """A Parquet file, which is read at once when it is complete."""
 
-    def __init__(self, file: LogFile, state: dict[str, Any] | None = None, patience: float = PATIENCE) -> None:
+    def __init__(self, file: LogFile, state: dict[str, Any] | None = None) -> None:
         self.file, self._path = file, str(file.path)
         self._read: dict[str, Any] = {"rows": 0, "size": 0, "time": 0, "whole": False} | (state or {})
         self._source: ParquetSource | None = None
-        self._timer = StallTimer(patience)
+        self._timer = StallTimer()
 
     def names(self) -> list[str] | None:
         """Return its columns once the file is complete; refuse one that is not and does not grow either."""
@@ -464,7 +462,7 @@ class ParquetTail(Tail):
         return dict(self._read)
 
 
-def tail_of(file: LogFile, state: dict[str, Any] | None = None, patience: float = PATIENCE) -> Tail | None:
+def tail_of(file: LogFile, state: dict[str, Any] | None = None) -> Tail | None:
     """Look at the first bytes of a file; return None while it has too few."""
     try:
         with file.path.open("rb") as content:
@@ -474,4 +472,4 @@ def tail_of(file: LogFile, state: dict[str, Any] | None = None, patience: float 
     if len(beginning) < 4 and state is None:
         return None
     is_parquet = beginning == b"PAR1" if state is None or "whole" not in state else True
-    return ParquetTail(file, state, patience) if is_parquet else TextTail(file, state)
+    return ParquetTail(file, state) if is_parquet else TextTail(file, state)

@@ -93,8 +93,8 @@ class GrowingLog:
             codes = self.arm_column.code(Batch({"arm": column}), column)
             self.add(Rows(codes, np.array([0, codes.size]), np.array([names.add(name)])))
         except UnbanditError:  # what is refused leaves nothing behind
-            arms.forget(known[0])
-            names.forget(known[1])
+            self.arm_column.forget(known[0])
+            self.demonstration_column.forget(known[1])
             raise
 
     def add(self, rows: Rows) -> None:

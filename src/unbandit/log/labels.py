@@ -299,6 +299,11 @@ class LabelColumn:
             self._check_new(batch, column, first_rows(codes, before), rows)
         return codes
 
+    def forget(self, count: int) -> None:
+        """Keep the first `count` labels only."""
+        self.coder.forget(count)
+        self._doubtful = {label: error for label, error in self._doubtful.items() if label in self.coder.labels}
+
     def check(self) -> None:
         """Refuse labels that stand for nothing; a word such as "none" is one if all other labels are numbers."""
         if not self._doubtful:

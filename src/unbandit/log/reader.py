@@ -269,7 +269,9 @@ def collect(sources: Sequence[Source], columns: Mapping[str, str] | None, arms: 
     reader = Reader(first.names, first.refuse, columns, LabelColumn("arm", expected), LabelColumn("demonstration"))
     check_alike(sources, list(reader.name.values()))
     table = Collection(sources, reader)
-    notices = reader.notices + case_notices(reader.arms.coder.labels)
+    labels = reader.arms.coder.labels
+    present = labels if expected is None else [labels[code] for code in np.unique(table.codes)]
+    notices = reader.notices + case_notices(present)
     demonstrations = tuple(reader.demonstration_names)
     if "pulls" in reader.name:
         return _counted(table, reader, demonstrations, notices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError
+from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, shell_option
 
 LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80
 """Characters of a message, and of a quoted name in it, that are shown."""

@@ -87,10 +87,10 @@ def test_folders_name_demonstrations_and_may_come_in_any_order(tmp_path):
     assert followed.log.lengths.tolist() == [4, 4]
 
 
-def test_a_parquet_file_in_the_making_waits_and_a_broken_one_is_refused(tmp_path):
+def test_a_parquet_file_in_the_making_waits_and_a_broken_one_is_refused(tmp_path, monkeypatch):
     pl.DataFrame({"arm": ["A", "B"]}).write_parquet(tmp_path / "1.parquet")
     whole = (tmp_path / "1.parquet").read_bytes()
-    followed = Followed(tmp_path, patience=0.0)
+    followed = Followed(tmp_path)
     assert followed.news() == 2
     (tmp_path / "2.parquet").write_bytes(whole[:40])
     assert followed.news() == 0
@@ -98,6 +98,7 @@ def test_a_parquet_file_in_the_making_waits_and_a_broken_one_is_refused(tmp_path
     assert followed.news() == 2
     (tmp_path / "3.parquet").write_bytes(whole[:40])
     assert followed.news() == 0
+    monkeypatch.setattr("unbandit.log.following.PATIENCE", 0.0)
     with pytest.raises(LogError, match=r"3\.parquet: expected a whole Parquet file"):
         followed.news()
 
@@ -124,7 +125,7 @@ def test_a_parquet_file_that_changed_is_refused(tmp_path):
     followed = Followed(tmp_path)
     assert followed.news() == 2
     pl.DataFrame({"arm": ["A", "B", "B"]}).write_parquet(tmp_path / "1.parquet")
-    with pytest.raises(LogError, match=r"1\.parquet: expected files that stay as they are"):
+    with pytest.raises(LogError, match=r"1\.parquet: expected files that do not change"):
         followed.news()
 
 
@@ -196,9 +197,9 @@ HALVES = {"no end": "arm\nA\nB", "no row": "ar", "nothing": "", "names in the ma
 
 @pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
 @pytest.mark.parametrize("afresh", [False, True])
-def test_files_after_one_that_is_not_whole_wait(tmp_path, half, afresh):
+def test_files_after_one_that_is_not_whole_wait(tmp_path, monkeypatch, half, afresh):
     (tmp_path / "1.csv").write_text("arm\nA\n")
-    followed = Followed(tmp_path, patience=0.0)
+    followed = Followed(tmp_path)
     assert followed.news() == 1
     (tmp_path / "2.csv").write_text(half)
     (tmp_path / "3.csv").write_text("arm\nC\nC\n")
@@ -213,6 +214,7 @@ def test_files_after_one_that_is_not_whole_wait(tmp_path, half, afresh):
     assert followed.news(afresh=afresh) == half.count("A")
     (tmp_path / "6.csv").write_text("arm\nC\n")
     assert followed.news() == 0
+    monkeypatch.setattr("unbandit.log.following.PATIENCE", 0.0)
     with pytest.raises(LogError, match=r"5\.csv: expected a complete file, since there are files after it"):
         followed.news()
 
