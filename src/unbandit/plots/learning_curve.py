@@ -9,16 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.formatting import label as short
-from unbandit.plots.axes import (
-    Numbers,
-    curve_frame,
-    even_ticks,
-    evenly,
-    label_ends,
-    log_ticks,
-    put_remark,
-    span_of,
-)
+from unbandit.plots.axes import Numbers, curve_frame, even_ticks, evenly, label_ends, log_ticks, put_remark, span_of
 from unbandit.plots.estimate import AXIS_LABELS
 from unbandit.plots.style import LINES, styled
 

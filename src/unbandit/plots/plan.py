@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbandit.formatting import label as short
-from unbandit.plots.axes import (
-    KeyEntry,
-    RowLayout,
-    draw_bars,
-    evenly,
-    log_ticks,
-    put_key,
-    put_scale,
-)
+from unbandit.plots.axes import KeyEntry, RowLayout, draw_bars, evenly, log_ticks, put_key, put_scale
 from unbandit.plots.style import INK, LINES, PALETTE, SOFT, Look, panels, styled
 
 if TYPE_CHECKING:

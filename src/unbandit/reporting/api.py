@@ -21,7 +21,7 @@ from unbandit.formatting import counted, share, shown
 from unbandit.log import ActionLog
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
-from unbandit.reporting.page import Contents, group_notices, main_part, standalone
+from unbandit.reporting.page import group_notices, main_part, standalone
 from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
 from unbandit.reporting.sentence import sentence
 from unbandit.reporting.table import MOST_TABLES, ranked_table, reported_quantity
@@ -137,9 +137,10 @@ def report(
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
     composed = python_line(assumed, options) if source is None else shell_line(source.name, assumed, options)
-    contents = Contents(
-        title=_title(name or (None if source is None else Path(source.name).name)),
-        sentence=sentence(answer, ranked[0]),
+    title, answer_sentence = _title(name or (source and Path(source.name).name)), sentence(answer, ranked[0])
+    main = main_part(
+        title=title,
+        sentence=answer_sentence,
         overview=_overview(record, answer),
         against_truth=compare(ranked[0], quantity, means, answer, options) if means else "",
         verdicts={name: counts[at] for at, name in enumerate(VERDICTS)},
@@ -164,9 +165,8 @@ def report(
         source=source,
         seed=answer.seed,
     )
-    made = Report(contents.title, answer, contents.sentence, main_part(contents))
     report_progress("Done", 1.0)
-    return made
+    return Report(title, answer, answer_sentence, main)
 
 
 def _title(name: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -14,10 +14,7 @@ from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
 from unbandit.formatting import counted, shortened, shown
 from unbandit.reporting import provenance
-from unbandit.reporting.assumptions import Assumption
-from unbandit.reporting.figures import ReportFigure
 from unbandit.reporting.glossary import GLOSSARY, NOTICES, VERDICTS, Explanation
-from unbandit.reporting.table import RankedTable
 
 MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 """One mark per verdict, so that nobody needs colours to distinguish them."""
@@ -34,34 +31,6 @@ class NoticeGroup:
     words: Explanation | None
     messages: tuple[str, ...]
     more: int
-
-
-@dataclass(frozen=True)
-class Contents:
-    """Everything a report shows, in the order in which it is shown."""
-
-    title: str
-    sentence: str
-    overview: str
-    against_truth: str
-    verdicts: Mapping[str, int]
-    quantity: str
-    level: str
-    tables: Sequence[RankedTable]
-    tables_left_out: int
-    pictures: Sequence[ReportFigure]
-    pictures_of: str | None
-    warnings: Sequence[NoticeGroup]
-    notes: Sequence[NoticeGroup]
-    assumptions: Sequence[Assumption]
-    parameters: Sequence[tuple[str, str, str]]
-    unknown: Sequence[str]
-    rule: str
-    command: str
-    pooled: bool
-    in_python: bool
-    source: provenance.LogSource | None
-    seed: int | None
 
 
 def group_notices(
@@ -94,8 +63,11 @@ def stylesheet() -> str:
     return _file("report.css")
 
 
-def main_part(contents: Contents) -> str:
-    """Return what stands inside `<main>`: escaped, without scripts and without style attributes."""
+def main_part(**contents: Any) -> str:
+    """Return what stands inside `<main>`: escaped, without scripts and without style attributes.
+
+    `contents` are what the template shows; one that is missing is an error.
+    """
     return _template("report.html").render(
         it=contents,
         version=__version__,
