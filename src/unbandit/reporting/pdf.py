@@ -72,8 +72,7 @@ def write_pdf(html: str, path: str | os.PathLike[str], seconds: float = 120) -> 
         if not printed.is_file():
             reason = output.strip().splitlines()[-1][:200] if output.strip() else "it said nothing"
             raise OutputError(
-                f"could not be printed by {browser} ({reason}).",
-                path=os.fspath(path),
+                f"{os.fspath(path)}: could not be printed by {browser} ({reason}).",
                 remedy="Open the HTML report in a browser and print it there.",
             )
         shutil.copyfile(printed, temporary)
