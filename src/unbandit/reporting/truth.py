@@ -30,10 +30,7 @@ def read_truth(path: str | os.PathLike[str]) -> dict[str, float]:
     table = open_source(path)
     for name in ("arm", "mean"):
         if name not in table.names:
-            raise table.refuse(
-                f'expected a column "{name}": the truth is a table of every arm and its mean, as unbandit simulate '
-                "--truth writes it."
-            )
+            raise table.refuse(f'expected a column "{name}": the truth is a table of every arm and its mean.')
     truth: dict[str, float] = {}
     for batch in table.batches(["arm", "mean"]):
         cells = zip(batch.columns["arm"].to_list(), batch.columns["mean"].cast(pl.String).to_list(), strict=True)
