@@ -29,7 +29,7 @@ def demo(
     from unbandit.cli.output import announce_compilation, console, estimate_table
     from unbandit.datasets.battery import LONGEST_LIFETIME
     from unbandit.demonstrators import UCB
-    from unbandit.errors import AssumptionWarning, OutputError
+    from unbandit.errors import AssumptionWarning, OutputError, shell_option
     from unbandit.estimators import estimate
     from unbandit.log.writing import write_table
     from unbandit.plots import arms_with_intervals, save
@@ -83,6 +83,7 @@ def demo(
             source=LogSource.of_file(place / "log.csv"),
             command=told,
             truth=truth,
+            audience=shell_option,
             best_mean=instance.best_mean,
         ).write(place / "report.html")
     written = ["lifetimes.png", "lifetimes.svg", "log.csv", "truth.csv", "report.html"]

@@ -10,7 +10,7 @@ from typer import Option
 
 from unbandit.cli import options
 from unbandit.cli.options import EstimateCommand
-from unbandit.errors import LogError, ParameterError, option
+from unbandit.errors import LogError, ParameterError, option, shell_option
 
 HELP = """Write a report of what every arm of a log was worth: one HTML file that needs no other.
 
@@ -69,7 +69,7 @@ def report(
         try:
             written = reporting.report(
                 log, asked.rule, source=source, command=typed_line(sys.argv), truth=means,
-                progress=lambda stage, _: status.update(stage), **asked.options,
+                progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
             )  # fmt: skip
         except LogError as error:
             raise error.at(path=asked.name) from None
