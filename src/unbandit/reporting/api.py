@@ -137,7 +137,7 @@ def report(
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
     composed = python_line(assumed, options) if source is None else shell_line(source.name, assumed, options)
-    title, answer_sentence = _title(name or (source and Path(source.name).name)), sentence(answer, ranked[0])
+    title, answer_sentence = _title(name or (Path(source.name).name if source else None)), sentence(answer, ranked[0])
     main = main_part(
         title=title,
         sentence=answer_sentence,

@@ -155,8 +155,10 @@ def open_questions(
         if names:
             texts.append(text.format(listed(names, 4), "lies" if len(names) == 1 else "lie"))
     quantity = reported_quantity(answer)
-    ends = [(low, high) for low, high in (row.interval(quantity) for row in rows) if None not in (low, high)]
-    overlapping = sum(max(one[0], other[0]) <= min(one[1], other[1]) for one, other in pairwise(ends))  # type: ignore[type-var]
+    ends = [
+        (low, high) for low, high in (row.interval(quantity) for row in rows) if low is not None and high is not None
+    ]
+    overlapping = sum(max(one[0], other[0]) <= min(one[1], other[1]) for one, other in pairwise(ends))
     if overlapping:
         texts.append(
             f"Which comes first where intervals overlap, as they do for {counted(overlapping, 'pair')} of neighbours "
