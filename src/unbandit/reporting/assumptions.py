@@ -147,17 +147,17 @@ def open_questions(
     if len(best) != 1:
         among = f"{listed(best, 6)}" if best else "the arms"
         texts.append(f"Which of {among} is the best. Each of them may be, and the record ends before it is settled.")
+    named_best = set(best)
     for verdict, text in (
         ("bounded", "Where exactly {} {}. The record gives a bound, and anything beyond it is possible."),
         ("unseen", "Anything at all about {}: never pulled."),
     ):
-        names = [row.arm for row in rows if row.verdict == verdict and row.arm not in set(best)]
+        names = [row.arm for row in rows if row.verdict == verdict and row.arm not in named_best]
         if names:
             texts.append(text.format(listed(names, 4), "lies" if len(names) == 1 else "lie"))
     quantity = reported_quantity(answer)
-    ends = [
-        (low, high) for low, high in (row.interval(quantity) for row in rows) if low is not None and high is not None
-    ]
+    intervals = (row.interval(quantity) for row in rows)
+    ends = [(low, high) for low, high in intervals if low is not None and high is not None]
     overlapping = sum(max(one[0], other[0]) <= min(one[1], other[1]) for one, other in pairwise(ends))
     if overlapping:
         texts.append(
