@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 import shutil
 import time
 from dataclasses import dataclass
@@ -316,7 +317,7 @@ def test_a_rule_of_ones_own_is_known_by_its_file():
         ({"level": float("nan")}, "level: expected"),
         ({"level": "high"}, "level: expected"),
     ],
-    ids=lambda value: str(value)[:50] if isinstance(value, dict) else "",
+    ids=lambda value: re.sub(" at 0x.*", "", str(value))[:50] if isinstance(value, dict) else "",
 )  # fmt: skip
 def test_what_is_refused(change, said):
     with pytest.raises(ParameterError, match=said):
