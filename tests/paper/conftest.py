@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from unbandit.paper.figure import Size, figures
-from unbandit.paper.reproduce import Reproduction, reproduce
+from unbandit.paper.page import Reproduction
+from unbandit.paper.reproduce import reproduce
 
 RUNS = 4
 

@@ -16,23 +16,14 @@ import re
 import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import polars as pl
-
 from unbandit import checks
-from unbandit.calibration.closed_forms import CoverageMetrics, closed_form_studies, coverage_metrics, has_closed_form
-from unbandit.calibration.criteria import (
-    Criterion,
-    closed_form_criteria,
-    identify_criteria,
-    posterior_criteria,
-    timing_criteria,
-)
-from unbandit.calibration.metrics import IdentifyMetrics, PosteriorMetrics, identify_metrics, posterior_metrics
+from unbandit.calibration.closed_forms import closed_form_studies, coverage_metrics, has_closed_form
+from unbandit.calibration.metrics import identify_metrics, posterior_metrics
+from unbandit.calibration.page import Calibration, page
 from unbandit.calibration.settings import BERNOULLI, CANDIDATES, CLOUDS, GAUSSIAN, identify_settings, posterior_settings
-from unbandit.calibration.timing import Timing, timed, timing_requests
+from unbandit.calibration.timing import timed, timing_requests
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, OutputError, ParameterError
@@ -47,58 +38,6 @@ KINDS = ("closed-forms", "posterior", "identify")
 """What is measured, in the order in which it is done."""
 
 DEFAULTS = {"seed": 1, "particles": 250, "clouds": 2}
-
-
-@dataclass
-class Calibration:
-    """What was measured.
-
-    Attributes
-    ----------
-    folder
-        Where everything is.
-    asked
-        The command that measures the same again.
-    seed, particles, clouds
-        Seed of everything drawn at random, and the size of the posteriors.
-    posteriors, closed_forms, identified, timings
-        The metrics; empty for what was not asked for.
-    """
-
-    folder: Path
-    asked: str
-    seed: int
-    particles: int
-    clouds: int
-    posteriors: list[PosteriorMetrics] = field(default_factory=list)
-    closed_forms: list[CoverageMetrics] = field(default_factory=list)
-    identified: list[IdentifyMetrics] = field(default_factory=list)
-    timings: list[Timing] = field(default_factory=list)
-
-    @property
-    def page(self) -> Path:
-        """Return the path of the page."""
-        return self.folder / "calibration.md"
-
-    @property
-    def criteria(self) -> list[Criterion]:
-        """Return what is to be reached, with what was measured."""
-        criteria = posterior_criteria(self.posteriors) if self.posteriors else []
-        criteria += closed_form_criteria(self.closed_forms) if self.closed_forms else []
-        return [*criteria, *identify_criteria(self.identified), *timing_criteria(self.timings)]
-
-    @property
-    def figures(self) -> pl.DataFrame:
-        """Return every score as a row."""
-        rows = [
-            (criterion.key, score.row, score.column, score.measured.value, score.measured.error, score.verdict)
-            for criterion in self.criteria
-            for score in criterion.scores
-        ]
-        texts, numbers = ("goal", "whose", "cell"), ("value", "error")
-        schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
-        table = pl.DataFrame(rows, schema=schema, orient="row")
-        return table.with_columns(pl.col(numbers).fill_nan(None).round_sig_figs(6))
 
 
 def calibrate(
@@ -229,8 +168,6 @@ def _measure(
 
 
 def _write(done: Calibration) -> None:
-    from unbandit.calibration.page import page
-
     try:
         done.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

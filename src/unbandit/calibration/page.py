@@ -1,19 +1,86 @@
-"""The calibration as a page of text: the table of criteria, then every score behind it."""
+"""The result of a calibration, and its page: the table of criteria, then every score behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
 
 from unbandit._version import __version__
-from unbandit.calibration.criteria import MISSED, NEARLY, REACHED, REASONS, UNKNOWN, Criterion, Verdict
+from unbandit.calibration.closed_forms import CoverageMetrics
+from unbandit.calibration.criteria import (
+    MISSED,
+    NEARLY,
+    REACHED,
+    REASONS,
+    UNKNOWN,
+    Criterion,
+    Verdict,
+    closed_form_criteria,
+    identify_criteria,
+    posterior_criteria,
+    timing_criteria,
+)
+from unbandit.calibration.metrics import IdentifyMetrics, PosteriorMetrics
 from unbandit.calibration.settings import CLOUDS, short
+from unbandit.calibration.timing import Timing
 from unbandit.formatting import markdown_table
 
-if TYPE_CHECKING:
-    from unbandit.calibration.calibrate import Calibration
-
 MARKS: dict[Verdict | None, str] = {REACHED: " ✓", NEARLY: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
+
+
+@dataclass
+class Calibration:
+    """What was measured.
+
+    Attributes
+    ----------
+    folder
+        Where everything is.
+    asked
+        The command that measures the same again.
+    seed, particles, clouds
+        Seed of everything drawn at random, and the size of the posteriors.
+    posteriors, closed_forms, identified, timings
+        The metrics; empty for what was not asked for.
+    """
+
+    folder: Path
+    asked: str
+    seed: int
+    particles: int
+    clouds: int
+    posteriors: list[PosteriorMetrics] = field(default_factory=list)
+    closed_forms: list[CoverageMetrics] = field(default_factory=list)
+    identified: list[IdentifyMetrics] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
+
+    @property
+    def page(self) -> Path:
+        """Return the path of the page."""
+        return self.folder / "calibration.md"
+
+    @property
+    def criteria(self) -> list[Criterion]:
+        """Return what is to be reached, with what was measured."""
+        criteria = posterior_criteria(self.posteriors) if self.posteriors else []
+        criteria += closed_form_criteria(self.closed_forms) if self.closed_forms else []
+        return [*criteria, *identify_criteria(self.identified), *timing_criteria(self.timings)]
+
+    @property
+    def figures(self) -> pl.DataFrame:
+        """Return every score as a row."""
+        rows = [
+            (criterion.key, score.row, score.column, score.measured.value, score.measured.error, score.verdict)
+            for criterion in self.criteria
+            for score in criterion.scores
+        ]
+        texts, numbers = ("goal", "whose", "cell"), ("value", "error")
+        schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
+        table = pl.DataFrame(rows, schema=schema, orient="row")
+        return table.with_columns(pl.col(numbers).fill_nan(None).round_sig_figs(6))
 
 
 def page(done: Calibration) -> str:

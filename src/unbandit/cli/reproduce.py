@@ -10,7 +10,7 @@ from typer import Argument, Option
 from unbandit.cli import options
 
 if TYPE_CHECKING:
-    from unbandit.paper.reproduce import FinishedFigure, Reproduction
+    from unbandit.paper.page import FinishedFigure, Reproduction
 
 HELP = """Make the paper's pictures again, and test what it says of them.
 

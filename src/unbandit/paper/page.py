@@ -1,28 +1,113 @@
-"""The page of a reproduction, in one file that needs no other, and the same claims as plain text in Markdown."""
+"""A finished reproduction, its page in one file that needs no other, and its claims as plain text in Markdown."""
 
 from __future__ import annotations
 
 import base64
 import struct
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import polars as pl
 from jinja2 import Environment, StrictUndefined
 
 from unbandit._version import __version__
 from unbandit.formatting import duration, markdown_table
-from unbandit.paper.claims import FAILS, HOLDS, UNTESTED, Claim, counted, interval, number, written
-
-if TYPE_CHECKING:
-    from unbandit.paper.reproduce import Reproduction
+from unbandit.paper.claims import FAILS, HOLDS, UNTESTED, VERDICTS, Claim, counted, interval, number, written
+from unbandit.paper.figure import PaperFigure, Selection, Size
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNTESTED: "?"}
 DOTS = 150
 """Dots per inch of the figures."""
 
 LOOKS = {HOLDS: "holds", FAILS: "fails", UNTESTED: "untested"}
+
+
+@dataclass(frozen=True)
+class FinishedFigure:
+    """A finished figure with the runs of its studies, its claims, and its files (PNG, SVG, Parquet)."""
+
+    figure: PaperFigure
+    runs: tuple[int, ...]
+    claims: list[Claim]
+    selection: list[Selection]
+    files: tuple[Path, Path, Path]
+
+
+@dataclass
+class Reproduction:
+    """A finished reproduction.
+
+    Attributes
+    ----------
+    folder, size
+        What was asked for.
+    asked, where
+        The shell command for it: what decides the numbers, and what does not.
+    parts, parts_before
+        Number of parts of the studies, and of those that were there already.
+    rounds, seconds
+        Rounds that the studies simulate, and the time that it took.
+    made
+        The figures, in the order of the page.
+    """
+
+    folder: Path
+    size: Size
+    asked: str
+    where: str
+    parts: int = 0
+    parts_before: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+    made: list[FinishedFigure] = field(default_factory=list)
+
+    @property
+    def command(self) -> str:
+        """Return the exact command."""
+        return self.asked + self.where
+
+    @property
+    def page(self) -> Path:
+        """Return the path of the page."""
+        return self.folder / "index.html"
+
+    @property
+    def listing(self) -> Path:
+        """Return the path of the claims as plain text."""
+        return self.folder / "claims.md"
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Return how many of the paper's claims have each verdict."""
+        return self._counted(ours=False)
+
+    @property
+    def own_verdicts(self) -> dict[str, int]:
+        """Return how many questions of ours have each verdict."""
+        return self._counted(ours=True)
+
+    def _counted(self, *, ours: bool) -> dict[str, int]:
+        counted = Counter(claim.verdict for made in self.made for claim in made.claims if claim.ours == ours)
+        return {verdict: counted[verdict] for verdict in VERDICTS}
+
+    @property
+    def claims(self) -> pl.DataFrame:
+        """Return every claim as a row."""
+        numbers = ("value", "error", "low", "high")
+        schema = {
+            **dict.fromkeys(("picture", "says", "statistic"), pl.String),
+            **dict.fromkeys(numbers, pl.Float64),
+            **dict.fromkeys(("verdict", "because"), pl.String),
+            "ours": pl.Boolean,
+        }
+        rows = []
+        for name, claim in ((made.figure.name, claim) for made in self.made for claim in made.claims):
+            measured = [getattr(claim.measured, number, None) for number in numbers]
+            rows.append((name, claim.says, claim.statistic, *measured, claim.verdict, claim.because, claim.ours))
+        return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(*numbers).fill_nan(None))
 
 
 def page(reproduction: Reproduction) -> str:

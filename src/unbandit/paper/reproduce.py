@@ -15,14 +15,11 @@ import json
 import os
 import shlex
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from unbandit import checks
 from unbandit._version import __version__
@@ -31,8 +28,8 @@ from unbandit.devices import choose_device
 from unbandit.errors import OutputError, ResumeError
 from unbandit.files import locked, written_whole
 from unbandit.log.writing import write_table
-from unbandit.paper.claims import VERDICTS, Claim
-from unbandit.paper.figure import PaperFigure, Results, Selection, Size, chosen_figures
+from unbandit.paper.figure import PaperFigure, Results, Size, chosen_figures
+from unbandit.paper.page import FinishedFigure, Reproduction, listing, page
 from unbandit.plots import save
 from unbandit.study import Study, StudyResult
 from unbandit.study.dispatch import SupportsSubmit
@@ -44,91 +41,6 @@ from unbandit.study.taskgrid import code
 
 NAME = "reproduction.json"
 SCHEMA = "unbandit.reproduction/1"
-
-
-@dataclass(frozen=True)
-class FinishedFigure:
-    """A finished figure with the runs of its studies, its claims, and its files (PNG, SVG, Parquet)."""
-
-    figure: PaperFigure
-    runs: tuple[int, ...]
-    claims: list[Claim]
-    selection: list[Selection]
-    files: tuple[Path, Path, Path]
-
-
-@dataclass
-class Reproduction:
-    """A finished reproduction.
-
-    Attributes
-    ----------
-    folder, size
-        What was asked for.
-    asked, where
-        The shell command for it: what decides the numbers, and what does not.
-    parts, parts_before
-        Number of parts of the studies, and of those that were there already.
-    rounds, seconds
-        Rounds that the studies simulate, and the time that it took.
-    made
-        The figures, in the order of the page.
-    """
-
-    folder: Path
-    size: Size
-    asked: str
-    where: str
-    parts: int = 0
-    parts_before: int = 0
-    rounds: int = 0
-    seconds: float = 0.0
-    made: list[FinishedFigure] = field(default_factory=list)
-
-    @property
-    def command(self) -> str:
-        """Return the exact command."""
-        return self.asked + self.where
-
-    @property
-    def page(self) -> Path:
-        """Return the path of the page."""
-        return self.folder / "index.html"
-
-    @property
-    def listing(self) -> Path:
-        """Return the path of the claims as plain text."""
-        return self.folder / "claims.md"
-
-    @property
-    def verdicts(self) -> dict[str, int]:
-        """Return how many of the paper's claims have each verdict."""
-        return self._counted(ours=False)
-
-    @property
-    def own_verdicts(self) -> dict[str, int]:
-        """Return how many questions of ours have each verdict."""
-        return self._counted(ours=True)
-
-    def _counted(self, *, ours: bool) -> dict[str, int]:
-        counted = Counter(claim.verdict for made in self.made for claim in made.claims if claim.ours == ours)
-        return {verdict: counted[verdict] for verdict in VERDICTS}
-
-    @property
-    def claims(self) -> pl.DataFrame:
-        """Return every claim as a row."""
-        numbers = ("value", "error", "low", "high")
-        schema = {
-            **dict.fromkeys(("picture", "says", "statistic"), pl.String),
-            **dict.fromkeys(numbers, pl.Float64),
-            **dict.fromkeys(("verdict", "because"), pl.String),
-            "ours": pl.Boolean,
-        }
-        rows = []
-        for name, claim in ((made.figure.name, claim) for made in self.made for claim in made.claims):
-            measured = [getattr(claim.measured, number, None) for number in numbers]
-            rows.append((name, claim.says, claim.statistic, *measured, claim.verdict, claim.because, claim.ours))
-        return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(*numbers).fill_nan(None))
 
 
 def reproduce(
@@ -272,8 +184,6 @@ def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFi
 
 
 def _write_texts(reproduction: Reproduction) -> None:
-    from unbandit.paper.page import listing, page
-
     for path, text in ((reproduction.listing, listing(reproduction)), (reproduction.page, page(reproduction))):
         with written_whole(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
