@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from unbandit.web.app import create_app
 from unbandit.web.jobs import Limits
 
-LIMITS = Limits(upload=3_000_000, unpacked=20_000_000, rows=200_000, seconds=60)
+LIMITS = Limits(upload=3_000_000, unpacked=20_000_000, rows=200_000, seconds=600)
 
 HERE = "http://127.0.0.1:8350"
 

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from unbandit.errors import LogError
+from unbandit.errors import LogError, option
 from unbandit.web.tasks import Download, Outcome
 
 
@@ -26,7 +26,8 @@ def _sleep(seconds, limits, say):
 
 
 def _refuse(limits, say):
-    raise LogError('expected an arm; got "x". Add it with --arms A,x.', path="log.csv", row=3)
+    remedy = f"Add it with {option('arms', ['A', 'x'])}."
+    raise LogError('expected an arm; got "x".', remedy=remedy, path="log.csv", row=3)
 
 
 def _break(limits, say):

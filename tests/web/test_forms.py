@@ -14,6 +14,7 @@ from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.demonstrators.base import known_rules
 from unbandit.web.fields import Field, FieldErrors, field_of, identifier, read_field, shown
 from unbandit.web.forms import (
+    page_option,
     read_columns,
     read_options,
     read_rule,
@@ -328,3 +329,20 @@ def test_a_simulation_of_ones_own() -> None:
 )
 def test_a_wrong_simulation_is_refused_at_its_fields(form: dict[str, str], fields: set[str]) -> None:
     assert set(wrong(form, read_simulation)) == fields
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "written"),
+    [
+        ("best_mean", None, 'the field "The best arm\'s value"'),
+        ("method", "posterior", '"posterior" in the field "Method"'),
+        ("arms", ["A", "B"], 'the field "All arms"'),
+        ("columns", {"round": "NAME"}, 'the field "Round"'),
+        ("columns", {"reward": "Gain"}, '"Gain" in the field "Reward"'),
+        ("columns", {"reward": ""}, '"no column" in the field "Reward"'),
+        ("bernoulli", True, 'the field "Every reward was 0 or 1 (no or yes)"'),
+        ("particles", None, "--particles on the command line"),
+    ],
+)
+def test_options_are_called_by_their_labels(name: str, value: Any, written: str) -> None:
+    assert page_option(name, value) == written

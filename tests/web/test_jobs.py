@@ -48,7 +48,7 @@ def test_work_is_done_and_what_was_brought_is_let_go(jobs):
 def test_an_error_of_ours_is_said_in_the_words_of_the_page(jobs):
     job = outcome(jobs.submit("a refusal", "refuse"))
     assert job.problem.status == 422
-    assert job.problem.message == 'log.csv row 3: expected an arm; got "x". Add it to the field "All arms".'
+    assert job.problem.message == 'log.csv row 3: expected an arm; got "x". Add it with the field "All arms".'
 
 
 def test_no_word_of_an_unexpected_error_reaches_the_page(capfd):

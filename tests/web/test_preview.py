@@ -124,7 +124,7 @@ def test_another_column_can_be_chosen():
 def test_people_are_not_silently_taken_for_one():
     seen = looked(b"person,turn no,choice\nx,1,A\nx,2,B\ny,1,A\ny,2,B\n")
     assert seen.summary == "4 rounds, 2 arms"
-    assert any('"person", "turn no"' in notice and "in the form" in notice for notice in seen.notices)
+    assert any('"person", "turn no"' in notice and 'the field "Round"' in notice for notice in seen.notices)
 
 
 def test_the_first_row_tells_the_separator_where_the_header_does_not():

@@ -103,28 +103,14 @@ ESTIMATE_OPTIONS = (
 
 @dataclass(frozen=True)
 class EstimateCommand:
-    """What `estimate` and `report` were asked, checked as far as possible without the log.
+    """What `estimate` and `report` were asked, checked as far as possible without the log."""
 
-    Attributes
-    ----------
-    logs
-        The paths of the log, or "-".
-    rule
-        The demonstrator.
-    options
-        Keyword arguments of `unbandit.estimate`.
-    columns, arms
-        Keyword arguments of `ActionLog.read`.
-    seed
-        The seed as given, even if the method draws nothing.
-    """
-
-    logs: tuple[str, ...]
+    logs: tuple[str, ...]  # paths, or "-"
     rule: Demonstrator
-    options: dict[str, Any]
+    options: dict[str, Any]  # of `unbandit.estimate`
     columns: dict[str, str] | None
     arms: list[str] | None
-    seed: int | None
+    seed: int | None  # as given, even if the method draws nothing
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> EstimateCommand:

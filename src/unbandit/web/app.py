@@ -23,24 +23,13 @@ from unbandit.demonstrators import parse_rule
 from unbandit.errors import UnbanditError
 from unbandit.estimators.request import draws
 from unbandit.reporting import stylesheet as report_stylesheet
-from unbandit.web import pages
+from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import FieldErrors
 from unbandit.web.forms import read_columns, read_options, read_rule, read_simulation
 from unbandit.web.jobs import Job, JobQueue, Limits, QueueFull
 from unbandit.web.preview import Upload, clean_name
-from unbandit.web.problems import (
-    BAD_FORM,
-    BROKEN,
-    FULL,
-    GONE,
-    NO_FILE,
-    NO_PAGE,
-    SLOW,
-    Problem,
-    problem_of,
-    too_large,
-)
+from unbandit.web.problems import BROKEN, Problem, problem_of
 from unbandit.web.safety import UPLOADS, AccessPolicy, TooLarge, TooSlow, guarded
 
 WAIT_SECONDS = 0.9
@@ -119,16 +108,16 @@ async def _preview(request: Request) -> Response:
         name = request.query_params.get("example", "")
         form = next((dict(each.form) for each in EXAMPLES if each.name == name), None)
         if form is None:
-            return _show(NO_PAGE)
+            return _show(problems.NO_PAGE)
         return await _show_preview(request, _example(name), form, {})
     form, upload = await _read_request(request)
-    return _show(NO_FILE) if upload is None else await _show_preview(request, upload, form, {})
+    return _show(problems.NO_FILE) if upload is None else await _show_preview(request, upload, form, {})
 
 
 async def _estimate(request: Request) -> Response:
     form, upload = await _read_request(request)
     if upload is None:
-        return _show(NO_FILE)
+        return _show(problems.NO_FILE)
     errors: dict[str, str] = {}
     columns, arms = _read(read_columns, form, errors) or (None, None)
     rule = _read(read_rule, form, errors)
@@ -297,10 +286,12 @@ async def _explain(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         if error.status_code == 405:
             return RedirectResponse("/", status_code=303)
-        return _show(NO_PAGE if error.status_code == 404 else BAD_FORM)
+        return _show(problems.NO_PAGE if error.status_code == 404 else problems.BAD_FORM)
     if isinstance(error, TooLarge):
-        return _show(too_large(request.app.state.limits.upload))
-    problem = {TooSlow: SLOW, QueueFull: FULL, JobGone: GONE}.get(type(error)) or problem_of(error)
+        return _show(problems.too_large(request.app.state.limits.upload))
+    problem = {TooSlow: problems.SLOW, QueueFull: problems.FULL, JobGone: problems.GONE}.get(type(error)) or problem_of(
+        error
+    )
     if problem is BROKEN:
         traceback.print_exception(error, file=sys.stderr)
     return _show(problem)

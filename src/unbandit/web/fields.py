@@ -32,28 +32,14 @@ class FieldErrors(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """Field of a form.
+    """Field of a form."""
 
-    Attributes
-    ----------
-    name, label, about
-        The name that is sent, the label that is shown, and one line that explains it.
-    kind
-        What is typed or chosen.
-    usual
-        The initial value.
-    choices
-        Of a `choice`: the value that is sent and the label that is shown.
-    at_least, above, at_most, below
-        Bounds of a number, if any.
-    """
-
-    name: str
+    name: str  # as it is sent
     label: str
-    about: str = ""
+    about: str = ""  # one line that explains it
     kind: Kind = "text"
-    usual: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
+    usual: str = ""  # the initial value
+    choices: tuple[tuple[str, str], ...] = ()  # of a choice: the value that is sent, and its label
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None

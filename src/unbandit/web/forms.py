@@ -11,7 +11,7 @@ from typing import Any
 
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
-from unbandit.errors import ParameterError
+from unbandit.errors import ParameterError, shell_option
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log.columns import ROLES
 from unbandit.web.fields import Field, FieldErrors, capitalised, field_of, identifier, quoted, read_fields
@@ -114,6 +114,11 @@ MORE = (
     ),
 )
 
+ALL_ARMS = "All arms"
+
+PLACEHOLDER = "NAME"
+"""What messages write in place of a column's name."""
+
 COLUMNS = {
     "arm": ("Arm", "Which option was chosen."),
     "demonstration": ("Demonstration", "Which run, person or session the row belongs to."),
@@ -175,6 +180,26 @@ FIRST_SIMULATION = {
     "ucb.sigma": "0.14",
 }
 """Initial values of the simulation: they give an answer worth looking at."""
+
+
+# The names of options, as the page writes them
+
+
+def page_option(name: str, value: Any = None) -> str:
+    """Write an option as the page does: the label of its field, and what to put there."""
+    if name == "columns" and isinstance(value, dict) and value:
+        return " and ".join(_in_field(COLUMNS.get(role, (role,))[0], column) for role, column in value.items())
+    labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
+    labels |= {"arms": ALL_ARMS, "anchor": labels["anchor.arm"]}
+    if name not in labels:
+        return f"{shell_option(name, value)} on the command line"
+    return _in_field(labels[name], value if isinstance(value, str) else None)
+
+
+def _in_field(label: str, value: str | None) -> str:
+    if value is None or value == PLACEHOLDER:
+        return f'the field "{label}"'
+    return f'"{value or "no column"}" in the field "{label}"'
 
 
 # The log: its columns, and what is known besides
@@ -359,11 +384,8 @@ def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
 
 def _at_field(rule: type[Demonstrator], error: ParameterError) -> dict[str, str]:
     """Return the error at the field of its parameter, or else at the rule."""
-    said = str(error).removeprefix(f"{rule.name}: ")
-    parameter, colon, rest = said.partition(": ")
-    if colon and parameter in rule.model_fields:
-        return {f"{rule.name}.{parameter}": capitalised(rest)}
-    return {rule.name: capitalised(said)}
+    known = error.parameter in rule.model_fields
+    return {f"{rule.name}.{error.parameter}" if known else rule.name: capitalised(error.said(page_option))}
 
 
 def rule_css() -> str:
@@ -377,27 +399,15 @@ def rule_css() -> str:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Simulation as the second tab asks for it: arms with known means, a rule, and its horizon.
+    """Simulation as the second tab asks for it: arms with known means, a rule, and its horizon."""
 
-    Attributes
-    ----------
-    rule
-        In the shell's syntax.
-    horizon, seed
-        Number of rounds, and the seed.
-    dataset, arms
-        Name of a data set and how many of its arms, None for all; None if means were given.
-    means, sigma
-        Instead of a data set: the mean of each arm, and the noise of a reward; None for rewards of 0 and 1.
-    """
-
-    rule: str
+    rule: str  # in the shell's syntax
     horizon: int
     seed: int
-    dataset: str | None = None
-    arms: int | None = None
+    dataset: str | None = None  # None if means are given
+    arms: int | None = None  # of the data set; None for all
     means: tuple[float, ...] = ()
-    sigma: float | None = None
+    sigma: float | None = None  # None for rewards of 0 and 1
 
     @property
     def title(self) -> str:
@@ -499,7 +509,7 @@ def _own_means(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any
         try:
             Instance(means, Bernoulli() if sigma is None else Gaussian(sigma))
         except ParameterError as error:
-            errors["means"] = capitalised(str(error).removeprefix("means: "))
+            errors["means"] = capitalised(error.said(page_option))
     return {"means": means, "sigma": sigma}
 
 

@@ -34,88 +34,40 @@ LEAST_MEMORY = 4 * 1024**3
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on what one visitor may ask for.
+    """Limits on what one visitor may ask for, in bytes, rows, seconds and jobs."""
 
-    Attributes
-    ----------
-    upload
-        Bytes of a file as it is sent.
-    unpacked
-        Bytes of a file once it is unpacked.
-    rows
-        Rows of its table.
-    seconds
-        Time for one job, from its start.
-    upload_seconds
-        Time for a file to arrive.
-    memory
-        Bytes that one job may take.
-    jobs
-        Jobs that may wait or run at once.
-    waiting
-        Bytes that all visitors together may have sent for jobs that have not started.
-    kept_seconds, kept_bytes
-        How long an answer is kept, and the size of all answers together; beyond it the oldest are dropped.
-    """
-
-    upload: int = 64 * 1024**2
-    unpacked: int = 512 * 1024**2
-    rows: int = 10_000_000
-    seconds: float = 300.0
-    upload_seconds: float = 120.0
-    memory: int = 8 * 1024**3
-    jobs: int = 100
-    waiting: int = 1024**3
-    kept_seconds: float = 900.0
-    kept_bytes: int = 256 * 1024**2
+    upload: int = 64 * 1024**2  # a file as it is sent
+    unpacked: int = 512 * 1024**2  # a file once it is unpacked
+    rows: int = 10_000_000  # of its table
+    seconds: float = 300.0  # one job, from its start
+    upload_seconds: float = 120.0  # until a file has arrived
+    memory: int = 8 * 1024**3  # one job
+    jobs: int = 100  # that wait or run at once, of all visitors
+    waiting: int = 1024**3  # sent for jobs that have not started, by all visitors
+    kept_seconds: float = 900.0  # that an answer is kept
+    kept_bytes: int = 256 * 1024**2  # all answers together; beyond it the oldest are dropped
 
 
 @dataclass(frozen=True)
 class JobProgress:
-    """State of a job.
-
-    Attributes
-    ----------
-    title
-        What the job is: "Estimate from log.csv".
-    state, stage
-        Its state, and what is being done, in words.
-    share
-        How much is done, from 0 to 1; None if unknown.
-    seconds
-        Time since it was submitted.
-    ahead
-        How many jobs wait before it.
-    """
+    """State of a job."""
 
     title: str
     state: State
-    stage: str = ""
-    share: float | None = None
-    seconds: float = 0.0
-    ahead: int = 0
+    stage: str = ""  # what is being done, in words
+    share: float | None = None  # how much is done, from 0 to 1; None if unknown
+    seconds: float = 0.0  # since it was submitted
+    ahead: int = 0  # jobs that wait before it
 
 
 @dataclass
 class Job:
-    """Job from its submission until it is forgotten.
-
-    Attributes
-    ----------
-    title, task, arguments
-        What it is called, the name of the task, and the task's arguments.
-    weight
-        Bytes that were sent for it.
-    size
-        Bytes of its result.
-    over
-        Set when there is an outcome: a result, or a problem.
-    """
+    """Job from its submission until it is forgotten."""
 
     title: str
-    task: str
+    task: str  # its name in `TASKS`
     arguments: tuple[Any, ...]
-    weight: int = 0
+    weight: int = 0  # bytes that were sent for it
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     progress: JobProgress = field(init=False)
     begun: float = field(default_factory=time.monotonic)
@@ -123,8 +75,8 @@ class Job:
     result: Any = None
     problem: Problem | None = None
     cancelled: bool = False
-    over: threading.Event = field(default_factory=threading.Event)
-    size: int = 0
+    over: threading.Event = field(default_factory=threading.Event)  # set when there is a result or a problem
+    size: int = 0  # bytes of the result
 
     def __post_init__(self) -> None:
         self.progress = JobProgress(self.title, "waiting")

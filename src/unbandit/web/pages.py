@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -14,14 +13,14 @@ from markupsafe import Markup
 
 from unbandit import datasets
 from unbandit._version import __version__
-from unbandit.formatting import label as short
+from unbandit.formatting import label, probability, size
 from unbandit.plots import address
 from unbandit.web import forms
 from unbandit.web.examples import Example
 from unbandit.web.fields import ON, Field, shown
 from unbandit.web.jobs import JobProgress, Limits
-from unbandit.web.preview import Preview, size
-from unbandit.web.problems import Problem
+from unbandit.web.preview import Preview
+from unbandit.web.problems import Problem, page_text
 
 if TYPE_CHECKING:
     from unbandit.identification import Identification
@@ -107,13 +106,7 @@ def identified_page(found: Identification, name: str, taken: str | None, why: st
     """
     said = f"Of {name}: {found.answer()}"
     picture = address(found.plot())
-    return _part("identified.html", found=found, said=said, taken=taken, why=why, picture=picture, share=_probability)
-
-
-def _probability(probability: float) -> str:
-    if math.isclose(probability, 0, abs_tol=0.0005):
-        return "below 0.001"
-    return "above 0.999" if probability > 0.9995 else f"{probability:.3f}"
+    return _part("identified.html", found=found, said=said, taken=taken, why=why, picture=picture, share=probability)
 
 
 def _part(template: str, **given: Any) -> str:
@@ -130,7 +123,7 @@ def _environment() -> Environment:
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"size": size, "cut": _cut}
+    environment.filters |= {"size": size, "cut": _cut, "for_page": page_text}
     environment.globals |= {"shown": shown, "ticked": _ticked, "opened": _opened}
     return environment
 
@@ -151,22 +144,22 @@ def _column_fields(seen: Preview) -> tuple[Field, ...]:
     roles = {role: _cut(column) for role, column in seen.roles}
     many = seen.columns_left_out > 0 or len(seen.columns) > COLUMNS_LISTED or sum(map(len, seen.columns)) > NAMES_LISTED
     fields = []
-    for role, (label, about) in forms.COLUMNS.items():
+    for role, (called, about) in forms.COLUMNS.items():
         found = roles.get(role)
         if many:
             said = f"{about} Found: {found}." if found is not None else f"{about} None was found."
-            fields.append(Field(f"column.{role}", label, said))
+            fields.append(Field(f"column.{role}", called, said))
             continue
         first = ("", f"found: {found}" if found is not None else "none found")
         none = () if role == "arm" else ((forms.NO_COLUMN, "no column"),)
         choices = (first, *none, *((column, _cut(column)) for column in seen.columns))
-        fields.append(Field(f"column.{role}", label, about, kind="choice", choices=choices))
+        fields.append(Field(f"column.{role}", called, about, kind="choice", choices=choices))
     every = "Only if some arms were never pulled and so are not in the log: all names, with commas between them."
-    return (*fields, Field("arms", "All arms", every))
+    return (*fields, Field("arms", forms.ALL_ARMS, every))
 
 
 def _cut(name: str) -> str:
-    return short(name, NAME_SHOWN)
+    return label(name, NAME_SHOWN)
 
 
 def _opened(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:

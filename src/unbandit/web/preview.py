@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from unbandit.errors import LogError, ParameterError, phrase, shell_option
-from unbandit.formatting import label as short
+from unbandit.errors import LogError, ParameterError
+from unbandit.formatting import label, size
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
 from unbandit.log.sources import Source, open_bytes
 from unbandit.web.examples import example_log
 from unbandit.web.jobs import Limits
-from unbandit.web.problems import plain, plain_error
+from unbandit.web.problems import error_text, page_text
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 """First bytes of these files; they are compressed already."""
@@ -37,15 +37,9 @@ LONGEST_CELL, LONGEST_NAME = 40, 80
 
 @dataclass(frozen=True)
 class Upload:
-    """Log as a visitor sent it: the bytes of a file, a form field that carries one, or the name of an example.
+    """Log as a visitor sent it: the bytes of a file, a form field that carries one, or the name of an example."""
 
-    Attributes
-    ----------
-    name
-        Name of the file; it is only shown.
-    """
-
-    name: str = "the log"
+    name: str = "the log"  # of the file; it is only shown
     data: bytes = b""
     carried: str = ""
     example: str = ""
@@ -62,44 +56,22 @@ class Upload:
 
 @dataclass(frozen=True)
 class Preview:
-    """What was understood of a log before anything is estimated.
+    """What was understood of a log before anything is estimated."""
 
-    Attributes
-    ----------
-    name, size
-        Name and size of the file as it was sent; the name is only shown.
-    columns, columns_left_out
-        The table's columns, up to 200 of them, and how many more there are.
-    roles
-        The column of each role: `arm`, and if present `demonstration`, `round`, `pulls`, `reward`.
-    columns_shown, rows, rows_more
-        The first rows of the columns that are shown, each cell shortened; whether there are more rows.
-    summary
-        The log in words: "5,000 rounds of 20 arms".
-    arms, arms_left_out
-        Up to 12 arms with their pulls, the most-pulled first, and how many more there are.
-    notices
-        What the visitor should know about how the file was read.
-    problem
-        Why the log cannot be used; the first rows may still be there.
-    carried, example
-        The file itself, as text for a form field; or the name of the example.
-    """
-
-    name: str
+    name: str  # of the file; it is only shown
     size: int
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # up to 200 of them
     columns_left_out: int = 0
     columns_shown: tuple[str, ...] = ()
-    roles: tuple[tuple[str, str], ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()  # role and column: arm, and if present demonstration, round, pulls, reward
+    rows: tuple[tuple[str, ...], ...] = ()  # the first rows of the columns shown, each cell shortened
     rows_more: bool = False
-    summary: str = ""
-    arms: tuple[tuple[str, int], ...] = ()
+    summary: str = ""  # "5,000 rounds of 20 arms"
+    arms: tuple[tuple[str, int], ...] = ()  # up to 12 with their pulls, the most-pulled first
     arms_left_out: int = 0
     notices: tuple[str, ...] = ()
-    problem: str | None = None
-    carried: str = ""
+    problem: str | None = None  # why the log cannot be used; the first rows may still be there
+    carried: str = ""  # the file itself, as text for a form field
     example: str = ""
 
 
@@ -159,14 +131,6 @@ def clean_name(name: str) -> str:
     return (shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…") or "the log"
 
 
-def size(count: int) -> str:
-    """Write a number of bytes: "100 bytes", "64 MB"."""
-    for unit, amount in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
-        if count >= amount:
-            return f"{count / amount:.3g} {unit}"
-    return f"{count} bytes"
-
-
 def read(
     upload: Upload, columns: Mapping[str, str] | None, arms: Sequence[str] | None, limits: Limits
 ) -> tuple[ActionLog, bytes | None]:
@@ -202,7 +166,7 @@ def preview(
         seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
         return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms))
     except (LogError, ParameterError) as error:
-        return replace(seen, problem=plain_error(error))
+        return replace(seen, problem=error_text(error))
 
 
 def _limited(sent: bytes, name: str, limits: Limits) -> bytes:
@@ -258,9 +222,9 @@ def _with_log(seen: Preview, log: ActionLog) -> Preview:
         summary=f"{total}{parts}, {len(log.arms):,} arms",
         arms=tuple((_cut(log.arms[arm]), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist()),
         arms_left_out=max(len(log.arms) - ARMS_SHOWN, 0),
-        notices=tuple(plain(phrase(notice.text, shell_option)) for notice in log.reading),
+        notices=tuple(page_text(notice.text) for notice in log.reading),
     )
 
 
 def _cut(text: str) -> str:
-    return short(text, LONGEST_CELL)
+    return label(text, LONGEST_CELL)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, shell_option
+from unbandit.errors import (
+    InferenceError,
+    LogError,
+    NotIdentifiable,
+    ParameterError,
+    UnbanditError,
+    phrase,
+)
 
 LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80
 """Characters of a message, and of a quoted name in it, that are shown."""
@@ -111,67 +118,25 @@ def problem_of(error: BaseException) -> Problem:
     remedy = ""
     if isinstance(error, NotIdentifiable):
         remedy = "This is an answer too: no tool can read from a record what it does not hold."
-    return Problem(title, plain_error(error), remedy, status)
+    return Problem(title, error_text(error), remedy, status)
 
 
-_FIELDS = tuple(
-    (re.compile(shell), page)
-    for shell, page in (
-        (r"Say which one (it is|holds the arms) with --columns \w+=.*\.$", "Say which column it is in the form."),
-        (r"Name one of these with --columns \w+=.*\.$", "Choose one of these in the form."),
-        (r"if it holds the rewards, say so with --columns reward=.*\.$", "if it does, choose it in the form."),
-        (r"Add it with --arms .*\.$", 'Add it to the field "All arms".'),
-        (r"with --arms .*\.$", 'in the field "All arms".'),
-        (r" with --columns \w+=\w* or --columns \w+=\w*", " in the form"),
-        (r" with --columns \w+=\w*", " in the form"),
-        (r"--best-mean\b|\bbest_mean\b", "the best arm's value"),
-        (r"--sigma\b", "the noise of a reward"),
-        (r"--bernoulli\b", "rewards of 0 or 1"),
-        (r"--horizon\b", "the planned number of rounds"),
-        (r"--anchor\b", "the one known arm"),
-        (r"--pool\b", "the box to combine all demonstrations"),
-        (r"--scale\b", "the scale"),
-        (r"--(method|level|seed|prior|particles|resamples)\b", r"the field \1"),
-        (r"\s*\(see: unbandit demonstrators\)", ""),
-    )
-)
-"""What the shell calls an option, and what the page calls it."""
+def error_text(error: UnbanditError) -> str:
+    """Write an error for a visitor of the page: options by the labels of their fields, names shortened."""
+    from unbandit.web.forms import page_option
+
+    return _shortened(error.phrased(page_option))
 
 
-def plain(message: str) -> str:
-    """Say a message of the command line in the words of the page; what stands in quotes is the visitor's, and stays.
+def page_text(text: str) -> str:
+    """Write a sentence for a visitor of the page."""
+    from unbandit.web.forms import page_option
 
-    Examples
-    --------
-    >>> plain('expected a column "arm"; the table has "x". Say which one holds the arms with --columns arm=NAME.')
-    'expected a column "arm"; the table has "x". Say which column it is in the form.'
-    >>> plain('expected an arm among A, B; got "--sigma". Add it with --arms A,B,--sigma.')
-    'expected an arm among A, B; got "--sigma". Add it to the field "All arms".'
-    """
-    parts = re.split(r'("[^"]*")', _short(message))
-    for at in range(0, len(parts), 2):
-        for shell, page in _FIELDS:
-            parts[at] = shell.sub(page, parts[at])
-    return "".join(parts)
+    return _shortened(phrase(text, page_option))
 
 
-def plain_error(error: UnbanditError) -> str:
-    """Say an error; the place in a file is the visitor's words, and stays."""
-    if not isinstance(error, LogError):
-        return plain(error.phrased(shell_option))
-    place = LogError("", path=error.path, row=error.row, line=error.line, column=error.column)
-    return _short(str(place)) + plain(error.said(shell_option))
-
-
-def _short(message: str) -> str:
-    """Cut names without end, and a message that is endless for another reason.
-
-    Examples
-    --------
-    >>> _short('got "' + "x" * 10_000 + '", really') == 'got "' + "x" * 79 + '…", really'
-    True
-    """
-    cut = re.sub(
-        rf'"([^"]{{{LONGEST_NAME}}})[^"]+"', lambda found: f'"{found[1][:-1]}…"', message[: 100 * LONGEST_MESSAGE]
-    )
+def _shortened(message: str) -> str:
+    """Shorten endless names in quotes, and a message that is endless for another reason."""
+    begun = message[: 100 * LONGEST_MESSAGE]
+    cut = re.sub(rf'"([^"]{{{LONGEST_NAME}}})[^"]+"', lambda found: f'"{found[1][:-1]}…"', begun)
     return cut if len(cut) <= LONGEST_MESSAGE else cut[: LONGEST_MESSAGE - 1] + "…"

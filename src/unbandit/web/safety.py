@@ -53,18 +53,10 @@ OWN_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """Who may open the page.
+    """Who may open the page."""
 
-    Attributes
-    ----------
-    hosts
-        The host names under which the page answers; None for any, which is safe only with a token.
-    token
-        The token that a visitor must present, if any.
-    """
-
-    hosts: frozenset[str] | None = OWN_HOSTS
-    token: str | None = None
+    hosts: frozenset[str] | None = OWN_HOSTS  # names under which it answers; None for any, safe only with a token
+    token: str | None = None  # that a visitor must present
 
 
 def guarded(app: ASGIApp, policy: AccessPolicy, limits: Limits, show: Show) -> ASGIApp:

@@ -24,7 +24,7 @@ from unbandit.web.forms import Simulation
 from unbandit.web.jobs import Limits
 from unbandit.web.pages import identified_page
 from unbandit.web.preview import Preview, Upload, preview, read
-from unbandit.web.problems import plain_error
+from unbandit.web.problems import error_text
 
 Say = Callable[[str, float | None], None]
 Columns = Mapping[str, str] | None
@@ -121,7 +121,7 @@ def _taken_as(
     try:
         return report(log, rule, source=source, command=command, progress=say, **given), ""
     except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
-        return None, plain_error(error)
+        return None, error_text(error)
 
 
 def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:
