@@ -23,15 +23,12 @@ def demo(
     horizon: int = Option(5_000, "--horizon", help="How many tests the experiment makes."),
 ) -> None:
     """Simulate, estimate, print the table beside the truth, draw the picture, write the report."""
-    import polars as pl
-
     from unbandit import datasets
-    from unbandit.cli.output import announce_compilation, console, estimate_table
+    from unbandit.cli.output import announce_compilation, console, estimate_table, write_truth
     from unbandit.datasets.battery import LONGEST_LIFETIME
     from unbandit.demonstrators import UCB
-    from unbandit.errors import AssumptionWarning, OutputError, shell_option
+    from unbandit.errors import AssumptionWarning, OutputError, option, phrase, shell_option
     from unbandit.estimators import estimate
-    from unbandit.log.writing import write_table
     from unbandit.plots import arms_with_intervals, save
     from unbandit.reporting import LogSource, report
 
@@ -61,31 +58,26 @@ def demo(
     found = answer.best == (instance.best,)
     out.print(f"The best protocol, {instance.best}, was {'found' if found else 'not found'}.")
     for notice in answer.warnings:
-        out.print(f"warning: {notice.message}")
+        out.print(f"warning: {phrase(notice.text, shell_option)}")
 
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: could not be made: {error.strerror}. Choose another with --folder.") from error
+        remedy = f"Choose another with {option('folder')}."
+        raise OutputError(f"{folder}: could not be made: {error.strerror}.", remedy=remedy) from error
     place = Path(folder)
     figure = arms_with_intervals(answer, truth=truth, unit=LONGEST_LIFETIME, label="lifetime, in cycles")
     for name in ("lifetimes.png", "lifetimes.svg"):
         save(figure, place / name)
     log.write(place / "log.csv")
-    table_of_truth = pl.DataFrame({"arm": list(instance.arms), "mean": instance.means, "gap": instance.gaps})
-    write_table(lambda: table_of_truth, place / "truth.csv")
+    write_truth(instance, place / "truth.csv")
     asked = f"{place / 'log.csv'} --rule {rule} --best-mean 1"
     with console(error=True).status("Writing the report"):
-        told = f"unbandit report {asked} --truth {place / 'truth.csv'} -o {place / 'report.html'}"
         report(
-            log,
-            rule,
-            source=LogSource.of_file(place / "log.csv"),
-            command=told,
-            truth=truth,
-            audience=shell_option,
+            log, rule, source=LogSource.of_file(place / "log.csv"), truth=truth, audience=shell_option,
+            command=f"unbandit report {asked} --truth {place / 'truth.csv'} -o {place / 'report.html'}",
             best_mean=instance.best_mean,
-        ).write(place / "report.html")
+        ).write(place / "report.html")  # fmt: skip
     written = ["lifetimes.png", "lifetimes.svg", "log.csv", "truth.csv", "report.html"]
     out.print("Written: " + ", ".join(str(place / name) for name in written))
     command = "unbandit" if shutil.which("unbandit") else sys.argv[0]

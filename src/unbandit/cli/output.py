@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
 
+    from unbandit.instance import Instance
     from unbandit.result import ArmEstimate, Estimate
 
 PICTURES = (".png", ".svg")
@@ -114,6 +115,16 @@ def write_answer(answer: PrintedAnswer, output: str, json_pieces: Iterable[str] 
             file.write("\n")
     else:
         write_table(lambda: answer.frame, output)
+
+
+def write_truth(instance: Instance, path: str | Path) -> None:
+    """Write every arm's true mean and gap."""
+    import polars as pl
+
+    from unbandit.log.writing import write_table
+
+    table = pl.DataFrame({"arm": list(instance.arms), "mean": instance.means, "gap": instance.gaps})
+    write_table(lambda: table, path)
 
 
 def deliver(

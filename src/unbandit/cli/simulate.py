@@ -43,9 +43,7 @@ def simulate(
     device: options.Device = "auto",
 ) -> None:
     """Build the instance, simulate the rule, write the log or the counts."""
-    import polars as pl
-
-    from unbandit.cli.output import announce_compilation, check_folder, console
+    from unbandit.cli.output import announce_compilation, check_folder, console, write_truth
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table
 
@@ -78,8 +76,7 @@ def simulate(
         write_table(lambda: table, output)
         typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)
     if truth is not None:
-        true_means = pl.DataFrame({"arm": list(faced.arms), "mean": faced.means, "gap": faced.gaps})
-        write_table(lambda: true_means, truth)
+        write_truth(faced, truth)
 
 
 def _counts_table(evidence: Any, arms: Sequence[str]) -> polars.DataFrame:

@@ -107,7 +107,7 @@ def _bare(annotation: Any) -> tuple[Any, bool, list[Any]]:
     return annotation, False, []
 
 
-def _bounds(metadata: list[Any]) -> dict[str, float]:
+def _bounds(metadata: list[Any]) -> dict[str, Any]:
     """Return a number's bounds, from pydantic's metadata."""
     names = (("ge", "at_least"), ("gt", "above"), ("le", "at_most"), ("lt", "below"))
     bounds = ((name, getattr(kept, key, None)) for kept in metadata for key, name in names)

@@ -20,7 +20,7 @@ from unbandit.log import ActionLog
 from unbandit.reporting import LogSource, Report, report
 from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import example_truth
-from unbandit.web.forms import Simulation
+from unbandit.web.forms import Simulation, page_option
 from unbandit.web.jobs import Limits
 from unbandit.web.pages import identified_page
 from unbandit.web.preview import Preview, Upload, preview, read
@@ -82,7 +82,7 @@ def _estimate(
         return _beside_truth(log, upload.name, rule, given, example_truth(upload.example), "", say)
     command = shell_line(_shell_path(upload.name), parse_rule(rule), given) + _reading_options(columns, arms)
     source = LogSource.of_bytes(upload.name, data)
-    made = report(log, rule, source=source, command=command, progress=say, **given)
+    made = report(log, rule, source=source, command=command, audience=page_option, progress=say, **given)
     return Outcome(made.title, made.main, _downloads(made))
 
 
@@ -119,7 +119,7 @@ def _taken_as(
     given = _without_idle_seed(str(rule), options)
     command = None if source is None else shell_line(_shell_path(source.name), rule, given) + reading
     try:
-        return report(log, rule, source=source, command=command, progress=say, **given), ""
+        return report(log, rule, source=source, command=command, audience=page_option, progress=say, **given), ""
     except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
         return None, error_text(error)
 
@@ -143,7 +143,9 @@ def _beside_truth(
     known = table_files(pl.DataFrame({"arm": list(truth), "mean": list(truth.values())}), "truth", "The truth")
     command = f"{before}{shell_line('log.csv', parse_rule(rule), options)} --truth truth.csv"
     source = LogSource.of_bytes("log.csv", written[0].data)
-    made = report(log, rule, source=source, name=name, command=command, truth=truth, progress=say, **options)
+    made = report(
+        log, rule, source=source, name=name, command=command, truth=truth, audience=page_option, progress=say, **options
+    )
     return Outcome(made.title, made.main, (*_downloads(made), *written, known[0]))
 
 
