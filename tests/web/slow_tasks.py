@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from unbandit.errors import LogError, option
-from unbandit.web.tasks import Download, Outcome
+from unbandit.web.jobs import Download, Outcome
 
 
 def warm_up() -> None:

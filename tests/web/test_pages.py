@@ -13,10 +13,9 @@ from unbandit import rules
 from unbandit._version import __version__
 from unbandit.web import pages
 from unbandit.web.examples import Example
-from unbandit.web.jobs import JobProgress, Limits
+from unbandit.web.jobs import Download, JobProgress, Limits, Outcome
 from unbandit.web.preview import Preview
 from unbandit.web.problems import Problem
-from unbandit.web.tasks import Download, Outcome
 
 EVIL = "<script>alert(1)</script>\"'&"
 LIMITS = Limits()

@@ -96,6 +96,25 @@ class Job:
         self.over.set()
 
 
+@dataclass(frozen=True)
+class Download:
+    """File that an answer offers."""
+
+    name: str
+    label: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a job: a title, the HTML of the page's main part, and files to download."""
+
+    title: str
+    main: str
+    downloads: tuple[Download, ...] = ()
+
+
 class QueueFull(Exception):
     """Too many jobs wait already, or too large ones."""
 

@@ -18,13 +18,12 @@ from unbandit.plots import address
 from unbandit.web import forms
 from unbandit.web.examples import Example
 from unbandit.web.fields import ON, Field, shown
-from unbandit.web.jobs import JobProgress, Limits
+from unbandit.web.jobs import JobProgress, Limits, Outcome
 from unbandit.web.preview import Preview
 from unbandit.web.problems import Problem, page_text
 
 if TYPE_CHECKING:
     from unbandit.identification import Identification
-    from unbandit.web.tasks import Outcome
 
 COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
 """With more columns than this, or more characters in their names, a column is typed instead of chosen."""

@@ -6,7 +6,6 @@ import csv
 import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -21,7 +20,7 @@ from unbandit.reporting import LogSource, Report, report
 from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import example_truth
 from unbandit.web.forms import Simulation, page_option
-from unbandit.web.jobs import Limits
+from unbandit.web.jobs import Download, Limits, Outcome
 from unbandit.web.pages import identified_page
 from unbandit.web.preview import Preview, Upload, preview, read
 from unbandit.web.problems import error_text
@@ -40,25 +39,6 @@ NOISE = (
 
 QUICK_PARTICLES = 150
 """Particles of each cloud when a rule is identified: a first answer within a minute."""
-
-
-@dataclass(frozen=True)
-class Download:
-    """File that an answer offers."""
-
-    name: str
-    label: str
-    media_type: str
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Result of a job: a title, the HTML of the page's main part, and files to download."""
-
-    title: str
-    main: str
-    downloads: tuple[Download, ...] = ()
 
 
 def warm_up() -> None:
@@ -82,7 +62,7 @@ def _estimate(
         return _beside_truth(log, upload.name, rule, given, example_truth(upload.example), "", say)
     command = shell_line(_shell_path(upload.name), parse_rule(rule), given) + _reading_options(columns, arms)
     source = LogSource.of_bytes(upload.name, data)
-    made = report(log, rule, source=source, command=command, audience=page_option, progress=say, **given)
+    made = report(log, rule, source=source, command=command, progress=say, audience=page_option, **given)
     return Outcome(made.title, made.main, _downloads(made))
 
 
@@ -119,7 +99,7 @@ def _taken_as(
     given = _without_idle_seed(str(rule), options)
     command = None if source is None else shell_line(_shell_path(source.name), rule, given) + reading
     try:
-        return report(log, rule, source=source, command=command, audience=page_option, progress=say, **given), ""
+        return report(log, rule, source=source, command=command, progress=say, audience=page_option, **given), ""
     except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
         return None, error_text(error)
 
@@ -144,7 +124,7 @@ def _beside_truth(
     command = f"{before}{shell_line('log.csv', parse_rule(rule), options)} --truth truth.csv"
     source = LogSource.of_bytes("log.csv", written[0].data)
     made = report(
-        log, rule, source=source, name=name, command=command, truth=truth, audience=page_option, progress=say, **options
+        log, rule, source=source, name=name, command=command, truth=truth, progress=say, audience=page_option, **options
     )
     return Outcome(made.title, made.main, (*_downloads(made), *written, known[0]))
 
