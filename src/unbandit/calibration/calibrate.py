@@ -20,10 +20,10 @@ from pathlib import Path
 
 from unbandit import checks
 from unbandit.calibration.closed_forms import closed_form_studies, coverage_metrics, has_closed_form
+from unbandit.calibration.costs import timed, timing_requests
 from unbandit.calibration.metrics import identify_metrics, posterior_metrics
 from unbandit.calibration.page import Calibration, page
 from unbandit.calibration.settings import BERNOULLI, CANDIDATES, CLOUDS, GAUSSIAN, identify_settings, posterior_settings
-from unbandit.calibration.timing import timed, timing_requests
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, OutputError, ParameterError

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 
 from unbandit.calibration.closed_forms import TIMES, CoverageMetrics
+from unbandit.calibration.costs import USUAL, Timing
 from unbandit.calibration.metrics import IdentifyMetrics, PosteriorMetrics, holm
 from unbandit.calibration.settings import short
-from unbandit.calibration.timing import USUAL, Timing
 from unbandit.demonstrators import IndexRule, Thompson
 from unbandit.instance import Bernoulli, Gaussian
 from unbandit.study.monte_carlo import Measured, Share, computed, share

@@ -10,6 +10,7 @@ import polars as pl
 
 from unbandit._version import __version__
 from unbandit.calibration.closed_forms import CoverageMetrics
+from unbandit.calibration.costs import Timing
 from unbandit.calibration.criteria import (
     MISSED,
     NEARLY,
@@ -25,7 +26,6 @@ from unbandit.calibration.criteria import (
 )
 from unbandit.calibration.metrics import IdentifyMetrics, PosteriorMetrics
 from unbandit.calibration.settings import CLOUDS, short
-from unbandit.calibration.timing import Timing
 from unbandit.formatting import markdown_table
 
 MARKS: dict[Verdict | None, str] = {REACHED: " ✓", NEARLY: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}

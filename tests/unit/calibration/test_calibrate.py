@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.calibration import calibrate, closed_forms, settings, timing
-from unbandit.calibration.timing import TimingRequest, timed, timing_requests
+from unbandit.calibration import calibrate, closed_forms, costs, settings
+from unbandit.calibration.costs import TimingRequest, timed, timing_requests
 
 SMALL = {"runs": 3, "particles": 20, "rules": ["ucb", "uniform"]}
 
@@ -98,7 +98,7 @@ def test_a_posterior_is_timed_in_a_process_of_its_own(monkeypatch):
     found = timed(TimingRequest("ucb:alpha=0.25", 3, 50, seconds=2.0))
     assert 0 < found.seconds < 30
     assert found.memory > 1e7 or found.memory != found.memory
-    monkeypatch.setattr(timing, "USUAL", (2, 30))
+    monkeypatch.setattr(costs, "USUAL", (2, 30))
     asked = {(each.text, each.arms, each.seconds) for each in timing_requests()}
     assert ("ucb:alpha=0.25", 2, 2.0) in asked
     assert ("thompson:noise=bernoulli", 2, 5.0) in asked
