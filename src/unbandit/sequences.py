@@ -19,12 +19,8 @@ class LazySequence(Sequence[Member]):
     """Sequence that behaves like the tuple of its members."""
 
     @abstractmethod
-    def _made(self, at: int) -> Member:
+    def _member(self, at: int) -> Member:
         """Return the member at a position."""
-
-    def _some(self, places: range) -> Iterator[Member]:
-        """Yield the members at some positions."""
-        return map(self._made, places)
 
     @overload
     def __getitem__(self, at: int) -> Member: ...
@@ -32,22 +28,10 @@ class LazySequence(Sequence[Member]):
     def __getitem__(self, at: slice) -> tuple[Member, ...]: ...
     def __getitem__(self, at: int | slice) -> Member | tuple[Member, ...]:
         places = range(len(self))[at]
-        return self._made(places) if isinstance(places, int) else tuple(self._some(places))
+        return self._member(places) if isinstance(places, int) else tuple(map(self._member, places))
 
     def __iter__(self) -> Iterator[Member]:
-        return self._some(range(len(self)))
-
-    def _places(self, member: object) -> Iterator[int]:
-        """Yield the positions of a member."""
-        return (at for at, each in enumerate(self) if each == member)
-
-    def index(self, member: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return the first position of a member."""
-        within = range(len(self))[start:stop]
-        for at in self._places(member):
-            if at in within:
-                return at
-        raise ValueError(f"{member!r} is not in the sequence")
+        return map(self._member, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LazySequence | tuple):
@@ -80,7 +64,7 @@ class Numbered(LazySequence[str]):
     def __len__(self) -> int:
         return self._count
 
-    def _made(self, at: int) -> str:
+    def _member(self, at: int) -> str:
         return str(at + 1)
 
     def __contains__(self, name: object) -> bool:
@@ -88,9 +72,11 @@ class Numbered(LazySequence[str]):
             return False
         return name[0] != "0" and int(name) <= self._count
 
-    def _places(self, member: object) -> Iterator[int]:
-        if member in self:
-            yield int(str(member)) - 1
+    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of a name."""
+        if name in self and int(name) - 1 in range(self._count)[start:stop]:
+            return int(name) - 1
+        raise ValueError(f"{name!r} is not in the sequence")
 
     def __eq__(self, other: object) -> bool:
         return self._count == other._count if isinstance(other, Numbered) else super().__eq__(other)
@@ -107,7 +93,7 @@ class Integers(LazySequence[int]):
     def __len__(self) -> int:
         return len(self.values)
 
-    def _made(self, at: int) -> int:
+    def _member(self, at: int) -> int:
         return int(self.values[at])
 
 
@@ -126,7 +112,7 @@ class Marked(LazySequence[tuple[str, ...]]):
     def __len__(self) -> int:
         return len(self.marks)
 
-    def _made(self, at: int) -> tuple[str, ...]:
+    def _member(self, at: int) -> tuple[str, ...]:
         return tuple(self.arms[arm] for arm in np.flatnonzero(self.marks[at]))
 
 

@@ -39,7 +39,7 @@ def test_everything_a_tuple_does(made, plain):
     assert "other" not in made
     with pytest.raises(IndexError):
         made[len(plain)]
-    with pytest.raises(ValueError, match="'other' is not in the sequence"):
+    with pytest.raises(ValueError):  # noqa: PT011 (a tuple says as little)
         made.index("other")
 
 
