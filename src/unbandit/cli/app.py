@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from unbandit import errors
 from unbandit._version import __version__
 from unbandit.cli import (
     calibrate,
@@ -21,28 +22,17 @@ from unbandit.cli import (
     simulate,
     study,
 )
-from unbandit.errors import (
-    ClusterError,
-    DescriptionError,
-    InferenceError,
-    LogError,
-    NotIdentifiable,
-    OutputError,
-    ParameterError,
-    ResumeError,
-    UnbanditError,
-    shell_option,
-)
+from unbandit.errors import UnbanditError, shell_option
 
 EXIT_CODES: dict[type[UnbanditError], int] = {
-    ParameterError: 2,
-    LogError: 3,
-    DescriptionError: 3,
-    OutputError: 3,
-    ResumeError: 3,
-    ClusterError: 3,
-    NotIdentifiable: 4,
-    InferenceError: 4,
+    errors.ParameterError: 2,
+    errors.LogError: 3,
+    errors.DescriptionError: 3,
+    errors.OutputError: 3,
+    errors.ResumeError: 3,
+    errors.ClusterError: 3,
+    errors.NotIdentifiable: 4,
+    errors.InferenceError: 4,
 }
 
 app = typer.Typer(
@@ -54,20 +44,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", help=demo.HELP)(demo.demo)
-app.command("estimate", help=estimate.HELP)(estimate.estimate)
-app.command("report", help=report.HELP)(report.report)
-app.command("posterior", help=posterior.HELP)(posterior.posterior)
-app.command("identify", help=identify.HELP)(identify.identify)
-app.command("serve", help=report.SERVE_HELP)(report.serve)
-app.command("simulate", help=simulate.HELP)(simulate.simulate)
-app.command("study", help=study.HELP)(study.study)
-app.command("plan", help=plan.HELP)(plan.plan)
-app.command("leak", help=plan.LEAK_HELP)(plan.leak)
-app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
-app.command("calibrate", help=calibrate.HELP)(calibrate.calibrate)
-app.command("demonstrators", help=lists.DEMONSTRATORS_HELP)(lists.demonstrators)
-app.command("datasets", help=lists.DATASETS_HELP)(lists.datasets)
+for command in (
+    demo.demo, estimate.estimate, report.report, posterior.posterior, identify.identify, report.serve,
+    simulate.simulate, study.study, plan.plan, plan.leak, reproduce.reproduce, calibrate.calibrate,
+    lists.demonstrators, lists.datasets,
+):  # fmt: skip
+    app.command()(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -12,15 +12,6 @@ from unbandit.cli import options
 if TYPE_CHECKING:
     from unbandit.calibration import Calibration
 
-HELP = """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised.
-
-MEASURES are closed-forms, posterior and identify; without any, all of them. Records are simulated, so the truth behind
-them is known. It takes an hour or so; a stopped command goes on where it was. All figures go to FOLDER/figures.csv, and
-with what they mean to FOLDER/calibration.md.
-
-Example:  unbandit calibrate posterior --rule ucb --runs 50 -o look
-"""
-
 
 def calibrate(
     measures: Annotated[list[str] | None, Argument(metavar="MEASURE", help="By name; all, if none.")] = None,
@@ -36,7 +27,14 @@ def calibrate(
     threads: options.Threads = None,
     timing: bool = Option(False, "--timing", help="Measure time and memory too; they depend on the machine."),
 ) -> None:
-    """Measure what is not yet measured, print the table, say where the page is."""
+    """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised.
+
+    MEASURES are closed-forms, posterior and identify; without any, all of them. Logs are simulated, so the truth
+    behind them is known. It takes about an hour; the same command resumes one that was stopped. All figures go to
+    FOLDER/figures.csv, and with their meaning to FOLDER/calibration.md.
+
+    Example:  unbandit calibrate posterior --rule ucb --runs 50 -o look
+    """
     from unbandit.calibration import calibrate as measure
     from unbandit.cli.output import announce_compilation, console, say_on
     from unbandit.study.progress import progress_on
@@ -49,7 +47,7 @@ def calibrate(
             progress=lambda label: progress_on(err, label), say=say_on(err), ready=announce_compilation,
         )  # fmt: skip
     except KeyboardInterrupt:
-        typer.echo(f"Stopped. What was measured is kept in {folder}: the same command goes on from there.", err=True)
+        typer.echo(f"Stopped. What was measured is kept in {folder}: the same command resumes.", err=True)
         raise typer.Exit(130) from None
     _print(done)
 

@@ -9,20 +9,18 @@ from pathlib import Path
 
 from typer import Option
 
-HELP = """Show the whole story: simulate, hide the rewards, estimate, compare with the truth.
-
-A UCB experiment looks for the best of 20 charging protocols; all that is kept is which protocol was tested when.
-
-Example:  unbandit demo
-"""
-
 
 def demo(
     folder: str = Option("demo", "--folder", help="Where the report, the pictures and the log go."),
     seed: int = Option(7, "--seed", help="Of the simulated experiment."),
     horizon: int = Option(5_000, "--horizon", help="How many tests the experiment makes."),
 ) -> None:
-    """Simulate, estimate, print the table beside the truth, draw the picture, write the report."""
+    """Show the whole story: simulate, hide the rewards, estimate, compare with the truth.
+
+    A UCB experiment looks for the best of 20 charging protocols; all that is kept is which protocol was tested when.
+
+    Example:  unbandit demo
+    """
     from unbandit import datasets
     from unbandit.cli.output import announce_compilation, console, estimate_table, write_truth
     from unbandit.datasets.battery import LONGEST_LIFETIME

@@ -12,19 +12,6 @@ from unbandit.cli import options
 from unbandit.cli.options import EstimateCommand
 from unbandit.errors import AssumptionWarning, LogError, ParameterError, option
 
-HELP = """Estimate what every arm of a log was worth.
-
-LOG is CSV, TSV or Parquet (gzip too), or - for standard input: a column "arm" and, if there are, "demonstration",
-"round" and "reward" (where one is known, for method posterior); or final counts, "arm" and "pulls". Several files, a
-folder or a pattern in quotes are one log; what is large is scanned, and need not fit in memory.
-
-Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14
-
-With --follow the table is printed again whenever the log has grown: a CSV that lines are added to, or a folder that
-Parquet files are added to.
-"""
-
-
 SNAPSHOT = "With --follow: save progress here and resume from it, even after a crash."
 
 
@@ -57,7 +44,17 @@ def estimate(
     snapshot: str = Option(None, "--snapshot", metavar="FILE", help=SNAPSHOT),
     until_idle: float = Option(None, "--until-idle", metavar="SECONDS", help="With --follow: stop after so long idle."),
 ) -> None:
-    """Read the log, estimate, print or write."""
+    """Estimate what every arm of a log was worth.
+
+    LOG is CSV, TSV or Parquet (gzip too), or - for standard input: a column "arm" and optionally "demonstration",
+    "round" and "reward" (known rewards, for method posterior); or final counts, "arm" and "pulls". Several files, a
+    folder or a pattern in quotes are one log; a large one is scanned and need not fit in memory.
+
+    Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14
+
+    With --follow the table is printed again whenever the log has grown: a CSV that lines are added to, or a folder that
+    Parquet files are added to.
+    """
     from unbandit import estimators
     from unbandit.cli import output as printer
     from unbandit.estimators.request import draws

@@ -31,16 +31,6 @@ if TYPE_CHECKING:
     from unbandit.identification.result import Contender
     from unbandit.inference import Posterior
 
-HELP = """Which rule made this log? Candidates weighed by how probable they make it, and the leading one checked.
-
-LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as it is; of a
-bare name unknown parameters are averaged over a grid, which is shown; ucb:alpha=0|0.25 gives a grid of one's own. With
---values the arms' means and gaps follow, by the leading candidate, with intervals that hold what is not known of it.
-"Cannot tell" is an answer too: the difference is then within the Monte-Carlo error, or the log is too short.
-
-Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
-"""
-
 QUICK_PARTICLES = 150
 """Particles per cloud with --quick."""
 
@@ -66,7 +56,16 @@ def identify(
     as_json: options.Json = False,
     output: options.Output = None,
 ) -> None:
-    """Read the log, weigh the candidates, print or write."""
+    """Which rule made this log? Candidates weighed by how probable they make it, and the leading one checked.
+
+    LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as given;
+    the unknown parameters of a bare name are averaged over a grid, which is shown; ucb:alpha=0|0.25 sets the grid. With
+    --values the arms' means and gaps follow, under the leading candidate, with intervals that include the uncertainty
+    about its parameters. "Cannot tell" is an answer too: the difference is within the Monte-Carlo error, or the log is
+    too short.
+
+    Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
+    """
     from unbandit import checks, identification
     from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.log import ActionLog

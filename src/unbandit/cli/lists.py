@@ -13,22 +13,15 @@ from unbandit.cli import options
 if TYPE_CHECKING:
     from unbandit.demonstrators import Demonstrator
 
-DEMONSTRATORS_HELP = """List the rules that can be simulated and inverted; with a rule's name, its parameters.
-
-Example:  unbandit demonstrators ucb
-"""
-
-DATASETS_HELP = """List the built-in instances that `unbandit simulate` takes.
-
-Example:  unbandit datasets
-"""
-
 
 def demonstrators(
     names: Annotated[list[str] | None, Argument(metavar="[RULE]...", help="Rules whose parameters to show.")] = None,
     as_json: bool = Option(False, "--json", help="Print their JSON schemas."),
 ) -> None:
-    """Print each rule's name and summary; of rules that are named, the parameters too."""
+    """List the rules that can be simulated and inverted; with a rule's name, its parameters.
+
+    Example:  unbandit demonstrators ucb
+    """
     from unbandit.demonstrators import parse_rule, rules
 
     chosen = {rule.name: type(rule) for rule in map(parse_rule, names)} if names else rules()
@@ -57,7 +50,10 @@ def _print_parameters(rule: type[Demonstrator]) -> None:
 
 
 def datasets(as_json: options.Json = False) -> None:
-    """Print each data set's name and description."""
+    """List the built-in instances that `unbandit simulate` takes.
+
+    Example:  unbandit datasets
+    """
     from unbandit.datasets import names
 
     if as_json:

@@ -17,22 +17,6 @@ if TYPE_CHECKING:
 
     from unbandit.planning import Leak, Plan
 
-HELP = """Before collecting: how long must a rule run for each gap to be known to within d, and at what regret?
-
-INSTANCE is a guess at the arms: a data set (see: unbandit datasets), or --means with --sigma (or --bernoulli). Theory
-and simulation stand side by side; -o plan.png draws both.
-
-Example:  unbandit plan linear --rule ucb:alpha=0.25 --within 0.1 -o plan.png
-"""
-
-LEAK_HELP = """How much does the record of a rule's actions give away, as equivalent observed rewards of each arm?
-
-That is the number of the arm's own rewards which, seen, would tell its mean as well as the record does to an outsider
-who knows the rule and the best mean. INSTANCE is a data set (see: unbandit datasets), or --means with --sigma.
-
-Example:  unbandit leak linear --rule ucb:alpha=0.25 --horizon 5000 -o leak.png
-"""
-
 REVEALED = {
     "values": "The best arm can be told from {found} of the records.",
     "best": "This rule's actions tell which arm it judged best ({found} of the records: the best one), and no values.",
@@ -57,7 +41,13 @@ def plan(
     as_json: bool = Option(False, "--json", help="Print JSON, with the curves."),
     output: options.Output = None,
 ) -> None:
-    """Build the instance, plan, print or write."""
+    """Before collecting: how long must a rule run for each gap to be known to within d, and at what regret?
+
+    INSTANCE is a guess at the arms: a data set (see: unbandit datasets), or --means with --sigma (or --bernoulli).
+    Theory and simulation are shown side by side; -o plan.png draws both.
+
+    Example:  unbandit plan linear --rule ucb:alpha=0.25 --within 0.1 -o plan.png
+    """
     from unbandit import planning
     from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.demonstrators import parse_rule
@@ -135,7 +125,14 @@ def leak(
     as_json: options.Json = False,
     output: options.Output = None,
 ) -> None:
-    """Build the instance, simulate and estimate, print or write."""
+    """How much does the log of a rule's actions reveal, in equivalent observed rewards of each arm?
+
+    That is the number of the arm's rewards which, if observed, would give its mean as precisely as the log does to
+    an outsider who knows the rule and the best mean. INSTANCE is a data set (see: unbandit datasets), or --means with
+    --sigma.
+
+    Example:  unbandit leak linear --rule ucb:alpha=0.25 --horizon 5000 -o leak.png
+    """
     from unbandit import planning
     from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.demonstrators import parse_rule

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
     from unbandit.inference import Posterior
 
-HELP = """Draw from the posterior of every arm's mean, given the actions (and such rewards as the log holds).
-
-The answer has the probability that each arm is the best, and intervals of every mean and gap. With -o it goes to a
-table (.csv, .parquet), .json, a picture of the hidden sample means over the rounds (.png, .svg), or a netCDF file for
-ArviZ (.nc).
-
-Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
-"""
-
 
 def posterior(
     log: options.Log,
@@ -53,7 +44,14 @@ def posterior(
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="A table, .json, a picture, or .nc for ArviZ."),
 ) -> None:
-    """Read the log, infer, print or write."""
+    """Draw from the posterior of every arm's mean, given the actions and any rewards in the log.
+
+    The answer has the probability that each arm is the best, and intervals of every mean and gap. -o writes a table
+    (.csv, .parquet), .json, a picture of the hidden sample means over the rounds (.png, .svg), or a netCDF file for
+    ArviZ (.nc).
+
+    Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
+    """
     from unbandit import estimators
     from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.demonstrators import parse_rule

@@ -12,22 +12,6 @@ from unbandit.cli import options
 from unbandit.cli.options import EstimateCommand
 from unbandit.errors import LogError, ParameterError, option, shell_option
 
-HELP = """Write a report of what every arm of a log was worth: one HTML file that needs no other.
-
-The answer in a sentence, the ranked table, pictures, warnings in words, what was assumed, what cannot be known, how to
-make it again and how to cite it. LOG and all options but the last three are those of unbandit estimate.
-
-Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
-"""
-
-
-SERVE_HELP = """Open a page in the browser: bring a log, or simulate one, and get the answer as a report.
-
-The page runs on this computer and is seen from it alone, unless --host says otherwise. Stop it with Ctrl-C.
-
-Example:  unbandit serve
-"""
-
 
 def report(
     context: typer.Context,
@@ -54,7 +38,13 @@ def report(
     pdf: str = Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
     truth: str = Option(None, "--truth", metavar="PATH", help="The true means, as simulate --truth writes them."),
 ) -> None:
-    """Read the log with its checksum, estimate, write."""
+    """Write a report of what every arm of a log was worth: one HTML file that needs no other.
+
+    The answer in a sentence, the ranked table, figures, warnings in words, what was assumed, what cannot be known, how
+    to reproduce it and how to cite it. LOG and all options but the last three are those of unbandit estimate.
+
+    Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
+    """
     from unbandit import reporting
     from unbandit.cli.output import announce_compilation, console, print_notices
     from unbandit.reporting.provenance import read_log, typed_line
@@ -115,7 +105,12 @@ def serve(
     rows: int = Option(10_000_000, "--max-rows", help="Most rows of a log."),
     seconds: float = Option(300, "--max-seconds", help="Longest time for one piece of work."),
 ) -> None:
-    """Serve the page until it is stopped."""
+    """Open a page in the browser: bring a log, or simulate one, and get the answer as a report.
+
+    The page runs on this computer and is seen from it alone, unless --host says otherwise. Stop it with Ctrl-C.
+
+    Example:  unbandit serve
+    """
     from unbandit.cli.output import announce_compilation
     from unbandit.web.jobs import Limits
     from unbandit.web.server import serve as start

@@ -12,15 +12,6 @@ from unbandit.cli import options
 if TYPE_CHECKING:
     from unbandit.paper.page import FinishedFigure, Reproduction
 
-HELP = """Make the paper's pictures again, and test what it says of them.
-
-PICTURES are names (see: --list); without any, all those of the paper are made. What was simulated in the folder before
-is not simulated again, so a stopped command goes on where it was. A folder has one size and one seed, and its page
-shows the pictures of the last command.
-
-Example:  unbandit reproduce ucb battery-landscape -o reproduction
-"""
-
 
 def reproduce(
     figures: Annotated[list[str] | None, Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
@@ -35,7 +26,14 @@ def reproduce(
     wait: options.Wait = 20.0,
     listed: bool = Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
-    """Make the figures, print the claims, say where the page is."""
+    """Make the paper's pictures again, and test what it says of them.
+
+    PICTURES are names (see: --list); without any, all those of the paper are made. What was simulated in the folder
+    before is not simulated again, so the same command resumes one that was stopped. A folder has one size and one seed,
+    and its page shows the pictures of the last command.
+
+    Example:  unbandit reproduce ucb battery-landscape -o reproduction
+    """
     from unbandit.cli.output import announce_compilation, console, say_on
     from unbandit.paper.figure import chosen_figures
     from unbandit.paper.reproduce import reproduce as make
@@ -59,7 +57,7 @@ def reproduce(
             told=told,
         )  # fmt: skip
     except KeyboardInterrupt:
-        typer.echo(f"Stopped. What was simulated is kept in {folder}: the same command goes on from there.", err=True)
+        typer.echo(f"Stopped. What was simulated is kept in {folder}: the same command resumes.", err=True)
         raise typer.Exit(130) from None
     _print_claims(done)
 

@@ -17,13 +17,6 @@ from unbandit.errors import ParameterError, option
 if TYPE_CHECKING:
     import polars
 
-HELP = """Simulate a demonstrator, and write which arm it pulled in every round; or, with --counts, how often each.
-
-INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli).
-
-Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
-"""
-
 
 def simulate(
     rule: str = Option(..., "--rule", help="The demonstrator: name:key=value,..."),
@@ -42,7 +35,12 @@ def simulate(
     threads: options.Threads = None,
     device: options.Device = "auto",
 ) -> None:
-    """Build the instance, simulate the rule, write the log or the counts."""
+    """Simulate a demonstrator, and write which arm it pulled in every round; or, with --counts, how often each.
+
+    INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli).
+
+    Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
+    """
     from unbandit.cli.output import announce_compilation, check_folder, console, write_truth
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table

@@ -14,33 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-HELP = """Simulate and estimate a grid of instances, rules and horizons many times over.
-
-FILE is a TOML file such as this one:
-
-\b
-  rules = ["ucb:alpha=0.25", "sae"]
-  horizons = {from = 500, to = 5000, points = 4, spacing = "log"}
-  runs = 100
-  estimators = ["switching", "naive:constant=0.75"]
-
-\b
-  [[instances]]
-  dataset = "two-armed"
-
-\b
-  [[instances]]
-  name = "close"
-  means = [1.0, 0.9, 0.5]
-  sigma = 0.5
-
-Rows go to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. The same command resumes
-a study that was stopped, however it was stopped. FOLDER may be an address that fsspec supports, such as
-s3://bucket/results; with --executor ray or dask a cluster does the work, and the bytes are the same.
-
-Example:  unbandit study study.toml -o results
-"""
-
 
 def study(
     file: str = Argument(..., metavar="FILE", help="The study, as TOML.", show_default=False),
@@ -54,7 +27,32 @@ def study(
     device: options.Device = "auto",
     keep: str = Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
 ) -> None:
-    """Read the study, do what is not yet done, and print the summary."""
+    """Simulate and estimate a grid of instances, rules and horizons many times over.
+
+    FILE is a TOML file such as this one:
+
+    \b
+      rules = ["ucb:alpha=0.25", "sae"]
+      horizons = {from = 500, to = 5000, points = 4, spacing = "log"}
+      runs = 100
+      estimators = ["switching", "naive:constant=0.75"]
+
+    \b
+      [[instances]]
+      dataset = "two-armed"
+
+    \b
+      [[instances]]
+      name = "close"
+      means = [1.0, 0.9, 0.5]
+      sigma = 0.5
+
+    Rows go to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. The same command
+    resumes a study that was stopped, however it was stopped. FOLDER may be an address that fsspec supports, such as
+    s3://bucket/results; with --executor ray or dask a cluster does the work, and the bytes are the same.
+
+    Example:  unbandit study study.toml -o results
+    """
     from unbandit.cli.output import announce_compilation, console, say_on
     from unbandit.study import Study
     from unbandit.study.dispatch import choose_executor

@@ -47,13 +47,14 @@ _INSTANCES: dict[str, Callable[[], Instance]] = {
     "treatments": lambda: Instance([0.9, 0.55, 0.35, 0.1], 0.5, arms=["new dose", "old dose", "half dose", "placebo"]),
 }
 
-_BATTERY_FORM = (("ucb.scale", ""), ("best_mean", "1"), ("sigma", "{sigma}"))
+_BATTERY_RULE = "ucb:alpha=0.25,sigma=0.1358"
+_BATTERY_FORM = (("ucb.scale", ""), ("best_mean", "1"), ("sigma", "0.1358"))
 
 _STORIES = {
     "battery": _Story(
         "Battery charging",
         "A UCB experiment tried 20 charging protocols 5,000 times, looking for the longest battery life.",
-        "battery", "ucb:alpha=0.25,sigma={sigma}", 5_000, 7, _BATTERY_FORM,
+        "battery", _BATTERY_RULE, 5_000, 7, _BATTERY_FORM,
     ),
     "trial": _Story(
         "An adaptive trial",
@@ -69,7 +70,7 @@ _STORIES = {
     "counts": _Story(
         "Only the final counts",
         "The battery experiment again, but all that is left is how often each protocol was tried.",
-        "battery", "ucb:alpha=0.25,sigma={sigma}", 5_000, 7, _BATTERY_FORM, counts=True,
+        "battery", _BATTERY_RULE, 5_000, 7, _BATTERY_FORM, counts=True,
     ),
 }  # fmt: skip
 
@@ -79,20 +80,11 @@ def _instance(name: str) -> Instance:
     return _INSTANCES[name]()
 
 
-def _filled(story: _Story, text: str) -> str:
-    return text.replace("{sigma}", f"{_instance(story.instance).sigma:.4g}")
-
-
-def _rule(story: _Story) -> str:
-    return _filled(story, story.rule)
-
-
 def _fields(story: _Story) -> tuple[tuple[str, str], ...]:
     """Return the form of an example: the parameters of its rule, and what else is known."""
-    name, _, parameters = _rule(story).partition(":")
+    name, _, parameters = story.rule.partition(":")
     pairs = [tuple(part.split("=", 1)) for part in parameters.split(",") if part]
-    known = [(key, _filled(story, value)) for key, value in story.form]
-    return (("rule", name), *((f"{name}.{key}", value) for key, value in pairs), *known)
+    return (("rule", name), *((f"{name}.{key}", value) for key, value in pairs), *story.form)
 
 
 EXAMPLES = tuple(Example(name, story.title, story.about, _fields(story)) for name, story in _STORIES.items())
@@ -107,7 +99,7 @@ def _story(name: str) -> _Story:
 def simulate_example(name: str) -> ActionLog:
     """Simulate an example again."""
     story = _story(name)
-    return parse_rule(_rule(story)).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)
+    return parse_rule(story.rule).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)
 
 
 def example_path(name: str) -> Path:
