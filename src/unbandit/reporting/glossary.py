@@ -27,9 +27,9 @@ GLOSSARY = {
 
 VERDICTS = {
     "best": "The arm that the rule settled on. All gaps are counted from it.",
-    "estimated": "The log tells how good this arm is: there is a value, with an interval.",
-    "bounded": "The log tells only one end, or two ends far apart: the arm was given up at once, or it was still in "
-    "play when the record ended. It is at least, or at most, so far behind.",
+    "estimated": "The log shows how good this arm is: there is a value, with an interval.",
+    "bounded": "The log gives only one end, or two ends far apart: the arm was given up at once, or it was still in "
+    "play when the record ended. It is at least, or at most, this far behind.",
     "unseen": "The arm was never pulled. Nothing is known about it.",
 }
 
@@ -47,7 +47,7 @@ NOTICES = {
         "The record ends very early",
         "The rule that was assumed tries every arm once before it decides anything. The record ends before that: it "
         "fits the rule, but there is no decision in it yet to learn from.",
-        "Only a longer record can tell more.",
+        "Only a longer record can show more.",
     ),
     "late-arm": Explanation(
         "An arm turns up late",
@@ -78,7 +78,7 @@ NOTICES = {
         "Two arms share the first place",
         "The arm chosen most often is taken as the best. Here several were chosen equally often, so which one stands "
         "first is not told by the record.",
-        "A longer record tells them apart.",
+        "A longer record would tell them apart.",
     ),
     "near-best": Explanation(
         "Many arms are as good as the best",
@@ -166,7 +166,7 @@ NOTICES = {
     ),
     "no-anchor": Explanation(
         "The known mean does not help here",
-        "One arm's mean was given, but the record does not tell how far that arm is behind the best. So no other mean "
+        "One arm's mean was given, but the record does not show how far that arm is behind the best. So no other mean "
         "follows from it.",
         "Give the mean of an arm with the verdict estimated, or the best arm's.",
     ),
@@ -178,7 +178,7 @@ NOTICES = {
     ),
     "level-from-rewards": Explanation(
         "The level rests on few known rewards",
-        "The choices tell how arms differ; how high all of them are comes from the rewards that happen to be known.",
+        "The choices show how arms differ; how high all of them are comes from the rewards that happen to be known.",
         "Trust the gaps more than the means, and compare two seeds.",
     ),
     "values-from-prior": Explanation(
@@ -206,7 +206,7 @@ NOTICES = {
     # the record and its reading
     "counts-only": Explanation(
         "Only counts, not their order",
-        "The record says how often each arm was chosen, not when. For most rules that tells nearly as much.",
+        "The record says how often each arm was chosen, not when. For most rules that is nearly as informative.",
     ),
     "reading": Explanation(
         "About the reading of the log",
