@@ -187,13 +187,7 @@ def curve_frame(
 
 
 def evenly(ranked: Any, most: int = len(LINES)) -> NDArray[np.intp]:
-    """Choose at most some members of a ranking, evenly, the first and the last among them.
-
-    Examples
-    --------
-    >>> evenly(range(3), 40).tolist(), evenly(range(9), 3).tolist()
-    ([0, 1, 2], [0, 4, 8])
-    """
+    """Choose at most some members of a ranking, evenly, the first and the last among them."""
     members = np.asarray(ranked, np.intp)
     places = np.linspace(0, members.size - 1, min(members.size, most)).round().astype(np.intp)
     return members[np.unique(places)]
@@ -222,13 +216,7 @@ def label_ends(axes: Axes, heights: Numbers, names: Sequence[str], lines: Sequen
 
 
 def spread(wanted: Numbers, apart: float, low: float, high: float) -> Numbers:
-    """Move places as little as possible so that any two are `apart`, all between `low` and `high` if they fit.
-
-    Examples
-    --------
-    >>> spread(np.array([0.0, 0.1, 5.0]), 1.0, 0.0, 10.0).tolist()
-    [0.0, 1.0, 5.0]
-    """
+    """Move places as little as possible so that any two are `apart`, all between `low` and `high` if they fit."""
     order = np.argsort(wanted, kind="stable")
     steps = apart * np.arange(wanted.size)
     slack = wanted[order].astype(np.float64) - steps

@@ -203,21 +203,9 @@ def _rounds_of(log: ActionLog, demonstration: object, figure: str) -> tuple[int,
 def binned(
     codes: NDArray[Any], rows: NDArray[np.intp], count: int, bins: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count pulls per bin of rounds and per row.
+    """Return the edges of at most `bins` bins of rounds, and the pulls in each as (bins, rows).
 
-    Parameters
-    ----------
-    codes
-        The arm of every round, as a code.
-    rows
-        The row of every arm, from 0 to `count - 1`.
-    bins
-        Largest number of bins; a shorter record has one per round.
-
-    Returns
-    -------
-    edges, counts
-        The rounds after which bins end, starting with 0, and pulls as (bins, rows).
+    `codes` has the arm of every round, and `rows` the row of every arm, from 0 to `count - 1`.
     """
     bins = max(min(bins, codes.size), 1)
     edges = np.linspace(0, codes.size, bins + 1).astype(np.int64)

@@ -53,13 +53,7 @@ def group_notices(
 
 @cache
 def stylesheet() -> str:
-    """Return the report's style sheet: the standalone page contains it, a web page links it.
-
-    Examples
-    --------
-    >>> "--ground" in stylesheet()
-    True
-    """
+    """Return the report's style sheet: the standalone page contains it, a web page links it."""
     return _file("report.css")
 
 

@@ -72,15 +72,6 @@ def read_log(
 
     A file is read for its checksum in small blocks, and refused if it changed between that and its reading. What can
     be read only once, such as a pipe, is held in memory.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "log.csv"
-    >>> _ = path.write_bytes(b"arm\\nA\\nB\\n")
-    >>> log, source = read_log(path)
-    >>> log.arms, source.size
-    (('A', 'B'), 8)
     """
     name, file = os.fspath(path), Path(path)
     if name == "-" or (file.exists() and not file.is_file() and not file.is_dir()):  # what can be read only once

@@ -20,14 +20,7 @@ CHANCE_SHARE = 0.05
 
 
 def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
-    """Say in one sentence what the record shows.
-
-    Parameters
-    ----------
-    answer
-        The estimate.
-    rows
-        The first demonstration's rows, best first.
+    """Say in one sentence what the record shows; `rows` are the first demonstration's, best first.
 
     Examples
     --------

@@ -17,16 +17,7 @@ from unbandit.result import ArmEstimate, Estimate, Quantity
 
 
 def read_truth(path: str | os.PathLike[str]) -> dict[str, float]:
-    """Read every arm's true mean from a table with the columns `arm` and `mean`, as `unbandit simulate --truth` writes.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "truth.csv"
-    >>> _ = path.write_text("arm,mean,gap\\nA,1,0\\nB,0.25,0.75\\n")
-    >>> read_truth(path)
-    {'A': 1.0, 'B': 0.25}
-    """
+    """Read every arm's true mean from a table with the columns `arm` and `mean`, as `unbandit simulate` writes it."""
     table = open_source(path)
     for name in ("arm", "mean"):
         if name not in table.names:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unbandit.formatting import label as short
 from unbandit.plots import BAR_STYLE, interval_bar
-from unbandit.plots.axes import even_ticks, log_ticks, spread
+from unbandit.plots.axes import even_ticks, evenly, log_ticks, spread
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -93,3 +93,15 @@ def test_a_bar_stays_within_its_ends():
 
 def test_every_verdict_has_a_colour_in_the_style_sheet():
     assert all(f".interval-bar.{verdict}" in BAR_STYLE for verdict in ("best", "bounded", "unseen"))
+
+
+def test_few_of_a_ranking_are_chosen_evenly_with_both_ends():
+    assert evenly(range(3), 40).tolist() == [0, 1, 2]
+    assert evenly(range(9), 3).tolist() == [0, 4, 8]
+    assert evenly([], 3).tolist() == []
+    assert (len(evenly(range(224), 40)), evenly(range(224), 40)[-1]) == (40, 223)
+
+
+def test_labels_that_overlap_move_apart_within_the_ends():
+    assert spread(np.array([0.0, 0.1, 5.0]), 1.0, 0.0, 10.0).tolist() == [0.0, 1.0, 5.0]
+    assert spread(np.array([9.5, 9.5, 9.5]), 1.0, 0.0, 10.0).tolist() == [8.0, 9.0, 10.0]
