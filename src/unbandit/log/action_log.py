@@ -1,4 +1,4 @@
-"""The record of a demonstration: which arm was pulled, round after round, and such rewards as happen to be known."""
+"""The action log of a bandit: which arm was pulled in each round, and such rewards as happen to be known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ActionLog:
-    """Hold demonstrations as the observer sees them: actions, and seldom a reward.
+    """Demonstrations as an observer sees them: actions, and seldom a reward.
 
     Make one with `read`, `from_frame`, `from_actions`, `from_codes` or `from_counts`.
 
@@ -77,11 +77,7 @@ class ActionLog:
 
     @classmethod
     def read(
-        cls,
-        path: Paths,
-        *,
-        columns: Mapping[str, str] | None = None,
-        arms: Sequence[object] | None = None,
+        cls, path: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
     ) -> ActionLog:
         """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
 
@@ -91,10 +87,10 @@ class ActionLog:
         Parameters
         ----------
         path
-            A file with a column `arm` and, if there are, `demonstration`, `round` and `reward`; or `arm` and `pulls`.
+            A file with a column `arm` and optionally `demonstration`, `round` and `reward`; or `arm` and `pulls`.
             Cells of `reward` may be blank.
         columns
-            The column of a role, where it goes by an unusual name: ``{"arm": "picked"}``.
+            The column of each role that has an unusual name: ``{"arm": "picked"}``.
         arms
             All arms there were, in order; by default those pulled, by value if all are numbers, else as they appear.
 
@@ -113,7 +109,7 @@ class ActionLog:
     def scan(
         paths: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
     ) -> ScannedLog:
-        """Open files that need not fit in memory: rows are read in streaming passes, and only tallies are kept.
+        """Open files that need not fit in memory: rows are read in streaming passes, of which only tallies are kept.
 
         Parameters
         ----------
@@ -135,7 +131,7 @@ class ActionLog:
         """
         from unbandit.log.scanned import ScannedLog
 
-        return ScannedLog.of(paths, columns, arms)
+        return ScannedLog(sources_of(paths), columns, arms)
 
     @classmethod
     def from_bytes(
@@ -146,7 +142,7 @@ class ActionLog:
         columns: Mapping[str, str] | None = None,
         arms: Sequence[object] | None = None,
     ) -> ActionLog:
-        """Take what a file holds, in any format that `read` knows; `name` is only what messages call it.
+        """Read the content of a file, in any format that `read` knows; `name` is only what messages call it.
 
         Examples
         --------
@@ -159,7 +155,7 @@ class ActionLog:
     def from_frame(
         cls, frame: Any, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
     ) -> ActionLog:
-        """Take any dataframe, lazy ones too, with the columns that `read` knows.
+        """Read any dataframe, lazy ones too, with the columns that `read` knows.
 
         Examples
         --------
@@ -172,10 +168,10 @@ class ActionLog:
 
     @classmethod
     def from_actions(cls, actions: Any, *, arms: Sequence[object] | None = None, rewards: Any = None) -> ActionLog:
-        """Take a sequence of labels, an array with one row a demonstration, or a list of sequences.
+        """Make a log from a sequence of labels, an array with one row per demonstration, or a list of sequences.
 
-        An array that holds the integers 0 to K - 1 is kept, not copied. Rewards, where some are known, are arranged as
-        the actions are, with None or NaN where one is not known.
+        An array of the integers 0 to K - 1 is kept, not copied. Rewards, where some are known, are arranged like the
+        actions, with None or NaN where one is not known.
 
         Examples
         --------
@@ -196,12 +192,12 @@ class ActionLog:
         demonstrations: Sequence[str] | None = None,
         rewards: Any = None,
     ) -> ActionLog:
-        """Take positions in `arms` as they are, without a copy; they are looked at when they are first counted.
+        """Make a log from positions in `arms`, without a copy; they are checked when they are first counted.
 
         Parameters
         ----------
         codes
-            Integers from 0 to K - 1; a two-dimensional array has one row a demonstration.
+            Integers from 0 to K - 1; a two-dimensional array has one row per demonstration.
         arms
             The label of each.
         offsets
@@ -209,7 +205,7 @@ class ActionLog:
         demonstrations
             Their names, by default 1, 2, ...
         rewards
-            One a code, laid out as the codes are; None or NaN where it is not known.
+            One per code, arranged like the codes; None or NaN where it is not known.
 
         Examples
         --------
@@ -234,7 +230,7 @@ class ActionLog:
 
     @classmethod
     def from_counts(cls, pulls: Mapping[Any, int]) -> ActionLog:
-        """Take how often each arm was pulled, when the order of the rounds is not known.
+        """Make a log from how often each arm was pulled, when the order of the rounds is not known.
 
         Examples
         --------
@@ -303,11 +299,11 @@ class ActionLog:
 
     @property
     def _counted(self) -> Tallies:
-        """Return pulls with the first and last of each, from whatever was read before."""
+        """Return pulls with the first and last round of each, from whatever was counted before."""
         return next(iter(self._kept.values()), None) or self.tallied("counts")
 
     def tallied(self, need: Need) -> Tallies:
-        """Read what closed forms need of every demonstration, on threads; what was read is kept.
+        """Return what closed forms need of every demonstration, counted on threads and cached.
 
         Parameters
         ----------
@@ -324,7 +320,9 @@ class ActionLog:
             return self._kept[need]
         if self.actions is None:
             if need != "counts":
-                raise ParameterError(f"{need}: expected a log with rounds; this one holds counts. Use its pulls.")
+                raise ParameterError(
+                    "expected a log with rounds; this one holds counts. Use its pulls.", parameter=need
+                )
             nowhere = np.broadcast_to(np.int64(0), self.pulls.shape)
             found = Tallies(self.pulls, nowhere, nowhere)
         else:
@@ -337,7 +335,7 @@ class ActionLog:
 
     @cached_property
     def _kept(self) -> dict[Need, Tallies]:
-        """Hold what was read before."""
+        """Cache tallies by what was needed."""
         return {}
 
     def demonstration(self, which: int) -> Codes:
@@ -356,7 +354,7 @@ class ActionLog:
         return self.actions[begin:end]
 
     def select(self, which: int) -> ActionLog:
-        """Return one demonstration as a log of its own, without copying it.
+        """Return one demonstration as a log, without copying it.
 
         Examples
         --------
@@ -396,7 +394,7 @@ class ActionLog:
         return pl.DataFrame(columns[1:] if self.demonstrations == ("1",) else columns)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, as the name says; whole, or not at all."""
+        """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, depending on the name; completely, or not at all."""
         write_table(self.to_frame, path)
 
     def plot(
@@ -406,7 +404,7 @@ class ActionLog:
         demonstration: object = None,
         switching: Mapping[str, int] | None = None,
     ) -> Figure:
-        """Draw which arm was pulled when, or how pulls added up.
+        """Plot which arm was pulled when, or how pulls added up.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from typing import IO, Any
 from unbandit.errors import LogError, Notice, ResumeError
 from unbandit.log.csv import BLOCK, Header, TextBlock, header_of, whole_rows
 from unbandit.log.growing import GrowingLog
-from unbandit.log.reader import Reader, whole_numbers
+from unbandit.log.reader import Reader
 from unbandit.log.rounds import RoundCounter
 from unbandit.log.sources import Batch, LogFile, ParquetSource, by_value, constant, files_of, is_several, unreadable
 
@@ -63,7 +63,6 @@ class Follower:
     ) -> None:  # fmt: skip
         self._path, self._log, self._columns = path, log, columns
         self._reader: Reader | None = None
-        self._counter = RoundCounter()
         self._kinds: dict[str, str] = {}  # what the columns hold
         self._tails: dict[str, Tail] = {}
         self.settled = True
@@ -120,11 +119,7 @@ class Follower:
             self._check(tail, names)
         self.settled = False
         for batch in tail.batches(list(reader.name.values())):
-            rows = reader.read(batch)
-            if "round" in reader.name:
-                column = reader.name["round"]
-                rounds = whole_numbers(batch, batch.columns[column], column, "round")
-                self._counter.check(batch.refuse, rounds, column, rows.starts, rows.who, reader.demonstration_names)
+            rows = reader.read_in_order(batch)
             self._log.add(rows)
             self.settled = True
             yield rows.codes.size
@@ -133,7 +128,7 @@ class Follower:
 
     def position(self) -> dict[str, Any]:
         """Return how far every file was read, as something for JSON."""
-        rounds = None if self._reader is None else self._counter.state()
+        rounds = None if self._reader is None else self._reader.counter.state()
         files = {name: {"keys": tail.file.partition, "read": tail.state()} for name, tail in self._tails.items()}
         return {"files": files, "rounds": rounds, **self._request}
 
@@ -153,19 +148,14 @@ class Follower:
                 empty[folder] = file.path
                 continue
             if isinstance(tail, ParquetTail) and not is_several(self._path):
-                raise LogError(
-                    "expected text that lines are added to, or a folder that files are added to; got a Parquet file, "
-                    "which does not grow.",
-                    path=name,
-                    remedy="Follow its folder.",
-                )
+                text = "expected text that lines are added to, or a folder that files are added to; got a Parquet file"
+                raise tail.refuse(f"{text}, which does not grow.", "Follow its folder.")
             later = [other for other in self._tails if _precedes(file.path, Path(other))]
             if later:
-                raise LogError(
+                raise tail.refuse(
                     "expected new files to come after those read before in the order of names; this one comes before "
                     f"{Path(later[0]).name}.",
-                    path=name,
-                    remedy="Name new files in rising order, or begin anew without the snapshot.",
+                    "Name new files in rising order, or begin anew without the snapshot.",
                 )
             self._tails[name] = tail
 
@@ -182,11 +172,10 @@ class Follower:
 
     def _refuse_growth(self, tail: Tail, later: Tail) -> None:
         if tail.more():
-            raise LogError(
+            raise tail.refuse(
                 f"expected no more rows, since {later.file.path.name} comes after it and was read before; got some, "
                 "which would be out of order.",
-                path=str(tail.file.path),
-                remedy="Add rows to the last file only, and begin anew without the snapshot.",
+                "Add rows to the last file only, and begin anew without the snapshot.",
             )
 
     def _begin(self, tail: Tail) -> bool:
@@ -199,26 +188,18 @@ class Follower:
         self._reader.read_choices_only(refuse)
         self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
         if self._before.get("rounds"):
-            self._counter = RoundCounter(self._before["rounds"])
+            self._reader.counter = RoundCounter(self._before["rounds"])
         return True
 
     def _check(self, tail: Tail, names: list[str]) -> None:
         assert self._reader is not None
         for name in self._reader.name.values():
             if name not in names:
-                raise LogError(
-                    f'expected a column "{name}", as in files before; it is not there.',
-                    path=str(tail.file.path),
-                    column=name,
-                    remedy="Write the file again with it.",
-                )
+                text = f'expected a column "{name}", as in files before; it is not there.'
+                raise tail.refuse(text, "Write the file again with it.", column=name)
             if tail.kind(name) != self._kinds[name]:
-                raise LogError(
-                    f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}.",
-                    path=str(tail.file.path),
-                    column=name,
-                    remedy="Write the column in one type in all files.",
-                )
+                text = f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}."
+                raise tail.refuse(text, "Write the column in one type in all files.", column=name)
 
 
 def _precedes(new: Path, read: Path) -> bool:
@@ -246,7 +227,16 @@ class StallTimer:
 class Tail(ABC):
     """A file, and how far it was read."""
 
-    file: LogFile
+    def __init__(self, file: LogFile, read: dict[str, Any]) -> None:
+        self.file, self._path, self._read = file, str(file.path), read
+
+    def refuse(self, text: str, remedy: str, **data: Any) -> LogError:
+        """Return the error that names this file."""
+        return LogError(text, path=self._path, remedy=remedy, **data)
+
+    def state(self) -> dict[str, Any]:
+        """Return how far the file was read, as something for JSON."""
+        return dict(self._read)
 
     @abstractmethod
     def names(self) -> list[str] | None:
@@ -264,17 +254,12 @@ class Tail(ABC):
     def more(self) -> bool:
         """Return whether something was not read yet, be it a whole row or not."""
 
-    @abstractmethod
-    def state(self) -> dict[str, Any]:
-        """Return how far the file was read, as something for JSON."""
-
 
 class TextTail(Tail):
     """A CSV or TSV file to which lines are added."""
 
     def __init__(self, file: LogFile, state: dict[str, Any] | None = None) -> None:
-        self.file, self._path = file, str(file.path)
-        self._read: dict[str, Any] = {"offset": 0, "rows": 0, "lines": 0, "first": "", "latest": ""} | (state or {})
+        super().__init__(file, {"offset": 0, "rows": 0, "lines": 0, "first": "", "latest": ""} | (state or {}))
         self._header: Header | None = None
 
     def names(self) -> list[str] | None:
@@ -283,11 +268,8 @@ class TextTail(Tail):
             with self._opened() as file:
                 beginning = file.read(_LONGEST)
             if beginning[:2] == b"\x1f\x8b":
-                raise LogError(
-                    "expected text that lines are added to; got a file compressed by gzip.",
-                    path=self._path,
-                    remedy="Follow the unpacked one.",
-                )
+                text = "expected text that lines are added to; got a file compressed by gzip."
+                raise self.refuse(text, "Follow the unpacked one.")
             cut = whole_rows(beginning, ended=False)
             if beginning[:cut].strip(b"\xef\xbb\xbf\r\n").count(b"\n") < 1:
                 self._refuse_old_lines(beginning)
@@ -336,20 +318,15 @@ class TextTail(Tail):
             data = data[len(header_of(data[:cut], self._path).text) :]
         return bool(data.strip(b"\r\n"))
 
-    def state(self) -> dict[str, Any]:
-        """Return the bytes, rows and lines read, and digests of the first and the latest."""
-        return dict(self._read)
-
     def _refuse_old_lines(self, beginning: bytes) -> None:
         """Refuse the line breaks of the old Macintosh, by which no line can be known to be complete."""
         text = beginning.lstrip(b"\xef\xbb\xbf\r").rstrip(b"\r")  # the last may be half of a usual one
         at = text.find(b"\r")
         if at > 0 and b"\n" not in text and text.count(b'"', 0, at) % 2 == 0:
-            raise LogError(
+            raise self.refuse(
                 "expected lines that end in a line feed, since others are added; got those of the old Macintosh, which "
                 "end in a carriage return.",
-                path=self._path,
-                remedy="Write the file with the usual line ends, or estimate without following.",
+                "Write the file with the usual line ends, or estimate without following.",
             )
 
     def _endless(self, header: Header, data: bytes, lines: int) -> LogError:
@@ -359,13 +336,8 @@ class TextTail(Tail):
             TextBlock(header, data[: data.rfind(b"\n") + 1] or data, self._path, rows, lines).cells([0])
         except LogError as error:
             return error
-        return LogError(
-            f"expected rows of less than {_LONGEST:,} bytes; got one that has not ended by then.",
-            path=self._path,
-            row=rows + 1,
-            line=lines + 1,
-            remedy="Check its quotes.",
-        )
+        text = f"expected rows of less than {_LONGEST:,} bytes; got one that has not ended by then."
+        return self.refuse(text, "Check its quotes.", row=rows + 1, line=lines + 1)
 
     def _note(self, file: IO[bytes], length: int, rows: int, lines: int) -> None:
         read = self._read
@@ -377,17 +349,10 @@ class TextTail(Tail):
         """Refuse a file that is shorter than what was read of it, or another one."""
         size, offset = os.fstat(file.fileno()).st_size, self._read["offset"]
         if size < offset:
-            raise LogError(
-                f"expected a file that only grows; it has {size:,} bytes, and {offset:,} were read before.",
-                path=self._path,
-                remedy=_BEGIN_ANEW,
-            )
+            text = f"expected a file that only grows; it has {size:,} bytes, and {offset:,} were read before."
+            raise self.refuse(text, _BEGIN_ANEW)
         if offset and self._digests(file) != (self._read["first"], self._read["latest"]):
-            raise LogError(
-                "expected a file that only grows; what was read before has changed.",
-                path=self._path,
-                remedy=_BEGIN_ANEW,
-            )
+            raise self.refuse("expected a file that only grows; what was read before has changed.", _BEGIN_ANEW)
 
     def _digests(self, file: IO[bytes]) -> tuple[str, str]:
         offset = self._read["offset"]
@@ -408,8 +373,7 @@ class ParquetTail(Tail):
     """A Parquet file, which is read at once when it is complete."""
 
     def __init__(self, file: LogFile, state: dict[str, Any] | None = None) -> None:
-        self.file, self._path = file, str(file.path)
-        self._read: dict[str, Any] = {"rows": 0, "size": 0, "time": 0, "whole": False} | (state or {})
+        super().__init__(file, {"rows": 0, "size": 0, "time": 0, "whole": False} | (state or {}))
         self._source: ParquetSource | None = None
         self._timer = StallTimer()
 
@@ -436,11 +400,8 @@ class ParquetTail(Tail):
         status = self.file.path.stat() if self.file.path.exists() else None
         now = (0, 0) if status is None else (status.st_size, status.st_mtime_ns)
         if self._read["size"] and now != (self._read["size"], self._read["time"]):
-            raise LogError(
-                "expected files that do not change once they were read; this one has changed or is gone.",
-                path=self._path,
-                remedy=_BEGIN_ANEW,
-            )
+            text = "expected files that do not change once they were read; this one has changed or is gone."
+            raise self.refuse(text, _BEGIN_ANEW)
         if self._read["whole"]:
             return
         assert self._source is not None
@@ -456,10 +417,6 @@ class ParquetTail(Tail):
     def more(self) -> bool:
         """Return whether the file was not read to its end."""
         return not self._read["whole"]
-
-    def state(self) -> dict[str, Any]:
-        """Return what the file was like when it was read."""
-        return dict(self._read)
 
 
 def tail_of(file: LogFile, state: dict[str, Any] | None = None) -> Tail | None:

@@ -28,7 +28,7 @@ from unbandit.log.labels import (
     smallest_type,
 )
 from unbandit.log.rewards import RewardColumn, Rewards, check_rewards
-from unbandit.log.rounds import Refuse, places_by_round, stand_in_order
+from unbandit.log.rounds import Refuse, RoundCounter, counts_up, places_by_round, runs_follow
 from unbandit.log.sources import ROWS, Batch, Source, check_alike, is_frame, series_of
 from unbandit.sequences import numbered
 
@@ -78,7 +78,7 @@ class Reader:
         self.name = {role: names[at] for role, at in positions.items()}
         self.notices = () if named.get("reward") == "" else reward_notices(names, positions)
         self.notices += unread_notices(names, positions, named)
-        self.named = named
+        self.named, self.counter = named, RoundCounter()
         self.arms, self.demonstrations = arms, demonstrations
         arms.name, demonstrations.name = self.name["arm"], self.name.get("demonstration", "")
 
@@ -101,12 +101,6 @@ class Reader:
         """Return the demonstrations met so far."""
         return self.demonstrations.coder.labels if "demonstration" in self.name else ("1",)
 
-    @property
-    def categories(self) -> dict[str, pl.Categories]:
-        """Return the categories in which columns of labels are read fastest."""
-        columns = {"arm": self.arms, "demonstration": self.demonstrations}
-        return {self.name[role]: columns[role].coder.categories for role in columns if role in self.name}
-
     def read(self, batch: Batch) -> Rows:
         """Turn the next rows into codes."""
         codes = self.arms.code(batch, batch.columns[self.name["arm"]])
@@ -114,6 +108,14 @@ class Reader:
             return Rows(codes, np.array([0, codes.size]), np.zeros(1, np.int64))
         starts, who = self._runs(batch, batch.columns[self.name["demonstration"]])
         return Rows(codes, starts, who)
+
+    def read_in_order(self, batch: Batch) -> Rows:
+        """Turn the next rows into codes; refuse them if their rounds do not follow on those read before."""
+        rows, column = self.read(batch), self.name.get("round")
+        if column is not None:
+            rounds = whole_numbers(batch, batch.columns[column], column, "round")
+            self.counter.check(batch.refuse, rounds, column, rows.starts, rows.who, self.demonstration_names)
+        return rows
 
     def known(self) -> tuple[int, int]:
         """Return how many demonstrations and arms were met so far."""
@@ -127,10 +129,9 @@ class Reader:
     def _runs(self, batch: Batch, column: pl.Series) -> tuple[Integers, Integers]:
         """Find where another demonstration begins; as a rule only these rows need to be looked up."""
         refuse_missing(batch, column, self.demonstrations.name, "demonstration")
-        if column.dtype == pl.Categorical(self.demonstrations.coder.categories):
-            starts = _starts(column.to_physical().to_numpy())
-        elif column.dtype.is_integer():
-            starts = _starts(column.to_numpy())
+        if column.dtype == pl.String or column.dtype.is_integer():
+            changed = (column[1:] != column[:-1]).to_numpy()
+            starts = np.concatenate(([0], np.flatnonzero(changed) + 1, [len(column)]))
         else:
             starts = np.arange(len(column) + 1)
         who = self.demonstrations.code(batch, column.gather(starts[:-1]), starts)
@@ -207,7 +208,9 @@ class Collection:
     codes, starts, who
         As in `Rows`.
     numbers
-        The rounds, or in a table of counts the pulls, of each row; None where there are none.
+        The rounds, or in a table of counts the pulls, of each row, batch by batch; empty where there are none.
+    is_in_order
+        Whether rounds count up from 0 or 1 within each demonstration, if the rows of each are contiguous.
     rewards
         The column of rewards, if there is one.
     """
@@ -218,13 +221,16 @@ class Collection:
         if "reward" in names and role != "pulls":
             self.rewards = RewardColumn(names["reward"], named="reward" in reader.named)
         self._source, self._batches, self._begins, total = sources[0], list[Batch](), list[int](), 0
-        rows, numbers = list[Rows](), list[Integers]()
+        rows, self.numbers, self.is_in_order = list[Rows](), list[Integers](), True
+        firsts = list[Integers]()
         for batch in batches_of(sources, reader, names.values()):
             rows.append(reader.read(batch))
             if self.rewards is not None:
                 self.rewards.read(batch, batch.columns[self.rewards.name])
             if role is not None:
-                numbers.append(whole_numbers(batch, batch.columns[names[role]], names[role], role))
+                self.numbers.append(whole_numbers(batch, batch.columns[names[role]], names[role], role))
+                firsts.append(self.numbers[-1][rows[-1].starts[:-1]])
+                self.is_in_order = self.is_in_order and counts_up(self.numbers[-1], rows[-1].starts)
             batch.columns = {}
             self._batches.append(batch)
             self._begins.append(total)
@@ -234,7 +240,8 @@ class Collection:
         self.codes: Codes = np.concatenate([each.codes for each in rows], dtype=kind, casting="unsafe")
         starts = [each.starts[:-1] + begin for each, begin in zip(rows, self._begins, strict=True)]
         self.starts, self.who = np.concatenate([*starts, [total]]), np.concatenate([each.who for each in rows])
-        self.numbers = np.concatenate(numbers) if role is not None else None
+        if firsts:
+            self.is_in_order = self.is_in_order and runs_follow(np.concatenate(firsts), self.starts, self.who)
 
     def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
         """Return the error that names the file and the row in it, given a row of the log (from 1)."""
@@ -248,7 +255,7 @@ def batches_of(sources: Sequence[Source], reader: Reader, names: Iterable[str], 
     """Read columns of all sources; refuse a log without rows."""
     wanted, is_empty = list(names), True
     for source in sources:
-        for batch in source.batches(wanted, rows, reader.categories):
+        for batch in source.batches(wanted, rows, {reader.name["arm"]: reader.arms.coder.categories}):
             is_empty = False
             yield batch
     if is_empty:
@@ -295,11 +302,12 @@ def collect(sources: Sequence[Source], columns: Mapping[str, str] | None, arms: 
 def _places(table: Collection, reader: Reader, offsets: Integers, names: Sequence[str]) -> Integers | None:
     """Return the place of each row in the log; None if all are in place."""
     is_grouped = bool((table.who[1:] >= table.who[:-1]).all())
-    if is_grouped and (table.numbers is None or stand_in_order(table.numbers, offsets)):
+    if is_grouped and (not table.numbers or table.is_in_order):
         return None
     demonstration = None if len(names) == 1 else np.repeat(table.who, np.diff(table.starts))
-    if table.numbers is not None:
-        return places_by_round(table.refuse, table.numbers, reader.name["round"], demonstration, offsets, names)
+    if table.numbers:
+        rounds = np.concatenate(table.numbers)
+        return places_by_round(table.refuse, rounds, reader.name["round"], demonstration, offsets, names)
     places = np.empty(offsets[-1], np.int64)
     places[np.argsort(demonstration, kind="stable")] = np.arange(offsets[-1])  # type: ignore[arg-type]
     return places
@@ -315,8 +323,7 @@ def _counted(table: Collection, reader: Reader, names: tuple[str, ...], notices:
     """Arrange pulls as (demonstrations, arms); refuse what no counting gives."""
     order = arm_order(reader.arms, lambda: table.codes[first_rows(table.codes)], table.refuse)
     labels = tuple(reader.arms.coder.labels[code] for code in order)
-    codes, pulls, column = renumbered(table.codes, order), table.numbers, reader.name["pulls"]
-    assert pulls is not None
+    codes, pulls, column = renumbered(table.codes, order), np.concatenate(table.numbers), reader.name["pulls"]
     if (pulls < 0).any():
         row = int(np.argmax(pulls < 0))
         raise table.refuse(
@@ -421,7 +428,12 @@ def collect_choices(actions: Any, arms: Sequence[object] | None, rewards: Any = 
             f"expected at least one choice in each demonstration; demonstration {lengths.argmin() + 1} has none.",
             remedy="Leave it out.",
         )
+    known = None if rewards is None else check_rewards(rewards, lengths.tolist())
+    offsets, names = offsets_of(lengths), numbered(len(lengths))
     is_integers = isinstance(flat, np.ndarray) and flat.dtype.kind in "iu"
+    plain = _plain_arms(flat, expected) if is_integers else None
+    if plain is not None:
+        return Parts(plain, flat, offsets, names, rewards=known)
     values, column, parts = flat if is_integers else series_of(flat), LabelColumn("arm", expected), []
     for at in range(0, len(values), ROWS):
         cells = series_of(values[at : at + ROWS])
@@ -432,8 +444,18 @@ def collect_choices(actions: Any, arms: Sequence[object] | None, rewards: Any = 
     labels = tuple(column.coder.labels[code] for code in order)
     is_plain = is_integers and labels == tuple(map(str, range(len(labels))))
     codes = flat if is_plain else renumbered(codes, order)  # the integers 0 to K - 1 are kept, not copied
-    known = None if rewards is None else check_rewards(rewards, lengths.tolist())
-    return Parts(labels, codes, offsets_of(lengths), numbered(len(lengths)), rewards=known)
+    return Parts(labels, codes, offsets, names, rewards=known)
+
+
+def _plain_arms(values: Codes, expected: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return the labels 0 to K - 1 if integers are quickly seen to be these, each of them pulled or listed."""
+    low, high = int(values.min()), int(values.max())
+    count = high + 1 if expected is None else len(expected)
+    if low < 0 or high >= count or count < 2 or count > ROWS:
+        return None
+    labels = tuple(map(str, range(count)))
+    is_plain = np.unique(values[:ROWS]).size == count if expected is None else expected == labels
+    return labels if is_plain else None
 
 
 def _flattened(actions: Any) -> tuple[Any, Integers]:

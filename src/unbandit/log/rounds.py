@@ -16,14 +16,27 @@ from unbandit.log.labels import Codes, Integers
 Refuse = Callable[..., LogError]
 
 
-def stand_in_order(rounds: Integers, offsets: Integers) -> bool:
-    """Return whether rounds count up from 0 or 1 within each demonstration, whose rows are contiguous."""
-    starts = offsets[:-1]
-    if not np.isin(rounds[starts], (0, 1)).all():
-        return False
+def counts_up(rounds: Integers, starts: Integers) -> bool:
+    """Return whether rounds rise by one within each run of rows."""
     steps = rounds[1:] - rounds[:-1] == 1
-    steps[starts[1:] - 1] = True
+    steps[starts[1:-1] - 1] = True
     return bool(steps.all())
+
+
+def runs_follow(firsts: Integers, starts: Integers, who: Integers) -> bool:
+    """Return whether runs follow on each other: from 0 or 1 for each demonstration, whose rows are contiguous.
+
+    Parameters
+    ----------
+    firsts
+        The first round of each run.
+    starts, who
+        Where each run begins, and the end; its demonstration.
+    """
+    goes_on = who[1:] == who[:-1]
+    expected = firsts[:-1] + np.diff(starts)[:-1]
+    begins = np.concatenate(([True], ~goes_on))
+    return bool(np.isin(firsts[begins], (0, 1)).all() and (firsts[1:] == expected)[goes_on].all())
 
 
 def places_by_round(

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from unbandit.errors import LogError, Notice
 from unbandit.log.action_log import ActionLog
 from unbandit.log.labels import Codes, Integers, LabelColumn, case_notices, given_arms
-from unbandit.log.reader import Reader, Rows, arm_order, batches_of, lone_row_notices, whole_numbers
-from unbandit.log.rounds import RoundCounter, grown
+from unbandit.log.reader import Reader, Rows, arm_order, batches_of, lone_row_notices
+from unbandit.log.rounds import grown
 from unbandit.log.sources import ROWS, ParquetSource, Paths, Source, check_alike, files_of, sources_of
 from unbandit.log.tallies import Need, Tallies
 
@@ -65,14 +65,6 @@ class ScannedLog:
     ) -> None:  # fmt: skip
         self._pass, self._notices, self._most_pairs = Pass(sources, columns, arms, rows), notices, most_pairs
         self._epochs: Tallies | None = None
-
-    @classmethod
-    def of(
-        cls, paths: Paths, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None,
-        notices: tuple[Notice, ...] = (),
-    ) -> ScannedLog:  # fmt: skip
-        """Open files; see `ActionLog.scan`."""
-        return cls(sources_of(paths), columns, arms, notices=notices)
 
     def __len__(self) -> int:
         return len(self.demonstrations)
@@ -152,15 +144,11 @@ class Pass:
     def rows(self) -> Iterator[Rows]:
         """Go through all rows; rounds are checked in the first pass only."""
         reader, is_first = self.reader, self._known is None
-        counter, column = RoundCounter(), reader.name.get("round")
         names = [name for role, name in reader.name.items() if is_first or role != "round"]
         for batch in batches_of(self.sources, reader, names, self._rows):
-            rows = reader.read(batch)
+            rows = reader.read_in_order(batch) if is_first else reader.read(batch)
             if not is_first and reader.known() != self._known:
                 raise _changed(batch.path)
-            if is_first and column is not None:
-                rounds = whole_numbers(batch, batch.columns[column], column, "round")
-                counter.check(batch.refuse, rounds, column, rows.starts, rows.who, reader.demonstration_names)
             yield rows
         reader.check()
         self._known = reader.known()
@@ -339,7 +327,7 @@ def read_or_scan(
     if size <= memory() / SHARE:
         return ActionLog.read(paths, columns=columns, arms=arms)
     text = "the log is large, so it is scanned: read in passes, of which only counts are kept in memory."
-    return ScannedLog.of(paths, columns, arms, notices=(Notice("reading", text),))
+    return ScannedLog(sources_of(paths), columns, arms, notices=(Notice("reading", text),))
 
 
 def memory() -> int:

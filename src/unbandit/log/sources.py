@@ -174,9 +174,11 @@ class Source(ABC):
     def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
         """Read columns of the source itself, about `rows` or more at a time."""
 
-    @abstractmethod
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Return the first rows of columns, unchecked."""
+        names = [self.names[at] for at in positions]
+        first = next(self.batches(names, count), Batch({name: pl.Series(name, [], pl.String) for name in names}))
+        return list(first.columns.values())
 
     def kind(self, name: str) -> str:
         """Return what a column holds: text, integers, ..."""
@@ -244,13 +246,6 @@ class ParquetSource(Source):
         """Return the number of rows, which the end of the file states."""
         try:
             return int(self._scan().select(pl.len()).collect().item())
-        except _POLARS_ERRORS as error:
-            raise self._broken(error) from error
-
-    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
-        """Return the first rows of columns."""
-        try:
-            return self._scan().select(self.names[at] for at in positions).head(count).collect().get_columns()
         except _POLARS_ERRORS as error:
             raise self._broken(error) from error
 
@@ -362,23 +357,17 @@ class FrameSource(Source):
             raise self._failed(error) from error
         self.names = [str(key) for key in self._keys]
 
-    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
-        """Return the first rows of columns."""
-        return self._collected(positions, count)
-
     def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
-        yield Batch(dict(zip(names, self._collected([self.names.index(name) for name in names]), strict=True)))
-
-    def _collected(self, positions: Sequence[int], count: int | None = None) -> list[pl.Series]:
         import narwhals as nw
 
+        keys = [self._keys[self.names.index(name)] for name in names]
         try:
-            chosen = self._frame.select(*(nw.col(self._keys[position]) for position in positions))
-            chosen = chosen if count is None else chosen.head(count)
+            chosen = self._frame.select(*map(nw.col, keys))
             frame = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
         except Exception as error:  # a lazy frame fails only now, in whatever way its engine does
             raise self._failed(error) from error
-        return [series_of(column.to_native()) for column in frame.iter_columns()]
+        columns = [series_of(column.to_native()) for column in frame.iter_columns()]
+        yield Batch(dict(zip(names, columns, strict=True)))
 
     def _failed(self, error: Exception) -> LogError:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
