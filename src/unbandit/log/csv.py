@@ -207,7 +207,7 @@ def text_blocks(
     for chunk, ended in chunks:
         data = left + header.usual(chunk)
         data, skipped = data[skipped:], max(0, skipped - len(data))
-        if ended:
+        if ended and (len(data) < 3 or data.endswith((b"\n\n", b"\n\r\n"))):  # blank lines at the end are no rows
             data = data.rstrip(b"\r\n") + b"\n" if data.strip(b"\r\n") else b""
         cut = whole_rows(data, ended=ended)
         if cut == 0 and len(data) > _LONGEST_ROW:

@@ -22,6 +22,12 @@ Integers = NDArray[np.int64]
 MOST_SPAN = 1 << 24
 """Integers up to this far apart are looked up in a table with one entry per value; others are coded as text."""
 
+MOST_TEXTS = 1 << 14
+"""Up to this many texts are kept from batch to batch in the form in which they are looked up fastest."""
+
+FEW_ROWS = 1 << 10
+"""Up to this many rows are looked up one by one."""
+
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _HOLES = frozenset(("na", "n/a", "<na>", "null"))  # what statistics programs write
@@ -136,61 +142,27 @@ def first_rows(codes: Codes, least: int = 0) -> Integers:
     return turns[np.sort(np.unique(codes[turns], return_index=True)[1])]
 
 
-class _Table:
-    """A table from integers to codes, -1 for a value without one."""
-
-    def __init__(self, most: int) -> None:
-        self.low, self.codes, self._most = 0, np.empty(0, np.int32), most
-        self.identity = 0  # values below this are their own codes
-
-    def reach(self, low: int, high: int) -> bool:
-        """Make room for values from `low` to `high`; return False if they are too far apart."""
-        begin, end = (self.low, self.low + self.codes.size) if self.codes.size else (low, low)
-        if begin <= low and high < end:
-            return True
-        bottom, top = min(low, begin), max(high + 1, end)
-        if top - bottom > self._most or abs(low) >= 1 << 62 or abs(high) >= 1 << 62:
-            return False
-        codes = np.full(min(2 * (top - bottom), self._most), -1, np.int32)
-        codes[begin - bottom : end - bottom] = self.codes
-        self.low, self.codes = bottom, codes
-        return True
-
-    def look_up(self, values: Codes) -> NDArray[np.int32]:
-        return self.codes[values.astype(np.int64) - self.low if self.low else values]
-
-    def assign(self, values: Codes, codes: Sequence[int]) -> None:
-        self.codes[values.astype(np.int64) - self.low] = codes
-        following = np.arange(self.identity, self.identity + len(codes))
-        if np.array_equal(values, following) and np.array_equal(codes, following):
-            self.identity += len(codes)
-
-    def forget(self, count: int) -> None:
-        self.codes[self.codes >= count] = -1
-        self.identity = 0
-
-
 class LabelCoder:
     """Labels met so far, each with its code.
 
-    Integers are looked up in a table. For text, polars numbers the labels (its categories carry over from batch to
-    batch), and a second table leads from these numbers to codes.
+    Integers are looked up in a table with one entry per value. Text is cast to an enumeration of the texts met so far;
+    if some are new, the rows are first searched for them.
 
     Parameters
     ----------
     canonical
         Maps a label to its spelling here; labels that then agree share a code.
     by_appearance
-        Whether new labels get codes in the order in which they appear, or in any order.
+        Whether new integers get codes in the order in which they appear, or by value; new texts always do the former.
     """
 
     def __init__(self, canonical: Callable[[str], str] | None = None, *, by_appearance: bool = False) -> None:
         self._canonical, self._by_appearance = canonical, by_appearance
         self.labels: list[str] = []
         self._index: dict[str, int] | None = None  # labels to codes; made when a label may already have a code
-        self.categories = pl.Categories.random()
-        self._keeper = pl.Series(dtype=pl.Categorical(self.categories))  # they last as long as some series has them
-        self._integers, self._texts = _Table(MOST_SPAN), _Table(1 << 31)
+        self._low, self._of_integers = 0, np.empty(0, np.int32)  # the code of each integer from `low` on, -1 for none
+        self._identity = 0  # integers below this are their own codes
+        self._texts, self._of_texts = pl.Enum([]), np.empty(0, np.int64)  # texts, and their codes
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -209,49 +181,74 @@ class LabelCoder:
     def forget(self, count: int) -> None:
         """Keep the first `count` labels only."""
         del self.labels[count:]
-        self._index = None
-        self._integers.forget(count)
-        self._texts.forget(count)
+        self._index, self._identity = None, 0
+        self._of_integers[self._of_integers >= count] = -1
+        self._texts, self._of_texts = pl.Enum([]), self._of_texts[:0]
 
     def code(self, column: pl.Series) -> Codes:
         """Code the next rows of a column without missing values, of a type that can be a label."""
         if column.dtype.is_float() or column.dtype.is_decimal():
             column = _without_floats(column.cast(pl.Float64))
-        if column.dtype.is_integer():
-            codes = self._look_up(self._integers, column.to_numpy(), column)
-            if codes is not None:
-                return codes
-        kind = pl.Categorical(self.categories)
-        texts = column if column.dtype == kind else column.cast(pl.String).cast(kind)
-        codes = self._look_up(self._texts, texts.to_physical().to_numpy(), texts)
-        assert codes is not None
+        codes = self._code_integers(column.to_numpy()) if column.dtype.is_integer() else None
+        if codes is None:
+            codes = self._code_text(column if column.dtype == pl.String else column.cast(pl.String))
+        return codes.astype(smallest_type(len(self)), copy=False)
+
+    def _code_text(self, column: pl.Series) -> Codes:
+        if len(column) <= FEW_ROWS:
+            return np.array([self.add(text) for text in column.to_list()])
+        known = column.cast(self._texts, strict=False)
+        if known.null_count():
+            new = column.filter(known.is_null()).unique(maintain_order=True)
+            if self._of_texts.size + len(new) > MOST_TEXTS:  # hardly any come again: those of these rows are enough
+                self._texts, self._of_texts = pl.Enum([]), self._of_texts[:0]
+                new = column.unique(maintain_order=True)
+            self._texts = pl.Enum(pl.concat([self._texts.categories, new]))
+            self._of_texts = np.append(self._of_texts, [self.add(text) for text in new.to_list()])
+            known = column.cast(self._texts)
+        places = known.to_physical().to_numpy()
+        is_identity = self._of_texts.size == len(self) and bool((self._of_texts == np.arange(len(self))).all())
+        return places if is_identity else self._of_texts[places]
+
+    def _code_integers(self, values: Codes) -> Codes | None:
+        """Look integers up; return None if they are too far apart for a table."""
+        low, high = int(values.min()), int(values.max())
+        if low >= 0 and high < self._identity:
+            return values
+        if not self._reach(low, high):
+            return None
+        places = values.astype(np.int64) - self._low
+        codes = self._of_integers[places]
+        if codes.min() < 0:
+            fresh = values[codes < 0]
+            distinct, first = np.unique(fresh, return_index=True)
+            distinct = (fresh[np.sort(first)] if self._by_appearance else distinct).astype(np.int64)
+            self._of_integers[distinct - self._low] = added = self._add_integers(distinct)
+            following = np.arange(self._identity, self._identity + distinct.size)
+            if np.array_equal(distinct, following) and np.array_equal(added, following):
+                self._identity += distinct.size
+            codes = self._of_integers[places]
         return codes
 
-    def _look_up(self, table: _Table, values: Codes, column: pl.Series) -> Codes | None:
-        """Return codes from a table; None if the values are too far apart for one."""
-        low, high = int(values.min()), int(values.max())
-        if low >= 0 and high < table.identity:
-            return values.astype(smallest_type(len(self)), copy=False)
-        if not table.reach(low, high):
-            return None
-        codes = table.look_up(values)
-        if codes.min() < 0:
-            fresh = np.flatnonzero(codes < 0)
-            distinct, first = np.unique(values[fresh], return_index=True)
-            if self._by_appearance:
-                first.sort()
-                distinct = values[fresh[first]]
-            table.assign(distinct, self._new_codes(distinct, column.gather(fresh[first])))
-            codes = table.look_up(values)
-        return codes.astype(smallest_type(len(self)))
-
-    def _new_codes(self, values: Codes, cells: pl.Series) -> Sequence[int]:
-        """Return codes for values that a table does not have."""
-        if cells.dtype.is_integer() and self._canonical is None and self._index is None:
+    def _add_integers(self, values: Integers) -> Sequence[int]:
+        if self._canonical is None and self._index is None:
             before = len(self.labels)
             self.labels += map(str, values.tolist())
             return range(before, len(self.labels))
-        return [self.add(label) for label in cells.cast(pl.String).to_list()]
+        return [self.add(str(value)) for value in values.tolist()]
+
+    def _reach(self, low: int, high: int) -> bool:
+        """Make room for integers from `low` to `high`; return False if they are too far apart."""
+        begin, end = (self._low, self._low + self._of_integers.size) if self._of_integers.size else (low, low)
+        if begin <= low and high < end:
+            return True
+        bottom, top = min(low, begin), max(high + 1, end)
+        if top - bottom > MOST_SPAN or abs(low) >= 1 << 62 or abs(high) >= 1 << 62:
+            return False
+        codes = np.full(min(2 * (top - bottom), MOST_SPAN), -1, np.int32)
+        codes[begin - bottom : end - bottom] = self._of_integers
+        self._low, self._of_integers = bottom, codes
+        return True
 
 
 def _without_floats(column: pl.Series) -> pl.Series:

@@ -158,10 +158,14 @@ def whole_numbers(batch: Batch, column: pl.Series, name: str, role: str) -> Inte
             column=name,
             remedy=f"Name another column with {option('columns', {role: 'NAME'})}, or leave this one out.",
         )
-    text = column.str.strip_chars() if column.dtype == pl.String else column
-    whole = text.cast(pl.Int64, strict=False) if column.dtype == pl.String else None
-    if whole is not None and not whole.null_count():
-        return whole.to_numpy()
+    text = column
+    if column.dtype == pl.String:
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count():
+            text = column.str.strip_chars()
+            whole = text.cast(pl.Int64, strict=False)
+        if not whole.null_count():
+            return whole.to_numpy()
     # Not integers throughout: "3.0" and 3.0 are whole as well.
     values = text.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
     wrong = ~(np.isfinite(values) & (np.abs(values) < 1 << 53))
@@ -255,7 +259,7 @@ def batches_of(sources: Sequence[Source], reader: Reader, names: Iterable[str], 
     """Read columns of all sources; refuse a log without rows."""
     wanted, is_empty = list(names), True
     for source in sources:
-        for batch in source.batches(wanted, rows, {reader.name["arm"]: reader.arms.coder.categories}):
+        for batch in source.batches(wanted, rows):
             is_empty = False
             yield batch
     if is_empty:

@@ -24,7 +24,6 @@ from unbandit.log.csv import BLOCK, first_cells, read_header, text_blocks
 from unbandit.log.labels import label_of, listed
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-Categories = Mapping[str, pl.Categories]
 
 ROWS = 1 << 17
 """Rows of a batch: few enough that they are still in a core's cache when they are coded."""
@@ -171,7 +170,7 @@ class Source(ABC):
     empty = ("expected one row per choice; got a table without rows.", "Check that it was saved.")
 
     @abstractmethod
-    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         """Read columns of the source itself, about `rows` or more at a time."""
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
@@ -193,7 +192,7 @@ class Source(ABC):
         text, remedy = self.empty
         return self.refuse(text, remedy=remedy)
 
-    def batches(self, names: Sequence[str], rows: int = ROWS, categories: Categories | None = None) -> Iterator[Batch]:
+    def batches(self, names: Sequence[str], rows: int = ROWS) -> Iterator[Batch]:
         """Read columns in batches of at most about `rows` rows.
 
         Parameters
@@ -202,11 +201,9 @@ class Source(ABC):
             The columns.
         rows
             The size of a batch.
-        categories
-            Columns whose text may come as these categories, which is faster.
         """
         own = [name for name in names if name not in self.partition] or self.names[:1]
-        for table in self._tables(own, rows, categories or {}):
+        for table in self._tables(own, rows):
             height = len(table.columns[own[0]])
             for at in range(0, height, rows):
                 count = min(rows, height - at)
@@ -249,26 +246,20 @@ class ParquetSource(Source):
         except _POLARS_ERRORS as error:
             raise self._broken(error) from error
 
-    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         before = 0
         try:
-            for frame in self._frames(names, rows, categories):
+            for frame in self._frames(names, rows):
                 yield Batch({column.name: column for column in frame}, self.path, before)
                 before += frame.height
         except _POLARS_ERRORS as error:
             raise self._broken(error) from error
 
-    def _frames(self, names: list[str], rows: int, categories: Categories) -> Iterator[pl.DataFrame]:
+    def _frames(self, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
         if isinstance(self._content, bytes) or (self._content.stat().st_size <= _SMALL and self.rows() <= rows):
             yield pl.read_parquet(self._opened(), columns=names, glob=False, hive_partitioning=False)
             return
-        as_categories = {
-            name: pl.col(name).cast(pl.Categorical(kind))
-            for name, kind in categories.items()
-            if self._kinds.get(name) == pl.String
-        }
-        columns = self._scan().select(as_categories.get(name, pl.col(name)) for name in names)
-        yield from columns.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
+        yield from self._scan().select(names).collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
 
     def _scan(self) -> pl.LazyFrame:
         return pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False)
@@ -303,7 +294,7 @@ class TextSource(Source):
         _, beginning = read_header(self._chunks(1 << 16), self._path)
         return first_cells(beginning, self._header, positions, count)
 
-    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         positions = [self._header.names.index(name) for name in names]
         chunks = self._chunks(BLOCK if rows >= ROWS else 8 * rows)
         for block, columns in text_blocks(chunks, self._header, self._path, positions):
@@ -357,7 +348,7 @@ class FrameSource(Source):
             raise self._failed(error) from error
         self.names = [str(key) for key in self._keys]
 
-    def _tables(self, names: list[str], rows: int, categories: Categories) -> Iterator[Batch]:
+    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         import narwhals as nw
 
         keys = [self._keys[self.names.index(name)] for name in names]
