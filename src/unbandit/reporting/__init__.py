@@ -1,8 +1,8 @@
-"""A report of an answer that can be sent to a colleague: one file that needs no other."""
+"""A report of an answer that can be sent to a colleague: one file that needs no other.
 
-from unbandit.reporting.api import Report, report
-from unbandit.reporting.page import stylesheet
-from unbandit.reporting.pdf import write_pdf
-from unbandit.reporting.provenance import LogSource
+Names are imported when they are first used: `unbandit estimate` needs the sentence, and neither templates nor figures.
+"""
 
-__all__ = ["LogSource", "Report", "report", "stylesheet", "write_pdf"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

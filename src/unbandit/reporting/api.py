@@ -23,8 +23,8 @@ from unbandit.reporting.assumptions import assumptions, open_questions, paramete
 from unbandit.reporting.figures import FigureData, draw_figures
 from unbandit.reporting.page import group_notices, main_part, standalone
 from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
-from unbandit.reporting.sentence import sentence
-from unbandit.reporting.table import MOST_TABLES, ranked_table, reported_quantity
+from unbandit.reporting.sentence import reported_quantity, sentence
+from unbandit.reporting.table import MOST_TABLES, ranked_table
 from unbandit.reporting.truth import check_truth, compare
 from unbandit.result import VERDICTS, Estimate
 

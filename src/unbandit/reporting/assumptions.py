@@ -11,7 +11,7 @@ import numpy as np
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.formatting import counted, listed, number, quoted, share
 from unbandit.log import ActionLog
-from unbandit.reporting.table import reported_quantity
+from unbandit.reporting.sentence import reported_quantity
 from unbandit.result import ArmEstimate, Estimate
 
 METHODS = {

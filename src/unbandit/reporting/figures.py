@@ -19,7 +19,7 @@ from unbandit.estimators.switching_moment import SwitchingMoment, switching_mome
 from unbandit.formatting import counted, interval, number, quoted, share
 from unbandit.inference import Posterior
 from unbandit.log import ActionLog
-from unbandit.reporting.table import reported_estimate
+from unbandit.reporting.sentence import reported_estimate
 from unbandit.reporting.truth import holds_truth, true_values
 from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity
 

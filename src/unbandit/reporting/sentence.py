@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from unbandit.estimators.diagnostics import demonstrations_behind
 from unbandit.formatting import interval, listed, number, quoted, share
 from unbandit.reporting.glossary import DOUBTS
-from unbandit.reporting.table import reported_quantity
-from unbandit.result import BEST, ArmEstimate, Estimate, Quantity
+from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, shown_quantity
 
 CHANCE_SHARE = 0.05
 """Of many demonstrations, so small a share may look strange by chance, and does not put the others in doubt."""
+
+LEVEL_FROM_PRIOR = frozenset({"level-from-prior", "values-from-prior"})
+"""Notes that say the level of the means comes from the prior, not from the record: gaps are shown instead."""
 
 
 def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
@@ -173,3 +176,16 @@ def _chance(answer: Estimate, best: str) -> str:
 
 def _superlative(arms: int) -> str:
     return "better" if arms == 2 else "best"
+
+
+def reported_quantity(answer: Estimate) -> Quantity:
+    """Return what is reported: means where the record determines them, else gaps, else ratios."""
+    return shown_quantity(reported_estimate(answer))
+
+
+def reported_estimate(answer: Estimate) -> Estimate:
+    """Return the estimate without means whose level comes from the prior."""
+    if not any(note.code in LEVEL_FROM_PRIOR for note in answer.notes):
+        return answer
+    missing = np.full(answer.columns.mean.shape, np.nan)
+    return replace(answer, columns=replace(answer.columns, mean=missing, mean_low=missing, mean_high=missing))

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
 from markupsafe import Markup
 
 from unbandit.formatting import interval, number, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting.truth import holds_truth
-from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
+from unbandit.result import ArmEstimate, Quantity
 
 MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
 """Of more arms than the first number, only the first and the last ones are shown."""
 
 MOST_TABLES = 5
 """Of more demonstrations than this, the first ones are shown."""
-
-LEVEL_FROM_PRIOR = frozenset({"level-from-prior", "values-from-prior"})
-"""Notes that say the level of the means comes from the prior, not from the record: gaps are shown instead."""
-
-
-def reported_quantity(answer: Estimate) -> Quantity:
-    """Return what is reported: means where the record determines them, else gaps, else ratios."""
-    return shown_quantity(reported_estimate(answer))
-
-
-def reported_estimate(answer: Estimate) -> Estimate:
-    """Return the estimate without means whose level comes from the prior."""
-    if not any(note.code in LEVEL_FROM_PRIOR for note in answer.notes):
-        return answer
-    missing = np.full(answer.columns.mean.shape, np.nan)
-    return replace(answer, columns=replace(answer.columns, mean=missing, mean_low=missing, mean_high=missing))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,5 @@
+from .api import Report as Report
+from .api import report as report
+from .page import stylesheet as stylesheet
+from .pdf import write_pdf as write_pdf
+from .provenance import LogSource as LogSource
