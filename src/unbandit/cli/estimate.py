@@ -55,8 +55,9 @@ def estimate(
     With --follow the table is printed again whenever the log has grown: a CSV that lines are added to, or a folder that
     Parquet files are added to.
     """
-    from unbandit import estimators
     from unbandit.cli import output as printer
+    from unbandit.estimators import estimate as estimate_log
+    from unbandit.estimators import sensitivity as estimate_nearby
     from unbandit.estimators.request import draws
     from unbandit.log import ActionLog
     from unbandit.log.scanned import read_or_scan
@@ -84,10 +85,10 @@ def estimate(
         log = read(path, columns=asked.columns, arms=asked.arms)
         warnings.simplefilter("ignore", AssumptionWarning)  # they are printed below, with their places
         try:
-            answer = estimators.estimate(log, asked.rule, **asked.options)
+            answer = estimate_log(log, asked.rule, **asked.options)
         except LogError as error:
             raise error.at(path=asked.name) from None
-        others = estimators.sensitivity(log, asked.rule, **asked.options) if sensitivity else {}
+        others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
     if answer.seed is None:
         answer = replace(answer, seed=seed)
     if output is not None:

@@ -76,9 +76,9 @@ def new_table(*columns: tuple[str, Mapping[str, Any]]) -> Table:
 
 def announce_compilation() -> None:
     """Say, on the error stream, that the kernels are compiled on the first start of a version."""
-    from unbandit.kernels.compile import cache_directory
+    from unbandit.kernels.compile import CACHE_DIRECTORY
 
-    if not any(cache_directory().rglob("*.nbi")):
+    if not any(CACHE_DIRECTORY.rglob("*.nbi")):
         typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)
 
 

@@ -49,7 +49,7 @@ def compiled(function: Function) -> Function:
     """Compile `function` for the CPU on its first call, without the interpreter lock, and keep the result on disk."""
     with _lock:  # numba reads the folder from one global setting at decoration: lend it ours, and give it back
         before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(_DIRECTORY)
+        numba.config.CACHE_DIR = str(CACHE_DIRECTORY)
         try:
             return cast(Function, numba.njit(cache=_WRITABLE, nogil=True, error_model="numpy")(function))
         finally:
@@ -91,5 +91,5 @@ def _can_be_written(directory: Path) -> bool:
         return False
 
 
-_DIRECTORY = cache_directory()
-_WRITABLE = _can_be_written(_DIRECTORY)
+CACHE_DIRECTORY = cache_directory()
+_WRITABLE = _can_be_written(CACHE_DIRECTORY)

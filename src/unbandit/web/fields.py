@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -153,7 +154,7 @@ def _number(field: Field, text: str) -> float | int:
     if whole and re.fullmatch(r"\d{1,3}([,   ]\d{3})+", text):
         text = re.sub(r"\D", "", text)
     value = _finite(text, whole)
-    if value is None or not _within(field, value):
+    if value is None or not all(holds(value, bound) for _, bound, holds in _bounds_of(field)):
         comma = " Write the decimal point as a point." if re.fullmatch(r"[+-]?\d*,\d+", text) else ""
         raise ValueError(f"Expected {_wanted(field)}; got {quoted(text)}.{comma}")
     return value
@@ -176,13 +177,16 @@ def _finite(text: str, whole: bool) -> float | int | None:
     return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
 
-def _within(field: Field, value: float) -> bool:
-    return (
-        (field.at_least is None or value >= field.at_least)
-        and (field.above is None or value > field.above)
-        and (field.at_most is None or value <= field.at_most)
-        and (field.below is None or value < field.below)
-    )
+_BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
+    ("at least", "at_least", operator.ge),
+    ("above", "above", operator.gt),
+    ("at most", "at_most", operator.le),
+    ("below", "below", operator.lt),
+)
+
+
+def _bounds_of(field: Field) -> list[tuple[str, float, Callable[[float, float], bool]]]:
+    return [(word, getattr(field, name), holds) for word, name, holds in _BOUNDS if getattr(field, name) is not None]
 
 
 def _wanted(field: Field) -> str:
@@ -190,9 +194,8 @@ def _wanted(field: Field) -> str:
     what = "a whole number" if field.kind == "whole" else "a number"
     if field.at_least is not None and field.at_most is not None:
         return f"{what} from {_written(field.at_least)} to {_written(field.at_most)}"
-    bounds = (("at least", field.at_least), ("above", field.above), ("at most", field.at_most), ("below", field.below))
-    given = ((word, bound) for word, bound in bounds if bound is not None and bound < LARGEST_BOUND_SHOWN)
-    joined = " and ".join(f"{word} {_written(bound)}" for word, bound in given)
+    given = (f"{word} {_written(bound)}" for word, bound, _ in _bounds_of(field) if bound < LARGEST_BOUND_SHOWN)
+    joined = " and ".join(given)
     return f"{what}, {joined}" if joined.startswith("at") else f"{what} {joined}".strip()
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from string import ascii_uppercase
 from typing import Any
 
@@ -25,161 +27,26 @@ UNKNOWN_RULE = "unknown"
 RARELY_CHANGED = frozenset({"ties"})
 """Parameters that are rarely changed, besides those that a rule leaves unwritten."""
 
-MOST_ARMS, MOST_ROUNDS = 1_000, 1_000_000
-"""Limits of a simulation."""
-
-KNOWN = (
-    Field(
-        "best_mean",
-        "The best arm's value",
-        "What one pull of the best arm gave on average, if you know it. Left blank, the answer says how far each arm "
-        "lies below the best.",
-        kind="number",
-    ),
-    Field(
-        "sigma",
-        "Noise of a reward",
-        "How far a single result strays from its arm's average: the standard deviation. It sets the length of the "
-        "intervals. Left blank, 1 is assumed.",
-        kind="number",
-        above=0,
-    ),
-    Field(
-        "bernoulli",
-        "Every reward was 0 or 1 (no or yes)",
-        "Tick this instead of giving the noise: theirs follows from how often they are 1.",
-        kind="box",
-    ),
-)
-
-POOL = Field(
-    "pool",
-    "Combine all demonstrations",
-    "Tick this if the log holds several runs with the same arms. Otherwise each run has an answer of its own.",
-    kind="box",
-)
-
-MORE = (
-    Field(
-        "horizon",
-        "Planned number of rounds",
-        "Only if the log is the beginning of a longer run: how many rounds that run was meant to have.",
-        kind="whole",
-        at_least=1,
-        below=2**63,
-    ),
-    Field(
-        "level",
-        "Level of the intervals",
-        "How often such an interval shall hold the truth. A higher level gives longer intervals.",
-        kind="choice",
-        usual="0.95",
-        choices=(("0.5", "50%"), ("0.8", "80%"), ("0.9", "90%"), ("0.95", "95%, as usual"), ("0.99", "99%")),
-    ),
-    Field(
-        "method",
-        "Method",
-        "How values are computed from choices. What fits the rule and the log is chosen for you.",
-        kind="choice",
-        choices=(
-            ("", "what fits, as usual"),
-            ("switching", "switching: when the rule turned away from each arm"),
-            ("counts", "counts: only how often each arm was pulled"),
-            ("posterior", "posterior: follow every hidden reward; slow"),
-            ("bootstrap", "bootstrap: intervals by simulating the rule; slow"),
-            ("naive", "naive: the simplest guess, to compare with"),
-        ),
-    ),
-    Field(
-        "anchor.arm",
-        "One known arm",
-        "Instead of the best arm's value: the name of any arm whose average you know.",
-    ),
-    Field("anchor.value", "The known arm's value", "What one pull of that arm gave on average.", kind="number"),
-    Field(
-        "scale",
-        "Scale of the rule's width",
-        "If nobody knows the factor of the rule's width, gaps are known only as multiples of each other.",
-        kind="choice",
-        usual="known",
-        choices=(("known", "known, as usual"), ("unknown", "unknown: give ratios of gaps")),
-    ),
-    Field(
-        "seed",
-        "Seed",
-        "Only for methods that draw random numbers: the same seed gives the same answer again.",
-        kind="whole",
-        at_least=0,
-        below=2**63,
-    ),
-)
-
 ALL_ARMS = "All arms"
 
 PLACEHOLDER = "NAME"
 """What messages write in place of a column's name."""
 
-COLUMNS = {
-    "arm": ("Arm", "Which option was chosen."),
-    "demonstration": ("Demonstration", "Which run, person or session the row belongs to."),
-    "round": ("Round", "The number of the round. Without it, rows are taken in their order."),
-    "pulls": ("Pulls", "How often the arm was chosen, in a table of final counts."),
-    "reward": ("Reward", "What came out, where it is known. It is used by the method posterior only."),
-}
 
-DATASET = (
-    Field("dataset", "Which one", "Its arms, and what they are worth.", kind="choice"),
-    Field(
-        "arms",
-        "Arms, at most",
-        "How many of its arms take part. Left blank, all of them.",
-        kind="whole",
-        at_least=2,
-        at_most=MOST_ARMS,
-    ),
-)
-OWN = (
-    Field("means", "What each arm is worth", "One number an arm, with commas between them: 1, 0.5, 0."),
-    Field(
-        "sigma",
-        "Noise of a reward",
-        "How far a single result strays from its arm's average: the standard deviation.",
-        kind="number",
-        usual="0.5",
-        above=0,
-    ),
-)
-RUN = (
-    Field(
-        "horizon",
-        "Rounds",
-        f"How often the rule chooses an arm; {MOST_ROUNDS:,} at most.",
-        kind="whole",
-        usual="5000",
-        at_least=1,
-        at_most=MOST_ROUNDS,
-    ),
-    Field(
-        "seed",
-        "Seed",
-        "Decides the luck of the draw: the same seed gives the same rounds again.",
-        kind="whole",
-        usual="7",
-        at_least=0,
-        below=2**63,
-    ),
-)
-FIRST_SIMULATION = {
-    "source": "dataset",
-    "dataset": "battery-high",
-    "arms": "12",
-    "means": "1, 0.7, 0.4, 0",
-    "noise": "gaussian",
-    "rule": "ucb",
-    "ucb.alpha": "0.25",
-    "ucb.sigma": "0.14",
-}
-"""Initial values of the simulation: they give an answer worth looking at."""
+def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
+    return tuple(
+        Field(**entry | {"choices": tuple(tuple(choice) for choice in entry.get("choices", ()))}) for entry in entries
+    )
+
+
+_TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "fields.toml").read_text("utf-8"))
+KNOWN, (POOL,), MORE = (_fields(_TEXTS[name]) for name in ("known", "pool", "more"))
+DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
+COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
+FIRST_SIMULATION: dict[str, str] = _TEXTS["first_simulation"]
+
+MOST_ARMS, MOST_ROUNDS = (int(field.at_most or 0) for field in (DATASET[1], RUN[0]))
+"""Limits of a simulation."""
 
 
 # The names of options, as the page writes them
