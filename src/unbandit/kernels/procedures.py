@@ -1,8 +1,8 @@
-"""From counts to an arm's gap, its interval and its verdict: one arm of one demonstration at a time.
+"""The paper's procedures: from counts to an arm's gap, its interval and its verdict, one arm at a time.
 
-The estimators (`estimators.switching`, `counts`, `naive`, `intervals`) do the same for whole tables, with warnings in
-words; the tests hold the two against each other. These functions serve where a table would be too much to keep:
-simulated runs whose answers are only summed up, on a GPU too.
+`procedure_1` and `procedure_2` are the formulas. Around them stand what the record allows to say of an arm (`Compared`)
+and the interval that the rewards' noise leaves. On the CPU the loops below run them over demonstrations and arms; a GPU
+runs the same functions, one thread per demonstration (`kernels.gpu`).
 """
 
 from __future__ import annotations
@@ -11,23 +11,33 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from unbandit.kernels.compile import called, compiled, inlined
-from unbandit.kernels.formula import index_value, mean_value
+from unbandit.kernels.formula import PowerWidth, index_value, mean_value
 
 BEST, ESTIMATED, BOUNDED, UNSEEN = 0, 1, 2, 3
+BEST_ARM, NO_ARM = -1, -2
 STEP = 1e-5
+"""By how much the best arm's mean is moved to see how far another arm's follows."""
+
 ONE_IN_A_MILLION = 4.75
+"""By luck, a normal variable exceeds this many standard deviations once in a million times."""
+
 CLEAR = 4.0
+"""By this many deviations a gap must exceed the smallest that the record could show, to be taken as it is."""
+
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
-Appraised = tuple[float, float, float, int]
-"""Gap, low and high end of its interval (NaN where there is none), and the verdict as its number."""
+Numbers = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 
-class Setting(NamedTuple):
-    """Hold what is known beside the counts.
+class Assumptions(NamedTuple):
+    """What is assumed besides the counts.
 
     Attributes
     ----------
@@ -35,108 +45,226 @@ class Setting(NamedTuple):
         Of an index rule: pulls of each arm in the opening, rounds from one decision to the next.
     shifts
         Whether gaps need no known mean.
-    best_mean
-        The best arm's mean.
+    anchor, known_mean
+        The arm whose mean is known, `BEST_ARM` for the best arm, whichever it is, `NO_ARM` for none; and that mean.
     sigma
-        The deviation of a reward; NaN for rewards of 0 and 1, whose mean decides.
+        The standard deviation of a reward; NaN for Bernoulli rewards, whose mean decides.
     z, wider
-        How many deviations an interval reaches, and a bound that luck may have given.
-    error
-        The logarithm of the share beyond `z`.
+        How many deviations an interval reaches, and a bound that luck may have caused.
+    log_error
+        The logarithm of the probability beyond `z`.
     """
 
     initial: int
     batch: int
     shifts: bool
-    best_mean: float
+    anchor: int
+    known_mean: float
     sigma: float
     z: float
     wider: float
-    error: float
+    log_error: float
 
 
-class Tests(NamedTuple):
-    """Hold an elimination rule's tests.
+class Compared(NamedTuple):
+    """Two sample means whose difference the record shows, exactly or up to a bound.
+
+    An interval reaches from `below - z s` to `above + z s` with `s^2 = sigma_i^2 / own + (slope sigma_best)^2 / other`,
+    at its upper end with the counts of an earlier comparison where there was one.
 
     Attributes
     ----------
-    half_widths
-        `C(k / 2)` for k = 0, 1, ...
-    latest
-        For every epoch, from 0 on, the latest one up to it that ended in a test; 0 where none did.
+    verdict
+        One of `result.VERDICTS`, as its number.
+    gap
+        The point, NaN where there is none.
+    below, above
+        What the interval's ends start from; NaN where there is no end.
+    own, other
+        How many rewards stand behind the arm's sample mean, and behind that of the arm it was compared with.
+    own_above, other_above
+        The same of the comparison that `above` comes from: the last one that the arm still won or survived.
+    slope
+        How far the arm's estimated mean moves with the best arm's: 1 where gaps need no known mean.
+    cut
+        Of an arm that was eliminated: the smallest gap whose elimination the record was long enough to show.
     """
 
-    half_widths: NDArray[np.float64]
-    latest: NDArray[np.int64]
+    verdict: int
+    gap: float
+    below: float
+    above: float
+    own: float
+    other: float
+    own_above: float
+    other_above: float
+    slope: float
+    cut: float
+
+
+COLUMNS = Compared._fields[1:]
+"""The numbers that the loops below fill in, in this order."""
+
+
+# A rule's widths, at counts that may end in one half
+
+
+class PowerWidths(NamedTuple):
+    """The widths `factor sqrt(growth / n)`, with a growth for each demonstration."""
+
+    factor: float
+    growth: Numbers
+
+
+class SparseWidths(NamedTuple):
+    """The widths of some counts, in increasing order: for horizons too long for a table."""
+
+    counts: Numbers
+    widths: Numbers
+
+
+class HalfWidths(NamedTuple):
+    """The widths `C(k / 2)` for k = 0, 1, ..."""
+
+    widths: Numbers
+
+
+def width_value(rule: Any, pulls: float) -> float:
+    """Return `C(pulls)`."""
+    if isinstance(rule, HalfWidths):
+        return _width_by_halves(rule, pulls)
+    return _width_by_power(rule, pulls) if isinstance(rule, PowerWidth) else _width_by_search(rule, pulls)
 
 
 @inlined
-def _equated(parameters: Any, known: float, of_known: int, own: int, round: int) -> float:
-    """Return the mean at which `own` pulls give the index that the mean `known` has after `of_known` pulls."""
-    level = index_value(parameters, known, np.uint64(of_known), np.uint64(round))
-    return mean_value(parameters, level, np.uint64(own), np.uint64(round))
+def _width_by_halves(rule: Any, pulls: float) -> float:
+    return rule.widths[np.int64(2.0 * pulls)]
+
+
+@inlined
+def _width_by_power(rule: Any, pulls: float) -> float:
+    return rule.factor * math.sqrt(rule.growth / pulls)
 
 
 @called
-def _solved(parameters: Any, setting: Setting, own: int, other: int, round: int) -> tuple[float, float]:
-    """Return the gap at which the indices of arm and best arm are equal, and how far the arm's mean moves with it."""
-    if setting.shifts:
-        return 0.0 - _equated(parameters, 0.0, other, own, round), 1.0
-    best = setting.best_mean
-    step = STEP * max(abs(best), 1.0)
-    gap = best - _equated(parameters, best, other, own, round)
-    below = _equated(parameters, best - step, other, own, round)
-    above = _equated(parameters, best + step, other, own, round)
+def _width_by_search(rule: Any, pulls: float) -> float:
+    low, high = 0, rule.counts.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if rule.counts[middle] < pulls:
+            low = middle + 1
+        else:
+            high = middle
+    return rule.widths[low]
+
+
+@overload(width_value, strict=False)
+def _width_of(rule: Any, pulls: Any) -> Any:
+    return {HalfWidths: _width_by_halves, PowerWidth: _width_by_power, SparseWidths: _width_by_search}[
+        rule.instance_class
+    ]
+
+
+@overload(index_value, strict=False)
+def _index_of_sparse(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
+    if getattr(parameters, "instance_class", None) is SparseWidths:
+        return lambda parameters, mean, pulls, round: mean + _width_by_search(parameters, np.float64(pulls))
+    return None
+
+
+@overload(mean_value, strict=False)
+def _mean_of_sparse(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
+    if getattr(parameters, "instance_class", None) is SparseWidths:
+        return lambda parameters, index, pulls, round: index - _width_by_search(parameters, np.float64(pulls))
+    return None
+
+
+def rule_of(rules: Any, which: int) -> Any:
+    """Return the rule's parameters for one demonstration: the same for all, or with a growth for each."""
+    return PowerWidth(rules.factor, rules.growth[which]) if isinstance(rules, PowerWidths) else rules
+
+
+@overload(rule_of, strict=False)
+def _rule_of(rules: Any, which: Any) -> Any:
+    if isinstance(rules, types.BaseNamedTuple) and rules.instance_class is PowerWidths:
+        return lambda rules, which: PowerWidth(rules.factor, rules.growth[which])
+    return lambda rules, which: rules
+
+
+# The procedures
+
+
+@inlined
+def procedure_1(rule: Any, pulls: float) -> float:
+    """Return an arm's gap (Procedure 1): it was eliminated when it fell two widths behind, `Delta_i = 2 C(n_i)`."""
+    return 2.0 * width_value(rule, pulls)
+
+
+@inlined
+def procedure_2(rule: Any, best_mean: float, pulls: int, best_pulls: int, round: int) -> float:
+    """Return an arm's gap (Procedure 2): at its switching round `tau_i` both indices were equal.
+
+    Solves `index(mu_best - Delta_i, n_i, t) = index(mu_best, n_best, t)`, both counts at `tau_i`. For an additive index
+    that is `Delta_i = C(n_i) - C(n_best)`, whatever the best mean.
+    """
+    return best_mean - solve_equal_indices(rule, best_mean, best_pulls, pulls, round)
+
+
+@inlined
+def solve_equal_indices(rule: Any, known_mean: float, known_pulls: int, pulls: int, round: int) -> float:
+    """Return the mean that after `pulls` pulls has the index that `known_mean` has after `known_pulls`."""
+    level = index_value(rule, known_mean, np.uint64(known_pulls), np.uint64(round))
+    return mean_value(rule, level, np.uint64(pulls), np.uint64(round))
+
+
+@inlined
+def naive_gap(pulls: int, horizon: float, constant: float) -> float:
+    """Return `constant sqrt(ln T / n_i)`: any low-regret rule pulls an arm about `ln T / gap^2` times."""
+    return constant * math.sqrt(math.log(horizon) / pulls)
+
+
+# What a record says of one arm
+
+
+@called
+def _gap_and_slope(
+    rule: Any, shifts: bool, best_mean: float, pulls: int, best_pulls: int, round: int
+) -> tuple[float, float]:  # fmt: skip
+    """Return the gap of Procedure 2, and how far the arm's mean moves with the best arm's."""
+    if shifts:
+        return procedure_2(rule, 0.0, pulls, best_pulls, round), 1.0
+    if best_mean != best_mean:
+        return math.nan, 1.0
+    step = STEP * max(abs(best_mean), 1.0)
+    gap = procedure_2(rule, best_mean, pulls, best_pulls, round)
+    below = solve_equal_indices(rule, best_mean - step, best_pulls, pulls, round)
+    above = solve_equal_indices(rule, best_mean + step, best_pulls, pulls, round)
     slope = (above - below) / (2.0 * step)
     if not math.isfinite(slope):
-        slope = (best - gap - below) / step
+        slope = (best_mean - gap - below) / step  # at the edge of what a mean can be
     return gap if math.isfinite(gap) else math.nan, slope if math.isfinite(slope) else 1.0
 
 
 @inlined
-def _deviation(setting: Setting, gap: float, own: float) -> float:
-    """Return the deviation of an arm's rewards; 1/2 for rewards of 0 and 1 whose mean is not known."""
-    if setting.sigma == setting.sigma:
-        return setting.sigma
-    point = setting.best_mean - gap
-    if not 0.0 < point < 1.0:
-        return 0.5
-    added = (own * point + 2.0) / (own + 4.0)
-    variance, smoothed = point * (1.0 - point), abs(added * (1.0 - added))
-    return math.sqrt(max(variance, smoothed) if smoothed == smoothed else variance)
-
-
-@inlined
-def _spread(of_arm: float, of_best: float, slope: float, own: float, other: float) -> float:
-    """Return the deviation of a gap."""
-    return math.sqrt(of_arm * of_arm / own + (slope * of_best) * (slope * of_best) / other)
-
-
-@inlined
-def _of_best(setting: Setting) -> float:
-    """Return the deviation of the best arm's rewards."""
-    if setting.sigma == setting.sigma:
-        return setting.sigma
-    return math.sqrt(setting.best_mean * (1.0 - setting.best_mean))
-
-
-@inlined
-def _bounded_below(setting: Setting, below: float, deviation: float) -> float:
-    """Return the low end of an arm that is only bounded: never below 0."""
-    reach = setting.wider if below < ONE_IN_A_MILLION * deviation else setting.z
-    reach = reach * deviation if deviation == deviation else 0.0
-    return max(below - reach, 0.0)
+def _without_comparison(verdict: int, gap: float) -> Compared:
+    nan = math.nan
+    return Compared(verdict, gap, nan, nan, nan, nan, nan, nan, 1.0, nan)
 
 
 @called
-def index_arm(
-    parameters: Any, setting: Setting, pulls: int, own: int, of_best: int, round: int, most: int, ended: int,
-    over: bool,
-) -> Appraised:  # fmt: skip
-    """Appraise an arm of an index rule that is not the most-pulled one.
+def compare_index_arm(
+    rule: Any, assumed: Assumptions, best_mean: float, pulls: int, own: int, of_best: int, round: int, most: int,
+    ended: int, over: bool,
+) -> Compared:  # fmt: skip
+    """Compare an arm of an index rule with the most-pulled one.
+
+    An arm that was never reconsidered, pulled in the opening alone before the best arm's last pull or not at all since,
+    is bounded from below by the same equation with all of the best arm's pulls.
 
     Parameters
     ----------
+    best_mean
+        The best arm's mean; NaN where it is not known. Not used where gaps need no known mean.
     pulls
         The arm's, in the end.
     own, of_best, round
@@ -144,88 +272,150 @@ def index_arm(
     most, ended
         The pulls of the most-pulled arm in the end, and the round after its last.
     over
-        Whether an arm that was never compared had all its pulls behind it, or only those of the opening.
+        Whether an arm that was never compared had all its pulls behind it, or only those of the opening. (After an
+        opening that no index rule makes, an arm may have more pulls then: all of them count.)
     """
     if pulls == 0:
-        return math.nan, math.nan, math.nan, UNSEEN
-    if own > setting.initial and of_best > 0:
-        gap, slope = _solved(parameters, setting, own, of_best, round + 1)
-        before = max(own - setting.batch, setting.initial)
-        then, _ = _solved(parameters, setting, before, of_best, round + 1)
-        in_the_end, _ = _solved(parameters, setting, before, most, ended)
+        return _without_comparison(UNSEEN, math.nan)
+    nan, shifts = math.nan, assumed.shifts
+    if own > assumed.initial and of_best > 0:
+        below, slope = _gap_and_slope(rule, shifts, best_mean, own, of_best, round + 1)
+        # Before the last decision for it, the arm's index was still in front; since then it was never taken up again,
+        # so it fell below where the best arm's index stood in the end. The upper end starts halfway between the two.
+        before = max(own - assumed.batch, assumed.initial)
+        then, _ = _gap_and_slope(rule, shifts, best_mean, before, of_best, round + 1)
+        in_the_end, _ = _gap_and_slope(rule, shifts, best_mean, before, most, ended)
         above = (then + in_the_end) / 2.0
-        below, gap = gap, gap if setting.batch == 1 else (gap + above) / 2.0
-        arm, best = _deviation(setting, gap, own), _of_best(setting)
-        high = above + setting.z * _spread(arm, best, slope, before, of_best)
-        if below != below:
-            return gap, _bounded_below(setting, 0.0, _spread(arm, best, slope, own, of_best)), high, BOUNDED
-        return gap, below - setting.z * _spread(arm, best, slope, own, of_best), high, ESTIMATED
-    held = pulls if over else min(pulls, setting.initial)
-    below, slope = _solved(parameters, setting, held, most, ended)
-    deviation = _spread(_deviation(setting, math.nan, held), _of_best(setting), slope, held, most)
-    return math.nan, _bounded_below(setting, below if below == below else 0.0, deviation), math.nan, BOUNDED
+        gap = below if assumed.batch == 1 else (below + above) / 2.0
+        solved = below == below
+        n, n_best, n_before = float(own), float(of_best), float(before)
+        return Compared(
+            ESTIMATED if solved else BOUNDED, gap, below if solved else 0.0, above, n, n_best, n_before, n_best, slope,
+            nan,
+        )  # fmt: skip
+    held = pulls if over else min(pulls, assumed.initial)
+    below, slope = _gap_and_slope(rule, shifts, best_mean, held, most, ended)
+    below = below if below == below else 0.0
+    return Compared(BOUNDED, nan, below, nan, float(held), float(most), nan, nan, slope, nan)
 
 
 @called
-def eliminated_arm(tests: Tests, setting: Setting, pulls: int, gone: bool, active: int, most: int) -> Appraised:
-    """Appraise an arm of an elimination rule.
+def compare_eliminated_arm(rule: Any, pulls: int, before: int, gone: bool, active: int, most: int) -> Compared:
+    """Read off how an elimination rule treated an arm.
+
+    An arm that is still active at the end has survived its last test: its gap is at most twice the width there. While
+    two or more are active, none of them is known to be best. Where tests are not made at every epoch, an arm that was
+    eliminated at one of them was still there after the test before: its gap lies between twice the width at the one and
+    at the other, and the point halfway.
 
     Parameters
     ----------
-    pulls, gone
-        The arm's pulls, and whether it was eliminated.
+    rule
+        The rule's widths.
+    pulls, before, gone
+        The arm's pulls, the last test before its last epoch (0 for none), and whether its turn visibly passed.
     active, most
         How many arms were still active in the end, and the pulls of the most-pulled one.
     """
+    nan = math.nan
     if pulls == 0:
-        return math.nan, math.nan, math.nan, UNSEEN
-    known = active == 1
+        return _without_comparison(UNSEEN, nan)
     if not gone:
-        if known:
-            return 0.0, math.nan, math.nan, BEST
-        last = tests.latest[max(pulls - 1, 0)]
-        if last == 0:
-            return math.nan, 0.0, math.nan, BOUNDED
-        spread = _spread(_deviation(setting, math.nan, last), _of_best(setting), 1.0, last, last)
-        low = _bounded_below(setting, 0.0, spread)
-        return math.nan, low, 2.0 * tests.half_widths[2 * last] + setting.z * spread, BOUNDED
-    before = tests.latest[pulls - 1]
-    skipped = before < pulls - 1
-    survived = skipped and before > 0
-    below = 2.0 * tests.half_widths[2 * pulls]
-    above = 2.0 * tests.half_widths[2 * before] if survived else math.nan if skipped else below
-    estimated = survived or not skipped
-    gap = ((below + above) / 2.0 if survived else below) if estimated else math.nan
-    earlier = before if survived else pulls
-    arm, best = _deviation(setting, gap, pulls), _of_best(setting)
-    spread = _spread(arm, best, 1.0, pulls, pulls)
-    high = above + setting.z * _spread(arm, best, 1.0, earlier, earlier)
-    if not estimated:
-        return gap, _bounded_below(setting, below, spread), high, BOUNDED
-    low = below - setting.z * spread
-    if not skipped:
-        longest = pulls + most if known else 2 * max(most - 1, pulls)  # counted in half epochs
-        ahead = (below - 2.0 * tests.half_widths[longest]) / spread
-        if ahead < CLEAR:
-            low = min(low, max(below - _reach_before_the_end(setting, ahead) * spread, 0.0))
-    return gap, low, high, ESTIMATED
+        if active == 1:
+            return _without_comparison(BEST, 0.0)
+        if before == 0:
+            return Compared(BOUNDED, nan, 0.0, nan, nan, nan, nan, nan, 1.0, nan)
+        n = float(before)
+        return Compared(BOUNDED, nan, 0.0, procedure_1(rule, n), n, n, n, n, 1.0, nan)
+    n, below = float(pulls), procedure_1(rule, float(pulls))
+    if before == pulls - 1:
+        # How long the arm could have stayed: until the end or, against the last arm alone, half of what that had.
+        longest = (pulls + most) / 2.0 if active == 1 else float(max(most - 1, pulls))
+        return Compared(ESTIMATED, below, below, below, n, n, n, n, 1.0, procedure_1(rule, longest))
+    if before == 0:
+        return Compared(BOUNDED, nan, below, nan, n, n, n, n, 1.0, nan)
+    above, survived = procedure_1(rule, float(before)), float(before)
+    return Compared(ESTIMATED, (below + above) / 2.0, below, above, n, n, survived, survived, 1.0, nan)
+
+
+# Noise: from comparisons to intervals
 
 
 @inlined
-def naive_arm(pulls: int, horizon: float, constant: float) -> Appraised:
-    """Appraise an arm by its pull count alone."""
-    if pulls == 0:
-        return math.nan, math.nan, math.nan, UNSEEN
-    return constant * math.sqrt(math.log(horizon) / pulls), math.nan, math.nan, ESTIMATED
+def reward_deviation(assumed: Assumptions, mean: float, pulls: float) -> float:
+    """Return the standard deviation of an arm's rewards; 1/2 for a Bernoulli arm whose mean is not known.
+
+    A mean that was estimated at 0 or below, or at 1 or above, says no more than that it is not known.
+    """
+    if assumed.sigma == assumed.sigma:
+        return assumed.sigma
+    if not 0.0 < mean < 1.0:
+        return 0.5
+    # Few successes, or few failures, do not show how rare they are: as if there had been two more of each.
+    added = (pulls * mean + 2.0) / (pulls + 4.0)
+    variance, smoothed = mean * (1.0 - mean), abs(added * (1.0 - added))
+    return math.sqrt(max(variance, smoothed) if smoothed == smoothed else variance)
+
+
+@inlined
+def known_deviation(assumed: Assumptions) -> float:
+    """Return the standard deviation of the rewards of the arm whose mean is known."""
+    if assumed.sigma == assumed.sigma:
+        return assumed.sigma
+    return math.sqrt(assumed.known_mean * (1.0 - assumed.known_mean))
+
+
+@inlined
+def _variance(of_arm: float, of_best: float, slope: float, own: float, other: float) -> float:
+    """Return the variance of a gap; NaN where nothing was compared."""
+    return of_arm * of_arm / own + (slope * of_best) * (slope * of_best) / other
 
 
 @called
-def _reach_before_the_end(setting: Setting, ahead: float) -> float:
-    """Return how far the low end reaches of an arm that the record was only just long enough to show eliminated."""
-    least, most = setting.z, 64.0
+def gap_interval(
+    assumed: Assumptions, compared: Compared, of_arm: float, of_best: float, level_deviation: float
+) -> tuple[float, float, float, float]:
+    """Return the low and high ends of a gap's interval, and the standard deviations behind each of them.
+
+    A bound is not let below 0, an estimate's end is.
+
+    Parameters
+    ----------
+    of_arm, of_best
+        The standard deviation of a reward of the arm, and of the best arm.
+    level_deviation
+        That of the best arm's mean, where it follows from another arm's; 0 where it is given or does not matter.
+    """
+    loose = ((1.0 - compared.slope) * level_deviation) * ((1.0 - compared.slope) * level_deviation)
+    deviation = math.sqrt(_variance(of_arm, of_best, compared.slope, compared.own, compared.other) + loose)
+    earlier = math.sqrt(_variance(of_arm, of_best, compared.slope, compared.own_above, compared.other_above) + loose)
+    high = compared.above + assumed.z * earlier
+    if compared.verdict == BOUNDED:
+        # An arm given up at once gets its verdict *because* its first rewards were low. Where that would happen to an
+        # arm as good as the best more often than once in a million times, the bound holds at a smaller error.
+        reach = assumed.wider if compared.below < ONE_IN_A_MILLION * deviation else assumed.z
+        reach = reach * deviation if deviation == deviation else 0.0
+        return max(compared.below - reach, 0.0), high, deviation, earlier
+    low = compared.below - assumed.z * deviation
+    ahead = (compared.below - compared.cut) / deviation
+    if ahead < CLEAR:
+        low = min(low, max(compared.below - _reach_before_the_end(assumed, ahead) * deviation, 0.0))
+    return low, high, deviation, earlier
+
+
+@called
+def _reach_before_the_end(assumed: Assumptions, ahead: float) -> float:
+    """Return how far the low end reaches of an arm that the record was only just long enough to show eliminated.
+
+    Had such an arm's sample mean been a little better, there would be no estimate: given that there is one, it is
+    likely too large. With `x` the gap found and `c` the smallest that the record could show, the low end is the `g` at
+    which a normal variable around `g` is `x` or more in 2.5% (of 95% intervals) of the cases in which it is `c` or
+    more; but at least 0, since no gap is below.
+    """
+    least, most = assumed.z, 64.0
     for _ in range(40):
         middle = (least + most) / 2.0
-        if _log_normal_cdf(-middle) - _log_normal_cdf(ahead - middle) > setting.error:
+        if _log_normal_cdf(-middle) - _log_normal_cdf(ahead - middle) > assumed.log_error:
             least = middle
         else:
             most = middle
@@ -237,26 +427,210 @@ def _log_normal_cdf(u: float) -> float:
     """Return `log Phi(u)`, also where `Phi` itself is too small a number."""
     if u > -20.0:
         return math.log(0.5 * math.erfc(-u * math.sqrt(0.5)))
-    square = u * u
-    series = 1.0 - 1.0 / square * (1.0 - 3.0 / square * (1.0 - 5.0 / square * (1.0 - 7.0 / square)))
+    square, series = u * u, 1.0
+    for term in range(13, 0, -2):
+        series = 1.0 - term / square * series
     return -0.5 * square - math.log(-u) - HALF_LOG_TAU + math.log(series)
 
 
-@compiled
-def equated_means(
-    parameters: Any,
-    known: NDArray[np.float64],
-    of_known: NDArray[np.int64],
-    own: NDArray[np.int64],
-    rounds: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Return, place by place, the mean at which `own` pulls give the index of the mean `known` after `of_known` pulls.
+# Loops over demonstrations and arms
 
-    Both indices are those before round `rounds` (from 1). NaN where nothing is known.
+
+@inlined
+def _fill(compared: Compared, d: int, arm: int, verdict: NDArray[np.int8], numbers: Numbers) -> None:
+    verdict[d, arm] = compared.verdict
+    numbers[0, d, arm], numbers[1, d, arm], numbers[2, d, arm] = compared.gap, compared.below, compared.above
+    numbers[3, d, arm], numbers[4, d, arm] = compared.own, compared.other
+    numbers[5, d, arm], numbers[6, d, arm] = compared.own_above, compared.other_above
+    numbers[7, d, arm], numbers[8, d, arm] = compared.slope, compared.cut
+
+
+@inlined
+def _taken(verdict: NDArray[np.int8], numbers: Numbers, d: int, arm: int) -> Compared:
+    return Compared(
+        verdict[d, arm], numbers[0, d, arm], numbers[1, d, arm], numbers[2, d, arm], numbers[3, d, arm],
+        numbers[4, d, arm], numbers[5, d, arm], numbers[6, d, arm], numbers[7, d, arm], numbers[8, d, arm],
+    )  # fmt: skip
+
+
+@called
+def _best_mean(rule: Any, assumed: Assumptions, top: int, own: int, of_best: int, round: int) -> float:
+    """Return the best arm's mean as the one known mean implies it, from the anchor's counts; NaN where it does not."""
+    if assumed.shifts or assumed.anchor < 0 or assumed.anchor == top:
+        return assumed.known_mean
+    if own <= assumed.initial or of_best == 0:
+        return math.nan
+    mean = solve_equal_indices(rule, assumed.known_mean, own, of_best, round + 1)
+    return mean if math.isfinite(mean) else math.nan
+
+
+@compiled
+def compare_index(
+    rules: Any, assumed: Assumptions, counts_only: bool, pulls: Counts, last: Counts, own: Counts, of_best: Counts,
+    rounds: Counts, best: Marks, verdict: NDArray[np.int8], numbers: Numbers, at_the_end: Numbers,
+) -> None:  # fmt: skip
+    """Fill in what demonstrations of an index rule say about every arm's gap (Procedure 2).
+
+    Parameters
+    ----------
+    rules
+        The rule's parameters; see `rule_of`.
+    counts_only
+        Whether all indices are taken as equal before the last round, from final counts alone.
+    pulls, last, own, of_best, rounds
+        As in `Tallies`; `last` may have no rows.
+    best, verdict, numbers
+        Which arm was pulled most, the verdicts, and `COLUMNS`: filled in.
+    at_the_end
+        Filled in, if it has rows, with the gaps that the last round shows; 0 where no mean gives one, NaN for arms that
+        are not estimated.
     """
-    found = np.full(known.size, np.nan)
-    for at in range(known.size):
-        if known[at] == known[at]:
-            level = index_value(parameters, known[at], of_known[at], rounds[at])
-            found[at] = mean_value(parameters, level, own[at], rounds[at])
-    return found
+    arms, anchor = pulls.shape[1], max(assumed.anchor, 0)
+    for d in range(pulls.shape[0]):
+        rule, top, total = rule_of(rules, d), 0, np.int64(0)
+        for arm in range(arms):
+            total += pulls[d, arm]
+            top = arm if pulls[d, arm] > pulls[d, top] else top
+            best[d, arm] = False
+        best[d, top] = True
+        most, end = pulls[d, top], max(total - 1, 0)
+        mean_at_end = _best_mean(rule, assumed, top, pulls[d, anchor], most, end)
+        if counts_only:
+            mean, ended = mean_at_end, end + 1
+        else:
+            mean = _best_mean(rule, assumed, top, own[d, anchor], of_best[d, anchor], rounds[d, anchor])
+            ended = rounds[d, top] + 1
+        for arm in range(arms):
+            count = pulls[d, arm]
+            if arm == top:
+                compared = _without_comparison(BEST, 0.0)
+            elif counts_only:
+                compared = compare_index_arm(rule, assumed, mean, count, count, most, end, most, ended, True)
+            else:
+                over = last.shape[0] > 0 and last[d, arm] < last[d, top]
+                compared = compare_index_arm(
+                    rule, assumed, mean, count, own[d, arm], of_best[d, arm], rounds[d, arm], most, ended, over
+                )
+            _fill(compared, d, arm, verdict, numbers)
+            if at_the_end.shape[0] > 0:
+                gap = math.nan
+                if compared.verdict == ESTIMATED:
+                    gap, _ = _gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
+                    gap = gap if gap == gap else 0.0
+                at_the_end[d, arm] = gap
+
+
+@compiled
+def compare_elimination(
+    rules: Any, pulls: Counts, before: Counts, gone: Marks, best: Marks, verdict: NDArray[np.int8], numbers: Numbers
+) -> None:
+    """Fill in what demonstrations of an elimination rule say about every arm's gap (Procedure 1); see `compare_index`.
+
+    `before` has the last test before each arm's last epoch; all arms still active may be best.
+    """
+    for d in range(pulls.shape[0]):
+        rule, active, most = rule_of(rules, d), 0, np.int64(0)
+        for arm in range(pulls.shape[1]):
+            most = max(most, pulls[d, arm])
+            best[d, arm] = pulls[d, arm] > 0 and not gone[d, arm]
+            active += 1 if best[d, arm] else 0
+        for arm in range(pulls.shape[1]):
+            compared = compare_eliminated_arm(rule, pulls[d, arm], before[d, arm], gone[d, arm], active, most)
+            _fill(compared, d, arm, verdict, numbers)
+
+
+@compiled
+def compare_naive(
+    horizons: Numbers, constant: float, pulls: Counts, best: Marks, verdict: NDArray[np.int8], numbers: Numbers
+) -> None:
+    """Fill in the naive estimate, which needs no rule, is not consistent, and has no interval; see `compare_index`."""
+    for d in range(pulls.shape[0]):
+        top = 0
+        for arm in range(pulls.shape[1]):
+            top = arm if pulls[d, arm] > pulls[d, top] else top
+        for arm in range(pulls.shape[1]):
+            best[d, arm] = arm == top
+            if arm == top:
+                compared = _without_comparison(BEST, 0.0)
+            elif pulls[d, arm] == 0:
+                compared = _without_comparison(UNSEEN, math.nan)
+            else:
+                compared = _without_comparison(ESTIMATED, naive_gap(pulls[d, arm], horizons[d], constant))
+            _fill(compared, d, arm, verdict, numbers)
+
+
+@compiled
+def fill_intervals(
+    assumed: Assumptions, best: Marks, verdict: NDArray[np.int8], numbers: Numbers, ends: Numbers, means: Numbers
+) -> None:
+    """Fill in intervals of gaps, and from one known mean those of means.
+
+    With any arm but the best as anchor, both comparisons' noise counts: the interval is rather too long, as the two
+    share the best arm's sample mean in part. An anchor without an estimated gap says nothing about the others.
+
+    Parameters
+    ----------
+    best, verdict, numbers
+        As `compare_index` fills them.
+    ends
+        (4, demonstrations, arms): low and high ends of the gaps, and the standard deviation behind each.
+    means
+        (3, demonstrations, arms): points, low and high ends; or no demonstrations, for none.
+    """
+    arms, anchor, known = best.shape[1], assumed.anchor, assumed.known_mean
+    for d in range(best.shape[0]):
+        top, active = -1, 0
+        for arm in range(arms):
+            active += 1 if best[d, arm] else 0
+            top = arm if best[d, arm] and top < 0 else top
+        alone = active == 1
+        # the best arm's mean, as far as the anchor shows it, and its deviation
+        shift = numbers[0, d, anchor] if anchor >= 0 else 0.0
+        level = known + (shift if shift == shift else 0.0)
+        of_best = 0.5 if assumed.sigma != assumed.sigma else assumed.sigma
+        if anchor == BEST_ARM or (anchor >= 0 and alone and top == anchor):
+            of_best = known_deviation(assumed)
+        elif anchor >= 0 and alone:
+            of_best = reward_deviation(assumed, level, math.nan)
+        level_deviation = 0.0
+        if anchor >= 0:
+            compared = _taken(verdict, numbers, d, anchor)
+            variance = _variance(known_deviation(assumed), of_best, compared.slope, compared.own, compared.other)
+            level_deviation = math.sqrt(variance if variance == variance else 0.0) / compared.slope
+        itself = anchor >= 0 and alone and top == anchor
+        for arm in range(arms):
+            compared = _taken(verdict, numbers, d, arm)
+            of_arm = reward_deviation(assumed, level - compared.gap, compared.own)
+            if arm == anchor:
+                of_arm = known_deviation(assumed)
+            low, high, deviation, earlier = gap_interval(assumed, compared, of_arm, of_best, level_deviation)
+            ends[0, d, arm], ends[1, d, arm], ends[2, d, arm], ends[3, d, arm] = low, high, deviation, earlier
+            if means.shape[1] == 0:
+                continue
+            if anchor == BEST_ARM or itself:
+                mean, mean_low, mean_high = known - compared.gap, known - high, known - low
+            elif shift != shift:
+                mean, mean_low, mean_high = math.nan, math.nan, math.nan
+            elif arm == anchor:
+                mean, mean_low, mean_high = known, math.nan, math.nan
+            else:
+                mean, mean_low, mean_high = _mean_interval(
+                    assumed, compared, of_arm, of_best, known + shift, level_deviation
+                )
+            means[0, d, arm], means[1, d, arm], means[2, d, arm] = mean, mean_low, mean_high
+
+
+@called
+def _mean_interval(
+    assumed: Assumptions, compared: Compared, of_arm: float, of_best: float, level: float, level_deviation: float
+) -> tuple[float, float, float]:
+    """Return an arm's mean with its interval, from the best arm's mean and that mean's standard deviation."""
+    loose = (compared.slope * level_deviation) * (compared.slope * level_deviation)
+    variance = _variance(of_arm, of_best, compared.slope, compared.own, compared.other)
+    earlier = _variance(of_arm, of_best, compared.slope, compared.own_above, compared.other_above)
+    reach = assumed.z * math.sqrt((variance if variance == variance else 0.0) + loose)
+    further = assumed.z * math.sqrt((earlier if earlier == earlier else 0.0) + loose)
+    mean = level - compared.gap
+    if compared.verdict == BEST:
+        return mean, mean - reach, mean + reach
+    return mean, level - compared.above - further, level - compared.below + reach
