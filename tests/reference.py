@@ -13,7 +13,7 @@ import numpy as np
 
 from unbandit.demonstrators.base import laid_out
 from unbandit.instance import Instance
-from unbandit.kernels.tally import pulls_and_last, switching_counts
+from unbandit.log.tallies import tally
 from unbandit.tape import Stream, Tape
 
 
@@ -131,10 +131,10 @@ def reference_epochs(actions: list[int], arms: int) -> tuple[list[int], int, int
 
 def switching_read(actions: np.ndarray[Any, Any], arms: int) -> list[np.ndarray[Any, Any]]:
     """Read one demonstration by the package's own kernel: pulls, switching rounds, and both counts then."""
-    offsets = np.array([0, actions.size])
-    pulls, last = (part[:, :arms].copy() for part in pulls_and_last(actions, offsets, arms))
-    rounds, own, of_best = np.full((3, 1, arms), -1)
-    switching_counts(actions, offsets, pulls, last, own, of_best, rounds)
+    found = tally(actions, np.array([0, actions.size]), arms, "switching")
+    pulls, _, last = found.counted
+    own, of_best, rounds = found.at_switching
+    rounds = rounds.copy()
     assert rounds[0, pulls[0].argmax()] == last[0, pulls[0].argmax()]
     rounds[0, pulls[0].argmax()] = 0
     return [part[0] for part in (pulls, rounds, own, of_best)]

@@ -129,7 +129,7 @@ def test_evidence_in_shuffled_orders_is_that_of_the_logs(rule, instance):
         actions = log.demonstration(0)
         assert np.array_equal(found.pulls[at], log.pulls[0])
         if isinstance(rule, EliminationRule):
-            passed, broken = read_epochs(actions, np.arange(arms), arms)
+            passed, broken = read_epochs(actions, arms)
             assert not broken
             assert np.array_equal(found.gone[at], passed > 0)
         elif isinstance(rule, IndexRule):

@@ -20,7 +20,7 @@ from unbandit._version import __version__
 from unbandit.calibration.settings import TrialSetting
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, NotIdentifiable
-from unbandit.estimators.procedures import naive
+from unbandit.estimators.procedures import compare_naive
 from unbandit.inference import BetaPrior, Prior, infer
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
@@ -207,7 +207,7 @@ class PosteriorTrials(Trials):
             "gap": trial.instance.gaps,
             "oracle_mean": seen.mean,
             "oracle_gap": seen.gap,
-            "naive_gap": naive(pulls, setting.horizon, np.sqrt(2) * trial.instance.sigma).gap,
+            "naive_gap": compare_naive(pulls[None], setting.horizon, np.sqrt(2) * trial.instance.sigma).gap[0],
         }
         nothing = dict.fromkeys(self.columns.keys() - known.keys(), None)
         try:

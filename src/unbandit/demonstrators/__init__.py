@@ -4,16 +4,16 @@
 """
 
 from unbandit.demonstrators.base import Demonstrator, parse_rule, rules
-from unbandit.demonstrators.elimination import EliminationRule, Eliminations
+from unbandit.demonstrators.elimination import EliminationRule
 from unbandit.demonstrators.epsilon_greedy import EpsilonGreedy
 from unbandit.demonstrators.exp3 import EXP3
 from unbandit.demonstrators.explore_then_commit import ExploreThenCommit
-from unbandit.demonstrators.index import AdditiveIndexRule, IndexRule, SwitchingCounts
+from unbandit.demonstrators.index import AdditiveIndexRule, IndexRule
 from unbandit.demonstrators.klucb import KLUCB
 from unbandit.demonstrators.learning_softmax import LearningSoftmax
 from unbandit.demonstrators.lilucb import LilUCB
 from unbandit.demonstrators.moss import MOSS
-from unbandit.demonstrators.randomised import PullCounts, RandomisedRule
+from unbandit.demonstrators.randomised import RandomisedRule
 from unbandit.demonstrators.sae import SAE, PhasedElimination
 from unbandit.demonstrators.softmax import Softmax
 from unbandit.demonstrators.thompson import Thompson
@@ -33,17 +33,14 @@ __all__ = [
     "AdditiveIndexRule",
     "Demonstrator",
     "EliminationRule",
-    "Eliminations",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "IndexRule",
     "LearningSoftmax",
     "LilUCB",
     "PhasedElimination",
-    "PullCounts",
     "RandomisedRule",
     "Softmax",
-    "SwitchingCounts",
     "Thompson",
     "Uniform",
     "parse_rule",

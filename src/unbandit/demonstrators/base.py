@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise, product
@@ -30,6 +30,7 @@ from unbandit.instance import Bernoulli, Instance, Noise
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.log import ActionLog
+from unbandit.log.tallies import Tallies, tally
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
@@ -172,8 +173,8 @@ class Demonstrator(BaseModel, ABC):
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
         first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None, device: str = "cpu",
         draw: Draw = "every",
-    ) -> Any:  # fmt: skip
-        """Play the rule and return only what the estimator of its kind reads; the logs themselves are not kept.
+    ) -> Tallies:  # fmt: skip
+        """Play the rule and return only the counts that the estimator of its kind reads; logs are not kept.
 
         Parameters
         ----------
@@ -212,7 +213,7 @@ class Demonstrator(BaseModel, ABC):
         if checked_device(device) == "cuda":
             with within_memory():
                 for first, last, counts in rule._staged(bandit, horizon).gathered(first_run, runs):
-                    for name, column in vars(gathered.part(first, last)).items():
+                    for name, column in gathered.part(first, last).arrays.items():
                         column[:] = getattr(counts, name)
             return gathered
         gathering = rule._drawing_every if draw == "every" else rule._drawing_needed
@@ -224,24 +225,26 @@ class Demonstrator(BaseModel, ABC):
         _in_blocks(fill, runs, threads)
         return gathered
 
-    def _empty_evidence(self, runs: int, arms: int) -> Any:
-        """Return room for what the kind's estimator reads: a dataclass with a method `part(first, last)`."""
+    def _empty_evidence(self, runs: int, arms: int) -> Tallies:
+        """Return room for what the kind's estimator reads."""
         raise NotIdentifiable("it is not known how to read this rule's demonstrations.", owner=self.name)
 
-    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Any) -> None:
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         """Fill in the evidence of the runs from `first_run` on."""
         raise NotIdentifiable("it is not known how to read this rule's demonstrations.", owner=self.name)
 
-    def _simulated(
-        self, bandit: Bandit, parameters: Any, first_run: int, runs: int
-    ) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        """Simulate a few runs at a time, and yield first run, last run and actions, in one array used again."""
-        few = max(1, MOST_SCRATCH_ROUNDS // bandit.horizon)
-        scratch = np.empty((min(few, runs), bandit.horizon), np.min_scalar_type(bandit.means.size - 1))
+    def _tally_simulated(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
+        """Simulate a few runs at a time, and count them."""
+        (runs, arms), horizon = rows.pulls.shape, bandit.horizon
+        few = max(1, MOST_SCRATCH_ROUNDS // horizon)
+        scratch = np.empty((min(few, runs), horizon), np.min_scalar_type(arms - 1))
         for start in range(0, runs, few):
             stop = min(start + few, runs)
-            self._simulate(bandit.block(start, stop), parameters, first_run + start, scratch[: stop - start])
-            yield start, stop, scratch[: stop - start]
+            block, part = scratch[: stop - start], rows.part(start, stop)
+            self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
+            counted = tally(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms, "counts", workers=1)
+            for name, column in part.arrays.items():
+                column[:] = getattr(counted, name)
 
     def _staged(self, bandit: Bandit, horizon: int, *, drawn: bool = False) -> Stage:
         """Lay instance and rule out in a GPU's memory; `drawn` if each run draws the order of its arms."""

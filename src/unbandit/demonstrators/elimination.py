@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,29 +12,10 @@ from pydantic import Field
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.width import width_parameters, width_table
 from unbandit.kernels.bandit import Bandit
+from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import How
-
-
-@dataclass(frozen=True)
-class Eliminations:
-    """What Procedure 1 reads from demonstrations: one row per run, one column per arm.
-
-    Attributes
-    ----------
-    pulls
-        `n_{i,T}`.
-    gone
-        Whether the actions show that the arm was eliminated.
-    """
-
-    pulls: NDArray[np.int64]
-    gone: NDArray[np.bool_]
-
-    def part(self, first: int, last: int) -> Eliminations:
-        """Return some of the runs, as views."""
-        return Eliminations(self.pulls[first:last], self.gone[first:last])
 
 
 class EliminationRule(Demonstrator):
@@ -75,10 +55,10 @@ class EliminationRule(Demonstrator):
     def _width_is_plain(self) -> bool:
         return self.batch == 1 and type(self).tests is EliminationRule.tests
 
-    def _empty_evidence(self, runs: int, arms: int) -> Eliminations:
-        return Eliminations(np.empty((runs, arms), np.int64), np.empty((runs, arms), np.bool_))
+    def _empty_evidence(self, runs: int, arms: int) -> Tallies:
+        return Tallies(np.empty((runs, arms), np.int64), gone=np.empty((runs, arms), np.bool_))
 
-    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Eliminations) -> None:
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         from unbandit.kernels.simulate_elimination import count_eliminations
 
         count_eliminations(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.gone)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from unbandit.demonstrators.width import has_power_width, power_parameters, widt
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.formula import mean_by_bisection
+from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import How
@@ -22,32 +22,6 @@ if TYPE_CHECKING:
 
 MANY_ARMS = 64
 """From this many arms on, counts are taken from levels (`kernels.counts`) rather than from simulated actions."""
-
-
-@dataclass(frozen=True)
-class SwitchingCounts:
-    """What Procedure 2 reads from demonstrations: one row per run, one column per arm.
-
-    Attributes
-    ----------
-    pulls
-        `n_{i,T}`.
-    own, of_best
-        Pulls of the arm and of the run's most-pulled arm at the arm's switching round; 0 where it has none.
-    rounds
-        The switching round itself, and for the most-pulled arm the round of its last pull; 0 where there is none, and
-        where only counts were simulated (`kernels.counts`), for rules whose index ignores the round.
-    """
-
-    pulls: NDArray[np.int64]
-    own: NDArray[np.int64]
-    of_best: NDArray[np.int64]
-    rounds: NDArray[np.int64]
-
-    def part(self, first: int, last: int) -> SwitchingCounts:
-        """Return some of the runs, as views."""
-        columns = (self.pulls, self.own, self.of_best, self.rounds)
-        return SwitchingCounts(*(column[first:last] for column in columns))
 
 
 class IndexRule(Demonstrator):
@@ -117,16 +91,16 @@ class IndexRule(Demonstrator):
         random = self.ties == "random"
         return merging() if self._merges else index_by_index(self.uses_round, random, self.initial, self.batch)
 
-    def _empty_evidence(self, runs: int, arms: int) -> SwitchingCounts:
-        return SwitchingCounts(*(np.zeros((runs, arms), np.int64) for _ in range(4)))
+    def _empty_evidence(self, runs: int, arms: int) -> Tallies:
+        return Tallies.zeros((runs, arms), "own", "of_best", "rounds")
 
-    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         if self._merges and bandit.means.size >= MANY_ARMS:
             from unbandit.kernels.counts import count_by_levels
 
             count_by_levels(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.own, rows.of_best)
         else:
-            self._read_simulated(bandit, parameters, first_run, rows)
+            self._tally_simulated(bandit, parameters, first_run, rows)
 
     def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
         obstacles = {
@@ -142,21 +116,10 @@ class IndexRule(Demonstrator):
                 raise self._cannot_skip(f"{self.name} with {obstacle}")
         return power_parameters(self, horizon), self._count_over_bridges
 
-    def _count_over_bridges(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
+    def _count_over_bridges(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         from unbandit.kernels.counts import count_by_bridges
 
         count_by_bridges(bandit, parameters, first_run, rows.pulls, rows.own, rows.of_best)
-
-    def _read_simulated(self, bandit: Bandit, parameters: Any, first_run: int, rows: SwitchingCounts) -> None:
-        """Simulate a few runs at a time, and read them."""
-        from unbandit.kernels.tally import pulls_and_last, switching_counts
-
-        runs, arms = rows.pulls.shape
-        for start, stop, block in self._simulated(bandit, parameters, first_run, runs):
-            part, actions = rows.part(start, stop), block.reshape(-1)
-            offsets = np.arange(len(block) + 1) * bandit.horizon
-            part.pulls[:], last = (columns[:, :arms] for columns in pulls_and_last(actions, offsets, arms))
-            switching_counts(actions, offsets, part.pulls, last, part.own, part.of_best, part.rounds)
 
 
 class AdditiveIndexRule(IndexRule):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from unbandit.demonstrators.base import Demonstrator
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.formula import Formula, formula_parameters
 from unbandit.kernels.formula import probability as probability_seam
+from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import How
@@ -27,23 +27,6 @@ Memory = NDArray[np.float64]
 
 Draws = NDArray[np.float64]
 """Uniform numbers, one per arm."""
-
-
-@dataclass(frozen=True)
-class PullCounts:
-    """How often each arm was pulled: one row per run, one column per arm.
-
-    Attributes
-    ----------
-    pulls
-        `n_{i,T}`.
-    """
-
-    pulls: NDArray[np.int64]
-
-    def part(self, first: int, last: int) -> PullCounts:
-        """Return some of the runs, as views."""
-        return PullCounts(self.pulls[first:last])
 
 
 class RandomisedRule(Demonstrator):
@@ -114,14 +97,8 @@ class RandomisedRule(Demonstrator):
 
         return with_chance(self.columns, 1 if self.one_draw else arms, self.initial, self.batch)
 
-    def _empty_evidence(self, runs: int, arms: int) -> PullCounts:
-        return PullCounts(np.empty((runs, arms), np.int64))
+    def _empty_evidence(self, runs: int, arms: int) -> Tallies:
+        return Tallies.zeros((runs, arms))
 
-    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: PullCounts) -> None:
-        """Simulate a few runs at a time, and count them."""
-        from unbandit.kernels.tally import pulls_and_last
-
-        runs, arms = rows.pulls.shape
-        for start, stop, block in self._simulated(bandit, parameters, first_run, runs):
-            counted, _ = pulls_and_last(block.reshape(-1), np.arange(len(block) + 1) * bandit.horizon, arms)
-            rows.pulls[start:stop] = counted[:, :arms]
+    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
+        self._tally_simulated(bandit, parameters, first_run, rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings as python_warnings
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,34 +13,36 @@ from numpy.typing import NDArray
 from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.width import RegretWidth
-from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
-from unbandit.estimators import intervals
-from unbandit.estimators.bootstrap import bootstrapped
-from unbandit.estimators.diagnostics import Said, Signs, told
-from unbandit.estimators.pooling import pool
-from unbandit.estimators.posterior import bootstrapped_posterior, inferred, settled_prior
-from unbandit.estimators.procedures import Comparison, ratios
+from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError
+from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, notices_of
+from unbandit.estimators.intervals import intervals, ratios
+from unbandit.estimators.procedures import Comparison, Method, compare
 from unbandit.estimators.request import (
     Answer,
-    Method,
     Request,
+    arm_position,
     as_log,
     as_record,
     check_choices,
     check_numbers,
+    closed_form,
     draws,
     horizons,
     known_mean,
-    position,
-    read_by,
     reward_noise,
     usable_method,
+    usual_sigma,
 )
-from unbandit.inference import Prior
+from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Record
-from unbandit.result import BEST, Estimate, Notice
+from unbandit.result import BEST, Estimate
 from unbandit.sequences import integers, marked
+
+if TYPE_CHECKING:
+    from unbandit.inference import Prior
+
+Numbers = NDArray[np.float64]
 
 
 def estimate(
@@ -125,37 +127,31 @@ def estimate(
     chosen = usable_method(method, record, fitted)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
-    noise, found = reward_noise(fitted, sigma, bernoulli, scale)
+    noise, warnings = reward_noise(fitted, sigma, bernoulli, scale)
     notes = list(record.reading)
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     if scale == "unknown":
         notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
-    usual = noise.sigma if noise.sigma is not None else 0.5
-    asked = Request(
+    request = Request(
         log=record,
         rule=fitted,
-        method=read_by(chosen, record),
+        method=closed_form(chosen, record),
         horizons=horizons(horizon, record),
         noise=noise,
         anchor=known_mean(best_mean, anchor, record.arms),
         level=level,
-        constant=constant if constant is not None else float(np.sqrt(2) * usual),
+        constant=constant if constant is not None else float(np.sqrt(2) * usual_sigma(noise)),
         scale=scale,
-        reference=None if reference is None else position("reference", reference, record.arms),
+        reference=None if reference is None else arm_position("reference", reference, record.arms),
     )
     drawn = (0 if seed is None else seed) if chosen in ("bootstrap", "posterior") else None
-    by_chance, believed = isinstance(fitted, RandomisedRule), settled_prior(prior, noise.sigma, asked.anchor)
-    if chosen == "posterior":
-        answer = inferred(asked, believed, particles, drawn or 0, pool)
-    elif chosen == "bootstrap" and by_chance:
-        answer = bootstrapped_posterior(asked, believed, particles, resamples or 100, drawn or 0)
-    elif chosen == "bootstrap":
-        answer = bootstrapped(asked, resamples or 1000, drawn or 0)
+    if drawn is None:
+        answer = estimate_together(request) if pool else estimate_each(request)
     else:
-        answer = together(asked) if pool else apart(asked)
-    found += answer.warnings
-    for notice in found:
+        answer = _drawn(request, chosen, prior, particles, resamples, drawn, pool)
+    warnings += answer.warnings
+    for notice in warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return Estimate(
         rule=str(assumed),
@@ -163,15 +159,31 @@ def estimate(
         arms=record.arms,
         demonstrations=answer.demonstrations,
         columns=answer.columns,
-        horizons=integers(asked.horizons),
+        horizons=integers(request.horizons),
         level=level,
-        sigma=noise.sigma if scale == "known" else None,
-        warnings=tuple(found),
+        sigma=noise.sigma if scale == "known" and isinstance(noise, Gaussian) else None,
+        warnings=tuple(warnings),
         notes=tuple(notes + answer.notes),
         seed=drawn,
         best_by_demonstration=marked(answer.best, record.arms),
         posteriors=tuple(answer.posteriors),
     )
+
+
+def _drawn(
+    request: Request, method: Method, prior: Prior | str | None, particles: int | None, resamples: int | None,
+    seed: int, pool: bool,
+) -> Answer:  # fmt: skip
+    """Answer by a method that draws random numbers."""
+    from unbandit.estimators.bootstrap import bootstrapped
+    from unbandit.estimators.posterior import bootstrapped_posterior, inferred, settled_prior
+
+    believed = settled_prior(prior, request.noise, request.anchor)
+    if method == "posterior":
+        return inferred(request, believed, particles, seed, pool)
+    if isinstance(request.rule, RandomisedRule):
+        return bootstrapped_posterior(request, believed, particles, resamples or 100, seed)
+    return bootstrapped(request, resamples or 1000, seed)
 
 
 def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) -> dict[str, Estimate]:
@@ -203,99 +215,107 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     return answers
 
 
+if TYPE_CHECKING:
+    from unbandit.inference import Prior
+
 Numbers = NDArray[np.float64]
 
 
-def apart(asked: Request) -> Answer:
-    """Read every demonstration by itself."""
-    answer, signs = Answer(asked.log.demonstrations, asked.tallies.pulls), Signs(asked)
-    units = np.full(len(asked.log), -1)
-    if asked.scale == "unknown":
-        answer.room("gap", "ratio")
+def estimate_each(request: Request) -> Answer:
+    """Read every demonstration by itself, by a closed form."""
+    answer, diagnosis = Answer(request.log.demonstrations, request.tallies.pulls), Diagnosis(request)
+    units = np.full(len(request.log), -1)
+    if request.scale == "unknown":
+        answer.make_room("gap", "ratio")
     else:
-        answer.room("gap", "gap_low", "gap_high", *(("mean", "mean_low", "mean_high") if asked.anchor else ()))
+        answer.make_room("gap", "gap_low", "gap_high", *(("mean", "mean_low", "mean_high") if request.anchor else ()))
 
     def read(start: int, stop: int) -> None:
-        comparison, here = signs.look(start, stop), slice(start, stop)
-        if asked.scale == "unknown":
-            row, units[here] = _in_ratios(asked, comparison)
+        comparison, rows = compare(*request.part(start, stop), at_the_end=True), slice(start, stop)
+        diagnosis.look(start, stop, comparison)
+        if request.scale == "unknown":
+            numbers, units[rows] = _in_ratios(request, comparison)
         else:
-            row = _numbers(asked, comparison)
-        answer.put(here, row, comparison)
+            numbers = _with_intervals(request, comparison)
+        answer.put(rows, numbers, comparison.verdict, comparison.best)
 
-    in_threads(read, signs.blocks, threads())
-    signs.tell(answer, _references(asked, answer, units) if asked.scale == "unknown" else [])
-    _tell_lost(asked, answer, units)
+    in_threads(read, diagnosis.blocks, threads())
+    diagnosis.report(answer, _references(request, answer, units) if request.scale == "unknown" else [])
+    _report_lost(request, answer, units)
     return answer
 
 
-def together(asked: Request) -> Answer:
+def estimate_together(request: Request) -> Answer:
     """Combine all demonstrations, of one instance, into one answer."""
-    several = len(asked.log)
+    from unbandit.estimators.pooling import pool
+
+    several = len(request.log)
     if several < 2:
         raise ParameterError(
             f"expected two demonstrations of one instance or more; got {several}. Leave it out.", parameter="pool"
         )
-    signs = Signs(asked)
-    answer = Answer(("pooled",), asked.tallies.pulls.sum(axis=0, keepdims=True))
-    comparison = Comparison.joined(in_threads(signs.look, signs.blocks, threads()))
-    signs.tell(answer)
-    pooled = pool(comparison, asked.noise, asked.anchor, asked.z, asked.log.arms)
+    answer = Answer(("pooled",), request.tallies.pulls.sum(axis=0, keepdims=True))
+    diagnosis = Diagnosis(request)
+
+    def read(start: int, stop: int) -> Comparison:
+        comparison = compare(*request.part(start, stop), at_the_end=True)
+        diagnosis.look(start, stop, comparison)
+        return comparison
+
+    comparison = Comparison.joined(in_threads(read, diagnosis.blocks, threads()))
+    diagnosis.report(answer)
+    pooled = pool(comparison, request.noise, request.anchor, request.z, request.log.arms)
     answer.warnings += pooled.notices
-    if 2 * signs.count("few-pulls") > several:
-        said = (
-            "Most demonstrations turned from an arm after few pulls: that its gap is rather too small does not average"
+    if 2 * diagnosis.count("few-pulls") > several:
+        text = (
+            "Most demonstrations turned from an arm after few pulls: that its gap is rather too small does not average "
+            "out, and its pooled interval is likely too short."
         )
-        answer.warnings.append(Notice("few-pulls-pooled", f"{said} out, and its pooled interval is likely too short."))
+        answer.warnings.append(Notice("few-pulls-pooled", text))
     answer.notes.append(Notice("pooled", f"{several:,} demonstrations are taken as of one instance, and pooled."))
-    row, units = pooled.numbers, np.array([-1])
-    if asked.method == "naive":  # it has no intervals
-        row = {name: values for name, values in row.items() if name in ("gap", "mean")}
-    if asked.scale == "unknown":
-        whole = Comparison.of_nothing((1, len(asked.log.arms)))
-        whole.gap[0], whole.verdict[0] = row["gap"], pooled.verdict
-        whole.own[0] = whole.other[0] = 2 / np.where(pooled.deviation > 0, pooled.deviation, np.nan) ** 2
-        row, units = _in_ratios(asked, whole)
-    answer.room(*row)
-    answer.put(slice(0, 1), row, pooled)
-    if asked.scale == "unknown":
-        answer.notes += [notice for _, notice in _references(asked, answer, units)]
-    _tell_lost(asked, answer, units)
+    numbers, units = pooled.numbers, np.array([-1])
+    if request.method == "naive":  # it has no intervals
+        numbers = {name: values for name, values in numbers.items() if name in ("gap", "mean")}
+    if request.scale == "unknown":
+        numbers, units = _in_ratios(request, pooled.as_comparison())
+    answer.make_room(*numbers)
+    answer.put(slice(0, 1), numbers, pooled.verdict, pooled.best)
+    if request.scale == "unknown":
+        answer.notes += [notice for _, notice in _references(request, answer, units)]
+    _report_lost(request, answer, units)
     return answer
 
 
-def _numbers(asked: Request, comparison: Comparison) -> dict[str, Numbers]:
+def _with_intervals(request: Request, comparison: Comparison) -> dict[str, Numbers]:
     """Return gaps and, where one mean is known, means, with their intervals."""
-    row = {"gap": comparison.gap}
-    ends = intervals.ends(comparison, asked.noise, asked.anchor, asked.z)
-    row["gap_low"], row["gap_high"] = ends
-    if asked.anchor is not None:
-        found = intervals.means(comparison, asked.noise, asked.anchor, asked.z, ends)
-        row["mean"], row["mean_low"], row["mean_high"] = found
-    return row
+    found = intervals(comparison, request.noise, request.anchor, request.z)
+    numbers = {"gap": comparison.gap, "gap_low": found.low, "gap_high": found.high}
+    if request.anchor is not None:
+        numbers |= {"mean": found.mean, "mean_low": found.mean_low, "mean_high": found.mean_high}
+    return numbers
 
 
-def _in_ratios(asked: Request, comparison: Comparison) -> tuple[dict[str, Numbers], NDArray[np.int64]]:
-    """Give gaps in units of one of them, where the width's scale is not known; and which arm's that is."""
-    ratio, units = ratios(comparison, asked.reference)
+def _in_ratios(request: Request, comparison: Comparison) -> tuple[dict[str, Numbers], NDArray[np.int64]]:
+    """Return gaps in units of one of them, where the width's scale is not known; and which arm's that is."""
+    ratio, units = ratios(comparison, request.reference)
     gap = np.where(comparison.verdict == BEST, 0.0, np.nan)  # the one gap that no factor changes
     return {"gap": gap, "ratio": ratio}, units
 
 
-def _references(asked: Request, answer: Answer, units: NDArray[np.int64]) -> Said:
+def _references(request: Request, answer: Answer, units: NDArray[np.int64]) -> PlacedNotices:
     """Say what ratios are counted in, where they are."""
 
-    def tell(which: int) -> Notice:
-        arm = asked.log.arms[units[which]]
+    def reference(which: int) -> Notice:
+        arm = request.log.arms[units[which]]
         return Notice("reference", f'Ratios are counted in the gap of "{arm}".', arm=arm)
 
     counted = ~np.isnan(answer.numbers["ratio"]).all(axis=-1)
-    return told(np.flatnonzero(counted), answer.demonstrations, tell)
+    return notices_of(np.flatnonzero(counted), answer.demonstrations, reference)
 
 
-def _tell_lost(asked: Request, answer: Answer, units: NDArray[np.int64]) -> None:
+def _report_lost(request: Request, answer: Answer, units: NDArray[np.int64]) -> None:
     """Say where an anchor, or the arm that ratios are counted in, has no estimated gap, so that nothing follows."""
-    arms, anchor = asked.log.arms, asked.anchor
+    arms, anchor = request.log.arms, request.anchor
 
     def no_anchor(which: int) -> Notice:
         assert anchor is not None
@@ -306,12 +326,12 @@ def _tell_lost(asked: Request, answer: Answer, units: NDArray[np.int64]) -> None
         missing = "No arm has an" if units[which] < 0 else f'"{arms[units[which]]}" has no'
         return Notice("no-ratio", f"{missing} estimated gap above 0 to count the others in.")
 
-    if asked.scale == "unknown":
-        lost, tell = np.isnan(answer.numbers["ratio"]).all(axis=-1), no_ratio
+    if request.scale == "unknown":
+        lost, notice_of = np.isnan(answer.numbers["ratio"]).all(axis=-1), no_ratio
     elif anchor is not None and anchor.arm is not None:
-        lost, tell = np.isnan(answer.numbers["gap"][:, anchor.arm]), no_anchor
+        lost, notice_of = np.isnan(answer.numbers["gap"][:, anchor.arm]), no_anchor
     else:
         return
     if lost.all():
-        raise NotIdentifiable(f"{tell(0).message} So nothing else follows; choose an arm with verdict estimated.")
-    answer.warnings += [notice for _, notice in told(np.flatnonzero(lost), answer.demonstrations, tell)]
+        raise NotIdentifiable(f"{notice_of(0).message} So nothing else follows; choose an arm with verdict estimated.")
+    answer.warnings += [notice for _, notice in notices_of(np.flatnonzero(lost), answer.demonstrations, notice_of)]

@@ -1,4 +1,4 @@
-"""A second opinion on every interval: simulate the rule at the estimate, estimate again, read off how far it strays."""
+"""A second opinion on every interval: simulate the rule at the estimate, estimate again, measure how far it strays."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import NotIdentifiable
-from unbandit.estimators import intervals
-from unbandit.estimators.diagnostics import read_one
-from unbandit.estimators.procedures import Anchor, Comparison, compare_many
+from unbandit.errors import Notice, NotIdentifiable, option
+from unbandit.estimators.diagnostics import Diagnosis
+from unbandit.estimators.intervals import Intervals, intervals
+from unbandit.estimators.procedures import Comparison, compare
 from unbandit.estimators.request import Answer, Request
-from unbandit.instance import Bernoulli, Gaussian, Instance
-from unbandit.result import BEST, BOUNDED, ESTIMATED, Notice
-
-__all__ = ["Replicate", "bootstrapped", "replicates"]
+from unbandit.instance import Bernoulli, Instance
+from unbandit.result import BEST, BOUNDED, ESTIMATED
 
 OFTEN = 0.1
 """From this share of the simulations on, another best arm or a missing estimate is worth a warning."""
 
 Replicate = Callable[[Request, int, Instance, int, int], Comparison]
-"""Simulate demonstration `which` on an instance so many times, from a seed, and estimate: one row a simulation."""
+"""Simulate demonstration `which` on an instance many times, from a seed, and estimate: one row per simulation."""
+
+Numbers = NDArray[np.float64]
 
 
-def replicates(asked: Request, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
+def replicates(request: Request, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
     """Simulate a demonstration again and again, as long as it was, and read each as the record was read."""
-    horizon, length = int(asked.horizons[which]), int(asked.log.lengths[which])
-    evidence = asked.rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length)
-    return compare_many(evidence, asked.rule, asked.method, horizon, asked.constant, asked.anchor)
+    horizon, length = int(request.horizons[which]), int(request.log.lengths[which])
+    tallies = request.rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length)
+    return compare(tallies, request.rule, request.method, horizon, request.constant, request.anchor)
 
 
-def bootstrapped(asked: Request, resamples: int, seed: int, replicate: Replicate = replicates) -> Answer:
+def bootstrapped(request: Request, resamples: int, seed: int, replicate: Replicate = replicates) -> Answer:
     """Give every estimated arm the bootstrap's interval: the estimate, less how far simulations at it stray from it.
 
     An arm that is only bounded is simulated at its bound, or halfway between two, and keeps its bounds: they need no
@@ -43,79 +43,78 @@ def bootstrapped(asked: Request, resamples: int, seed: int, replicate: Replicate
     replicate
         What simulates and estimates again; for rules without a closed form another estimator can be put in.
     """
-    answer = Answer(asked.log.demonstrations, asked.log.pulls)
-    answer.room("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high")
-    for which in range(len(asked.log)):
-        comparison = read_one(asked, which, answer)
-        anchor = asked.anchor
-        low, high = intervals.ends(comparison, asked.noise, anchor, asked.z)
-        mean, mean_low, mean_high = intervals.means(comparison, asked.noise, anchor, asked.z, (low, high))
-        again = replicate(asked, which, instance_at(asked, comparison, low, high), resamples, seed)
-        strayed = np.where(again.verdict == BEST, 0.0, again.gap)
-        spread, spreads = (intervals.spreads(each, asked.noise, anchor)[0] for each in (comparison, again))
-        tail = (1 - asked.level) / 2
-        estimated = comparison.verdict == ESTIMATED
-        low[estimated], high[estimated] = _ends(comparison.gap, spread, strayed, spreads, tail)[:, estimated]
-        if anchor is not None and (anchor.arm is None or comparison.verdict[anchor.arm] == BEST):
-            mean_low[estimated], mean_high[estimated] = anchor.value - high[estimated], anchor.value - low[estimated]
-        elif anchor is not None and anchor.arm is not None:
-            at, others = [anchor.arm], estimated | (comparison.verdict == BEST)
-            others[at] = False
-            both = np.hypot(np.nan_to_num(spread), spread[at]), np.hypot(np.nan_to_num(spreads), spreads[:, at])
-            found = _ends(comparison.gap - comparison.gap[at], both[0], strayed - strayed[:, at], both[1], tail)
-            mean_low[others], mean_high[others] = anchor.value - found[1, others], anchor.value - found[0, others]
-        row = {"gap": comparison.gap, "gap_low": low, "gap_high": high}
-        row |= {"mean": mean, "mean_low": mean_low, "mean_high": mean_high}
-        here = asked.log.demonstrations[which] if len(asked.log) > 1 else None
-        answer.warnings += [
-            replace(notice, demonstration=here) for notice in _doubts(comparison, again, asked.log.arms)
-        ]
-        answer.put(which, row, comparison)
+    answer = Answer(request.log.demonstrations, request.log.pulls)
+    answer.make_room("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high")
+    for which, name in enumerate(request.log.demonstrations):
+        comparison = compare(*request.part(which, which + 1), at_the_end=True)
+        diagnosis = Diagnosis(request, which, which + 1)
+        diagnosis.look(which, which + 1, comparison)
+        diagnosis.report(answer)
+        found, seen = intervals(comparison, request.noise, request.anchor, request.z), comparison.row(0)
+        again = replicate(request, which, instance_at(request, seen, found), resamples, seed)
+        demonstration = name if len(request.log) > 1 else None
+        doubts = _doubts(seen, again, request.log.arms)
+        answer.warnings += [replace(notice, demonstration=demonstration) for notice in doubts]
+        answer.put(which, _row(request, seen, found, again), seen.verdict, seen.best)
     if (answer.verdict == BOUNDED).any():
-        said = "Arms that are only bounded were simulated at their bound (halfway between two), and keep their bounds."
-        answer.notes.append(Notice("bounded-kept", said))
+        text = "Arms that are only bounded were simulated at their bound (halfway between two), and keep their bounds."
+        answer.notes.append(Notice("bounded-kept", text))
     answer.notes.append(
         Notice("bootstrap", f"Intervals are read off {resamples:,} simulations at the estimate, from seed {seed}.")
     )
     return answer
 
 
-def instance_at(
-    asked: Request, comparison: Comparison, low: NDArray[np.float64], high: NDArray[np.float64]
-) -> Instance:
+def _row(request: Request, seen: Comparison, found: Intervals, again: Comparison) -> dict[str, Numbers]:
+    """Return one demonstration's numbers, with the simulations' intervals for arms that are estimated."""
+    anchor, tail, estimated = request.anchor, (1 - request.level) / 2, seen.verdict == ESTIMATED
+    low, high, spread = found.low[0], found.high[0], found.deviation[0]
+    mean, mean_low, mean_high = (
+        (found.mean[0], found.mean_low[0], found.mean_high[0]) if anchor else np.full((3, low.size), np.nan)
+    )
+    spreads = intervals(again, request.noise, anchor, request.z).deviation
+    strayed = np.where(again.verdict == BEST, 0.0, again.gap)
+    low[estimated], high[estimated] = _ends(seen.gap, spread, strayed, spreads, tail)[:, estimated]
+    if anchor is not None and (anchor.arm is None or seen.verdict[anchor.arm] == BEST):
+        mean_low[estimated], mean_high[estimated] = anchor.value - high[estimated], anchor.value - low[estimated]
+    elif anchor is not None and anchor.arm is not None:
+        at, others = [anchor.arm], estimated | (seen.verdict == BEST)
+        others[at] = False
+        both = np.hypot(np.nan_to_num(spread), spread[at]), np.hypot(np.nan_to_num(spreads), spreads[:, at])
+        ends = _ends(seen.gap - seen.gap[at], both[0], strayed - strayed[:, at], both[1], tail)
+        mean_low[others], mean_high[others] = anchor.value - ends[1, others], anchor.value - ends[0, others]
+    row = {"gap": seen.gap, "gap_low": low, "gap_high": high}
+    return row | {"mean": mean, "mean_low": mean_low, "mean_high": mean_high}
+
+
+def instance_at(request: Request, seen: Comparison, found: Intervals) -> Instance:
     """Return the instance that the estimate describes; means are counted from the best arm's, or from 0."""
-    within = np.where(np.isnan(high), comparison.below, (low + high) / 2)
-    gaps = np.where(np.isnan(comparison.gap), within, comparison.gap)
+    low, high = found.low[0], found.high[0]
+    within = np.where(np.isnan(high), seen.below, (low + high) / 2)
+    gaps = np.where(np.isnan(seen.gap), within, seen.gap)
     gaps = np.where(np.isnan(gaps), np.nanmax(gaps, initial=0.0), gaps)  # of an arm never seen nothing is known
-    gaps[comparison.best.argmax()] = 0.0  # of several that may be best, the first
-    means = _best_mean(asked, comparison) - gaps
-    if asked.noise.sigma is None:
-        return Instance(np.clip(means, 0.0, 1.0), Bernoulli(), arms=asked.log.arms)
-    return Instance(means, Gaussian(asked.noise.sigma), arms=asked.log.arms)
+    gaps[seen.best.argmax()] = 0.0  # of several that may be best, the first
+    means = _best_mean(request, seen) - gaps
+    if isinstance(request.noise, Bernoulli):
+        means = np.clip(means, 0.0, 1.0)
+    return Instance(means, request.noise, arms=request.log.arms)
 
 
-def _best_mean(asked: Request, comparison: Comparison) -> float:
+def _best_mean(request: Request, seen: Comparison) -> float:
     """Return the best arm's mean as far as it is known; 0 where only gaps count."""
-    anchor: Anchor | None = asked.anchor
+    anchor = request.anchor
     if anchor is None:
-        if asked.noise.sigma is None:
+        if isinstance(request.noise, Bernoulli):
             raise NotIdentifiable(
-                "bootstrap: rewards of 0 and 1 are simulated from means, and gaps alone give none; give best_mean or "
-                "an anchor."
+                "bootstrap: rewards of 0 and 1 are simulated from means, and gaps alone give none; give "
+                f"{option('best_mean')} or {option('anchor')}."
             )
         return 0.0
-    shift = 0.0 if anchor.arm is None else float(np.nan_to_num(comparison.gap[anchor.arm]))
-    return anchor.value + shift
+    return anchor.value + (0.0 if anchor.arm is None else float(np.nan_to_num(seen.gap[anchor.arm])))
 
 
-def _ends(
-    points: NDArray[np.float64],
-    spread: NDArray[np.float64],
-    strayed: NDArray[np.float64],
-    spreads: NDArray[np.float64],
-    tail: float,
-) -> NDArray[np.float64]:
-    """Return the low and high ends, one column an arm: the point less the quantiles of how far simulations stray.
+def _ends(points: Numbers, spread: Numbers, strayed: Numbers, spreads: Numbers, tail: float) -> Numbers:
+    """Return the low and high ends, one column per arm: the point less the quantiles of how far simulations stray.
 
     Each simulation's error is counted in its own deviations where they are known: an arm with fewer pulls strays more.
     """
@@ -131,20 +130,20 @@ def _ends(
 
 def _doubts(comparison: Comparison, again: Comparison, arms: tuple[str, ...]) -> list[Notice]:
     """Warn where simulations at the estimate do not lead back to it."""
-    found, estimated = [], comparison.verdict == ESTIMATED
+    notices, estimated = [], comparison.verdict == ESTIMATED
     other = 1 - np.mean((again.best & comparison.best).any(axis=-1) & (again.best.sum(axis=-1) == 1))
     if comparison.best.sum() == 1 and other > OFTEN:
-        said = (
+        text = (
             f"In {other:.0%} of the simulations at the estimate another arm, or none, was found best: the record "
-            "hardly tells which is."
+            "hardly shows which is."
         )
-        found.append(Notice("best-uncertain", said, arm=arms[int(comparison.best.argmax())]))
+        notices.append(Notice("best-uncertain", text, arm=arms[int(comparison.best.argmax())]))
     missing = np.mean((again.verdict == BOUNDED), axis=0) * estimated
     if missing.max(initial=0.0) > OFTEN:
         at = int(missing.argmax())
-        said = (
+        text = (
             f'Arm "{arms[at]}" had no estimate in {missing[at]:.0%} of the simulations at the estimate: its interval '
             "rests on the others, and is likely too short."
         )
-        found.append(Notice("often-bounded", said, arm=arms[at]))
-    return found
+        notices.append(Notice("often-bounded", text, arm=arms[at]))
+    return notices

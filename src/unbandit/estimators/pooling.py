@@ -8,12 +8,14 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from unbandit.estimators.intervals import Noise, ends, spreads
+from unbandit.errors import Notice
+from unbandit.estimators.intervals import intervals
 from unbandit.estimators.procedures import Anchor, Comparison
-from unbandit.result import BEST, BOUNDED, ESTIMATED, UNSEEN, Notice
-
-__all__ = ["Pooled", "pool"]
+from unbandit.instance import Noise
+from unbandit.result import BEST, BOUNDED, ESTIMATED, UNSEEN
 
 Numbers = NDArray[np.float64]
 
@@ -39,6 +41,13 @@ class Pooled:
     numbers: dict[str, Numbers]
     deviation: Numbers
     notices: list[Notice]
+
+    def as_comparison(self) -> Comparison:
+        """Return gaps and their deviations as the comparison of one demonstration, for ratios."""
+        whole = Comparison.empty((1, self.best.size))
+        whole.gap[0], whole.verdict[0], whole.best[0] = self.numbers["gap"], self.verdict, self.best
+        whole.own[0] = whole.other[0] = 2 / np.where(self.deviation > 0, self.deviation, np.nan) ** 2
+        return whole
 
 
 @dataclass(frozen=True)
@@ -136,9 +145,10 @@ class _Edges:
 
     def __init__(self, found: Comparison, noise: Noise, anchor: Anchor | None, z: float) -> None:
         self.estimated = (found.verdict == ESTIMATED) & ~np.isnan(found.gap)
-        below, above = (np.where(np.isnan(values), 1.0, values) for values in spreads(found, noise, anchor))
-        low, high = ends(found, noise, anchor, z)
-        self.values = (found.gap, below), (low + z * below, below), (high - z * above, above)
+        spread = intervals(found, noise, anchor, z)
+        deviations = spread.deviation, spread.deviation_above
+        below, above = (np.where(np.isnan(values), 1.0, values) for values in deviations)
+        self.values = (found.gap, below), (spread.low + z * below, below), (spread.high - z * above, above)
 
     def of(self, rows: NDArray[np.bool_], tops: NDArray[np.int64]) -> tuple[Edges, Edges, Edges]:
         """Return those of the demonstrations that are marked, each with its own best arm."""
@@ -160,18 +170,9 @@ def _joined(edges: Sequence[Edges]) -> Edges:
 
 def _group(edges: Edges, start: Sequence[int], count: int) -> NDArray[np.bool_]:
     """Return which arms are linked to the first of `start` by comparisons, or to the largest such group of them."""
-    groups = []
-    for arm in start:
-        linked = np.zeros(count, np.bool_)
-        linked[arm] = True
-        for _ in range(count):
-            before = linked.sum()
-            either = linked[edges.first] | linked[edges.second]
-            linked[edges.first[either]] = linked[edges.second[either]] = True
-            if linked.sum() == before:
-                break
-        groups.append(linked)
-    return max(groups, key=lambda linked: int(linked.sum()))
+    graph = coo_array((np.ones(edges.first.size), (edges.first, edges.second)), shape=(count, count))
+    _, component = connected_components(graph, directed=False)
+    return max((component == component[arm] for arm in start), key=lambda linked: int(linked.sum()))
 
 
 def _of_leaders(leaders: list[int], found: NDArray[np.int64], arms: tuple[str, ...]) -> list[Notice]:
@@ -197,7 +198,7 @@ def _verdicts(found: Comparison) -> NDArray[np.int8]:
 def _bounds(found: Comparison, noise: Noise, anchor: Anchor | None, z: float) -> tuple[Numbers, Numbers]:
     """Return the tightest of all bounds, each at an error divided by how many there are."""
     stricter = -NormalDist().inv_cdf(NormalDist().cdf(-z) / len(found.gap))
-    lows, highs = ends(found, noise, anchor, stricter)
+    lows, highs, *_ = intervals(found, noise, anchor, stricter)
     bounded = found.verdict == BOUNDED
     low = np.where(bounded & ~np.isnan(lows), lows, 0.0).max(axis=0)
     high = np.where(bounded & ~np.isnan(highs), highs, np.inf).min(axis=0)

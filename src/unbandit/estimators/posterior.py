@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, parse_rule
-from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.errors import Notice, NotIdentifiable, ParameterError
 from unbandit.estimators.procedures import Anchor
 from unbandit.estimators.request import (
     Answer,
-    Judged,
     Request,
     as_log,
     check_numbers,
@@ -25,9 +24,9 @@ from unbandit.estimators.request import (
     reward_noise,
 )
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer, parse_prior, usual_prior
-from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
-from unbandit.result import BEST, ESTIMATED, UNSEEN, Notice
+from unbandit.result import BEST, ESTIMATED, UNSEEN
 
 REPLICATES = {"clouds": 1, "draws": 500}
 """Of a posterior that is one of many in a bootstrap."""
@@ -89,32 +88,35 @@ def posterior(
     noise, found = reward_noise(assumed, sigma, bernoulli, "known")
     known = known_mean(best_mean, anchor, record.arms)
     answer = infer(
-        record, assumed, settled_prior(prior, noise.sigma, known), noise.sigma, horizons(horizon, record).tolist(),
+        record, assumed, settled_prior(prior, noise, known), _sigma(noise), horizons(horizon, record).tolist(),
         anchor=_placed(known, record.pulls.sum(axis=0)), is_best=best_mean is not None,
         particles=None if particles is None else whole("particles", particles), clouds=whole("clouds", clouds),
         draws=whole("draws", draws), seed=seed, threads=threads,
     )  # fmt: skip
-    return replace(answer, warnings=(*found, *answer.warnings, *_from_the_prior(record, assumed, noise.sigma, known)))
+    return replace(answer, warnings=(*found, *answer.warnings, *_from_the_prior(record, assumed, noise, known)))
 
 
-def _from_the_prior(
-    record: ActionLog, rule: Demonstrator, sigma: float | None, known: Anchor | None
-) -> list[Notice]:  # fmt: skip
-    """Tell what in the answer the record says nothing of."""
+def _sigma(noise: Noise) -> float | None:
+    """Return the standard deviation as the filters take it: None for Bernoulli rewards."""
+    return noise.sigma if isinstance(noise, Gaussian) else None
+
+
+def _from_the_prior(record: ActionLog, rule: Demonstrator, noise: Noise, known: Anchor | None) -> list[Notice]:
+    """Say what in the answer comes from the prior alone."""
     if rule.reveals == "best":
         said = "The record tells which arm the rule judged best, no values: means and gaps are little but the prior's."
         return [Notice("values-from-prior", said)]
-    free = sigma is not None and known is None and record.rewards is None
+    free = isinstance(noise, Gaussian) and known is None and record.rewards is None
     if getattr(rule, "shifts", True) and free:
         said = "The actions tell how the means differ, not their common level: that is the prior's. Read the gaps."
         return [Notice("level-from-prior", said)]
     return []
 
 
-def settled_prior(prior: Prior | str | None, sigma: float | None, known: Anchor | None) -> Prior:
-    """Return the prior: the one given, read where it is a text, or the usual one."""
+def settled_prior(prior: Prior | str | None, noise: Noise, known: Anchor | None) -> Prior:
+    """Return the prior: the one given, read where it is a text, or the default."""
     if prior is None:
-        return usual_prior(sigma, None if known is None else known.value)
+        return usual_prior(_sigma(noise), None if known is None else known.value)
     if not isinstance(prior, str | NormalPrior | BetaPrior):
         raise ParameterError(f"expected a NormalPrior, a BetaPrior or a text; got {prior!r}.", parameter="prior")
     return parse_prior(prior) if isinstance(prior, str) else prior
@@ -133,50 +135,50 @@ def _placed(known: Anchor | None, pulls: NDArray[np.int64]) -> tuple[int, float]
     return (int(pulls.argmax()) if known.arm is None else known.arm), known.value
 
 
-def inferred(asked: Request, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
+def inferred(request: Request, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
     """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
-    check_pool(asked.whole, pool)
-    names = (", ".join(asked.log.demonstrations),) if pool else asked.log.demonstrations
-    pulls = asked.log.pulls.sum(axis=0, keepdims=True) if pool else asked.log.pulls
+    check_pool(request.whole, pool)
+    names = (", ".join(request.log.demonstrations),) if pool else request.log.demonstrations
+    pulls = request.log.pulls.sum(axis=0, keepdims=True) if pool else request.log.pulls
     answer = Answer(names, pulls)
-    answer.room("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high")
+    answer.make_room("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high")
     for which, name in enumerate(names):
-        record = asked.whole if pool else asked.whole.select(which)
-        rounds = asked.horizons.tolist() if pool else [int(asked.horizons[which])]
-        found = _infer(asked, record, rounds, prior, particles, seed)
+        record = request.whole if pool else request.whole.select(which)
+        rounds = request.horizons.tolist() if pool else [int(request.horizons[which])]
+        found = _infer(request, record, rounds, prior, particles, seed)
         here = name if len(names) > 1 else None
         answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
-        _refuse_values(asked, found)
-        answer.put(which, *_row(found, asked.level))
+        _refuse_values(request, found)
+        answer.put(which, *_row(found, request.level))
         answer.posteriors.append(found)
-        answer.notes += [replace(notice, demonstration=here) for notice in _notes(asked, found)]
+        answer.notes += [replace(notice, demonstration=here) for notice in _notes(request, found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
-    answer.notes += _from_the_prior(asked.whole, asked.rule, asked.noise.sigma, asked.anchor)
+    answer.notes += _from_the_prior(request.whole, request.rule, request.noise, request.anchor)
     return answer
 
 
 def bootstrapped_posterior(
-    asked: Request, prior: Prior, particles: int | None, resamples: int, seed: int
+    request: Request, prior: Prior, particles: int | None, resamples: int, seed: int
 ) -> Answer:  # fmt: skip
     """Give the posterior's expectations intervals by simulation: at them, again and again, as far as they stray."""
-    answer = inferred(asked, prior, particles, seed, pool=False)
-    tail = (1 - asked.level) / 2
-    for which in range(len(asked.log)):
+    answer = inferred(request, prior, particles, seed, pool=False)
+    tail = (1 - request.level) / 2
+    for which in range(len(request.log)):
         if np.isnan(answer.numbers["mean"][which]).any():
             raise NotIdentifiable(
                 "An arm was never pulled, so there is no estimate of it to simulate at. Use posterior."
             )
-        if asked.log.rewards is not None:
+        if request.log.rewards is not None:
             raise NotIdentifiable("Some rewards are known, and simulated records would have none. Use posterior.")
         means = answer.numbers["mean"][which]
-        noise = Bernoulli() if asked.noise.sigma is None else Gaussian(asked.noise.sigma)
-        instance = Instance(np.clip(means, 0, 1) if asked.noise.sigma is None else means, noise, asked.log.arms)
-        horizon, length = int(asked.horizons[which]), int(asked.log.lengths[which])
-        logs = asked.rule.demonstrate(instance, horizon, runs=resamples, seed=seed)
+        within = np.clip(means, 0, 1) if isinstance(request.noise, Bernoulli) else means
+        instance = Instance(within, request.noise, request.log.arms)
+        horizon, length = int(request.horizons[which]), int(request.log.lengths[which])
+        logs = request.rule.demonstrate(instance, horizon, runs=resamples, seed=seed)
         drawn = []
         for run in range(resamples):
-            again = ActionLog.from_codes(np.ascontiguousarray(logs.demonstration(run)[:length]), asked.log.arms)
-            found = _infer(asked, again, [horizon], prior, particles or 250, seed + run, **REPLICATES)
+            again = ActionLog.from_codes(np.ascontiguousarray(logs.demonstration(run)[:length]), request.log.arms)
+            found = _infer(request, again, [horizon], prior, particles or 250, seed + run, **REPLICATES)
             drawn.append([found.draws.mean(axis=0), found.gaps.reshape(-1, means.size).mean(axis=0)])
         strayed = np.array(drawn) - np.array([means, instance.gaps])
         for name, centre, off in (("mean", means, strayed[:, 0]), ("gap", answer.numbers["gap"][which], strayed[:, 1])):
@@ -190,30 +192,36 @@ def bootstrapped_posterior(
 
 
 def _infer(
-    asked: Request, record: ActionLog, rounds: list[int], prior: Prior, particles: int | None, seed: int, **options: Any
+    request: Request,
+    record: ActionLog,
+    rounds: list[int],
+    prior: Prior,
+    particles: int | None,
+    seed: int,
+    **options: Any,
 ) -> Posterior:
-    anchor = _placed(asked.anchor, record.pulls.sum(axis=0))
-    is_best = asked.anchor is not None and asked.anchor.arm is None
+    anchor = _placed(request.anchor, record.pulls.sum(axis=0))
+    is_best = request.anchor is not None and request.anchor.arm is None
     return infer(
-        record, asked.rule, prior, asked.noise.sigma, rounds, anchor=anchor, is_best=is_best, particles=particles,
+        record, request.rule, prior, _sigma(request.noise), rounds, anchor=anchor, is_best=is_best, particles=particles,
         seed=seed, **options,
     )  # fmt: skip
 
 
-def _refuse_values(asked: Request, found: Posterior) -> None:
+def _refuse_values(request: Request, found: Posterior) -> None:
     """Say what a rule reveals that judges once which arm is best, and nothing else."""
-    if asked.rule.reveals != "best":
+    if request.rule.reveals != "best":
         return
     at = int(found.probability_best.argmax())
     raise NotIdentifiable(
-        f"{asked.rule.name}: its record shows which arm it judged best and nothing of what any arm was worth. It "
+        f"{request.rule.name}: its record shows which arm it judged best and nothing of what any arm was worth. It "
         f'settled on "{found.arms[at]}", which under the prior {found.prior} is the best with probability '
         f"{found.probability_best[at]:.2f}."
     )
 
 
-def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]], Judged]:
-    """Return numbers, verdicts and the arms that may be best."""
+def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], NDArray[np.bool_]]:
+    """Return numbers, verdicts and which arms may be best."""
     chance, seen = found.probability_best, found.pulls > 0
     mean_low, mean_high = found.interval(level)
     gap_low, gap_high = found.interval(level, gaps=True)
@@ -228,15 +236,15 @@ def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]]
         row["gap_low"][first] = row["gap_high"][first] = np.nan
     for values in row.values():
         values[~seen] = np.nan
-    return row, Judged(verdict, candidates)
+    return row, verdict, candidates
 
 
-def _notes(asked: Request, found: Posterior) -> list[Notice]:
+def _notes(request: Request, found: Posterior) -> list[Notice]:
     """Tell how sure the best arm is, and how probable the record was."""
     at = int(found.probability_best.argmax())
     best = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'
     evidence = (
-        f"The logarithm of the record's probability under {asked.rule} is {found.log_evidence:.1f} "
+        f"The logarithm of the record's probability under {request.rule} is {found.log_evidence:.1f} "
         f"(Monte-Carlo error {found.log_evidence_error:.1f})."
     )
     return [Notice("probability-best", best, arm=found.arms[at]), Notice("evidence", evidence)]

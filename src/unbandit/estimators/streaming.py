@@ -17,8 +17,6 @@ from unbandit.estimators.request import draws
 from unbandit.log.growing import GrowingLog, read_snapshot, write_snapshot
 from unbandit.result import Estimate
 
-__all__ = ["StreamingEstimate"]
-
 
 class StreamingEstimate:
     """Take rounds as they come, and estimate at any moment as if all of them had been read at once.

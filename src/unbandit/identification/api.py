@@ -20,6 +20,7 @@ from unbandit.identification.check import FITS, predictive_check
 from unbandit.identification.evidence import IdentificationRequest, LogEvidence, averaged, successive_halving
 from unbandit.identification.result import Contender, Guess, Identification, Surprise, shares_of
 from unbandit.inference import Prior
+from unbandit.instance import Bernoulli, Gaussian
 from unbandit.log import ActionLog
 
 SURPRISES = 5
@@ -97,7 +98,7 @@ def identify(
     question = IdentificationRequest(
         log=record,
         horizons=tuple(horizons(horizon, record).tolist()),
-        prior=settled_prior(prior, noise, None),
+        prior=settled_prior(prior, Bernoulli() if noise is None else Gaussian(noise), None),
         sigma=noise,
         particles=None if particles is None else whole("particles", particles),
         seed=_seed(seed),

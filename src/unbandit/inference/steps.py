@@ -94,8 +94,7 @@ def tests_of(
     arms = len(labels)
     check_opening(actions, labels, 1)
     pulls = np.bincount(actions, minlength=arms)
-    order = actions[:arms].astype(np.int64)
-    passed, broken = read_epochs(actions, order, arms)
+    passed, broken = read_epochs(actions, arms)
     if broken:
         raise InferenceError(
             f'round {broken}: arm "{labels[actions[broken - 1]]}" is pulled again after its turn had passed, which no '

@@ -132,12 +132,13 @@ class HalfWidths(NamedTuple):
 def width_value(rule: Any, pulls: float) -> float:
     """Return `C(pulls)`."""
     if isinstance(rule, HalfWidths):
-        return _width_by_halves(rule, pulls)
+        return half_width(rule, pulls)
     return _width_by_power(rule, pulls) if isinstance(rule, PowerWidth) else _width_by_search(rule, pulls)
 
 
 @inlined
-def _width_by_halves(rule: Any, pulls: float) -> float:
+def half_width(rule: Any, pulls: float) -> float:
+    """Return `C(pulls)` from a table of `HalfWidths`."""
     return rule.widths[np.int64(2.0 * pulls)]
 
 
@@ -160,9 +161,7 @@ def _width_by_search(rule: Any, pulls: float) -> float:
 
 @overload(width_value, strict=False)
 def _width_of(rule: Any, pulls: Any) -> Any:
-    return {HalfWidths: _width_by_halves, PowerWidth: _width_by_power, SparseWidths: _width_by_search}[
-        rule.instance_class
-    ]
+    return {HalfWidths: half_width, PowerWidth: _width_by_power, SparseWidths: _width_by_search}[rule.instance_class]
 
 
 @overload(index_value, strict=False)

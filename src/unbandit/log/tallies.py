@@ -1,8 +1,4 @@
-"""What closed forms read of demonstrations, whoever did the reading: counts, and the rounds at which things changed.
-
-A log in memory is read by `ActionLog.tallied`; one too large for it in streaming passes; one that still grows, a few
-rounds at a time. All three give these arrays, so an estimator does not know which it was.
-"""
+"""Tallies: the counts of a record that closed forms need, whether it is in memory, in batches, growing or simulated."""
 
 from __future__ import annotations
 
@@ -16,18 +12,20 @@ from numpy.typing import NDArray
 
 from unbandit.checks import in_threads, threads
 from unbandit.errors import Notice, ParameterError
-from unbandit.log.labels import Codes
 from unbandit.log.rewards import Rewards
 
 Need = Literal["counts", "switching", "epochs"]
 """How much is read: pulls with the first and last round of each; besides, switching rounds; or instead, epochs."""
+
+BLOCK = 1 << 18
+"""Rounds of a block: few enough to be in a core's own memory when they are read for the second time."""
 
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """Hold what was read: arrays of (demonstrations, arms), and of what was not asked for, None.
+    """Counts of demonstrations: arrays of (demonstrations, arms), None for what was not asked for or not kept.
 
     Attributes
     ----------
@@ -37,69 +35,84 @@ class Tallies:
         The round (from 1; 0 for none) of each arm's first pull, and of its last.
     own, of_best, rounds
         At each arm's switching round: its own pulls, those of the most-pulled arm (the first of several), both 0 where
-        the latter had not been pulled by then; and the round itself, 0 where there is none. The most-pulled arm itself
-        has no pulls there (0), and for the round that of its last pull.
+        the latter had not been pulled by then; and the round itself, 0 where there is none, and in simulations of rules
+        whose index ignores it. The most-pulled arm itself has no pulls there (0), and the round of its last pull.
     passed
         The round in which it showed that an elimination rule's arm was gone: its turn came and another was pulled;
         0 for an arm still active at the end.
+    gone
+        In simulations of elimination rules: whether the actions show that the arm was eliminated.
     broken, broken_arm
         For each demonstration the first round whose arm had been passed over before, 0 if there is none, and that arm
         (0 if there is none).
+
+    Examples
+    --------
+    >>> Tallies(np.array([[1, 2], [3, 4]])).part(1, 2).pulls.tolist()
+    [[3, 4]]
     """
 
     pulls: Counts
-    first: Counts
-    last: Counts
+    first: Counts | None = None
+    last: Counts | None = None
     own: Counts | None = None
     of_best: Counts | None = None
     rounds: Counts | None = None
     passed: Counts | None = None
     broken: Counts | None = None
     broken_arm: Counts | None = None
+    gone: NDArray[np.bool_] | None = None
 
-    def row(self, which: int) -> Tallies:
-        """Return what was read of one demonstration, one place an arm."""
-        return self._at(which)
+    @classmethod
+    def zeros(cls, shape: tuple[int, int], *names: str) -> Tallies:
+        """Return room for pulls, and for what else is named."""
+        return cls(np.zeros(shape, np.int64), **{name: np.zeros(shape, np.int64) for name in names})  # type: ignore[arg-type]
+
+    def at(self, places: int | slice | Counts) -> Tallies:
+        """Return the counts of one demonstration, one place per arm; or of some."""
+        return replace(self, **{name: array[places] for name, array in self.arrays.items()})
 
     def part(self, start: int, stop: int) -> Tallies:
-        """Return what was read of some demonstrations, as views.
+        """Return the counts of some demonstrations, as views."""
+        return self.at(slice(start, stop))
 
-        Examples
-        --------
-        >>> rounds = np.array([[1, 2], [3, 4]])
-        >>> Tallies(rounds, rounds, rounds).part(1, 2).pulls.tolist()
-        [[3, 4]]
-        """
-        return self._at(slice(start, stop))
-
-    def _at(self, places: int | slice) -> Tallies:
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that there are, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: array[places] for name, array in named.items() if array is not None})
+        return {name: array for name, array in named.items() if array is not None}
 
     @property
     def counted(self) -> tuple[Counts, Counts, Counts]:
-        """Return `pulls`, `first` and `last`, which are always there."""
-        return self.pulls, self.first, self.last
+        """Return `pulls`, `first` and `last`, which must have been counted."""
+        return self.pulls, *_there(self.first, self.last)
 
     @property
     def at_switching(self) -> tuple[Counts, Counts, Counts]:
         """Return `own`, `of_best` and `rounds`, which must have been asked for."""
-        assert self.own is not None
-        assert self.of_best is not None
-        assert self.rounds is not None
-        return self.own, self.of_best, self.rounds
+        own, of_best, rounds = _there(self.own, self.of_best, self.rounds)
+        return own, of_best, rounds
 
     @property
     def turns(self) -> tuple[Counts, Counts, Counts]:
         """Return `passed`, `broken` and `broken_arm`, which must have been asked for."""
-        assert self.passed is not None
-        assert self.broken is not None
-        assert self.broken_arm is not None
-        return self.passed, self.broken, self.broken_arm
+        passed, broken, arm = _there(self.passed, self.broken, self.broken_arm)
+        return passed, broken, arm
+
+    @property
+    def eliminated(self) -> NDArray[np.bool_]:
+        """Return whether the actions show that an arm was eliminated."""
+        shown = self.turns[0] > 0 if self.gone is None else self.gone
+        return np.asarray((self.pulls > 0) & shown)
+
+
+def _there(*arrays: Counts | None) -> Any:
+    assert all(array is not None for array in arrays)
+    return arrays
 
 
 class Record(Protocol):
-    """Stand for demonstrations that can be counted, whether or not their rounds can be looked at one by one."""
+    """Demonstrations that can be counted, whether or not their rounds can be looked at one by one."""
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -110,19 +123,19 @@ class Record(Protocol):
         """Return the name of each demonstration."""
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Counts:
         """Return the number of rounds of each."""
 
     @property
     def ordered(self) -> bool:
-        """Tell whether the rounds are known, or only the counts."""
+        """Return whether the rounds are known, or only the counts."""
 
     @property
     def reading(self) -> tuple[Notice, ...]:
         """Return what the user should know about the reading."""
 
     @property
-    def pulls(self) -> NDArray[np.int64]:
+    def pulls(self) -> Counts:
         """Return how often each arm was pulled: (demonstrations, arms)."""
 
     @property
@@ -137,26 +150,15 @@ class Record(Protocol):
 
 
 def is_record(given: Any) -> TypeGuard[Record]:
-    """Tell whether something is a record, without reading it.
-
-    Examples
-    --------
-    >>> from unbandit import ActionLog
-    >>> is_record(ActionLog.from_actions("AB")), is_record(["A", "B"])
-    (True, False)
-    """
+    """Return whether something is a record, without reading it."""
     return callable(getattr(type(given), "tallied", None))
 
 
-BLOCK = 1 << 18
-"""Rounds of a block: so few that they are still in a core's own memory when they are read for the second time."""
-
-MOST_ARMS = 15
-"""So many arms, at most, are read by `kernels.packed`."""
-
-
-def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, counted: Tallies | None = None) -> Tallies:
-    """Read demonstrations, one after the other in `actions`; what was `counted` before is not counted again.
+def tally(
+    actions: NDArray[Any], offsets: Counts, arms: int, need: Need, counted: Tallies | None = None, *,
+    workers: int | None = None,
+) -> Tallies:  # fmt: skip
+    """Count demonstrations, one after the other in `actions`, on threads; what was `counted` is not counted again.
 
     Examples
     --------
@@ -164,84 +166,41 @@ def tally(actions: Codes, offsets: NDArray[np.int64], arms: int, need: Need, cou
     >>> found.pulls.tolist(), found.first.tolist(), found.own.tolist(), found.of_best.tolist()
     ([[3, 1]], [[1, 2]], [[0, 1]], [[0, 1]])
     """
-    shape = (offsets.size - 1, arms)
-    found = _room(shape) if counted is None else Tallies(counted.pulls, counted.first, counted.last)
-    if need == "switching":
-        found = replace(found, **{name: np.empty(shape, np.int64) for name in ("own", "of_best", "rounds")})
-    elif need == "epochs":
-        single = {name: np.empty(shape[0], np.int64) for name in ("broken", "broken_arm")}
-        found = replace(found, passed=np.empty(shape, np.int64), **single)
+    from unbandit.kernels.tally import BROKEN, BROKEN_ARM, epochs_of_runs, no_marks, tally_runs
+
+    shape = offsets.size - 1, arms
+    codes = actions.view(f"u{actions.itemsize}")
+    known = counted is not None
+    found = counted or Tallies.zeros(shape, "first", "last", "own", "of_best", "rounds")
+    if need == "epochs":
+        single = {name: np.zeros(shape[0], np.int64) for name in ("broken", "broken_arm")}
+        found = replace(found, passed=np.zeros(shape, np.int64), **single)
 
     def fill(start: int, stop: int) -> bool:
-        part, ends = found.part(start, stop), offsets[start : stop + 1] - offsets[start]
-        block = actions[offsets[start] : offsets[stop]]
-        if counted is None and block.dtype == np.uint8 and arms <= MOST_ARMS:
-            return _few_arms(block, ends, part, need)
-        if counted is None and not _count(block, ends, part):
-            return False
-        _read(block, ends, part, need)
+        part, count = found.part(start, stop), stop - start
+        runs = codes[offsets[start] : offsets[stop]], offsets[start : stop + 1] - offsets[start], np.arange(count)
+        if not known:
+            torn, grids = np.zeros(count, np.bool_), (*part.counted, *part.at_switching)
+            if not tally_runs(*runs, np.zeros(count, np.int64), torn, *grids):
+                return False
+        if need == "epochs":
+            (passed, broken, broken_arm), marks = part.turns, no_marks(count)
+            ring = np.full((2, count, arms), -1)
+            epochs_of_runs(*runs, np.zeros(count, np.int64), *ring, passed, marks)
+            broken[:], broken_arm[:] = marks[:, BROKEN], np.maximum(marks[:, BROKEN_ARM], 0)
         return True
 
-    if not all(in_threads(fill, _blocks(offsets), threads())):
+    if not all(in_threads(fill, _blocks(offsets), threads(workers))):
         raise ParameterError(
-            f"expected codes from 0 to {arms - 1}, one for each arm; got others. "
-            "Use ActionLog.from_actions for labels, and do not change an array that a log was made of.",
+            f"expected codes from 0 to {arms - 1}, one for each arm; got others.",
             parameter="actions",
+            remedy="Use ActionLog.from_actions for labels, and do not change an array that a log was made of.",
         )
     return found
 
 
-def _room(shape: tuple[int, int]) -> Tallies:
-    return Tallies(*(np.empty(shape, np.int64) for _ in range(3)))
-
-
-def _blocks(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Cut demonstrations into blocks of about as many rounds; a long one is a block of its own."""
+def _blocks(offsets: Counts) -> list[tuple[int, int]]:
+    """Cut demonstrations into blocks of about as many rounds; a long one is a block by itself."""
     count, total = offsets.size - 1, int(offsets[-1])
     cuts = np.searchsorted(offsets, np.arange(BLOCK, total, BLOCK), side="left")
     return list(pairwise(np.unique(np.concatenate(([0], cuts, [count]))).tolist()))
-
-
-def _few_arms(block: Codes, ends: NDArray[np.int64], part: Tallies, need: Need) -> bool:
-    """Count and, but for epochs, read in one go; False if there are codes of no arm."""
-    from unbandit.kernels.tally import read_few_arms
-
-    at_switching = part.at_switching if need == "switching" else (np.empty((0, 0), np.int64),) * 3
-    if not read_few_arms(block.view(np.uint8), ends, part.pulls, part.first, part.last, *at_switching):
-        return False
-    if need == "epochs":
-        _read(block, ends, part, need)
-    return True
-
-
-def _count(block: Codes, ends: NDArray[np.int64], part: Tallies) -> bool:
-    """Count pulls, and find the first and last round of each arm; False if there are codes of no arm."""
-    from unbandit.kernels.tally import first_pulls, pulls_and_last
-
-    arms = part.pulls.shape[1]
-    pulls, last = pulls_and_last(block, ends, arms)
-    if pulls[:, arms].any():
-        return False
-    part.pulls[:], part.last[:] = pulls[:, :arms], last[:, :arms]
-    first_pulls(block, ends, part.pulls, part.first)
-    return True
-
-
-def _read(block: Codes, ends: NDArray[np.int64], part: Tallies, need: Need) -> None:
-    """Read what is needed beside counts."""
-    pulls, first, last = (_fixed(array) for array in (part.pulls, part.first, part.last))
-    if need == "switching":
-        from unbandit.kernels.tally import switching_counts
-
-        switching_counts(block, ends, pulls, last, *part.at_switching)
-    elif need == "epochs":
-        from unbandit.kernels.tally import epochs_of_demonstrations
-
-        epochs_of_demonstrations(block, ends, first, *part.turns)
-
-
-def _fixed(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a view that cannot be written to, as counts read before are: kernels are compiled for one kind only."""
-    view = array.view()
-    view.setflags(write=False)
-    return view

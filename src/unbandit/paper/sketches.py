@@ -262,7 +262,7 @@ def _switched(rule: str, size: Size) -> tuple[Switch | None, pl.DataFrame]:
 
 def _elimination(played: PlayedRun, seed: int) -> Switch | None:
     """Find the test that SAE's eliminated arm failed (Procedure 1); None while both are active."""
-    passed, _ = read_epochs(played.actions, np.arange(2), 2)
+    passed, _ = read_epochs(played.actions, 2)
     if not passed.any():
         return None
     dropped = int(passed.argmax())

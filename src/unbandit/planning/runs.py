@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
 from unbandit.errors import NotIdentifiable
-from unbandit.estimators.intervals import Noise, ends, quantile
-from unbandit.estimators.procedures import Anchor, compare_many
+from unbandit.estimators.intervals import intervals, quantile
+from unbandit.estimators.procedures import Anchor, compare
 from unbandit.instance import Gaussian, Instance
 from unbandit.result import ESTIMATED
 from unbandit.study.grid import cell_seed
@@ -267,9 +267,8 @@ def read_runs(
     orders = Tape(own_seed).orders(np.arange(runs), len(instance))
     evidence = rule.evidence(instance, horizon, runs=runs, seed=own_seed, threads=threads, orders=orders)
     known = Anchor(None, instance.best_mean)
-    comparison = compare_many(evidence, rule, "switching", horizon, 1.0, known)
-    noise = Noise(instance.sigma if isinstance(instance.noise, Gaussian) else None)
-    low, high = ends(comparison, noise, known, quantile(level))
+    comparison = compare(evidence, rule, "switching", horizon, anchor=known)
+    low, high, *_ = intervals(comparison, instance.noise, known, quantile(level))
     reach = np.where((comparison.verdict == ESTIMATED) & np.isfinite(high - low), (high - low) / 2, np.inf)
     gaps = instance.gaps[orders]
     alone = comparison.best.sum(axis=1) == 1

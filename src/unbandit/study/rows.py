@@ -8,20 +8,18 @@ summed where they were simulated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import NormalDist
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import EliminationRule, IndexRule
+from unbandit.demonstrators import EliminationRule
 from unbandit.demonstrators.base import laid_out
 from unbandit.devices import checked_device, within_memory
-from unbandit.estimators.intervals import FIFTY, Noise, ends, quantile
-from unbandit.estimators.procedures import Anchor, compare_many, most_pulled
-from unbandit.instance import Gaussian
+from unbandit.estimators.intervals import intervals, quantile
+from unbandit.estimators.procedures import Anchor, assumptions, compare, most_pulled
 from unbandit.result import VERDICTS
 from unbandit.study.grid import Cell, StudyGrid
 from unbandit.study.monte_carlo import FOLDS
@@ -29,7 +27,7 @@ from unbandit.study.taskgrid import Task
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
-    from unbandit.kernels.procedures import Setting, Tests
+    from unbandit.kernels.gpu.sums import Tests
 
 
 _error = pl.col("estimate") - pl.col("gap")
@@ -94,16 +92,13 @@ def rows(study: StudyGrid, task: Task) -> pl.DataFrame:
         "pulls": arm_by_arm(evidence.pulls),
         "gap": np.tile(instance.gaps, runs.size),
     }
-    # The noise and the best mean are known, as in the paper.
-    noise, known = (
-        Noise(instance.sigma if isinstance(instance.noise, Gaussian) else None),
-        Anchor(None, instance.best_mean),
-    )
+    # The noise and the best mean are known, as the paper has it.
+    known = Anchor(None, instance.best_mean)
     tables = []
     for estimator in study.estimators:
         factor = estimator.constant if estimator.constant is not None else np.sqrt(2) * instance.sigma
-        comparison = compare_many(evidence, cell.rule, estimator.method, cell.horizon, factor, known)
-        low, high = ends(comparison, noise, known, quantile(study.level))
+        comparison = compare(evidence, cell.rule, estimator.method, cell.horizon, factor, known)
+        low, high, *_ = intervals(comparison, instance.noise, known, quantile(study.level))
         alone = comparison.best.sum(axis=1) == 1
         found = alone & (comparison.best & (gaps == 0)).any(axis=1)
         codes = arm_by_arm(comparison.verdict).astype(np.uint32)
@@ -193,35 +188,20 @@ def _on_gpu(study: StudyGrid, task: Task, cell: Cell) -> NDArray[np.float64]:
         for estimator in study.estimators
     ]
     tests = _tests(rule, cell.horizon) if isinstance(rule, EliminationRule) else None
+    known = Anchor(None, instance.best_mean)  # as the noise is, as the paper has it
+    assumed = assumptions(rule, known, instance.noise, quantile(study.level))
     return scored(
-        stage, instance.gaps, _setting(study, cell, rule), tests, estimators, cell.horizon, task.first_run,
+        stage, instance.gaps, assumed, tests, estimators, cell.horizon, task.first_run,
         task.last_run - task.first_run, fold_count(study),
     )  # fmt: skip
 
 
-def _setting(study: StudyGrid, cell: Cell, rule: Any) -> Setting:
-    """Return what is known besides the counts: noise and best mean, as in the paper."""
-    from unbandit.kernels.procedures import Setting
-
-    z, normal = quantile(study.level), NormalDist()
-    index = isinstance(rule, IndexRule)
-    return Setting(
-        initial=rule.initial if index else 1,
-        batch=rule.batch if index else 1,
-        shifts=bool(rule.shifts) if index else True,
-        best_mean=float(cell.instance.best_mean),
-        sigma=float(cell.instance.sigma) if isinstance(cell.instance.noise, Gaussian) else float("nan"),
-        z=z,
-        wider=normal.inv_cdf(1 - normal.cdf(-z) / FIFTY),
-        error=float(np.log(normal.cdf(-z))),
-    )
-
-
 def _tests(rule: EliminationRule, horizon: int) -> Tests:
     """Return an elimination rule's widths, and its tests, as tables."""
-    from unbandit.kernels.procedures import Tests
+    from unbandit.kernels.gpu.sums import Tests
+    from unbandit.kernels.procedures import HalfWidths
 
     halves, epochs = np.arange(1, 2 * horizon + 3) / 2, np.arange(horizon + 1)
     widths = np.concatenate([[np.inf], rule.width(halves, horizon)])
     tested = (epochs > 0) & rule.tests(epochs)
-    return Tests(widths, np.maximum.accumulate(np.where(tested, epochs, 0)))
+    return Tests(HalfWidths(widths), np.maximum.accumulate(np.where(tested, epochs, 0)))

@@ -9,8 +9,8 @@ import pytest
 
 from unbandit import ActionLog, Bernoulli, Instance, NotIdentifiable, estimate
 from unbandit.demonstrators import EliminationRule, IndexRule, parse_rule, rules
-from unbandit.estimators.intervals import Noise, ends, quantile
-from unbandit.estimators.procedures import Anchor, can_compare, compare_many
+from unbandit.estimators.intervals import intervals, quantile
+from unbandit.estimators.procedures import Anchor, can_compare, compare
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 GAUSSIAN, BERNOULLI = Instance([0.2, 0.9, 0.5, 0.7], 0.4), Instance([0.2, 0.9, 0.5, 0.7], Bernoulli())
@@ -37,8 +37,8 @@ def test_many_runs_at_once_are_read_as_their_logs_are(name, example, method):
         log, rule, method=method, best_mean=0.9, bernoulli=bernoulli, sigma=None if bernoulli else 0.4
     ).columns
     known = Anchor(None, 0.9)
-    many = compare_many(rule.evidence(instance, 400, runs=3, seed=5), rule, method, 400, 1.0, known)
-    low, high = ends(many, Noise(None if bernoulli else 0.4), known, quantile(0.95))
+    many = compare(rule.evidence(instance, 400, runs=3, seed=5), rule, method, 400, anchor=known)
+    low, high, *_ = intervals(many, instance.noise, known, quantile(0.95))
     for found, expected in ((many.gap, one_by_one.gap), (low, one_by_one.gap_low), (high, one_by_one.gap_high)):
         assert np.allclose(found, expected, rtol=1e-9, atol=1e-12, equal_nan=True)
     assert np.array_equal(many.verdict, one_by_one.verdict)

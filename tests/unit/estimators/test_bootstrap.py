@@ -81,13 +81,13 @@ def test_a_beginning_of_a_longer_run_is_simulated_as_a_beginning():
 def test_another_estimator_can_be_put_in():
     def shifted(*given):
         found = replicates(*given)
-        found.gap += 100.0
+        found.gap[:] += 100.0
         return found
 
-    from unbandit.estimators.intervals import Noise
     from unbandit.estimators.request import Request
+    from unbandit.instance import Gaussian
 
-    asked = Request(LOG, RULE, "switching", [2_000], Noise(0.5), None, 0.95, 1.0, "known", None)
+    asked = Request(LOG, RULE, "switching", np.array([2_000]), Gaussian(0.5), None, 0.95, 1.0, "known", None)
     answer = bootstrapped(asked, 100, 0, shifted)
     assert (answer.numbers["gap_high"][0, 1:] < -50).all()
 
@@ -96,8 +96,8 @@ def test_another_estimator_can_be_put_in():
     ("options", "said"),
     [
         ({"resamples": 10, "method": "bootstrap"}, "resamples: expected a whole number, 100 or more; got 10"),
-        ({"resamples": 500}, "resamples: expected only with method bootstrap"),
-        ({"seed": 1}, "seed: expected only with method bootstrap"),
+        ({"resamples": 500}, 'resamples: expected only with method="bootstrap"'),
+        ({"seed": 1}, 'seed: expected only with method="bootstrap"'),
         ({"method": "bootstrap", "scale": "unknown"}, "scale: method bootstrap plays the rule"),
         ({"method": "bootstrap", "pool": True}, "pool: the bootstrap reads every demonstration by itself"),
     ],

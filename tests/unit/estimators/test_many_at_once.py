@@ -166,7 +166,7 @@ def test_of_many_demonstrations_alike_one_notice_tells_how_many_they_are():
         assert set(told) == {notice.code for notice in found}
         for code, notice in told.items():
             alike = [which for which, answer in enumerate(single) if code in {n.code for n in getattr(answer, kind)}]
-            if len(alike) <= diagnostics.MOST:
+            if len(alike) <= diagnostics.MOST_NOTICES:
                 continue
             first = next(n for n in getattr(single[alike[0]], kind) if n.code == code)
             where = f'In {len(alike)} of 60 demonstrations, the first being "{alike[0] + 1}"'
@@ -177,10 +177,10 @@ def test_of_many_demonstrations_alike_one_notice_tells_how_many_they_are():
 
 
 def test_of_few_demonstrations_each_has_its_notices_in_the_order_of_the_demonstrations():
-    together = quietly(many(diagnostics.MOST), "ucb", sigma=1.0)
+    together = quietly(many(diagnostics.MOST_NOTICES), "ucb", sigma=1.0)
     places = [int(notice.demonstration) for notice in together.notes]
     assert places == sorted(places)
-    assert len(together.notes) >= diagnostics.MOST
+    assert len(together.notes) >= diagnostics.MOST_NOTICES
 
 
 def test_an_anchor_lost_in_most_demonstrations_is_told_once_and_in_all_refused():

@@ -1,4 +1,4 @@
-"""Appraise simulated runs on a GPU, one thread a run: what an estimator says of each arm, beside the truth."""
+"""Procedures 1 and 2 on simulated runs on a GPU, one thread per run: what an estimator says of each arm."""
 
 from __future__ import annotations
 
@@ -8,9 +8,28 @@ from typing import Any
 from numba import cuda
 
 from unbandit.kernels.gpu.port import Formulas, kernel, meanings_of, ported
-from unbandit.kernels.procedures import BEST, eliminated_arm, index_arm, naive_arm
+from unbandit.kernels.procedures import (
+    BEST,
+    ESTIMATED,
+    UNSEEN,
+    compare_eliminated_arm,
+    compare_index_arm,
+    gap_interval,
+    half_width,
+    known_deviation,
+    naive_gap,
+    reward_deviation,
+    width_value,
+)
 
 NAN = float("nan")
+
+
+def _interval(assumed: Any, compared: Any) -> tuple[float, float]:
+    """Return the ends of a gap's interval; the best arm's mean is known."""
+    of_arm = reward_deviation(assumed, assumed.known_mean - compared.gap, compared.own)
+    low, high, _, _ = gap_interval(assumed, compared, of_arm, known_deviation(assumed), 0.0)
+    return low, high
 
 
 @lru_cache(maxsize=64)
@@ -20,11 +39,11 @@ def by_switching(formulas: Formulas) -> Any:
     Evidence is laid out as (places, runs), answers as (arms, runs): `order` says which arm stands where. Answers are
     gap, low, high and verdict of each arm, and of each run whether the best arm was found, and was pulled most.
     """
-    appraise = ported(index_arm, meanings_of(formulas, None))
+    compare, interval_of = ported(compare_index_arm, meanings_of(formulas, None)), ported(_interval, {})
 
     @kernel
     def run_all(
-        parameters: Any, setting: Any, counts_only: Any, gaps: Any, order: Any, pulls: Any, own: Any, of_best: Any,
+        parameters: Any, assumed: Any, counts_only: Any, gaps: Any, order: Any, pulls: Any, own: Any, of_best: Any,
         rounds: Any, gap: Any, low: Any, high: Any, verdict: Any, found: Any, kept: Any,
     ) -> None:  # fmt: skip
         run = cuda.grid(1)
@@ -41,17 +60,16 @@ def by_switching(formulas: Formulas) -> Any:
             count = pulls[place, run]
             if place == best:
                 gap[arm, run], low[arm, run], high[arm, run], verdict[arm, run] = 0.0, NAN, NAN, BEST
-            elif counts_only:
-                found_gap, below, above, said = appraise(
-                    parameters, setting, count, count, most, ended - 1, most, ended, True
-                )
-                gap[arm, run], low[arm, run], high[arm, run], verdict[arm, run] = found_gap, below, above, said
+                continue
+            if counts_only:
+                then, other, round = count, most, ended - 1
             else:
-                found_gap, below, above, said = appraise(
-                    parameters, setting, count, own[place, run], of_best[place, run], rounds[place, run], most, ended,
-                    False,
-                )  # fmt: skip
-                gap[arm, run], low[arm, run], high[arm, run], verdict[arm, run] = found_gap, below, above, said
+                then, other, round = own[place, run], of_best[place, run], rounds[place, run]
+            compared = compare(
+                parameters, assumed, assumed.known_mean, count, then, other, round, most, ended, counts_only
+            )
+            gap[arm, run], verdict[arm, run] = compared.gap, compared.verdict
+            low[arm, run], high[arm, run] = interval_of(assumed, compared)
         found[run] = kept[run] = 1 if gaps[order[best, run]] == 0.0 else 0
 
     return run_all
@@ -60,12 +78,12 @@ def by_switching(formulas: Formulas) -> Any:
 @lru_cache(maxsize=1)
 def by_elimination() -> Any:
     """Return the kernel for elimination rules, by what showed or, with `counts_only`, by pulls alone."""
-    appraise = ported(eliminated_arm, {})
+    compare, interval_of = ported(compare_eliminated_arm, {width_value: half_width}), ported(_interval, {})
 
     @kernel
     def run_all(
-        tests: Any, setting: Any, counts_only: Any, gaps: Any, order: Any, pulls: Any, gone: Any, gap: Any, low: Any,
-        high: Any, verdict: Any, found: Any, kept: Any,
+        widths: Any, latest: Any, assumed: Any, counts_only: Any, gaps: Any, order: Any, pulls: Any, gone: Any,
+        gap: Any, low: Any, high: Any, verdict: Any, found: Any, kept: Any,
     ) -> None:  # fmt: skip
         run = cuda.grid(1)
         if run >= pulls.shape[1]:
@@ -82,8 +100,9 @@ def by_elimination() -> Any:
         for place in range(pulls.shape[0]):
             arm, count = order[place, run], pulls[place, run]
             left = count < most - 1 if counts_only else gone[place, run]
-            found_gap, below, above, said = appraise(tests, setting, count, left, active, most)
-            gap[arm, run], low[arm, run], high[arm, run], verdict[arm, run] = found_gap, below, above, said
+            compared = compare(widths, count, latest[max(count - 1, 0)], left, active, most)
+            gap[arm, run], verdict[arm, run] = compared.gap, compared.verdict
+            low[arm, run], high[arm, run] = interval_of(assumed, compared)
         found[run] = 1 if active == 1 and gaps[order[alone, run]] == 0.0 else 0
         kept[run] = 1 if gaps[order[best, run]] == 0.0 else 0
 
@@ -93,7 +112,7 @@ def by_elimination() -> Any:
 @lru_cache(maxsize=1)
 def by_pulls() -> Any:
     """Return the kernel for the naive estimator."""
-    appraise = ported(naive_arm, {})
+    gap_of = ported(naive_gap, {})
 
     @kernel
     def run_all(
@@ -108,10 +127,13 @@ def by_pulls() -> Any:
             best = place if pulls[place, run] > pulls[best, run] else best
         for place in range(pulls.shape[0]):
             arm = order[place, run]
-            found_gap, below, above, said = appraise(pulls[place, run], horizon, constant)
+            low[arm, run] = high[arm, run] = NAN
             if place == best:
-                found_gap, said = 0.0, BEST
-            gap[arm, run], low[arm, run], high[arm, run], verdict[arm, run] = found_gap, below, above, said
+                gap[arm, run], verdict[arm, run] = 0.0, BEST
+            elif pulls[place, run] == 0:
+                gap[arm, run], verdict[arm, run] = NAN, UNSEEN
+            else:
+                gap[arm, run], verdict[arm, run] = gap_of(pulls[place, run], horizon, constant), ESTIMATED
         found[run] = kept[run] = 1 if gaps[order[best, run]] == 0.0 else 0
 
     return run_all

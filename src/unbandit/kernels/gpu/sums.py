@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from unbandit.kernels.gpu.port import SIMULATED, kernel
 from unbandit.kernels.gpu.procedures import by_elimination, by_pulls, by_switching
 from unbandit.kernels.gpu.stage import DeviceCounts, Stage, blocks, in_batches
-from unbandit.kernels.procedures import BOUNDED, ESTIMATED, Setting, Tests
+from unbandit.kernels.procedures import BOUNDED, ESTIMATED, Assumptions, HalfWidths
 
 STATISTICS = (
     *("points", "error", "absolute", "squared", "estimated", "bounded", "intervals", "held", "pulls", "regret"),
@@ -113,6 +113,21 @@ def chunk_of(horizon: int, arms: int) -> int:
     return int(np.clip(2**28 // (horizon + 100 * arms), 20, 4096))
 
 
+class Tests(NamedTuple):
+    """An elimination rule's tests.
+
+    Attributes
+    ----------
+    widths
+        The rule's widths.
+    latest
+        For every epoch, from 0 on, the latest one up to it that ended in a test; 0 where none did.
+    """
+
+    widths: HalfWidths
+    latest: NDArray[np.int64]
+
+
 class ScoredEstimator(NamedTuple):
     """Hold one estimator: its method, and the constant of the naive one."""
 
@@ -121,8 +136,8 @@ class ScoredEstimator(NamedTuple):
 
 
 def scored(
-    stage: Stage, gaps: NDArray[np.float64], setting: Setting, tests: Tests | None, estimators: list[ScoredEstimator],
-    horizon: int, first_run: int, runs: int, folds: int,
+    stage: Stage, gaps: NDArray[np.float64], assumed: Assumptions, tests: Tests | None,
+    estimators: list[ScoredEstimator], horizon: int, first_run: int, runs: int, folds: int,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Return the sums of `summing.STATISTICS`, as (estimators, statistics, folds, arms).
 
@@ -131,7 +146,9 @@ def scored(
     chunk = chunk_of(stage.horizon, stage.arms)
     total = np.zeros((len(estimators), len(STATISTICS), folds, stage.arms))
     true_gaps = cuda.to_device(np.ascontiguousarray(gaps))
-    on_device = None if tests is None else Tests(*(cuda.to_device(table) for table in tests))
+    on_device = (
+        None if tests is None else Tests(HalfWidths(cuda.to_device(tests.widths.widths)), cuda.to_device(tests.latest))
+    )
 
     def work(first: int, last: int) -> None:
         read = stage.evidence(first_run, first, last)
@@ -144,7 +161,7 @@ def scored(
         chunks = -(-(last - first) // chunk)
         gathered = []
         for asked in estimators:
-            _appraise(stage, read, asked, true_gaps, setting, on_device, horizon, answers)
+            _appraise(stage, read, asked, true_gaps, assumed, on_device, horizon, answers)
             sums = cuda.device_array((chunks, len(STATISTICS), folds, stage.arms))
             start = summed()[(folds, stage.arms, chunks), THREADS]
             start(first_run + first, chunk, true_gaps, by_arm, regret, *answers, sums)
@@ -159,7 +176,7 @@ def scored(
 
 
 def _appraise(
-    stage: Stage, read: DeviceCounts, asked: ScoredEstimator, gaps: Any, setting: Setting, tests: Tests | None,
+    stage: Stage, read: DeviceCounts, asked: ScoredEstimator, gaps: Any, assumed: Assumptions, tests: Tests | None,
     horizon: int, answers: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """Let one estimator say what it has to say of every arm."""
@@ -168,8 +185,8 @@ def _appraise(
         by_pulls()[size](float(horizon), asked.constant, gaps, read.order, read.pulls, *answers)
     elif tests is not None:
         start = by_elimination()[size]
-        start(tests, setting, counts_only, gaps, read.order, read.pulls, read.gone, *answers)
+        start(tests.widths, tests.latest, assumed, counts_only, gaps, read.order, read.pulls, read.gone, *answers)
     else:
         start = by_switching(stage.formulas)[size]
         counts = (read.pulls, read.own, read.of_best, read.rounds)
-        start(stage.parameters, setting, counts_only, gaps, read.order, *counts, *answers)
+        start(stage.parameters, assumed, counts_only, gaps, read.order, *counts, *answers)

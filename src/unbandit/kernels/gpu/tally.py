@@ -10,7 +10,7 @@ from numba import cuda
 
 from unbandit.kernels.bandit import arm_order_bits, rank
 from unbandit.kernels.gpu.port import kernel, ported
-from unbandit.kernels.tally import find_switches
+from unbandit.kernels.tally import find_switches_ahead
 
 
 @lru_cache(maxsize=1)
@@ -45,7 +45,7 @@ def arranged() -> Any:
 @lru_cache(maxsize=1)
 def switches() -> Any:
     """Return the kernel that reads actions (rounds, runs), one thread a demonstration."""
-    find = ported(find_switches, {})
+    find = ported(find_switches_ahead, {})
 
     @kernel
     def run_all(actions: Any, pulls: Any, own: Any, of_best: Any, rounds: Any) -> None:
@@ -64,7 +64,7 @@ def switches() -> Any:
 def packed_switches() -> Any:
     """Return the kernel that reads actions of few arms, four to a word, as `merging` writes them.
 
-    It is `switches.find_switches`, but that words in which the best arm alone was pulled are passed over at once. Of
+    It is `find_switches_ahead`, but that words in which the best arm alone was pulled are passed over at once. Of
     several most-pulled arms the one that stands first counts; an empty `place` says that all stand as listed.
     """
 
