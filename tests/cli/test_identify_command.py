@@ -85,7 +85,7 @@ def test_a_candidate_that_cannot_be_is_shown_with_its_round(unbandit):
     [
         (2, ["--candidates", "ucbb"], 'Did you mean "ucb"'),
         (2, ["--candidates", "exp3", "--sigma", "1"], "expected rewards of 0 and 1"),
-        (2, ["--sigma", "1", "--bernoulli"], "leave sigma or bernoulli out"),
+        (2, ["--sigma", "1", "--bernoulli"], "leave --sigma or --bernoulli out"),
         (2, ["--quick", "--particles", "9"], "--quick: expected it or --particles"),
         (2, ["--sigma", "1", "--values", "--level", "2"], "--level: expected a number between 0 and 1"),
         (2, ["--prior", "cauchy"], "prior: expected normal or beta"),

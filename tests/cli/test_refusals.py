@@ -36,7 +36,7 @@ def lines(*rows):
         (["--rule", "ucb", "--sigma", "0"], "sigma: expected a positive number; got 0"),
         (["--rule", "ucb", "--sigma", "-1"], "sigma: expected a positive number"),
         (["--rule", "ucb", "--sigma", "nan"], "sigma: expected a positive number"),
-        (["--rule", "ucb", "--sigma", "1", "--bernoulli"], "leave sigma or bernoulli out"),
+        (["--rule", "ucb", "--sigma", "1", "--bernoulli"], "leave --sigma or --bernoulli out"),
         (["--rule", "ucb", "--level", "95"], "level: expected a number between 0 and 1; got 95"),
         (["--rule", "ucb", "--method", "posterio"], "method: expected"),
         (["--rule", "ucb", "--best-mean", "1", "--anchor", "A=1"], "not both"),

@@ -362,12 +362,12 @@ def _short_horizon(seen: Reading) -> Marks:
 
 def _short_horizon_notice(seen: Reading, arms: Arms) -> Notice:
     gaps = seen.comparison.gap[seen.estimated]
-    text = "An estimated gap is 0 or less, for which the paper's Theorem 2 would require an endless horizon"
+    text = "An estimated gap is 0 or less, for which the paper's Theorem 2 would ask for an endless horizon"
     if (gaps > 0).all():
         assert isinstance(seen.rule, RegretWidth)
         required = theory.horizon_required(gaps, float(seen.horizon), seen.rule.alpha, seen.rule.factor)
         text = (
-            f"The horizon {seen.horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 requires at "
+            f"The horizon {seen.horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 asks for at "
             "the estimated gaps"
         )
     return Notice("short-horizon", f"{text}: its error bound is not promised here. The intervals do not rest on it.")

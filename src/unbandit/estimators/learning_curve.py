@@ -1,4 +1,4 @@
-"""How the answer settled: the same estimate on the beginning of the log, again and again, as the log grew."""
+"""The learning curve of an estimate: the same estimate on ever more rounds of the log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningCurve:
-    """Hold what a log told after its first rounds, after some more, and at its end.
+    """Estimates from the first rounds of a log, from more of them, and from all.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class LearningCurve:
 
     @cached_property
     def frame(self) -> polars.DataFrame:
-        """Return a table, one row a number of rounds and arm."""
+        """Return a table, one row per number of rounds and arm."""
         import polars as pl
 
         many, arms = self.columns.pulls.shape
@@ -96,7 +96,7 @@ def learning_curve(
     points: int = 24,
     **options: Any,
 ) -> LearningCurve:
-    """Estimate from the first rounds of a log, then from more of them, up to all: how the answer settled.
+    """Estimate from the first rounds of a log, then from more of them, up to all.
 
     The rule keeps its horizon throughout: it is the record that grows, not the experiment.
 
@@ -139,7 +139,7 @@ def learning_curve(
 
 
 def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[str, Any]) -> None:
-    """Refuse what cannot be followed round by round, or not in good time."""
+    """Refuse what cannot be estimated again and again in good time."""
     if not record.ordered:
         raise ParameterError("learning curve: expected a log with rounds; this one holds counts, which have no order.")
     if not isinstance(points, int) or isinstance(points, bool) or points < 1:
@@ -176,7 +176,7 @@ def _after(whole: ActionLog, rule: Demonstrator | str, rounds: int, options: Map
 
 
 def _nothing(answer: Estimate) -> Columns:
-    """Return numbers that are not there."""
+    """Return columns without numbers."""
     shape = answer.columns.pulls.shape
     missing = {name: np.full(shape, np.nan) for name in NUMBERS}
     return Columns(pulls=np.zeros(shape, np.int64), verdict=np.full(shape, UNSEEN, np.int8), **missing)

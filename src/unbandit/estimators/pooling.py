@@ -22,7 +22,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pooled:
-    """Hold what all demonstrations together say: one place an arm, NaN where there is no number.
+    """What all demonstrations together say: one place per arm, NaN where there is no number.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Edges:
-    """Hold comparisons between pairs of arms: how much better `first` is than `second`, and with what variance."""
+    """Comparisons between pairs of arms: how much better `first` is than `second`, and with what variance."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]

@@ -240,7 +240,7 @@ def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]]
 
 
 def _notes(request: Request, found: Posterior) -> list[Notice]:
-    """Tell how sure the best arm is, and how probable the record was."""
+    """Say how sure the best arm is, and how probable the record was."""
     at = int(found.probability_best.argmax())
     best = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'
     evidence = (

@@ -309,7 +309,10 @@ def known_mean(best_mean: float | None, anchor: Mapping[Any, float] | None, arms
 
 def arm_position(name: str, arm: object, arms: tuple[str, ...]) -> int:
     """Find an arm by its label."""
-    return checks.position(name, str(arm), arms)
+    if str(arm) not in arms:
+        known = ", ".join(arms[:12]) + (", ..." if len(arms) > 12 else "")
+        raise ParameterError(f'expected an arm among {known}; got "{arm}".', parameter=name, value=arm)
+    return arms.index(str(arm))
 
 
 def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:

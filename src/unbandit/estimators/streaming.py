@@ -19,7 +19,7 @@ from unbandit.result import Estimate
 
 
 class StreamingEstimate:
-    """Take rounds as they come, and estimate at any moment as if all of them had been read at once.
+    """An estimate from rounds as they come: at any moment the same as from all of them read at once.
 
     The rounds are not kept: only pull counts, and for every pair of arms the switching round of the one as if the other
     were the best (or, for rules that eliminate, whose turn it is). So memory does not grow with the log. Closed forms
@@ -32,7 +32,7 @@ class StreamingEstimate:
     arms
         All arms there can be, in order; by default those pulled so far.
     snapshot
-        A file to go on from, if it is there; `save` writes it.
+        A file to resume from, if it exists; `save` writes it.
     **options
         As `estimate` takes them.
 
@@ -64,7 +64,7 @@ class StreamingEstimate:
         self.position: dict[str, Any] = {}
         self.log = GrowingLog(arms, need=needed(self.rule, method or "switching"))
         if snapshot is not None and Path(snapshot).exists():
-            self._go_on(snapshot)
+            self._resume(snapshot)
 
     def update(self, actions: Any, demonstration: object = None) -> None:
         """Take the next rounds of a demonstration, any number of them.
@@ -96,7 +96,7 @@ class StreamingEstimate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StreamingEstimate:
-        """Go on from a snapshot, with the rule and the options that it was made with.
+        """Resume from a snapshot, with its rule and options.
 
         Examples
         --------
@@ -111,8 +111,8 @@ class StreamingEstimate:
         said, _ = read_snapshot(path)
         return cls(said["rule"], arms=said["log"]["expected"], snapshot=path, **said["options"])
 
-    def _go_on(self, path: str | os.PathLike[str]) -> None:
-        """Take over what a snapshot holds, if it is what this rule reads."""
+    def _resume(self, path: str | os.PathLike[str]) -> None:
+        """Take over the counts of a snapshot, if they are what this rule reads."""
         said, arrays = read_snapshot(path)
         held, arms = said["log"], self.log.expected
         if held["need"] != self.log.need or held["expected"] != (None if arms is None else list(arms)):
@@ -124,13 +124,7 @@ class StreamingEstimate:
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers of NumPy into Python's, which a snapshot can hold.
-
-    Examples
-    --------
-    >>> _plain({"B": np.float32(0.5)}), _plain(np.int64(1))
-    ({'B': 0.5}, 1)
-    """
+    """Turn numbers of NumPy into Python's, which a snapshot can hold."""
     if isinstance(value, Mapping):
         return {_plain(key): _plain(each) for key, each in value.items()}
     return value.item() if isinstance(value, np.generic) else value

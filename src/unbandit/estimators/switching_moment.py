@@ -1,7 +1,7 @@
-"""The moment of hesitation: when two arms were worth the same to the rule, and what it weighed against what.
+"""The switching moment: both decision values around the round at which a rule turned away from an arm.
 
-At an arm's switching round the rule's two decision values were equal, up to one reward. That is what Procedures 1 and 2
-read off; here it is laid open, round by round, to be looked at.
+At an arm's switching round the rule's two decision values were equal, up to one reward. Procedures 1 and 2 read a gap
+off that moment; this module shows it round by round.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from unbandit.result import Estimate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BACK = 8
-"""So many of the arm's pulls before its switching round are shown."""
+SHOWN_PULLS = 8
+"""How many of the arm's pulls before its switching round are shown."""
 
-POINTS = 300
-"""At most so many rounds are kept."""
+MOST_POINTS = 300
+"""At most this many rounds are kept."""
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -39,7 +39,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SwitchingMoment:
-    """Hold both decision values around an arm's switching round.
+    """Both decision values around an arm's switching round.
 
     The sample means that decided are hidden. The values are those at the estimate: the arm's mean lies the estimated
     gap below the best arm's.
@@ -87,7 +87,7 @@ class SwitchingMoment:
 
     @property
     def equal(self) -> bool:
-        """Tell whether the two values are equal at the switching round.
+        """Return whether the two values are equal at the switching round.
 
         They are where the gap was read off that very moment; not where the rule decides in batches or tests rarely (the
         gap is then put between two of its decisions), nor where another method made the estimate.
@@ -277,14 +277,14 @@ def _chosen(arm: object, record: ActionLog, which: int, best: int, rounds: Count
 def _decisions(codes: NDArray[Any], arm: int, best: int, tau: int) -> tuple[Counts, Counts, Counts]:
     """Choose rounds around an index rule's switching round, and count the pulls of both arms after each."""
     turns = np.flatnonzero(codes[:tau] == arm) + 1
-    reach = max(tau - int(turns[max(turns.size - 1 - BACK, 0)]), 12)
+    reach = max(tau - int(turns[max(turns.size - 1 - SHOWN_PULLS, 0)]), 12)
     begin, end = max(tau - reach, 1), min(tau + reach, codes.size)
     own = np.cumsum(codes[begin - 1 : end] == arm) + np.count_nonzero(codes[: begin - 1] == arm)
     other = np.cumsum(codes[begin - 1 : end] == best) + np.count_nonzero(codes[: begin - 1] == best)
     rounds = np.arange(begin, end + 1)
     kept = (own > 0) & (other > 0)
-    if rounds.size > POINTS:  # the arm's own pulls, and rounds that are evenly apart
-        places = np.unique(np.linspace(0, rounds.size - 1, POINTS).astype(np.int64))
+    if rounds.size > MOST_POINTS:  # the arm's own pulls, and rounds that are evenly apart
+        places = np.unique(np.linspace(0, rounds.size - 1, MOST_POINTS).astype(np.int64))
         some = np.isin(rounds, turns) | np.isin(rounds, turns - 1)
         some[places] = True
         kept &= some
@@ -295,11 +295,11 @@ def _epochs(codes: NDArray[Any], arm: int, best: int, tau: int) -> tuple[Counts,
     """Choose epochs around an elimination, and the pulls of both arms at the end of each."""
     own, other = np.flatnonzero(codes[:tau] == arm) + 1, np.flatnonzero(codes == best) + 1
     gone = own.size
-    before = np.arange(min(max(gone // 2, 1), max(gone - BACK, 1)), gone + 1)
+    before = np.arange(min(max(gone // 2, 1), max(gone - SHOWN_PULLS, 1)), gone + 1)
     after = np.arange(gone + 1, min(gone + before.size, other.size) + 1)
-    if before.size > POINTS // 2:
-        before = np.unique(np.linspace(before[0], gone, POINTS // 2).astype(np.int64))
-        after = np.unique(np.linspace(gone + 1, after[-1], POINTS // 2).astype(np.int64)) if after.size else after
+    if before.size > MOST_POINTS // 2:
+        before = np.unique(np.linspace(before[0], gone, MOST_POINTS // 2).astype(np.int64))
+        after = np.unique(np.linspace(gone + 1, after[-1], MOST_POINTS // 2).astype(np.int64)) if after.size else after
     rounds = np.concatenate([own[before - 1], other[after - 1]])
     return rounds, np.concatenate([before, np.full(after.size, gone)]), np.concatenate([before, after])
 

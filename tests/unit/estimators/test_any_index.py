@@ -116,7 +116,7 @@ def test_rules_that_give_no_values_away(rule, said, method):
 
 @pytest.mark.parametrize("method", ["switching", "counts"])
 def test_randomised_rules_have_no_closed_form(method):
-    with pytest.raises(NotIdentifiable, match=f"draws its arms at random.*{method} needs. The posterior reads"):
+    with pytest.raises(NotIdentifiable, match=f'draws its arms at random.*{method} needs. Use method="posterior"'):
         estimate(list("ABABAABAAA"), "epsilon-greedy", sigma=1.0, method=method)
     assert estimate(list("ABABAABAAA"), "epsilon-greedy", sigma=1.0, method="naive")["B"].gap > 0
 

@@ -24,6 +24,7 @@ from unbandit import (
     switching_moment,
     switching_rounds,
 )
+from unbandit.errors import Notice
 from unbandit.result import NUMBERS
 
 
@@ -34,7 +35,7 @@ class Elsewhere:
     log: ActionLog
     rewards: None = None
     ordered: bool = True
-    notices: tuple[str, ...] = ("read elsewhere.",)
+    reading: tuple[Notice, ...] = (Notice("reading", "read elsewhere."),)
 
     @property
     def arms(self):
