@@ -60,7 +60,7 @@ def estimate(
     from unbandit.estimators import sensitivity as estimate_nearby
     from unbandit.estimators.request import draws
     from unbandit.log import ActionLog
-    from unbandit.log.scanned import read_or_scan
+    from unbandit.log.action_log import read_or_scan
     from unbandit.log.writing import check_name
     from unbandit.result import json_pieces
 

@@ -156,7 +156,7 @@ def as_record(log: Any) -> Record:
     if is_record(log):
         return log
     if isinstance(log, str | os.PathLike):
-        from unbandit.log.scanned import read_or_scan
+        from unbandit.log.action_log import read_or_scan
 
         return read_or_scan(log)
     from unbandit.log.sources import is_frame

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, ParameterError, option
-
-if TYPE_CHECKING:
-    from unbandit.log.sources import Batch
 
 Codes = NDArray[np.integer[Any]]
 Integers = NDArray[np.int64]
@@ -33,6 +30,13 @@ _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _HOLES = frozenset(("na", "n/a", "<na>", "null"))  # what statistics programs write
 _MISSING_WORDS = _HOLES | {"none", "nil", "missing", "."}  # could be the name of an arm
 _EXPECTED = {"arm": "an arm", "demonstration": "the name of a demonstration", "round": "a round", "pulls": "a count"}
+
+
+class RowBatch(Protocol):
+    """Rows that can say where one of them stands in its file: a `sources.Batch`."""
+
+    def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
+        """Return the error that names a row of the batch."""
 
 
 def label_of(value: object) -> str:
@@ -281,7 +285,7 @@ class LabelColumn:
             self.coder.add(label)
         self._doubtful: dict[str, LogError] = {}  # labels that may stand for nothing, in the order of rows
 
-    def code(self, batch: Batch, column: pl.Series, rows: Integers | None = None) -> Codes:
+    def code(self, batch: RowBatch, column: pl.Series, rows: Integers | None = None) -> Codes:
         """Code cells of a batch; `rows` are the rows they are in, by default all."""
         refuse_missing(batch, column, self.name, self._role, rows)
         if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Null):
@@ -311,7 +315,7 @@ class LabelColumn:
             if only_numbers or is_never_a_label(label):
                 raise error
 
-    def _check_new(self, batch: Batch, column: pl.Series, at: Integers, rows: Integers | None) -> None:
+    def _check_new(self, batch: RowBatch, column: pl.Series, at: Integers, rows: Integers | None) -> None:
         """Refuse, among labels that are new at some places of a column, those that are none or were not listed."""
         labels = [label_of(value) for value in column.gather(at).to_list()]
         places = ((at if rows is None else rows[at]) + 1).tolist()
@@ -329,7 +333,7 @@ class LabelColumn:
                 remedy=f"Add it with {arms_option([*self.expected, labels[0]])}.",
             )
 
-    def _no_label(self, batch: Batch, label: str, row: int) -> LogError:
+    def _no_label(self, batch: RowBatch, label: str, row: int) -> LogError:
         cell = f'"{label}", which is no name for one' if label else "a blank cell"
         remedy = "Fill it in or remove the row, if it was no round."
         if label and self._role == "arm":
@@ -347,7 +351,9 @@ def _shortened(labels: Sequence[str], limit: int = 12) -> list[str]:
     return list(labels) if len(labels) <= limit else [*labels[: limit - 1], "...", labels[-1]]
 
 
-def refuse_missing(batch: Batch, column: pl.Series, name: str | None, role: str, rows: Integers | None = None) -> None:
+def refuse_missing(
+    batch: RowBatch, column: pl.Series, name: str | None, role: str, rows: Integers | None = None
+) -> None:
     """Refuse a cell without a value, and a number that is not finite."""
     if column.null_count():
         missing = column.is_null()

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice
-from unbandit.log.action_log import ActionLog
 from unbandit.log.labels import Codes, Integers, LabelColumn, case_notices, given_arms
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, lone_row_notices
 from unbandit.log.rounds import grown
-from unbandit.log.sources import ROWS, ParquetSource, Paths, Source, check_alike, files_of, sources_of
+from unbandit.log.sources import ROWS, ParquetSource, Paths, Source, check_alike, files_of
 from unbandit.log.tallies import Need, Tallies
 
 MOST_PAIRS = 2_000
@@ -319,15 +318,9 @@ def _read_epochs(rows_of: Pass, read: _Read) -> Tallies:
     )
 
 
-def read_or_scan(
-    paths: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-) -> ActionLog | ScannedLog:
-    """Read a file, several, a folder or a pattern; scan what is large, and say so in a notice."""
-    size = sum(_size(file.path) for file in files_of(paths))
-    if size <= memory() / SHARE:
-        return ActionLog.read(paths, columns=columns, arms=arms)
-    text = "the log is large, so it is scanned: read in passes, of which only counts are kept in memory."
-    return ScannedLog(sources_of(paths), columns, arms, notices=(Notice("reading", text),))
+def is_large(paths: Paths) -> bool:
+    """Return whether a log should be scanned: it would take too much of the machine's memory."""
+    return sum(_size(file.path) for file in files_of(paths)) > memory() / SHARE
 
 
 def memory() -> int:
