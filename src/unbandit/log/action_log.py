@@ -16,7 +16,6 @@ from unbandit.errors import Notice, ParameterError
 from unbandit.log.labels import Codes, given_arms, label_of
 from unbandit.log.reader import collect, collect_choices
 from unbandit.log.rewards import Rewards, check_rewards
-from unbandit.log.scanned import ScannedLog, is_large
 from unbandit.log.sources import FrameSource, Paths, is_several, open_bytes, open_source, series_of, sources_of
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
@@ -24,6 +23,8 @@ from unbandit.sequences import numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from unbandit.log.scanned import ScannedLog
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,6 +129,8 @@ class ActionLog:
         >>> ActionLog.scan(folder).pulls.tolist()
         [[2, 3]]
         """
+        from unbandit.log.scanned import ScannedLog  # most logs are read whole
+
         return ScannedLog(sources_of(paths), columns, arms)
 
     @classmethod
@@ -432,6 +435,8 @@ def read_or_scan(
     paths: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
 ) -> ActionLog | ScannedLog:
     """Read a file, several, a folder or a pattern; scan what is large, and say so in a notice."""
+    from unbandit.log.scanned import ScannedLog, is_large
+
     if not is_large(paths):
         return ActionLog.read(paths, columns=columns, arms=arms)
     text = "the log is large, so it is scanned: read in passes, of which only counts are kept in memory."
