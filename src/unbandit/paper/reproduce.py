@@ -17,7 +17,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,7 @@ from unbandit.paper.figure import PaperFigure, Results, Size, chosen_figures
 from unbandit.paper.page import FinishedFigure, Reproduction, listing, page
 from unbandit.plots import save
 from unbandit.study import Study, StudyResult
-from unbandit.study.dispatch import SupportsSubmit
-from unbandit.study.dispatch import choose_executor as chosen_hands
+from unbandit.study.dispatch import SupportsSubmit, choose_executor
 from unbandit.study.progress import Progress, Shared, Silent
 from unbandit.study.results import ResultsFolder
 from unbandit.study.storage import is_address
@@ -97,16 +96,15 @@ def reproduce(
     """
     began = time.perf_counter()
     size = Size(None if runs is None else checks.whole("runs", runs, 2), checks.seed(seed), full)
-    hands = chosen_hands(executor, address=address, wait=wait, threads=threads)
+    workers = choose_executor(executor, address=address, wait=wait, threads=threads)
     if is_address(folder):
         raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for figures and a page.")
     work = [(figure, figure.studies(size)) for figure in chosen_figures(names, full=full)]
-    rounds = sum(study.rounds for _, studies in work for study in studies.values())
-    chosen_device, notice = choose_device(device, rounds)
-    size = replace(size, device=chosen_device)
+    chosen, notice = choose_device(device, sum(study.rounds for _, studies in work for study in studies.values()))
+    size = replace(size, device=chosen)
     if notice is not None:
         say(notice)
-    if size.device == "cuda":
+    if chosen == "cuda":
         work = [(figure, _on_gpu(figure, studies)) for figure, studies in work]
     target = Path(folder)
     _check_writable(target)
@@ -121,51 +119,41 @@ def reproduce(
         reproduction.parts += len(study.tasks)
         reproduction.rounds += study.rounds
     with ExitStack() as stack:
-        if isinstance(executor, str) and isinstance(hands, Cluster) and reproduction.parts_before < reproduction.parts:
-            stack.enter_context(hands)  # one for all studies, and before anything is written
+        if (
+            isinstance(executor, str)
+            and isinstance(workers, Cluster)
+            and reproduction.parts_before < reproduction.parts
+        ):
+            stack.enter_context(workers)  # one for all studies, and before anything is written
         stack.enter_context(_locked_folder(target, size))
         ready()
-        _work(reproduction, work, done, _doing(hands, say), progress or Silent(), told)
+        bar = progress or Silent()
+        bar.begin(reproduction.rounds, done)
+        results: dict[Path, StudyResult] = {}  # figures may share a study
+        who: dict[str, Any] = {"threads": workers} if isinstance(workers, int) else {"executor": workers}
+        try:
+            for figure, studies in work:
+                own = {name: _home(target, figure, name) for name in studies}
+                for name, home in own.items():
+                    if home not in results:
+                        results[home] = studies[name].run(home, **who, say=say, progress=Shared(bar))
+                finished = Results(size, {name: results[home] for name, home in own.items()})
+                reproduction.made.append(_finished(figure, finished, target))
+                told(reproduction.made[-1])
+        finally:
+            bar.end()
         write_table(lambda: reproduction.claims, target / "claims.parquet")
         reproduction.seconds = time.perf_counter() - began
-        _write_texts(reproduction)
+        for path, text in ((reproduction.listing, listing(reproduction)), (reproduction.page, page(reproduction))):
+            with written_whole(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
     return reproduction
-
-
-def _work(
-    reproduction: Reproduction,
-    work: list[tuple[PaperFigure, dict[str, Study]]],
-    done: int,
-    doing: dict[str, Any],
-    bar: Progress,
-    told: Callable[[FinishedFigure], None],
-) -> None:
-    """Run the studies of each figure, and make it."""
-    target = reproduction.folder
-    bar.begin(reproduction.rounds, done)
-    finished: dict[Path, StudyResult] = {}  # figures may share a study
-    try:
-        for figure, studies in work:
-            for name, study in studies.items():
-                home = _home(target, figure, name)
-                if home not in finished:
-                    finished[home] = study.run(home, **doing, progress=Shared(bar))
-            results = Results(reproduction.size, {name: finished[_home(target, figure, name)] for name in studies})
-            reproduction.made.append(_finished(figure, results, target))
-            told(reproduction.made[-1])
-    finally:
-        bar.end()
 
 
 def _on_gpu(figure: PaperFigure, studies: dict[str, Study]) -> dict[str, Study]:
     """Return a figure's studies on a GPU, where they keep no more than it needs."""
     keep = "rows" if figure.needs_rows else "sums"
     return {name: study.on("cuda", keep=keep) for name, study in studies.items()}
-
-
-def _doing(hands: int | SupportsSubmit, say: Callable[[str], None]) -> dict[str, Any]:
-    """Return who does the studies, as `Study.run` takes it."""
-    return ({"threads": hands} if isinstance(hands, int) else {"executor": hands}) | {"say": say}
 
 
 def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFigure:
@@ -181,12 +169,6 @@ def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFi
     write_table(lambda: table, rows)
     runs = tuple(sorted({result.study.runs for result in results.studies.values()}))
     return FinishedFigure(figure, runs, claims, figure.selection(results), (png, svg, rows))
-
-
-def _write_texts(reproduction: Reproduction) -> None:
-    for path, text in ((reproduction.listing, listing(reproduction)), (reproduction.page, page(reproduction))):
-        with written_whole(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
 
 
 def _home(folder: Path, figure: PaperFigure, study: str) -> Path:
@@ -206,10 +188,8 @@ def _check_folder(folder: Path, size: Size) -> None:
         recorded = json.loads((folder / NAME).read_text(encoding="utf-8"))
         recorded = {key: recorded[key] for key in _described(size)}
     except (OSError, ValueError, KeyError, TypeError):
-        unreadable = folder / NAME
-        raise ResumeError(
-            f"{unreadable}: could not be read.", path=str(unreadable), remedy=_remedy(folder, size)
-        ) from None
+        refusal = f"{folder / NAME}: could not be read."
+        raise ResumeError(refusal, path=str(folder / NAME), remedy=_remedy(folder, size)) from None
     changed = [
         f"{key}: the folder has {_written(recorded[key])}, asked for {_written(asked)}"
         for key, asked in _described(size).items()
@@ -239,15 +219,7 @@ def _locked_folder(folder: Path, size: Size) -> Iterator[None]:
 
 
 def _described(size: Size) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "version": __version__,
-        "code": code(),
-        "runs": size.runs,
-        "seed": size.seed,
-        "full": size.full,
-        "device": size.device,
-    }
+    return {"schema": SCHEMA, "version": __version__, "code": code()} | asdict(size)
 
 
 def _written(value: Any) -> str:

@@ -6,6 +6,7 @@ The first two need logs and hidden rewards, which studies do not keep, so they r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -158,39 +159,38 @@ class Switch:
     ----------
     run
         Its number.
-    kept, dropped
-        The places of the two arms.
+    kept, dropped, gap
+        The places of the two arms, and the true gap between them.
     before, after
         Rounds played when the dropped arm was last worth a pull, and when it no longer was.
     pulls, means
         After every round, from round 0 on, of both arms: arrays of (horizon + 1, 2).
-    estimate, gap
-        The procedure's estimate of the gap, and the true gap.
+    estimate
+        The procedure's estimate of the gap.
     """
 
     run: int
     kept: int
     dropped: int
+    gap: float
     before: int
     after: int
     pulls: NDArray[np.int64]
     means: NDArray[np.float64]
     estimate: float
-    gap: float
+
+    @classmethod
+    def of(cls, played: PlayedRun, dropped: int, *around: Any) -> Switch:
+        """Fill in what follows from the run and the arm that it gave up."""
+        gap = float(played.instance.means[1 - dropped] - played.instance.means[dropped])
+        return cls(played.run, 1 - dropped, dropped, gap, *around)
 
     @property
-    def row(self) -> dict[str, float]:
-        """Return the run's numbers, without the record of its rounds."""
-        own, other = (self.after, self.dropped), (self.after, self.kept)
-        return {
-            "run": self.run,
-            "switching_round": self.after,
-            "pulls_dropped": int(self.pulls[own]),
-            "pulls_kept": int(self.pulls[other]),
-            "hidden_difference": float(self.means[other] - self.means[own]),
-            "estimate": self.estimate,
-            "gap": self.gap,
-        }
+    def row(self) -> tuple[float, ...]:
+        """Return the run's numbers, in the order of `SWITCH_COLUMNS`."""
+        pulls, means = self.pulls[self.after].tolist(), self.means[self.after].tolist()
+        difference = means[self.kept] - means[self.dropped]
+        return self.run, self.after, pulls[self.dropped], pulls[self.kept], difference, self.estimate, self.gap
 
 
 class SketchSwitching(PaperFigure):
@@ -257,7 +257,7 @@ def _switched(rule: str, size: Size) -> tuple[Switch | None, pl.DataFrame]:
         if found is not None:
             first = first or found
             rows.append(found.row)
-    return first, pl.DataFrame(rows, schema=SWITCH_COLUMNS)
+    return first, pl.DataFrame(rows, schema=SWITCH_COLUMNS, orient="row")
 
 
 def _elimination(played: PlayedRun, seed: int) -> Switch | None:
@@ -269,7 +269,7 @@ def _elimination(played: PlayedRun, seed: int) -> Switch | None:
     pulls, means = hidden_means(played, seed)
     epochs = int(pulls[-1, dropped])
     estimate = 2 * float(_width("SAE", epochs))
-    return _switch(played, dropped, (2 * (epochs - 1), 2 * epochs), pulls, means, estimate)
+    return Switch.of(played, dropped, 2 * (epochs - 1), 2 * epochs, pulls, means, estimate)
 
 
 def _last_return(played: PlayedRun, seed: int) -> Switch | None:
@@ -282,15 +282,7 @@ def _last_return(played: PlayedRun, seed: int) -> Switch | None:
         return None
     at = int(returns[-1])
     estimate = float(_width("UCB", pulls[at + 1, 1 - kept]) - _width("UCB", pulls[at + 1, kept]))
-    return _switch(played, 1 - kept, (at, at + 1), pulls, means, estimate)
-
-
-def _switch(
-    played: PlayedRun, dropped: int, moments: tuple[int, int], pulls: NDArray[np.int64], means: NDArray[np.float64],
-    estimate: float,
-) -> Switch:  # fmt: skip
-    gap = float(played.instance.means[1 - dropped] - played.instance.means[dropped])
-    return Switch(played.run, 1 - dropped, dropped, *moments, pulls, means, estimate, gap)
+    return Switch.of(played, 1 - kept, at, at + 1, pulls, means, estimate)
 
 
 def _width(rule: str, pulls: NDArray[np.int64] | np.int64 | int) -> NDArray[np.float64]:
