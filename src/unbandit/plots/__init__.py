@@ -40,6 +40,6 @@ def __getattr__(name: str) -> Any:
     """Find functions by the names they had before version 0.6."""
     if name not in _RENAMED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    message = f"unbandit.plots.{name} is now unbandit.plots.{_RENAMED[name]}; the old name goes away in version 0.7."
+    message = f"unbandit.plots.{name} is now unbandit.plots.{_RENAMED[name]}; the old name goes in version 0.7."
     warnings.warn(message, DeprecationWarning, stacklevel=2)
     return globals()[_RENAMED[name]]

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 import unbandit as ub
+from unbandit import reporting
 from unbandit.reporting import LogSource
 from unbandit.reporting.provenance import BLOCK_SIZE, read_log
 
@@ -78,3 +79,8 @@ def test_a_report_of_a_path_has_its_checksum(tmp_path):
     report = ub.report(path, "ucb", sigma=1.0)
     assert SHA in report.main
     assert f"unbandit report {path} --rule ucb" in report.main
+
+
+def test_the_name_of_version_05_still_works_and_names_the_new_one():
+    with pytest.warns(DeprecationWarning, match=r"unbandit\.reporting\.Source is now unbandit\.reporting\.LogSource"):
+        assert reporting.Source is LogSource
