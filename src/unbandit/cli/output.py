@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+import polars as pl
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from unbandit.errors import Notice, OutputError, phrase, shell_option
+from unbandit.files import written_whole
+from unbandit.formatting import interval
+from unbandit.kernels.compile import CACHE_DIRECTORY
+from unbandit.log.writing import check_name, write_table
 
 if TYPE_CHECKING:
-    import polars
     from matplotlib.figure import Figure
 
     from unbandit.instance import Instance
@@ -42,7 +46,7 @@ class PrintedAnswer(Protocol):
     """Answer that can be a table, JSON and a picture."""
 
     @property
-    def frame(self) -> polars.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """Return the table."""
 
     def to_json(self) -> str:
@@ -50,6 +54,14 @@ class PrintedAnswer(Protocol):
 
     def plot(self) -> Figure:
         """Return the picture."""
+
+
+@runtime_checkable
+class NetcdfAnswer(Protocol):
+    """Answer that can be a netCDF file."""
+
+    def to_netcdf(self, path: str) -> None:
+        """Write the file."""
 
 
 def console(*, error: bool = False) -> Console:
@@ -76,8 +88,6 @@ def new_table(*columns: tuple[str, Mapping[str, Any]]) -> Table:
 
 def announce_compilation() -> None:
     """Say, on the error stream, that the kernels are compiled on the first start of a version."""
-    from unbandit.kernels.compile import CACHE_DIRECTORY
-
     if not any(CACHE_DIRECTORY.rglob("*.nbi")):
         typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)
 
@@ -90,8 +100,6 @@ def check_folder(path: str) -> None:
 
 def check_output(output: str | None, *also: str) -> None:
     """Refuse a file name of no known format, or a folder that does not exist; `also` are formats besides tables."""
-    from unbandit.log.writing import check_name
-
     if output is None:
         return
     if not output.lower().endswith(also):
@@ -101,11 +109,10 @@ def check_output(output: str | None, *also: str) -> None:
 
 def write_answer(answer: PrintedAnswer, output: str, json_pieces: Iterable[str] | None = None) -> None:
     """Write the picture, the JSON or the table that a file's name asks for; whole, or not at all."""
-    from unbandit.files import written_whole
-    from unbandit.log.writing import write_table
-
     name = output.lower()
-    if name.endswith(PICTURES):
+    if isinstance(answer, NetcdfAnswer) and name.endswith(".nc"):
+        answer.to_netcdf(output)
+    elif name.endswith(PICTURES):
         from unbandit.plots import save
 
         save(answer.plot(), output)
@@ -119,10 +126,6 @@ def write_answer(answer: PrintedAnswer, output: str, json_pieces: Iterable[str] 
 
 def write_truth(instance: Instance, path: str | Path) -> None:
     """Write every arm's true mean and gap."""
-    import polars as pl
-
-    from unbandit.log.writing import write_table
-
     table = pl.DataFrame({"arm": list(instance.arms), "mean": instance.means, "gap": instance.gaps})
     write_table(lambda: table, path)
 
@@ -159,13 +162,13 @@ def estimate_table(
     rows = estimate.ranked(demonstration)
     has = {name: any(getattr(row, name) is not None for row in rows) for name in ("gap", "gap_low", "mean", "ratio")}
     gaps = (has["gap_low"] or (has["gap"] and not has["ratio"])) and not (has["mean"] and narrow)
-    interval = f"{estimate.level * 100:g}% interval"
+    heading = f"{estimate.level * 100:g}% interval"
     longest = min(16, max(len(row.arm) for row in rows))
     table = new_table(("rank", NUMBER), ("arm", {**TEXT, "min_width": longest}), ("verdict", WORD), ("pulls", NUMBER))
     for name, shown in (("gap", gaps), (value, has["mean"])):
         if shown:
             table.add_column(name, **NUMBER)
-            table.add_column(interval, **WORD)
+            table.add_column(heading, **WORD)
     if has["ratio"]:
         table.add_column("ratio", **NUMBER)
     if truth is not None:
@@ -231,8 +234,6 @@ def _number(value: float | None, unit: float, digits: int | None) -> str:
 
 
 def _interval(low: float | None, high: float | None, unit: float, digits: int | None) -> str:
-    from unbandit.formatting import interval
-
     return interval(low, high, lambda end: _number(end, unit, digits))
 
 

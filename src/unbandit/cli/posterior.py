@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import typer
 from typer import Option
 
 from unbandit.cli import options
@@ -73,12 +72,6 @@ def posterior(
             raise error.at(path=log_name(log)) from None
     beaten = [(first, second, found.beats(first, second, by)) for first, second in pairs]
     answer = _PosteriorAnswer(found, level, beaten, by, seed)
-    if output is not None and output.lower().endswith(".nc"):
-        found.to_netcdf(output)
-        deliver(answer, None, as_json, answer.print)
-        if not as_json:
-            typer.echo(f"{output}: written", err=True)
-        return
     deliver(answer, output, as_json, answer.print)
 
 
@@ -107,6 +100,10 @@ class _PosteriorAnswer:
     def plot(self) -> Figure:
         """Return the hidden sample means over the rounds."""
         return self.found.plot()
+
+    def to_netcdf(self, path: str) -> None:
+        """Write the draws."""
+        self.found.to_netcdf(path)
 
     def to_json(self) -> str:
         """Return the JSON text."""
