@@ -51,9 +51,9 @@ def posterior(
 
     Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
     """
-    from unbandit import estimators
     from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.demonstrators import parse_rule
+    from unbandit.estimators.posterior import posterior as infer
     from unbandit.log import ActionLog
 
     assumed = parse_rule(rule)
@@ -63,7 +63,7 @@ def posterior(
     with console(error=True).status("Filtering"):
         record = ActionLog.read(log, columns=read_pairs("columns", columns), arms=read_names("arms", arms))
         try:
-            found = estimators.posterior(
+            found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
                 anchor=read_anchor(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws, seed=seed,
                 threads=threads,

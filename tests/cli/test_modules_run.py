@@ -1,0 +1,58 @@
+"""How many of our modules one plain estimate runs: a reader can follow the command through them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import unbandit as ub
+
+MOST_MODULES = 30
+
+# Counts the modules of ours in which a function is called while no module of ours is being imported. A class body and a
+# module's own code are no function calls; Numba shows its compiled functions as frames without globals.
+PROGRAM = """
+import inspect, json, sys
+from pathlib import Path
+
+import unbandit
+
+root, stack, ran = str(Path(unbandit.__file__).parent), [], set()
+
+def watch(frame, event, _):
+    code = frame.f_code
+    if event not in ("call", "return") or not code.co_filename.startswith(root):
+        return
+    if code.co_name == "<module>":
+        stack.append(code) if event == "call" else stack.pop()
+    elif event == "call" and not stack and code.co_flags & inspect.CO_NEWLOCALS and "__name__" in frame.f_globals:
+        ran.add(code.co_filename[len(root) + 1:])
+
+from unbandit.cli import main
+sys.argv = ["unbandit", *sys.argv[1:]]
+sys.setprofile(watch)
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+finally:
+    sys.setprofile(None)
+print(json.dumps(sorted(ran)), file=sys.stderr)
+"""
+
+
+def modules_run(*arguments: str, cwd: object) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True, cwd=cwd
+    )
+    assert "best" in done.stdout
+    return json.loads(done.stderr.splitlines()[-1])
+
+
+def test_an_estimate_runs_few_modules(tmp_path):
+    log = ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.5, 0.2], 0.5), 500, seed=1)
+    log.write(tmp_path / "log.csv")
+    ran = modules_run("estimate", "log.csv", "--rule", "ucb:alpha=0.25", "--best-mean", "1", cwd=tmp_path)
+    assert len(ran) <= MOST_MODULES, "\n".join(ran)
+    assert sum(name.startswith("cli/") for name in ran) <= 4, ran
