@@ -26,16 +26,25 @@ TESTS = Path(__file__).parent
 MARKED = ("statistical", "cluster", "browser", "docs")
 """Folders whose tests carry the marker of the same name: `make test-fast` leaves them out."""
 
-TOGETHER = ("cluster", "browser", "gpu", "paper", "unit/calibration")
-"""Folders whose tests share what is slow to set up, so that one worker runs them all."""
+TOGETHER = {
+    "cluster/": "cluster",
+    "browser/": "browser",
+    "gpu/": "gpu",
+    "paper/test_figure.py": "figures",
+    "paper/test_page.py": "figures",
+    "unit/calibration/": "calibration",
+}
+"""Tests that share what is slow to set up, so that one worker runs them all; the others go file by file."""
 
 FIRST = (
     "contract/test_rules.py",
     "unit/inference",
-    "paper",
+    "paper/test_figure.py",
+    "paper/test_page.py",
     "unit/identification",
     "unit/kernels",
     "unit/calibration",
+    "paper",
     "cluster",
     "docs",
     "browser",
@@ -66,7 +75,7 @@ def _place(item: pytest.Item) -> str:
 
 
 def _group(place: str) -> str:
-    return next((folder for folder in TOGETHER if place.startswith(f"{folder}/")), place)
+    return next((group for start, group in TOGETHER.items() if place.startswith(start)), place)
 
 
 def _order(place: str) -> int:
