@@ -206,6 +206,8 @@ class Collection:
         Files, or a dataframe.
     reader
         What reads them.
+    rows
+        How many are read at once, about.
 
     Attributes
     ----------
@@ -219,31 +221,31 @@ class Collection:
         The column of rewards, if there is one.
     """
 
-    def __init__(self, sources: Sequence[Source], reader: Reader) -> None:
+    def __init__(self, sources: Sequence[Source], reader: Reader, rows: int) -> None:
         names, role = reader.name, next((role for role in ("pulls", "round") if role in reader.name), None)
         self.rewards: RewardColumn | None = None
         if "reward" in names and role != "pulls":
             self.rewards = RewardColumn(names["reward"], named="reward" in reader.named)
         self._source, self._batches, self._begins, total = sources[0], list[Batch](), list[int](), 0
-        rows, self.numbers, self.is_in_order = list[Rows](), list[Integers](), True
+        parts, self.numbers, self.is_in_order = list[Rows](), list[Integers](), True
         firsts = list[Integers]()
-        for batch in batches_of(sources, reader, names.values()):
-            rows.append(reader.read(batch))
+        for batch in batches_of(sources, names.values(), rows):
+            parts.append(reader.read(batch))
             if self.rewards is not None:
                 self.rewards.read(batch, batch.columns[self.rewards.name])
             if role is not None:
                 self.numbers.append(whole_numbers(batch, batch.columns[names[role]], names[role], role))
-                firsts.append(self.numbers[-1][rows[-1].starts[:-1]])
-                self.is_in_order = self.is_in_order and counts_up(self.numbers[-1], rows[-1].starts)
+                firsts.append(self.numbers[-1][parts[-1].starts[:-1]])
+                self.is_in_order = self.is_in_order and counts_up(self.numbers[-1], parts[-1].starts)
             batch.columns = {}
             self._batches.append(batch)
             self._begins.append(total)
-            total += rows[-1].codes.size
+            total += parts[-1].codes.size
         reader.check()
         kind = smallest_type(len(reader.arms.coder))
-        self.codes: Codes = np.concatenate([each.codes for each in rows], dtype=kind, casting="unsafe")
-        starts = [each.starts[:-1] + begin for each, begin in zip(rows, self._begins, strict=True)]
-        self.starts, self.who = np.concatenate([*starts, [total]]), np.concatenate([each.who for each in rows])
+        self.codes: Codes = np.concatenate([each.codes for each in parts], dtype=kind, casting="unsafe")
+        starts = [each.starts[:-1] + begin for each, begin in zip(parts, self._begins, strict=True)]
+        self.starts, self.who = np.concatenate([*starts, [total]]), np.concatenate([each.who for each in parts])
         if firsts:
             self.is_in_order = self.is_in_order and runs_follow(np.concatenate(firsts), self.starts, self.who)
 
@@ -255,7 +257,7 @@ class Collection:
         return self._batches[at].refuse(text, row=row - self._begins[at], **data)
 
 
-def batches_of(sources: Sequence[Source], reader: Reader, names: Iterable[str], rows: int = ROWS) -> Iterator[Batch]:
+def batches_of(sources: Sequence[Source], names: Iterable[str], rows: int = ROWS) -> Iterator[Batch]:
     """Read columns of all sources; refuse a log without rows."""
     wanted, is_empty = list(names), True
     for source in sources:
@@ -266,7 +268,9 @@ def batches_of(sources: Sequence[Source], reader: Reader, names: Iterable[str], 
         raise sources[0].refuse_empty()
 
 
-def collect(sources: Sequence[Source], columns: Mapping[str, str] | None, arms: Sequence[object] | None) -> Parts:
+def collect(
+    sources: Sequence[Source], columns: Mapping[str, str] | None, arms: Sequence[object] | None, rows: int = ROWS
+) -> Parts:
     """Read a log into memory, and put its rows in the order of demonstrations and rounds.
 
     Parameters
@@ -275,11 +279,13 @@ def collect(sources: Sequence[Source], columns: Mapping[str, str] | None, arms: 
         Files, or a dataframe.
     columns, arms
         As `ActionLog.read` takes them.
+    rows
+        How many are read at once, about.
     """
     expected, first = None if arms is None else given_arms(arms), sources[0]
     reader = Reader(first.names, first.refuse, columns, LabelColumn("arm", expected), LabelColumn("demonstration"))
     check_alike(sources, list(reader.name.values()))
-    table = Collection(sources, reader)
+    table = Collection(sources, reader, rows)
     labels = reader.arms.coder.labels
     present = labels if expected is None else [labels[code] for code in np.unique(table.codes)]
     notices = reader.notices + case_notices(present)

@@ -144,7 +144,7 @@ class Pass:
         """Go through all rows; rounds are checked in the first pass only."""
         reader, is_first = self.reader, self._known is None
         names = [name for role, name in reader.name.items() if is_first or role != "round"]
-        for batch in batches_of(self.sources, reader, names, self._rows):
+        for batch in batches_of(self.sources, names, self._rows):
             rows = reader.read_in_order(batch) if is_first else reader.read(batch)
             if not is_first and reader.known() != self._known:
                 raise _changed(batch.path)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unbandit import ActionLog, LogError
+from unbandit.log.reader import collect
 from unbandit.log.scanned import ScannedLog
 from unbandit.log.sources import sources_of
 
@@ -83,6 +84,7 @@ def test_any_partition_gives_the_tallies_of_the_log_in_memory(ending, made):
         expected = ActionLog.from_frame(whole)
         assert_same(ScannedLog(sources_of(folder), rows=rows), expected)
         assert ActionLog.read(folder) == expected
+        assert ActionLog(*collect(sources_of(folder), None, None, rows)) == expected
         assert_same(ScannedLog(sources_of(folder), None, [*expected.arms[::-1], "other"], rows=rows),
                     ActionLog.from_frame(whole, arms=[*expected.arms[::-1], "other"]))  # fmt: skip
 

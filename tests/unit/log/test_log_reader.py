@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from unbandit.errors import LogError, ParameterError
 from unbandit.log import ActionLog
+from unbandit.log.reader import collect
+from unbandit.log.sources import FrameSource
 
 
 def refused(folder: Path, content: str, **options: object) -> LogError:
@@ -171,6 +173,7 @@ def test_shuffled_rows_come_back_in_order(choices: list[list[str]], zero: bool, 
         assert log.demonstration(at).tolist() == expected.demonstration(int(name)).tolist()
     first_seen = dict.fromkeys(str(name) for name, _, _ in rows)
     assert log.demonstrations == tuple(first_seen)
+    assert ActionLog(*collect([FrameSource(frame)], None, arms, rows=3)) == log
 
 
 def test_without_rounds_the_rows_keep_their_order_in_each_demonstration() -> None:
