@@ -226,11 +226,11 @@ class LabelCoder:
         if codes.min() < 0:
             fresh = values[codes < 0]
             distinct, first = np.unique(fresh, return_index=True)
-            distinct = (fresh[np.sort(first)] if self._by_appearance else distinct).astype(np.int64)
-            self._of_integers[distinct - self._low] = added = self._add_integers(distinct)
-            following = np.arange(self._identity, self._identity + distinct.size)
-            if np.array_equal(distinct, following) and np.array_equal(added, following):
-                self._identity += distinct.size
+            new: Integers = (fresh[np.sort(first)] if self._by_appearance else distinct).astype(np.int64)
+            self._of_integers[new - self._low] = added = self._add_integers(new)
+            following = np.arange(self._identity, self._identity + new.size)
+            if np.array_equal(new, following) and np.array_equal(added, following):
+                self._identity += new.size
             codes = self._of_integers[places]
         return codes
 

@@ -286,8 +286,8 @@ def collect(
     reader = Reader(first.names, first.refuse, columns, LabelColumn("arm", expected), LabelColumn("demonstration"))
     check_alike(sources, list(reader.name.values()))
     table = Collection(sources, reader, rows)
-    labels = reader.arms.coder.labels
-    present = labels if expected is None else [labels[code] for code in np.unique(table.codes)]
+    known = reader.arms.coder.labels
+    present = known if expected is None else [known[code] for code in np.unique(table.codes)]
     notices = reader.notices + case_notices(present)
     demonstrations = tuple(reader.demonstration_names)
     if "pulls" in reader.name:
@@ -304,8 +304,8 @@ def collect(
     if places is not None:
         codes = _moved(codes, places)
         rewards = None if rewards is None else _moved(rewards, places)
-    order = arm_order(reader.arms, lambda: codes[_first_appearances(codes, len(reader.arms.coder))], table.refuse)
-    labels = tuple(reader.arms.coder.labels[code] for code in order)
+    order = arm_order(reader.arms, lambda: codes[_first_appearances(codes, len(known))], table.refuse)
+    labels = tuple(known[code] for code in order)
     return Parts(labels, renumbered(codes, order), offsets, demonstrations, notices, rewards)
 
 

@@ -7,13 +7,16 @@ sorted, and the places are right exactly when every place is taken once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit.errors import LogError, option
 from unbandit.log.labels import Codes, Integers
 
 Refuse = Callable[..., LogError]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def counts_up(rounds: Integers, starts: Integers) -> bool:
@@ -156,7 +159,7 @@ class RoundCounter:
         )
 
 
-def grown(array: Integers, count: int, fill: int = 0) -> Integers:
+def grown(array: NDArray[Scalar], count: int, fill: int = 0) -> NDArray[Scalar]:
     """Return an array with room for `count` entries; the same one if it has that."""
     if array.shape[0] >= count:
         return array
