@@ -37,19 +37,7 @@ MOST_DESCRIBED_CURVES = 8
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure with its texts.
-
-    Attributes
-    ----------
-    name, title, caption
-        Anchor, heading, and what this kind of figure shows.
-    alt
-        What it shows of this log.
-    address
-        A `data:` address that holds the figure.
-    width, height
-        Size in CSS pixels.
-    """
+    """A figure as a `data:` address, with its size in CSS pixels; `caption` is about its kind, `alt` about this log."""
 
     name: str
     title: str
@@ -62,17 +50,7 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class FigureData:
-    """Everything that figures are drawn from.
-
-    Attributes
-    ----------
-    log, rule, options
-        What was estimated, and how.
-    answer, quantity, rows
-        The estimate, the quantity shown first, and the first demonstration's rows, best first.
-    means
-        The true means; empty where they are not known.
-    """
+    """What figures are drawn from; `rows` are the first demonstration's, best first, `means` the true ones if known."""
 
     log: ActionLog
     rule: Demonstrator
