@@ -1,4 +1,4 @@
-"""Run the command line as a user does: in this process where that is enough, else as the installed script."""
+"""Run the command line as a user does, in this process or as the installed script, and look at what it wrote."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ class Outcome:
     code: int
     out: str
     err: str
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import shell
+from shell import contents
 
 refused, script, unbandit = shell.refused, shell.script, shell.unbandit
 
@@ -56,10 +57,6 @@ def slowly(*given, **options):
 polars.DataFrame.write_parquet = slowly
 main()
 """
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture

@@ -31,10 +31,6 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 def parts(folder: Path) -> int:
     return len(list((folder / "parts").glob("[0-9]*.parquet")))
 

@@ -13,7 +13,8 @@ import bucket_files
 import nodes
 import pytest
 import shell
-from nodes import QUIET, contents, kill, once, parts, until
+from nodes import QUIET, kill, once, parts, until
+from shell import contents
 from slow_work import TEXT, Elsewhere, Slow
 
 from unbandit import ClusterError

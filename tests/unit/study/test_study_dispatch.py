@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 from concurrent.futures import Future
-from pathlib import Path
 
 import pytest
 
@@ -17,10 +16,6 @@ from unbandit.study.dispatch import FIRST_BATCH_ROUNDS, MOST_TASKS_PER_BATCH, Ba
 from unbandit.study.taskgrid import Task
 
 STUDY = Study(["two-armed", "linear"], ["ucb", "sae"], [100, 150, 200], runs=10)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 class Losing(Cluster):

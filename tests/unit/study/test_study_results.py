@@ -8,10 +8,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
+from shell import contents
 
 from unbandit import Instance, OutputError, ParameterError, ResumeError
 from unbandit.study import ShrinkingGap, Study, StudyResult
@@ -23,10 +23,6 @@ STUDY = Study(["two-armed", ShrinkingGap(0.5)], ["ucb", "sae"], [100, 200], runs
 @pytest.fixture
 def place(tmp_path):
     return tmp_path / "results"
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_a_new_folder_says_what_it_holds(place):

@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from rich.console import Console
+from shell import contents
 
 from unbandit import OutputError, ParameterError, ResumeError
 from unbandit.study import ShrinkingGap, Study, StudyResult, dispatch
@@ -23,10 +24,6 @@ STUDY = Study(
     ["two-armed", "linear", ShrinkingGap(0.5)], ["ucb", "sae"], [100, 150, 200], runs=25,
     estimators=["switching", "counts", "naive:constant=0.75"],
 )  # fmt: skip
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture(scope="module")

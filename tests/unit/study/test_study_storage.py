@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import shell
+from shell import contents
 
 from unbandit import OutputError, ParameterError, ResumeError
 from unbandit.study import Study, StudyResult
@@ -66,10 +67,6 @@ def alone(tmp_path_factory) -> dict[str, bytes]:
 @pytest.fixture(params=["memory", "shelf"])
 def address(request, tmp_path) -> str:
     return "memory://bucket/deep/results" if request.param == "memory" else f"shelf://{tmp_path}/deep/results"
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def held_at(address: str) -> dict[str, bytes]:

@@ -6,11 +6,11 @@ import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from shell import contents
 
 from unbandit import ResumeError
 from unbandit.study import Study
@@ -39,10 +39,6 @@ class Squares(TaskGrid):
     def rows(self, task: Task) -> pl.DataFrame:
         numbers = range(task.first_run, task.last_run)
         return pl.DataFrame({"cell": [task.cell] * len(numbers), "square": [number**2 for number in numbers]})
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_each_cell_has_its_own_number_of_runs():
