@@ -187,7 +187,7 @@ def test_the_library_retries_what_a_dying_worker_had_in_hand(name, study, alone,
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[name], reason=f"{name}: not installed")
     poison = tmp_path / "poison"
     poison.touch()
-    run(Slow(study, 0.0, str(poison), once=True), tmp_path / "all", executor=name, threads=2)
+    run(Slow(study, 0.0, str(poison), once=True), tmp_path / "all", executor=name, threads=2, wait=120)
     assert not poison.exists()
     assert contents(tmp_path / "all") == alone
 
@@ -198,7 +198,7 @@ def test_a_task_that_kills_every_worker_is_named_in_the_end(name, study, alone, 
     poison = tmp_path / "poison"
     poison.touch()
     with pytest.raises(ClusterError, match=r"^workers died repeatedly while doing task.* \d+ of 48 parts are kept in "):
-        run(Slow(study, 0.0, str(poison)), tmp_path / "all", executor=name, threads=2)
+        run(Slow(study, 0.0, str(poison)), tmp_path / "all", executor=name, threads=2, wait=120)
     poison.unlink()
     run(study, tmp_path / "all")
     assert contents(tmp_path / "all") == alone

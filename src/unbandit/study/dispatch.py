@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, Protocol
 from unbandit import checks
 from unbandit.clusters import WAIT, Cluster, LostWorker
 from unbandit.errors import ClusterError, ParameterError, option
+from unbandit.formatting import counted
 from unbandit.study.progress import Progress, Silent
 from unbandit.study.results import ResultsFolder
 from unbandit.study.taskgrid import Task, TaskGrid, differences
@@ -113,7 +114,7 @@ def run(
             stack.enter_context(chosen)
         finished = stack.enter_context(place.open())
         if place.damaged:
-            damaged = "1 part was" if len(place.damaged) == 1 else f"{len(place.damaged):,} parts were"
+            damaged = counted(len(place.damaged), "part was", "parts were")
             say(f"{place.path}: {damaged} cut or altered, and will be redone.")
         # the longest first, so that no worker is left with a long task at the end
         missing = sorted(set(range(len(tasks))) - finished, key=lambda number: (-tasks[number].rounds, number))
