@@ -135,14 +135,14 @@ def test_the_head_is_lost_and_comes_back(running, study, alone, script, tmp_path
     assert 6 <= int(said[1]) <= parts(folder) < len(study.tasks)
     assert said[2] == str(folder)
     name = {"dask": "Dask", "ray": "Ray"}[running.name]
-    assert str(lost.value).startswith(f"lost the {name} head at {running.address} ")
+    assert str(lost.value).startswith(f"lost the {name} head at {running.address}")
     before = contents(folder)
 
     (tmp_path / "study.toml").write_text(TEXT)
     command = ("study", "study.toml", "-o", "all", "--executor", running.name, "--address", running.address)
     refused = script(*command, "--wait", 2)  # the head is still away
     assert (refused.returncode, refused.stdout) == (3, "")
-    assert f"the {name} head at {running.address} " in refused.stderr
+    assert f"the {name} head at {running.address}" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert contents(folder) == before
 
