@@ -22,7 +22,7 @@ class EpsilonGreedy(RandomisedRule):
     decay
         If given, that probability falls with the round `t`: it is `min(1, epsilon * decay / t)`.
     ties
-        Which of several arms with the largest mean counts as the best: the lowest, or each with the same probability.
+        Which of several arms with the largest mean is taken: the lowest, or each with the same probability.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class EpsilonGreedy(RandomisedRule):
 
     @property
     def shifts(self) -> bool:
-        """Return that it compares means alone; before every arm has been pulled, that is not so."""
+        """Return whether it compares means alone: so it is once every arm has been pulled."""
         return self.initial > 0
 
     @classmethod

@@ -18,7 +18,7 @@ class EXP3(RandomisedRule):
     """Pull an arm in proportion to exp(rate * importance-weighted gains), mixed with the uniform rule; rewards 0 and 1.
 
     P. Auer, N. Cesa-Bianchi, Y. Freund, R. Schapire, "The nonstochastic multiarmed bandit problem", SIAM J. Comput.
-    2002. A reward counts as much more as its arm was unlikely to be pulled. In an opening, arms are pulled in turn and
+    2002. A reward is divided by the probability of its pull. In an opening, arms are pulled in turn and
     every reward counts as if its arm had had the probability `1 / K`.
 
     Parameters
@@ -49,7 +49,7 @@ class EXP3(RandomisedRule):
 
     @property
     def bernoulli_only(self) -> bool:
-        """Return that it takes rewards of 0 and 1 alone."""
+        """Return True: it accepts only rewards of 0 and 1."""
         return True
 
     @classmethod
@@ -73,7 +73,7 @@ class EXP3(RandomisedRule):
 
     @staticmethod
     def learn(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any, reward: float) -> None:
-        """Add the reward, divided by the probability of its pull; that was fixed at the batch's first round."""
+        """Add the reward, divided by the probability of its pull, which was fixed at the batch's first round."""
         since = round - 1 - np.int64(parameters.initial) * pulls.size
         if since < 0:
             memory[arm, 1] += reward * pulls.size

@@ -18,7 +18,7 @@ class ExploreThenCommit(EliminationRule):
     """Pull every arm equally often, then the one with the largest sample mean until the end.
 
     An elimination rule with a single test that only one arm passes, the lowest of several with the largest mean. Its
-    actions show which arm it judged best and nothing else: by how much, they do not say.
+    actions show which arm it judged best, and nothing else.
 
     Examples
     --------
@@ -31,14 +31,14 @@ class ExploreThenCommit(EliminationRule):
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "best"
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"explore": 1}, {"explore": 3})
 
-    explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits itself")
+    explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits")
     batch: Literal[1] = Field(1, description="always 1: there is one test only")
 
     @classmethod
     def guesses(cls, noise: Noise, log: ActionLog) -> list[tuple[Self, float]]:
-        """Return the length that the log shows, as likely beforehand as any other that would fit into it.
+        """Return the length that the log shows, with the prior probability of every length that fits into it.
 
-        Lengths that do not fit count as one: the log may end before its rule commits itself.
+        Longer ones count as one: the log may end before its rule commits.
         """
         shown, longest = max(int(log.pulls[0].min()), 1), int(log.lengths[0]) // len(log.arms)
         return [(cls(explore=explore), 1 / (longest + 1)) for explore in (shown, longest + 1)]

@@ -18,6 +18,7 @@ from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import How
+    from unbandit.kernels.simulate_index import IndexOptions
 
 
 MANY_ARMS = 64
@@ -76,20 +77,24 @@ class IndexRule(Demonstrator):
         """Return whether arms need never be compared, so that each advances on its own (`merge_tapes`)."""
         return not self.uses_round and self.ties == "lowest" and self.initial == self.batch == 1
 
+    @property
+    def _options(self) -> IndexOptions:
+        from unbandit.kernels.simulate_index import IndexOptions
+
+        return IndexOptions(self.uses_round, self.ties == "random", self.initial, self.batch)
+
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.simulate_index import merge_tapes, pull_largest_index
 
         if self._merges:
             merge_tapes(bandit, parameters, first_run, actions)
         else:
-            options = (self.uses_round, self.ties == "random", self.initial, self.batch)
-            pull_largest_index(bandit, parameters, first_run, *options, actions)
+            pull_largest_index(bandit, parameters, first_run, self._options, actions)
 
     def _way(self, arms: int) -> How:
         from unbandit.kernels.gpu.stage import index_by_index, merging
 
-        random = self.ties == "random"
-        return merging() if self._merges else index_by_index(self.uses_round, random, self.initial, self.batch)
+        return merging() if self._merges else index_by_index(self._options)
 
     def _empty_evidence(self, runs: int, arms: int) -> Tallies:
         return Tallies.zeros((runs, arms), "own", "of_best", "rounds")
@@ -127,7 +132,7 @@ class AdditiveIndexRule(IndexRule):
 
     @property
     def shifts(self) -> bool:
-        """Return that gaps need no known mean."""
+        """Return True: gaps need no known mean."""
         return True
 
     @abstractmethod

@@ -57,7 +57,7 @@ class KLUCB(IndexRule):
     @model_validator(mode="after")
     def _sigma_is_gaussian(self) -> Self:
         if self.noise == "bernoulli" and self.sigma is not None:
-            raise ValueError("expected no sigma with Bernoulli rewards; leave it out, or say noise=gaussian.")
+            raise ValueError("expected no sigma with Bernoulli rewards; leave it out, or give noise=gaussian.")
         return self
 
     @classmethod
@@ -74,7 +74,7 @@ class KLUCB(IndexRule):
 
     @property
     def shifts(self) -> bool:
-        """Return whether gaps need no known mean: so it is for Gaussian rewards."""
+        """Return whether gaps need no known mean, as for Gaussian rewards."""
         return self.noise == "gaussian"
 
     @property

@@ -64,5 +64,5 @@ class LearningSoftmax(RandomisedRule):
 
     @staticmethod
     def learn(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any, reward: float) -> None:
-        """Move the arm's value towards the reward; what is kept is its distance from the start."""
+        """Move the arm's value towards the reward; its distance from the start is stored."""
         memory[arm, 1] += parameters.rate * (reward - parameters.start - memory[arm, 1])

@@ -17,8 +17,8 @@ from unbandit.instance import Noise
 class MOSS(AdditiveIndexRule):
     """Pull the arm with the largest sample mean plus scale sqrt(max(ln(T / (K n)), 0) / n).
 
-    `K`, the number of arms, comes from the instance or the log (`for_arms`); it is a parameter only for those who ask
-    for the width itself.
+    `K`, the number of arms, comes from the instance or the log (`for_arms`); as a parameter it is needed only to
+    compute the width itself.
 
     Examples
     --------

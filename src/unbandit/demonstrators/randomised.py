@@ -17,6 +17,7 @@ from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import How
+    from unbandit.kernels.simulate_randomised import RandomisedOptions
 
 
 Pulls = NDArray[np.int64]
@@ -86,16 +87,20 @@ class RandomisedRule(Demonstrator):
         }  # fmt: skip
         return formula_parameters(formulas, self.numbers(horizon))
 
+    def _options(self, arms: int) -> RandomisedOptions:
+        from unbandit.kernels.simulate_randomised import RandomisedOptions
+
+        return RandomisedOptions(self.columns, 1 if self.one_draw else arms, self.initial, self.batch)
+
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.simulate_randomised import draw_actions
 
-        needed = 1 if self.one_draw else bandit.means.size
-        draw_actions(bandit, parameters, first_run, self.columns, needed, self.initial, self.batch, actions)
+        draw_actions(bandit, parameters, first_run, self._options(bandit.means.size), actions)
 
     def _way(self, arms: int) -> How:
         from unbandit.kernels.gpu.stage import with_chance
 
-        return with_chance(self.columns, 1 if self.one_draw else arms, self.initial, self.batch)
+        return with_chance(self._options(arms))
 
     def _empty_evidence(self, runs: int, arms: int) -> Tallies:
         return Tallies.zeros((runs, arms))

@@ -38,7 +38,7 @@ class SAE(RegretWidth, EliminationRule):
 class PhasedElimination(RegretWidth, EliminationRule):
     """Pull all active arms in turn as SAE does, but test them only at epochs that grow: 1, 2, 4, 8 and so on.
 
-    Tests are made at the epochs `ceil(growth^m)`; with a `batch`, at so many batches of epochs.
+    Tests are made at the epochs `ceil(growth^m)`; with a `batch`, counted in batches of epochs.
 
     Examples
     --------

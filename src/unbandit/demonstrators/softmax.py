@@ -44,7 +44,7 @@ class Softmax(RandomisedRule):
 
     @property
     def shifts(self) -> bool:
-        """Return that it compares means alone; before every arm has been pulled, that is not so."""
+        """Return whether it compares means alone: so it is once every arm has been pulled."""
         return self.initial > 0
 
     @classmethod

@@ -21,12 +21,12 @@ class Thompson(RandomisedRule):
     Parameters
     ----------
     noise
-        Which rewards the rule believes in: `gaussian`, with a Normal prior on each mean, or `bernoulli`, with a Beta
-        prior. It is the rule's belief, not the analyst's: what an analyst believes of the means is given elsewhere.
+        The rewards the rule assumes: `gaussian`, with a Normal prior on each mean, or `bernoulli`, with a Beta prior.
+        It is the rule's prior, not the analyst's, which is given elsewhere.
     mean, deviation, sigma
         Of the Normal prior, and the noise of a reward.
     successes, failures
-        Of the Beta prior: how many of each the rule begins with, as it were.
+        Of the Beta prior: the pseudo-counts it begins with.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Thompson(RandomisedRule):
     @model_validator(mode="before")
     @classmethod
     def _one_prior(cls, given: Any) -> Any:
-        """Fill in the prior that the noise asks for; refuse parts of the other."""
+        """Fill in the defaults of the prior for this noise; refuse parts of the other prior."""
         if not isinstance(given, dict):
             return given
         normal, beta = {"mean": 0.0, "deviation": 1.0, "sigma": 1.0}, {"successes": 1.0, "failures": 1.0}
@@ -79,7 +79,7 @@ class Thompson(RandomisedRule):
 
     @property
     def bernoulli_only(self) -> bool:
-        """Return whether it takes rewards of 0 and 1 alone."""
+        """Return whether it accepts only rewards of 0 and 1."""
         return self.noise == "bernoulli"
 
     @staticmethod

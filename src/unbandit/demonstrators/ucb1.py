@@ -15,7 +15,7 @@ from unbandit.instance import Noise
 class UCB1(IndexRule):
     """Pull the arm with the largest sample mean plus sqrt(exploration ln t / n), where t is the round.
 
-    The horizon plays no part, so the rule can run on for ever; an arm left alone rises until it is tried again.
+    The horizon plays no part, so the rule can run for ever; the index of an arm that is not pulled rises.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class UCB1(IndexRule):
 
     @property
     def uses_round(self) -> bool:
-        """Return that the width grows with the round."""
+        """Return True: the width grows with the round."""
         return True
 
     @property
     def shifts(self) -> bool:
-        """Return that gaps need no known mean."""
+        """Return True: gaps need no known mean."""
         return True
 
     @classmethod

@@ -16,8 +16,8 @@ class UCBV(IndexRule):
     """Pull the arm with the largest mean plus sqrt(2 variance L / n) + 3 L / n, L growing with ln t.
 
     The index is `m + sqrt(2 m (1 - m) L / n) + 3 correction L / n` with `L = exploration ln t`: the mean `m` of rewards
-    of 0 and 1 tells their variance too. Near 1 the index falls as the mean rises, for the variance then falls faster:
-    two means can have one index, and `inverse` gives the smaller. Outside [0, 1] the variance counts as 0.
+    of 0 and 1 determines their variance too. Near 1 the index falls as the mean rises, because the variance falls
+    faster: two means can have one index, and `inverse` returns the smaller. Outside [0, 1] the variance counts as 0.
 
     Examples
     --------
@@ -37,12 +37,12 @@ class UCBV(IndexRule):
 
     @property
     def uses_round(self) -> bool:
-        """Return that the width grows with the round."""
+        """Return True: the width grows with the round."""
         return True
 
     @property
     def bernoulli_only(self) -> bool:
-        """Return that only for rewards of 0 and 1 the mean tells the variance."""
+        """Return True: only for rewards of 0 and 1 does the mean determine the variance."""
         return True
 
     @classmethod

@@ -1,5 +1,5 @@
-"""Compiled arithmetic: arrays in, arrays out, nothing else of ours.
+"""Compiled arithmetic: arrays in, arrays out. It imports nothing else of this package.
 
-`scalar` holds the formulas of one number, `compiling` how they are compiled and kept, and the other files one
-loop each.
+`compile` compiles and caches, `formula` connects a rule's formulas to the loops, `rng` and `special` hold functions of
+one number; the other files hold one kind of loop each, `smc` the particle filters, `gpu` the loops for a GPU.
 """

@@ -15,18 +15,18 @@ REWARDS, ORDERS = np.uint64(0), np.uint64(3)  # the tape's streams 0 and 3
 
 
 class Bandit(NamedTuple):
-    """Hold an instance as arrays, and the tape's key.
+    """An instance as arrays, with the tape's key.
 
     Attributes
     ----------
     means
         `mu_i`.
     sample
-        A few of the means, of all sizes, for guesses that must not cost as much as there are arms.
+        A few of the means, of all sizes, for predictions whose cost must not grow with the number of arms.
     sigma, bernoulli
         The noise.
     inverse
-        1/n from n = 0 (where it is 1) on, as far as the table goes: kernels multiply where others divide.
+        1/n from n = 0 (where it is 1) on, as far as the table goes: multiplying is faster than dividing.
     key
         The seed, as two 32-bit numbers.
     table
@@ -34,8 +34,8 @@ class Bandit(NamedTuple):
     horizon
         `T`.
     listed, orders
-        The means as the instance lists them, and for each run of a block the order in which its arms stand (empty where
-        they stand as listed): see `arrange`.
+        The means as the instance lists them, and the order of the arms in each run of a block (empty if all are as
+        listed): see `arrange`.
     """
 
     means: NDArray[np.float64]
@@ -50,13 +50,13 @@ class Bandit(NamedTuple):
     orders: NDArray[np.int64]
 
     def block(self, first: int, last: int) -> Bandit:
-        """Return the bandit of some of the runs, with means of its own to arrange."""
+        """Return the bandit of some of the runs, with its own means to arrange."""
         return self._replace(means=self.means.copy(), orders=self.orders[first:last])
 
 
 @inlined
 def arrange(bandit: Bandit, run: int) -> None:
-    """Lay the means out in the order that the block's run `run` has its arms in, where orders are given."""
+    """Put the means into the order of the arms in run `run` of the block, if orders are given."""
     if bandit.orders.shape[0] > 0:
         for position in range(bandit.means.size):
             bandit.means[position] = bandit.listed[bandit.orders[run, position]]
@@ -78,7 +78,7 @@ def reward_from_word(word: Word, mean: float, sigma: float, bernoulli: bool, tab
 
 @inlined
 def reward(bandit: Bandit, run: np.uint64, arm: np.uint64, pull: np.uint64) -> float:
-    """Return the reward of one pull, counted from 0. Loops that pull an arm many times take both words of a block."""
+    """Return the reward of one pull, counted from 0. Loops that pull an arm many times use both words of a block."""
     first, second = philox(pull >> ONE, arm, run, REWARDS, bandit.key[0], bandit.key[1])
     word = second if pull & ONE else first
     return reward_from_word(word, bandit.means[arm], bandit.sigma, bandit.bernoulli, bandit.table)
@@ -86,14 +86,14 @@ def reward(bandit: Bandit, run: np.uint64, arm: np.uint64, pull: np.uint64) -> f
 
 @inlined
 def arm_order_bits(key_low: np.uint64, key_high: np.uint64, name: np.uint64, arm: int) -> np.uint64:
-    """Return the random bits of an arm in run `name`: arms stand in the order of their bits."""
+    """Return the random bits of an arm in run `name`: the arms of a run are ordered by their bits."""
     first, _ = philox(ZERO, np.uint64(arm), name, ORDERS, key_low, key_high)
     return first
 
 
 @inlined
 def rank(bits: NDArray[Any], arm: int) -> int:
-    """Return where an arm stands, from the bits of all; of equal ones the earlier first."""
+    """Return the rank of an arm, given the bits of all; of equal ones the earlier first."""
     before, own = 0, bits[arm]
     for other in range(bits.size):
         before += 1 if bits[other] < own or (bits[other] == own and other < arm) else 0

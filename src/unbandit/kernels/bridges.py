@@ -1,15 +1,15 @@
-"""An arm's sums of rewards, drawn only where they are asked for: Gaussian bridges on a dyadic grid.
+"""An arm's sums of rewards, drawn only where they are needed: Gaussian bridges on a dyadic grid.
 
 Without its mean and scaled to unit variance, the sum of an arm's first `n` rewards is a random walk `W(n)`. Here it is
-drawn coarse first. `W(2n)` at a power of two is `W(n)` plus a normal of variance `n`; half way between two neighbours
+drawn coarsely first. `W(2n)` at a power of two is `W(n)` plus a normal of variance `n`; half way between two neighbours
 `a` and `b` of the grid, given both, it is normal around `(W(a) + W(b)) / 2` with variance `(b - a) / 4`. Every `n`
-takes one normal, a pure function of (seed, run, arm, n), so a sum is the same whatever was drawn before it.
+uses one normal, a pure function of (seed, run, arm, n), so a sum is the same whatever was drawn before it.
 
 After `n` pulls the index is at most `v` exactly if `W(n)` lies on or below `B(n) = n (v - mean - C(n)) / sigma`. For
 the width `C(n)` proportional to `1/sqrt(n)` that boundary is convex: between `a` and `b` it lies below its chord. A
 Brownian bridge that begins `x` above a straight line and ends `y` above it crosses it with probability
-`exp(-2 x y / (b - a))`, and a walk, which is looked at only at whole numbers, with less. Stretches where this is below
-1e-18 are not looked into.
+`exp(-2 x y / (b - a))`, and a walk, which has values only at whole numbers, with less. Stretches where this is below
+1e-18 are skipped.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = ["BRIDGES", "ROOTS", "Path", "first_below", "index_at", "lowest_up_to"
 ONE = np.uint64(1)
 BRIDGES = np.uint64(16)  # the tape's stream 16
 ROOTS = 33  # the powers of two up to 2^32, beyond every horizon
-SURE = 0.5 * 18 * math.log(10) * 1.01  # x y / (b - a) from which on a crossing has a probability below 1e-18
-ROUNDING = 4e-15  # how far a computed index may be off, over the largest of the numbers it is made of
+SURE = 0.5 * 18 * math.log(10) * 1.01  # x y / (b - a) above which a crossing has a probability below 1e-18
+ROUNDING = 4e-15  # relative rounding error of a computed index
 
 Room = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
-"""Where the ends of stretches are kept while their insides are looked at: places, sums, indices; ROOTS + 1 of each."""
+"""A stack of the right ends of stretches that are being searched: places, sums, indices; ROOTS + 1 of each."""
 
 
 class Path(NamedTuple):
-    """Hold one arm's walk: what its numbers are drawn from, and its sums at the powers of two."""
+    """One arm's walk: what its numbers are drawn from, and its sums at the powers of two."""
 
     roots: NDArray[np.float64]
     mean: float
@@ -51,7 +51,7 @@ class Path(NamedTuple):
 
 @inlined
 def _normal(path: Path, n: int) -> float:
-    """Return the normal that belongs to place `n`; as on the tape of rewards, one block serves two places."""
+    """Return the normal of place `n`; as on the tape of rewards, one block serves two places."""
     at = np.uint64(n) - ONE
     first, second = philox(at >> ONE, path.arm, path.run, BRIDGES, path.key[0], path.key[1])
     return normal_from_word(second if at & ONE else first, path.table)
@@ -59,7 +59,7 @@ def _normal(path: Path, n: int) -> float:
 
 @called
 def path_of(bandit: Bandit, arm: int, run: int, roots: NDArray[np.float64]) -> Path:
-    """Return an arm's walk, and fill `roots` with its sums at 1, 2, 4, ... as far as the horizon asks."""
+    """Return an arm's walk, and fill `roots` with its sums at 1, 2, 4, ... up to the horizon."""
     path = Path(roots, bandit.means[arm], bandit.sigma, np.uint64(arm), np.uint64(run), bandit.key, bandit.table)
     roots[0] = _normal(path, 1)
     for power in range(1, ROOTS):
@@ -77,7 +77,7 @@ def index_at(path: Path, parameters: Any, n: int, walk: float) -> float:
 
 @inlined
 def _above(path: Path, level: float, n: int, walk: float, index: float) -> float:
-    """Return how far the walk lies above the boundary, less than which rounding may hide."""
+    """Return how far the walk lies above the boundary, less a bound on rounding errors."""
     sample = path.mean + path.sigma * (walk * (1.0 / np.float64(n)))
     size = abs(path.mean) + abs(sample) + abs(index) + abs(level)
     return (index - level - ROUNDING * size) * np.float64(n) / path.sigma
@@ -85,7 +85,7 @@ def _above(path: Path, level: float, n: int, walk: float, index: float) -> float
 
 @inlined
 def _stays_above(above_left: float, above_right: float, length: int) -> bool:
-    """Tell whether a stretch crosses the boundary with a probability below 1e-18."""
+    """Return whether a stretch crosses the boundary with a probability below 1e-18."""
     return above_left > 0.0 and above_right > 0.0 and above_left * above_right > SURE * np.float64(length)
 
 
@@ -101,7 +101,7 @@ def first_below(
 ) -> tuple[int, float]:
     """Return the first `n` from `start` to `stop` whose index is below `level`, and that index.
 
-    With `equal`, an index at the level counts too. Where there is none, `stop + 1` and infinity.
+    With `equal`, an index at the level counts too. If there is none, `stop + 1` and infinity.
     """
     places, walks, indices = room
     power = 0
@@ -139,7 +139,7 @@ def first_below(
 def lowest_up_to(path: Path, parameters: Any, stop: int, room: Room) -> float:
     """Return the smallest index after 1, 2, ..., `stop` pulls; infinity after none.
 
-    From the end backwards, for there the indices are lowest, and the lower one is known the more can be left out.
+    Searched from the end backwards: indices are lowest there, and the lower the known one, the more can be skipped.
     """
     places, walks, indices = room
     lowest, power = np.inf, 0

@@ -24,7 +24,7 @@ _lock = threading.Lock()
 
 
 def digest_of(*files: Path, text: str = "") -> str:
-    """Return a short digest of the contents of some files, and of a text.
+    """Return a short digest of the contents of files, and of a text.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def cache_directory() -> Path:
 
 def compiled(function: Function) -> Function:
     """Compile `function` for the CPU on its first call, without the interpreter lock, and keep the result on disk."""
-    with _lock:  # numba reads the folder from one global setting at decoration: lend it ours, and give it back
+    with _lock:  # numba reads the folder from one global setting at decoration: set it, and restore it
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(CACHE_DIRECTORY)
         try:
@@ -57,24 +57,24 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Let compiled loops call `function`, always as if its lines stood there.
+    """Let compiled loops call `function`, always inlined.
 
-    Inlined by the compiler's back end, which is quick; otherwise each call counts references to the arrays it passes.
-    The function itself stays plain Python.
+    Inlined by LLVM, which is fast; otherwise each call counts references to the arrays it passes. The function itself
+    stays plain Python.
     """
     return register_jitable(forceinline=True, error_model="numpy")(function)
 
 
 def called(function: Function) -> Function:
-    """Let compiled loops call `function`, leaving it to the compiler whether its lines stand there.
+    """Let compiled loops call `function`, leaving it to the compiler whether to inline it.
 
-    For longer functions: what is inlined everywhere takes long to compile.
+    For longer functions: inlining them everywhere takes long to compile.
     """
     return register_jitable(error_model="numpy")(function)
 
 
 def _home() -> Path:
-    """Return the user's home, or where there is none (in a container) the folder for temporary files."""
+    """Return the user's home, or where there is none (in a container) the temporary folder."""
     try:
         return Path.home()
     except RuntimeError:
@@ -82,7 +82,7 @@ def _home() -> Path:
 
 
 def _can_be_written(directory: Path) -> bool:
-    """Make the folder if it can be made; otherwise kernels are compiled in every process, and kept nowhere."""
+    """Make the folder if possible; otherwise kernels are compiled in every process, and not kept."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):

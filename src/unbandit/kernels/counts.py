@@ -1,24 +1,19 @@
-"""Count pulls and switching counts of an index rule that ignores the round, without putting a single pull in order.
+"""Pull counts and switching counts of an index rule that ignores the round, without putting the pulls in order.
 
-See `levels` for why pulls come in descending order of their levels. Here each arm is advanced, on its own, to a common
+Pulls come in descending order of their levels (see `simulate_index`). Each arm is advanced, on its own, to a common
 level at which nearly the whole horizon is spent; the last few pulls are made one by one, highest level first. What
 Procedure 2 needs of the order follows from the levels alone: one arm's last pull comes before another's exactly if its
 level is higher.
 
-Count pulls and switching counts without drawing every reward.
-
-As in `counts`, each arm is advanced on its own to a common level at which nearly the whole horizon is spent, and the
-last few pulls go to the highest level first. Here an arm is advanced over `bridges`: what it takes is the first pull
-after which its index is at or below the level, and long stretches before that need no look.
-
-All counts are of one kind: how many pulls of an arm come before another arm's pull that was made at a level. These are
-the pulls made at higher levels, so the first at or below the level ends them (at an equal level the lower arm comes
-first).
+`count_by_levels` draws every reward. `count_by_bridges` does not: it advances an arm over `bridges` to the first pull
+after which its index is at or below the level, and long stretches before that are skipped. Its counts are all of one
+kind, the number of pulls of an arm before another arm's pull at a level: those made at higher levels, so the first at
+or below the level ends them (at an equal level the lower arm comes first).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -28,62 +23,79 @@ from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward
 from unbandit.kernels.bridges import ROOTS, Path, Room, first_below, lowest_up_to, path_of
 from unbandit.kernels.compile import called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rng import philox
+from unbandit.kernels.rng import Word, philox
 from unbandit.kernels.simulate_index import level_guide, next_level
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
-FEW_LEFT = 8  # pulls left, from which on they are made one by one
+FEW_LEFT, FEW_LEFT_BY_BRIDGES = 32, 8  # pulls left, from which on they are made one by one
 HIGHEST = np.finfo(np.float64).max
 
 
+class LevelStates(NamedTuple):
+    """The arms: pulls, sum of rewards, running minimum, and the levels of the last pull and of the one before it."""
+
+    pulls: NDArray[np.uint64]
+    totals: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+    last: NDArray[np.float64]
+    before: NDArray[np.float64]
+
+
+@register_jitable
+def _new_states(arms: int) -> LevelStates:
+    return LevelStates(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms))
+
+
 @inlined
-def _advance(
-    bandit: Bandit,
-    parameters: Any,
-    level: float,
-    budget: int,
-    run: int,
-    pulls: NDArray[np.uint64],
-    totals: NDArray[np.float64],
-    lowest: NDArray[np.float64],
-    last: NDArray[np.float64],
-    before: NDArray[np.float64],
-) -> int:
+def _copy(source: LevelStates, into: LevelStates) -> None:
+    for arm in range(source.pulls.size):
+        into.pulls[arm], into.totals[arm], into.lowest[arm] = source.pulls[arm], source.totals[arm], source.lowest[arm]
+        into.last[arm], into.before[arm] = source.last[arm], source.before[arm]
+
+
+@inlined
+def _pull(
+    bandit: Bandit, parameters: Any, word: Word, mean: float, n: np.uint64, total: float, minimum: float
+) -> tuple[np.uint64, float, float]:
+    """Pull an arm once more; return pulls, sum and running minimum after it."""
+    n += ONE
+    total += reward_from_word(word, mean, bandit.sigma, bandit.bernoulli, bandit.table)
+    index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
+    return n, total, min(minimum, index)
+
+
+@inlined
+def _advance(bandit: Bandit, parameters: Any, level: float, budget: int, run: int, states: LevelStates) -> int:
     """Advance each arm until its running minimum is at most `level`; give up after `budget` pulls in all.
 
-    `last` and `before` keep the levels of each arm's last pull and of the one before. Returns the number of pulls made,
-    more than `budget` if given up.
+    Returns the number of pulls made, more than `budget` if given up.
     """
-    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon, _, _ = bandit
+    key_low, key_high = bandit.key
     made = ZERO
-    for arm in range(np.uint64(means.size)):
-        if lowest[arm] <= level:
+    for arm in range(np.uint64(bandit.means.size)):
+        if states.lowest[arm] <= level:
             continue
-        n, total, minimum, mean, newer, older = pulls[arm], totals[arm], lowest[arm], means[arm], last[arm], before[arm]
-        stop = min(n + np.uint64(budget) - made + ONE, np.uint64(horizon))
+        n, total, minimum, mean = states.pulls[arm], states.totals[arm], states.lowest[arm], bandit.means[arm]
+        last, before = states.last[arm], states.before[arm]
+        stop = min(n + np.uint64(budget) - made + ONE, np.uint64(bandit.horizon))
         made -= n
         first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         if n & ONE:
-            n += ONE
-            newer, older = minimum, newer
-            total += reward_from_word(second, mean, sigma, bernoulli, table)
-            minimum = min(minimum, index_value(parameters, total * inverse_of(inverse, n), n, ONE))
+            last, before = minimum, last
+            n, total, minimum = _pull(bandit, parameters, second, mean, n, total, minimum)
             first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         while minimum > level and n < stop:
             next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-            n += ONE
-            newer, older = minimum, newer
-            total += reward_from_word(first, mean, sigma, bernoulli, table)
-            minimum = min(minimum, index_value(parameters, total * inverse_of(inverse, n), n, ONE))
+            last, before = minimum, last
+            n, total, minimum = _pull(bandit, parameters, first, mean, n, total, minimum)
             if minimum <= level:
                 break
-            n += ONE
-            newer, older = minimum, newer
-            total += reward_from_word(second, mean, sigma, bernoulli, table)
-            minimum = min(minimum, index_value(parameters, total * inverse_of(inverse, n), n, ONE))
+            last, before = minimum, last
+            n, total, minimum = _pull(bandit, parameters, second, mean, n, total, minimum)
             first, second = next_first, next_second
         made += n
-        pulls[arm], totals[arm], lowest[arm], last[arm], before[arm] = n, total, minimum, newer, older
+        states.pulls[arm], states.totals[arm], states.lowest[arm] = n, total, minimum
+        states.last[arm], states.before[arm] = last, before
         if made > np.uint64(budget):
             break
     return np.int64(made)
@@ -103,73 +115,56 @@ def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: i
 
 @inlined
 def comes_after(level: float, arm: int, other_level: float, other_arm: int) -> bool:
-    """Tell whether a pull at `level` comes after another arm's pull at `other_level`."""
+    """Return whether a pull at `level` comes after another arm's pull at `other_level`."""
     return level < other_level or (level == other_level and arm > other_arm)
 
 
 @compiled
 def guide_of(parameters: Any, sample: NDArray[np.float64], arms: int, horizon: int) -> NDArray[np.float64]:
-    """Return `level_guide`, for whoever simulates elsewhere."""
+    """Return `level_guide`, for simulations on a GPU."""
     return level_guide(parameters, sample, arms, horizon)
 
 
 @compiled
 def count_by_levels(
-    bandit: Bandit,
-    parameters: Any,
-    first_run: int,
-    horizon: int,
-    pulls_out: NDArray[np.int64],
-    own_out: NDArray[np.int64],
-    of_best_out: NDArray[np.int64],
-) -> None:
-    """Fill, one row a run: pulls, and the pulls of arm and most-pulled arm at each switching round (0 where none)."""
+    bandit: Bandit, parameters: Any, first_run: int, horizon: int, pulls_out: NDArray[np.int64],
+    own_out: NDArray[np.int64], of_best_out: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Fill in, one row per run: pulls, and the pulls of arm and most-pulled arm at switching rounds (0 where none)."""
     arms = bandit.means.size
     guide = level_guide(parameters, bandit.sample, arms, horizon)
-    pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
-    last, before = np.empty(arms), np.empty(arms)
-    kept_pulls, kept = np.empty(arms, np.uint64), np.empty((4, arms))
+    states, kept = _new_states(arms), _new_states(arms)
+    pulls, totals, lowest, last, before = states
     for row in range(pulls_out.shape[0]):
         arrange(bandit, row)
         run = first_run + row
         pulls[:], totals[:], lowest[:], last[:], before[:] = ZERO, 0.0, np.inf, np.inf, np.inf
+        # --- advance all arms from level to level until nearly all pulls are made; undo a step that made too many ---
         left, level, step, trust = horizon, np.inf, 0, 1.0
-        while left > 32 and trust > 0.01:
-            for arm in range(arms):
-                kept_pulls[arm] = pulls[arm]
-                kept[0, arm], kept[1, arm], kept[2, arm], kept[3, arm] = (
-                    totals[arm],
-                    lowest[arm],
-                    last[arm],
-                    before[arm],
-                )
+        while left > FEW_LEFT and trust > 0.01:
+            _copy(states, kept)
             target = horizon - left + trust * left
             aim = next_level(guide, level, horizon - left, target, arms, step, bandit.sigma)
-            made = _advance(bandit, parameters, aim, left, run, pulls, totals, lowest, last, before)
-            if made > left:  # gone too far: take the step back, and aim nearer
-                for arm in range(arms):
-                    pulls[arm] = kept_pulls[arm]
-                    totals[arm], lowest[arm], last[arm], before[arm] = (
-                        kept[0, arm],
-                        kept[1, arm],
-                        kept[2, arm],
-                        kept[3, arm],
-                    )
+            made = _advance(bandit, parameters, aim, left, run, states)
+            if made > left:
+                _copy(kept, states)
                 trust *= 0.5
             else:
                 level, left, step = aim, left - made, step + 1
-        while left > 0:  # the last few pulls, one by one
+        # --- the last few pulls, one stretch at one level after the other ---
+        while left > 0:
             arm = 0
             for other in range(arms):
                 if lowest[other] > lowest[arm]:
                     arm = other
             level = lowest[arm]
-            while left > 0 and lowest[arm] == level:  # a stretch at one level
+            while left > 0 and lowest[arm] == level:
                 totals[arm] += reward(bandit, np.uint64(run), np.uint64(arm), pulls[arm])
                 pulls[arm], last[arm], before[arm] = pulls[arm] + ONE, level, last[arm]
                 mean = totals[arm] * inverse_of(bandit.inverse, pulls[arm])
                 lowest[arm] = min(level, index_value(parameters, mean, pulls[arm], ONE))
                 left -= 1
+        # --- an arm's switching round `tau_i`: its last pull that comes before the best arm's last one ---
         best = 0
         for arm in range(arms):
             pulls_out[row, arm] = np.int64(pulls[arm])
@@ -180,14 +175,15 @@ def count_by_levels(
             own, level = pulls_out[row, arm], last[arm]
             if arm == best:
                 own = 0
-            elif comes_after(level, arm, last[best], best):  # then its switching round is an earlier pull
+            elif comes_after(level, arm, last[best], best):  # then it is an earlier pull
                 own, level = own - 1, before[arm]
                 if own > 0 and comes_after(level, arm, last[best], best):
                     earlier = _levels_of_arm(bandit, parameters, arm, own, run)
                     while own > 0 and comes_after(earlier[own - 1], arm, last[best], best):
                         own -= 1
                     level = earlier[own - 1] if own > 0 else np.inf
-            low, high = 0, path.size if own > 0 else 0  # search the best arm's pulls that came before that one
+            # --- the best arm's pulls before it, by bisection: its levels never rise ---
+            low, high = 0, path.size if own > 0 else 0
             while low < high:
                 middle = (low + high) // 2
                 if comes_after(level, arm, path[middle], best):
@@ -197,32 +193,33 @@ def count_by_levels(
             own_out[row, arm], of_best_out[row, arm] = own if low > 0 else 0, low
 
 
-@called
-def _advance_by_bridges(
-    bandit: Bandit,
-    parameters: Any,
-    level: float,
-    left: int,
-    run: int,
-    roots: NDArray[np.float64],
-    pulls: NDArray[np.int64],
-    lowest: NDArray[np.float64],
-    further: NDArray[np.int64],
-    lower: NDArray[np.float64],
-    room: Room,
-) -> int:
-    """Find how far each arm goes until its index is at most `level`, into `further` and `lower`.
+class BridgeStates(NamedTuple):
+    """The arms over bridges: sums at powers of two, pulls and running minimum, and both after a step that is tried."""
 
-    Returns the number of pulls left; -1 if there are too few, and then nothing that was found is of use.
+    roots: NDArray[np.float64]
+    pulls: NDArray[np.int64]
+    lowest: NDArray[np.float64]
+    next_pulls: NDArray[np.int64]
+    next_lowest: NDArray[np.float64]
+
+
+@called
+def _try_level(
+    bandit: Bandit, parameters: Any, level: float, left: int, run: int, states: BridgeStates, room: Room
+) -> int:
+    """Find how far each arm goes until its index is at most `level`, into `next_pulls` and `next_lowest`.
+
+    Returns the number of pulls left; -1 if there are too few, and then the results are incomplete.
     """
+    _, pulls, lowest, next_pulls, next_lowest = states
     for arm in range(bandit.means.size):
-        further[arm], lower[arm] = pulls[arm], lowest[arm]
+        next_pulls[arm], next_lowest[arm] = pulls[arm], lowest[arm]
         if lowest[arm] > level:
-            path = _path(bandit, arm, run, roots)
-            further[arm], lower[arm] = first_below(
+            path = _path(bandit, arm, run, states.roots)
+            next_pulls[arm], next_lowest[arm] = first_below(
                 path, parameters, level, True, pulls[arm] + 1, pulls[arm] + left, room
             )
-            left -= further[arm] - pulls[arm]
+            left -= next_pulls[arm] - pulls[arm]
             if left < 0:
                 return -1
     return left
@@ -245,35 +242,32 @@ def _made_before(path: Path, parameters: Any, pulls: int, level: float, other: i
 
 @compiled
 def count_by_bridges(
-    bandit: Bandit,
-    parameters: Any,
-    first_run: int,
-    pulls_out: NDArray[np.int64],
-    own_out: NDArray[np.int64],
+    bandit: Bandit, parameters: Any, first_run: int, pulls_out: NDArray[np.int64], own_out: NDArray[np.int64],
     of_best_out: NDArray[np.int64],
-) -> None:
-    """Fill, one row a run: pulls, and the pulls of arm and most-pulled arm at each switching round (0 where none)."""
+) -> None:  # fmt: skip
+    """Fill in, one row per run: pulls, and the pulls of arm and most-pulled arm at switching rounds (0 where none)."""
     arms = bandit.means.size
     roots = np.empty((arms, ROOTS))
     room = (np.empty(ROOTS + 1, np.int64), np.empty(ROOTS + 1), np.empty(ROOTS + 1))
-    pulls, further = np.empty(arms, np.int64), np.empty(arms, np.int64)
-    lowest, lower = np.empty(arms), np.empty(arms)
+    pulls, lowest = np.empty(arms, np.int64), np.empty(arms)
+    next_pulls, next_lowest = np.empty(arms, np.int64), np.empty(arms)
+    states = BridgeStates(roots, pulls, lowest, next_pulls, next_lowest)
     guide = level_guide(parameters, bandit.sample, arms, bandit.horizon)
     for row in range(pulls_out.shape[0]):
         arrange(bandit, row)
         run = first_run + row
         for arm in range(arms):
             path_of(bandit, arm, run, roots[arm])
+        # --- the opening: every arm once, whatever its index ---
         pulls[:], lowest[:] = 0, np.inf
         left, high, low, step = bandit.horizon, np.inf, -np.inf, 0
-        if left > arms:  # the opening: every arm once, whatever its index
-            left = _advance_by_bridges(
-                bandit, parameters, HIGHEST, left, run, roots, pulls, lowest, further, lower, room
-            )
-            pulls[:], lowest[:] = further, lower
+        if left > arms:
+            left = _try_level(bandit, parameters, HIGHEST, left, run, states, room)
+            pulls[:], lowest[:] = next_pulls, next_lowest
             high = lowest.max()
-        while left > FEW_LEFT and high < np.inf:
-            if low == -np.inf:  # go down as foretold until there is a level that is too low; then halve
+        # --- go down as predicted until a level is too low; then bisect ---
+        while left > FEW_LEFT_BY_BRIDGES and high < np.inf:
+            if low == -np.inf:
                 level = next_level(guide, high, bandit.horizon - left, bandit.horizon, arms, step, bandit.sigma)
                 step += 1
                 if level >= high:
@@ -282,12 +276,13 @@ def count_by_bridges(
                 level = 0.5 * (low + high)
                 if not low < level < high:  # many pulls are made at one level
                     break
-            rest = _advance_by_bridges(bandit, parameters, level, left, run, roots, pulls, lowest, further, lower, room)
+            rest = _try_level(bandit, parameters, level, left, run, states, room)
             if rest < 0:
                 low = level
             else:
-                pulls[:], lowest[:], left, high = further, lower, rest, level
-        while left > 0:  # what is left, from one new lowest index to the next
+                pulls[:], lowest[:], left, high = next_pulls, next_lowest, rest, level
+        # --- the last few pulls, from one new lowest index to the next ---
+        while left > 0:
             arm = 0
             for other in range(arms):
                 if lowest[other] > lowest[arm]:
@@ -297,6 +292,7 @@ def count_by_bridges(
             if at > pulls[arm] + left:
                 at, index = pulls[arm] + left, lowest[arm]
             left, pulls[arm], lowest[arm] = left - (at - pulls[arm]), at, index
+        # --- switching counts: pulls before the best arm's last one, and the best arm's before that ---
         best = 0
         for arm in range(arms):
             pulls_out[row, arm] = pulls[arm]

@@ -1,15 +1,13 @@
 """The seam through which a rule's formulas reach the compiled loops.
 
-A loop calls `index_value(parameters, mean, pulls, round)`, and its like below. What that means is decided by the *type*
-of `parameters`:
+A loop calls `index_value(parameters, mean, pulls, round)`, and its like below. Their meaning depends on the *type* of
+`parameters`:
 
 - a table of widths, one for each pull count: the index is `mean + widths[pulls]`. An additive rule needs no more, and
-  compiles nothing of its own;
-- a `PowerWidth`: the same for the paper's width, computed anew at every pull, where a table would be too long;
+  no kernel is compiled for it;
+- a `PowerWidth`: the same for the paper's width, computed at every pull, where a table would be too long;
 - a record made by `formula_parameters`: the formulas are the rule's own functions. The record's type carries a digest
-  of the files that they stand in, so a kernel kept on disk is never reused for an edited formula.
-
-Turn an index round: which sample mean gives it this value?
+  of the files that define them, so a kernel kept on disk is never reused for an edited formula.
 """
 
 from __future__ import annotations
@@ -30,9 +28,11 @@ from unbandit.kernels.compile import digest_of, inlined
 
 Formula = Callable[..., Any]
 
+HALVINGS = DOUBLINGS = 60  # of the interval in a bisection
+
 
 class PowerWidth(NamedTuple):
-    """Stand for the widths `factor sqrt(growth / n)` without a table of them."""
+    """The widths `factor sqrt(growth / n)`, without a table of them."""
 
     factor: float
     growth: float
@@ -44,52 +44,37 @@ _known: dict[str, dict[str, Formula]] = {}
 
 def index_value(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
     """Return an arm's index after `pulls` pulls with sample mean `mean`, before round `round` (from 1)."""
-    if isinstance(parameters, np.ndarray):
-        return float(mean + parameters[pulls])
-    if isinstance(parameters, PowerWidth):
-        return mean + _power_width(parameters, pulls)
-    return float(_own(parameters, "index_value")(parameters, mean, pulls, round))
+    return float(meaning(parameters)["index_value"](parameters, mean, pulls, round))
 
 
 def mean_value(parameters: Any, index: float, pulls: Any, round: Any) -> float:
-    """Return the sample mean at which an arm's index has a value: `index_value` turned round."""
-    if isinstance(parameters, np.ndarray):
-        return float(index - parameters[pulls])
-    if isinstance(parameters, PowerWidth):
-        return index - _power_width(parameters, pulls)
-    return float(_own(parameters, "mean_value")(parameters, index, pulls, round))
+    """Return the sample mean at which an arm's index has a value: the inverse of `index_value`."""
+    return float(meaning(parameters)["mean_value"](parameters, index, pulls, round))
 
 
 def probability(parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any) -> float:
-    """Return how likely a randomised rule is to pull `arm` in round `round` (from 1).
+    """Return the probability that a randomised rule pulls `arm` in round `round` (from 1).
 
-    `memory` has one row an arm: first the sum of its rewards, then whatever else the rule keeps.
+    `memory` has one row per arm: first the sum of its rewards, then whatever else the rule keeps.
     """
-    return float(_own(parameters, "probability")(parameters, pulls, memory, round, arm))
+    return float(meaning(parameters)["probability"](parameters, pulls, memory, round, arm))
 
 
 def choose(
     parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
 ) -> int:
-    """Return the arm that a randomised rule pulls in a round, from one uniform number an arm."""
-    return int(_own(parameters, "choose")(parameters, pulls, memory, round, draws))
+    """Return the arm that a randomised rule pulls in a round, from one uniform number per arm."""
+    return int(meaning(parameters)["choose"](parameters, pulls, memory, round, draws))
 
 
 def learn(
     parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
 ) -> None:
-    """Let a rule take in a reward, before the arm's pull count and reward sum are raised."""
-    _own(parameters, "learn")(parameters, pulls, memory, round, arm, reward)
+    """Let a rule learn from a reward, before the arm's pull count and reward sum are raised."""
+    meaning(parameters)["learn"](parameters, pulls, memory, round, arm, reward)
 
 
-def _own(parameters: Any, seam: str) -> Formula:
-    """Find a rule's own formula, for Python that was not compiled."""
-    return _known[parameters.dtype.names[-1]][seam]
-
-
-_SEAMS: dict[str, Formula] = {
-    seam.__name__: seam for seam in (index_value, mean_value, probability, choose, learn)
-}  # fmt: skip
+_SEAMS: dict[str, Formula] = {seam.__name__: seam for seam in (index_value, mean_value, probability, choose, learn)}
 
 
 @inlined
@@ -124,7 +109,7 @@ def _mean_of_width(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
 
 
 def _of_width(parameters: Any, by_table: Formula, by_width: Formula) -> Formula | None:
-    """Choose by the type of a rule's widths; None for a rule with formulas of its own."""
+    """Choose by the type of a rule's widths; None for a rule with its own formulas."""
     if isinstance(parameters, types.Array):
         return by_table
     computed = isinstance(parameters, types.BaseNamedTuple) and parameters.instance_class is PowerWidth
@@ -132,7 +117,7 @@ def _of_width(parameters: Any, by_table: Formula, by_width: Formula) -> Formula 
 
 
 def meaning(parameters: Any) -> Mapping[str, Formula]:
-    """Return what a rule's parameters make of the functions above, by name, for whoever compiles in another way.
+    """Return the formulas behind the functions above for a rule's parameters, by name: for plain Python, and a GPU.
 
     Examples
     --------
@@ -163,7 +148,7 @@ def formula_parameters(formulas: Mapping[str, Formula], values: Mapping[str, flo
 
 
 def _register(formulas: dict[str, Formula]) -> str:
-    """Teach the compiler that a record with these formulas' marker means these formulas."""
+    """Register the formulas with the compiler, under a marker in the type of their records."""
     digests = [_digest(formula) for formula in formulas.values()]
     name = next(iter(formulas.values())).__qualname__
     marker = f"formula_{name}_{digest_of(text=repr(digests))}".replace(".", "_").replace("<", "").replace(">", "")
@@ -174,7 +159,7 @@ def _register(formulas: dict[str, Formula]) -> str:
 
 
 def _chooser(marker: str, formula: Formula) -> Callable[..., Any]:
-    """Return what numba asks for a seam's meaning: this formula, where the first argument's type has the marker."""
+    """Return the function that resolves a seam to this formula, if the first argument's type has the marker."""
 
     def chosen(*arguments: Any) -> Any:
         return formula if isinstance(arguments[0], types.Record) and marker in arguments[0].fields else None
@@ -187,12 +172,12 @@ def _digest(formula: Formula) -> str:
     file, code = Path(inspect.getfile(formula)), formula.__code__
     closure = [cell.cell_contents for cell in formula.__closure__ or ()]
     named = {name: formula.__globals__.get(name) for name in code.co_names}
-    own = closure if file.exists() else (closure, code.co_code, code.co_consts, named)  # a notebook has no file
+    own = closure if file.exists() else (closure, code.co_code, code.co_consts, named)  # in a notebook there is no file
     return digest_of(*sorted(_files_behind(formula, set())), text=formula.__qualname__ + repr(own))
 
 
 def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
-    """Return the source files of a function and of all that it calls by name, as far as they are Python of ours."""
+    """Return the source files of a function and of all that it calls by name, except those of libraries."""
     function = getattr(function, "py_func", function)  # what numba has wrapped
     if inspect.ismodule(function):
         named: list[Any] = []
@@ -212,20 +197,16 @@ def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
 
 
 def _installed(name: str, function: Any) -> bool:
-    """Tell what need not be read: numba, NumPy and the standard library change only with their version."""
+    """Return whether a function is of numba, NumPy or the standard library, which change only with their version."""
     package = (getattr(function, "__module__", None) or name).partition(".")[0]
     return package in sys.stdlib_module_names or package in {"numba", "numpy"}
 
 
-HALVINGS = 60
-DOUBLINGS = 60
-
-
 @inlined
 def mean_by_bisection(parameters: Any, index: float, pulls: Any, round: Any) -> float:
-    """Return the mean at which `index_value` reaches `index`, by halving; the index must not fall as the mean rises.
+    """Return the mean at which `index_value` reaches `index`, by bisection; the index must not fall as the mean rises.
 
-    The interval is found by doubling, so any scale of means will do. Where no mean gives the value, an infinite one.
+    The interval is found by doubling, so means may have any scale. Infinite where no mean has that index.
     """
     step = 1.0 + abs(index)
     low, high = index - step, index + step

@@ -1,17 +1,16 @@
-"""How likely is one of several normal draws to be the largest? What Thompson sampling is weighed by.
+"""The probability that one of several draws is the largest: the likelihood of an action of Thompson sampling.
 
-In units of the arm's own deviation it is the integral of `density(z) * product of Phi(offset_k + slope_k z)` over the
-others. Where the arm is the narrowest (the slopes are small), the product changes slowly and a few Gauss-Hermite nodes
-are exact to many digits. Otherwise its factors are steps, and no fixed nodes will do: the integrand has one peak (it is
-log-concave), so panels of Gauss-Legendre nodes are laid from the peak outwards, none longer than the narrowest arm that
-still changes there. Relative error below 1e-3 everywhere; see the tests.
+**Normal draws.** In units of the arm's deviation it is the integral of `density(z) * product of Phi(offset_k + slope_k
+z)` over the other arms. Where the arm is the narrowest (the slopes are small), the product changes slowly and a few
+Gauss-Hermite nodes are exact to many digits. Otherwise its factors are steps, and no fixed nodes will do: the integrand
+is log-concave and has one peak, so panels of Gauss-Legendre nodes are laid from the peak outwards, none longer than the
+narrowest arm that still changes there. Relative error below 1e-3; see the tests.
 
-How likely is one of several Beta draws to be the largest? What Thompson sampling on 0 and 1 is weighed by.
-
-The integral of one density times the others' distribution functions, on the scale of log odds. Distribution functions
-of Beta are dear, densities are cheap: so the panels go from left to right, and the distribution functions grow along
-with them, each density being integrated to every node of a panel. They are computed outright at the first panel alone.
-Where the arm is by far the narrowest, five nodes do, and a Taylor series of every other distribution function.
+**Beta draws.** The integral of one density times the others' distribution functions, on the scale of log odds. Beta
+distribution functions are expensive and densities cheap: so panels go from left to right, and the distribution
+functions are carried along, each density being integrated up to every node of a panel. They are computed directly at
+the first panel alone. Where the arm is by far the narrowest, five nodes and a Taylor series of every other distribution
+function suffice. Adaptive quadrature of a library cannot run inside a kernel.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ def _hermite(nodes: int) -> NDArray[np.float64]:
 
 
 FEW, SOME, MANY = _hermite(5), _hermite(7), _hermite(12)
-STEEPNESS_OF_FEW, STEEPNESS_OF_SOME, STEEPNESS_OF_MANY = 0.2, 0.4, 0.8  # the largest slopes that they serve
+STEEPNESS_OF_FEW, STEEPNESS_OF_SOME, STEEPNESS_OF_MANY = 0.2, 0.4, 0.8  # the largest slopes they are used for
 DEEPEST = -3.5  # below this offset the integrand's peak is too far from the nodes' middle
 
 PANEL = np.column_stack(np.polynomial.legendre.leggauss(5))
 LONGEST = 4.0  # the length of a panel, in deviations of the narrowest arm that changes within it
-OVER = 3.0  # so many deviations above an arm its factor is 1 for all that matters
+OVER = 3.0  # deviations above an arm from which on its factor counts as 1
 ENOUGH = 3e-4  # a panel that adds a smaller share is the last
 MOST_PANELS = 200
 
 
 @inlined
 def largest_of_normals(centres: NDArray[np.float64], roots: NDArray[np.float64], arm: int) -> float:
-    """Return the probability that arm `arm`'s draw is the largest; the arrays are used up.
+    """Return the probability that arm `arm`'s draw is the largest; the arrays are overwritten.
 
     Parameters
     ----------
     centres, roots
-        Each arm's mean, and one over its deviation.
+        Each arm's mean, and the inverse of its deviation.
     """
     centre, deviation, others = centres[arm], 1.0 / roots[arm], 0
     steepness, lowest = 0.0, math.inf
@@ -56,8 +55,8 @@ def largest_of_normals(centres: NDArray[np.float64], roots: NDArray[np.float64],
         if other == arm:
             continue
         offset, slope = (centre - centres[other]) * roots[other], deviation * roots[other]
-        if offset < 6.0 + 5.0 * slope:  # the others lie out of reach
-            centres[others], roots[others] = offset, slope  # never ahead of what is still to be read
+        if offset < 6.0 + 5.0 * slope:  # the others are out of reach
+            centres[others], roots[others] = offset, slope  # never ahead of what is still to read
             others += 1
             steepness += slope * slope
             lowest = min(lowest, offset)
@@ -95,7 +94,7 @@ def _at_nodes(
 
 @inlined
 def _in_panels(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int) -> float:
-    """Lay panels to the right and to the left of the peak, until they add nothing."""
+    """Lay panels to the right and to the left of the peak, until they add next to nothing."""
     peak, width = _normal_peak(offsets, slopes, others)
     total = 0.0
     for side in range(2):
@@ -126,7 +125,7 @@ def _in_panels(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others
 def _normal_peak(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int) -> tuple[float, float]:
     """Return about where the integrand is largest, and a length in which it changes there.
 
-    The logarithm's derivative falls, ever less steeply, and is positive at 0: Newton's steps approach from there.
+    The logarithm's derivative falls, ever less steeply, and is positive at 0: Newton steps approach from there.
     """
     z = 0.0
     for _ in range(50):
@@ -145,16 +144,16 @@ def _normal_peak(offsets: NDArray[np.float64], slopes: NDArray[np.float64], othe
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 BETA_LONGEST = 4.3  # the length of a panel, in deviations of the narrowest arm that changes within it
 STEEPEST = 4.5  # the most by which the logarithm of another arm's density may rise in a panel
-BETA_OVER = 4.0  # so many deviations above an arm it has stopped to change
+BETA_OVER = 4.0  # deviations above an arm from which on it no longer changes
 BETA_DEPTH = 10.0  # the first panel begins where the integrand is below its peak by about exp(-BETA_DEPTH)
 BETA_ENOUGH = 1e-4  # right of the peak, panels end where the rest is a smaller share
-CERTAIN = 1.0 - 1e-5  # a distribution function of more is 1 for all that matters
-NARROW = 0.2  # the largest ratio of deviations for which the few nodes serve
+CERTAIN = 1.0 - 1e-5  # a larger distribution function counts as 1
+NARROW = 0.2  # the largest ratio of deviations for which few nodes suffice
 MOST_BETA_PANELS = 400
 
 
 def _integrals() -> NDArray[np.float64]:
-    """Return the matrix that takes a function's values at the nodes to its integrals from -1 to each node."""
+    """Return the matrix that maps a function's values at the nodes to its integrals from -1 to each node."""
     powers = np.arange(NODES.size)
     to_coefficients = np.linalg.inv(NODES[:, None] ** powers)
     return ((NODES[:, None] ** (powers + 1) - (-1.0) ** (powers + 1)) / (powers + 1)) @ to_coefficients
@@ -196,11 +195,11 @@ def _narrow_beta(
     centre: float,
     deviation: float,
 ) -> float:
-    """Integrate over a narrow density: the other distribution functions by their values and slopes at its middle."""
+    """Integrate over a narrow density: the other distribution functions by a Taylor series at its middle."""
     nodes, total, certain, x = FEW.shape[0], 0.0, 0.0, 1.0 / (1.0 + math.exp(-centre))
     log_x = math.log(x)
     values = np.empty(nodes)
-    for at in range(nodes):  # a normal density, put right by the ratio of the two
+    for at in range(nodes):  # a normal density, corrected by the ratio of the two
         z = FEW[at, 0]
         d = deviation * z
         exponent = (a[arm] + b[arm]) * (log_share(centre + d) - log_x) - b[arm] * d + 0.5 * z * z

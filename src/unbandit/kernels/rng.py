@@ -31,7 +31,7 @@ _LEVELS = 16
 
 
 def _signed_table() -> NDArray[np.float64]:
-    """Lay out the quantile's coefficients as [level][sign][segment][power], so that the sign costs nothing."""
+    """Lay out the quantile's coefficients as [level][sign][segment][power], so that the sign is free."""
     table = np.load(Path(__file__).with_name("normal_quantile.npy"))
     signed = np.ascontiguousarray(np.stack([table, -table], axis=1)).ravel()
     signed.setflags(write=False)
@@ -48,8 +48,8 @@ def philox(
 ) -> tuple[Word, Word]:
     """Return the 128 bits of one Philox4x32-10 block as two 64-bit words.
 
-    Counters and keys are 32-bit numbers held in 64-bit ones; masking them first tells the compiler so, which then uses
-    the cheap multiplication. J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11.
+    Counters and keys are 32-bit numbers in 64-bit words; masking them first lets the compiler use the cheap
+    multiplication. J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11.
     """
     counter_0, counter_1 = counter_0 & _LOW_32, counter_1 & _LOW_32
     counter_2, counter_3 = counter_2 & _LOW_32, counter_3 & _LOW_32
@@ -77,7 +77,7 @@ Coefficients = tuple[float, float, float, float, float, float, float, float]
 
 @inlined
 def coefficients(table: NDArray[np.float64], row: Word) -> Coefficients:
-    """Return the eight numbers of a row of the table, whose number is level, sign and segment in one."""
+    """Return the eight numbers of a row of the table; the row number combines level, sign and segment."""
     at = row << _THREE
     return (
         table[at], table[at + _ONE], table[at + _TWO], table[at + _THREE],
@@ -97,7 +97,7 @@ def _polynomial(table: NDArray[np.float64], row: Word, t: float) -> float:
 
 @inlined
 def _in_tail(sign: Word, scaled: float) -> tuple[Word, float]:
-    """Find row and place of a probability in the lowest 16 of 256 segments, which are cut again 16 times as fine."""
+    """Find row and place of a probability in the lowest 16 of 256 segments, each cut again 16 times as fine."""
     level = _ZERO
     while scaled < 16.0:
         scaled *= 16.0
@@ -110,7 +110,7 @@ def _in_tail(sign: Word, scaled: float) -> tuple[Word, float]:
 def normal_from_word(word: Word, table: NDArray[np.float64]) -> float:
     """Turn 64 random bits into a standard normal: one bit of sign, 8 of segment, 53 within the segment.
 
-    It is the quantile at `p = (segment + 1 - t) / 512`, in (0, 1/2], with the sign put before it.
+    It is the quantile at `p = (segment + 1 - t) / 512`, in (0, 1/2], times the sign.
     """
     row = word >> _SHIFT_55
     t = np.float64(np.int64((word >> _TWO) & _LOW_53)) * _UNIT_53
@@ -121,7 +121,7 @@ def normal_from_word(word: Word, table: NDArray[np.float64]) -> float:
 
 @inlined
 def _far_tail(probability: float) -> float:
-    """Solve for the quantile below 2^-60, where no table reaches, by Newton steps on the logarithm.
+    """Solve for the quantile below 2^-60, beyond the table, by Newton steps on the logarithm.
 
     `Phi(-y) = density(y) / (y + 1/(y + 2/(y + 3/...)))`: nothing in it underflows, down to the smallest probability.
     """

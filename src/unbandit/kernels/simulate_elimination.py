@@ -1,10 +1,11 @@
-"""Simulate successive elimination: pull every active arm once an epoch, then drop those that are clearly worse."""
+"""Simulations of successive elimination: pull every active arm once per epoch, then drop the clearly worse ones."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward_from_word
@@ -15,17 +16,35 @@ from unbandit.kernels.rng import philox
 ONE = np.uint64(1)
 
 
+class EliminationState(NamedTuple):
+    """Working arrays of a simulation, one place per arm.
+
+    Attributes
+    ----------
+    totals, spare
+        The sum of an arm's rewards, and its reward in the next even epoch: a block of random bits serves two epochs.
+    active
+        The arms that are still active, in their order.
+    ahead
+        For an arm just eliminated, the number of arms before it that stay; -1 for others.
+    """
+
+    totals: NDArray[np.float64]
+    spare: NDArray[np.float64]
+    active: NDArray[np.int64]
+    ahead: NDArray[np.int64]
+
+
 @inlined
 def _epoch(
-    bandit: Bandit, parameters: Any, name: np.uint64, epoch: int, left: int, active: NDArray[np.int64],
-    totals: NDArray[np.float64], spare: NDArray[np.float64], ahead: NDArray[np.int64],
+    bandit: Bandit, parameters: Any, name: np.uint64, epoch: int, left: int, state: EliminationState
 ) -> int:  # fmt: skip
     """Pull the first `left` of the active arms once each, and keep those that pass the test; return how many.
 
-    An arm goes if its sample mean is at most the largest one less twice the width; `ahead` then has how many of the
-    arms that stay stand before it. The first arm with the largest mean always stays; at an infinite width, which stands
-    for no test, all do. Each block of random bits serves two epochs.
+    An arm goes if its sample mean is at most the largest one less twice the width. The first arm with the largest mean
+    always stays; at an infinite width, which stands for no test, all do.
     """
+    totals, spare, active, ahead = state
     inverse = inverse_of(bandit.inverse, np.uint64(epoch))
     width = index_value(parameters, 0.0, np.uint64(epoch), ONE)  # of a mean of 0: the width alone
     largest, leader = -np.inf, 0
@@ -54,74 +73,72 @@ def _epoch(
 
 @inlined
 def play_elimination(
-    bandit: Bandit, parameters: Any, name: np.uint64, totals: NDArray[np.float64], spare: NDArray[np.float64],
-    active: NDArray[np.int64], ahead: NDArray[np.int64], actions: NDArray[Any],
-) -> None:  # fmt: skip
-    """Fill `actions` with demonstration `name`; the four arrays before it, one place an arm, are for its working."""
+    bandit: Bandit, parameters: Any, name: np.uint64, state: EliminationState, actions: NDArray[Any]
+) -> None:
+    """Fill `actions` with demonstration `name`."""
     arms, horizon = bandit.means.size, actions.size
     for arm in range(arms):
-        totals[arm], active[arm] = 0.0, arm
+        state.totals[arm], state.active[arm] = 0.0, arm
     left, t, epoch = arms, 0, 0
     while left > 1 and t + left <= horizon:
         epoch += 1
         for position in range(left):
-            actions[t + position] = active[position]
+            actions[t + position] = state.active[position]
         t += left
-        left = _epoch(bandit, parameters, name, epoch, left, active, totals, spare, ahead)
-    for later in range(t, horizon):  # one arm left, or an epoch cut short, which makes no test
-        actions[later] = active[(later - t) % left]
+        left = _epoch(bandit, parameters, name, epoch, left, state)
+    for later in range(t, horizon):  # one arm left, or an epoch cut short, which has no test
+        actions[later] = state.active[(later - t) % left]
 
 
 @inlined
 def count_elimination(
-    bandit: Bandit, parameters: Any, name: np.uint64, horizon: int, totals: NDArray[np.float64],
-    spare: NDArray[np.float64], active: NDArray[np.int64], ahead: NDArray[np.int64],
-    pulls: NDArray[Any], gone: NDArray[np.bool_],
+    bandit: Bandit, parameters: Any, name: np.uint64, horizon: int, state: EliminationState, pulls: NDArray[Any],
+    gone: NDArray[np.bool_],
 ) -> None:  # fmt: skip
-    """Fill the pulls of each arm, and whether the actions show that it was eliminated.
+    """Fill in the pulls of each arm, and whether the actions show that it was eliminated.
 
     They show it once its turn has come again and another arm was pulled instead: one round after the arms that stay
-    and stand before it have been pulled in the next epoch.
+    and come before it have been pulled in the next epoch.
     """
     arms = bandit.means.size
     for arm in range(arms):
-        totals[arm], active[arm], ahead[arm], gone[arm] = 0.0, arm, -1, False
+        state.totals[arm], state.active[arm], state.ahead[arm], gone[arm] = 0.0, arm, -1, False
     left, t, epoch = arms, 0, 0
     while left > 1 and t + left <= horizon:
         epoch += 1
         t, before = t + left, left
         for position in range(left):
-            pulls[active[position]] = epoch
-        left = _epoch(bandit, parameters, name, epoch, left, active, totals, spare, ahead)
+            pulls[state.active[position]] = epoch
+        left = _epoch(bandit, parameters, name, epoch, left, state)
         if left < before:
             for arm in range(arms):
-                gone[arm] |= ahead[arm] >= 0 and t + ahead[arm] < horizon
-                ahead[arm] = -1
+                gone[arm] |= state.ahead[arm] >= 0 and t + state.ahead[arm] < horizon
+                state.ahead[arm] = -1
     for position in range(left):
         rest = horizon - t - position  # of the rounds that are left, this arm has every `left`-th
-        pulls[active[position]] = epoch + (rest + left - 1) // left if rest > 0 else epoch
+        pulls[state.active[position]] = epoch + (rest + left - 1) // left if rest > 0 else epoch
+
+
+@register_jitable
+def _new_state(arms: int) -> EliminationState:
+    return EliminationState(np.empty(arms), np.empty(arms), np.empty(arms, np.int64), np.empty(arms, np.int64))
 
 
 @compiled
 def eliminate(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
-    arms = bandit.means.size
-    totals, spare = np.empty(arms), np.empty(arms)
-    active, ahead = np.empty(arms, np.int64), np.empty(arms, np.int64)
+    state = _new_state(bandit.means.size)
     for run in range(actions.shape[0]):
         arrange(bandit, run)
-        play_elimination(bandit, parameters, np.uint64(first_run + run), totals, spare, active, ahead, actions[run])
+        play_elimination(bandit, parameters, np.uint64(first_run + run), state, actions[run])
 
 
 @compiled
 def count_eliminations(
     bandit: Bandit, parameters: Any, first_run: int, horizon: int, pulls: NDArray[np.int64], gone: NDArray[np.bool_]
 ) -> None:
-    """Fill, one row a run, the pulls of each arm, and whether the actions show that it was eliminated."""
-    arms = bandit.means.size
-    totals, spare = np.empty(arms), np.empty(arms)
-    active, ahead = np.empty(arms, np.int64), np.empty(arms, np.int64)
+    """Fill in, one row per run, the pulls of each arm, and whether the actions show that it was eliminated."""
+    state = _new_state(bandit.means.size)
     for run in range(pulls.shape[0]):
         arrange(bandit, run)
-        name = np.uint64(first_run + run)
-        count_elimination(bandit, parameters, name, horizon, totals, spare, active, ahead, pulls[run], gone[run])
+        count_elimination(bandit, parameters, np.uint64(first_run + run), horizon, state, pulls[run], gone[run])

@@ -1,26 +1,21 @@
-"""Simulate an index rule whose index ignores the round, without ever comparing arms.
+"""Simulations of index rules: by merging the arms' tapes, or round by round.
 
-Such a rule takes the arm with the largest index, and an arm's index changes only by its own pulls. So each arm has a
-tape of its own, and the rule merges the tapes: arm `i` is pulled for the `n+1`-st time at the *level*
-`m_i(n) = min(U_i(1), ..., U_i(n))`, its running minimum, and all pulls come in descending order of their levels (equal
-levels: lowest arm first). An index that rises above the level at which it was uncovered is taken at once, so a stretch
-of pulls at one level is one entry of the merge.
+**An index that ignores the round** (`merge_tapes`). Such a rule takes the arm with the largest index, and an arm's
+index changes only by its own pulls. So each arm has its own tape, and the rule merges the tapes: arm `i` is pulled for
+the `n+1`-st time at the *level* `m_i(n) = min(U_i(1), ..., U_i(n))`, its running minimum, and all pulls come in
+descending order of their levels (equal levels: lowest arm first). An index that rises above its level is taken at once,
+so a stretch of pulls at one level is one entry of the merge. The loop lowers a level `v` step by step: each arm is
+advanced on its own until its running minimum has reached `v`, and the entries are sorted and written out. The cost of a
+round does not depend on the number of arms.
 
-The loop lowers a level `v` step by step. Each arm is advanced on its own until its running minimum has reached `v`;
-what was uncovered is sorted and written out. The cost of a round does not depend on the number of arms.
-
-Sort the entries of a merge: highest level first, equal levels by arm.
-
-Simulate any index rule, round by round: pull the arm with the largest index.
-
-For indices that change with the round, ties broken at random, longer openings, and rules that decide only now and then.
-A round costs as much as there are arms.
+**Any index** (`pull_largest_index`): indices that change with the round, ties broken at random, longer openings, and
+rules that decide only every few rounds. The cost of a round is proportional to the number of arms.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -34,15 +29,30 @@ from unbandit.kernels.rng import philox, uniform_from_word
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 SIGN, SHIFT_63, ALL_BITS = np.uint64(1 << 63), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 TIES = np.uint64(2)  # the tape's stream 2
-WINDOW = 32768  # rounds uncovered at a time, at least: few enough for the cache, many enough for each arm
+WINDOW = 32768  # rounds merged at a time, at least: few enough for the cache, many enough for each arm
+
+
+class ArmStates(NamedTuple):
+    """The arms of a merge: pulls, sum of rewards and running minimum of the index, one number per arm."""
+
+    pulls: NDArray[np.uint64]
+    totals: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+
+
+class Entries(NamedTuple):
+    """Entries of a merge: the level of a stretch of pulls, and its arm (high half) with the last pull (low half)."""
+
+    levels: NDArray[np.float64]
+    tags: NDArray[np.uint64]
 
 
 @register_jitable
 def level_guide(parameters: Any, sample: NDArray[np.float64], arms: int, horizon: int) -> NDArray[np.float64]:
-    """Foretell the level at which the rule has made N pulls, were every sample mean equal to its mean.
+    """Predict the level after N pulls in all, as if every sample mean equalled its mean.
 
-    Returns two rows: pulls in all, rising, and the level. It steers the search for the level only; the actions do not
-    depend on it.
+    Returns two rows: pulls in all, rising, and the level. It only steers the search for the next level; the actions do
+    not depend on it.
     """
     points, best = 48, sample.max()
     guide = np.empty((2, points))
@@ -78,10 +88,10 @@ def _guided_level(guide: NDArray[np.float64], pulls: float) -> float:
 def next_level(
     guide: NDArray[np.float64], level: float, pulls: float, target: float, arms: int, step: int, sigma: float
 ) -> float:
-    """Choose the next level: start a little above the foretold one, then go nine tenths of the foretold way.
+    """Choose the next level: first one a little above the predicted level, then nine tenths of the way to it.
 
-    The fewer the arms, the less the guide is to be trusted at first. From the ninth step on, steps double, so that the
-    search ends for any index whatever.
+    The fewer the arms, the less reliable the guide is at first. From the ninth step on, steps double, so that the
+    search ends for any index.
     """
     if step == 0:
         return _guided_level(guide, max(target * (1 - 0.5 / math.sqrt(arms)), 1.0))
@@ -92,35 +102,28 @@ def next_level(
 
 @inlined
 def _uncover(
-    bandit: Bandit,
-    parameters: Any,
-    level: float,
-    budget: int,
-    first_arm: int,
-    run: int,
-    pulls: NDArray[np.uint64],
-    totals: NDArray[np.float64],
-    lowest: NDArray[np.float64],
-    levels: NDArray[np.float64],
-    tags: NDArray[np.uint64],
-    entries: np.uint64,
-) -> tuple[int, np.uint64]:
+    bandit: Bandit, parameters: Any, level: float, budget: int, first_arm: int, run: int, states: ArmStates,
+    entries: Entries, count: np.uint64,
+) -> tuple[int, np.uint64]:  # fmt: skip
     """Advance each arm until its running minimum is at most `level`, or it has made `budget` pulls more.
 
-    Appends an entry `(level, arm and number of the last pull made at it)` for each level at which an arm was pulled
-    (its very first pull apart). Returns the arm reached, less than the number of arms if the entries are full, and the
-    number of entries.
+    Appends an entry for each level at which an arm was pulled, except its very first pull. Returns the arm reached,
+    less than the number of arms if the entries are full, and the number of entries. The pull is written out three
+    times for speed.
     """
     means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon, _, _ = bandit
+    pulls, totals, lowest = states
+    levels, tags = entries
     full = np.uint64(levels.size - 2)
     for arm in range(np.uint64(first_arm), np.uint64(means.size)):
         if lowest[arm] <= level:
             continue
-        if entries >= full:
-            return np.int64(arm), entries
+        if count >= full:
+            return np.int64(arm), count
         n, total, minimum, mean, tag = pulls[arm], totals[arm], lowest[arm], means[arm], arm << SHIFT_32
         last = min(n + np.uint64(budget), np.uint64(horizon))  # however often resumed
-        if n == ZERO or n & ONE:  # the very first pull makes no entry; half a block may be left over
+        # --- the very first pull has no entry; half a block of random bits may be left over ---
+        if n == ZERO or n & ONE:
             first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             if n == ZERO:
                 n = ONE
@@ -128,115 +131,37 @@ def _uncover(
                 minimum = index_value(parameters, total, n, ONE)
             if minimum > level:
                 n += ONE
-                levels[entries], tags[entries] = minimum, tag | n
+                levels[count], tags[count] = minimum, tag | n
                 total += reward_from_word(second, mean, sigma, bernoulli, table)
                 index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
                 if index < minimum:
-                    entries, minimum = entries + ONE, index
+                    count, minimum = count + ONE, index
+        # --- then two pulls per block; the next block is computed while this one is used: two independent chains ---
         first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-        while minimum > level and n < last and entries < full:
-            # the next block is made while this one is used: two chains of operations that do not wait for each other
+        while minimum > level and n < last and count < full:
             next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             n += ONE
-            levels[entries], tags[entries] = minimum, tag | n
+            levels[count], tags[count] = minimum, tag | n
             total += reward_from_word(first, mean, sigma, bernoulli, table)
             index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
             if index < minimum:
-                entries, minimum = entries + ONE, index
+                count, minimum = count + ONE, index
             if minimum <= level:
                 break
             n += ONE
-            levels[entries], tags[entries] = minimum, tag | n
+            levels[count], tags[count] = minimum, tag | n
             total += reward_from_word(second, mean, sigma, bernoulli, table)
             index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
             if index < minimum:
-                entries, minimum = entries + ONE, index
+                count, minimum = count + ONE, index
             first, second = next_first, next_second
         pulls[arm], totals[arm], lowest[arm] = n, total, minimum
-        if minimum > level:  # stopped within a stretch of one level: close its entry
-            levels[entries], tags[entries] = minimum, tag | n
-            entries += ONE
+        if minimum > level:  # stopped within a stretch at one level: close its entry
+            levels[count], tags[count] = minimum, tag | n
+            count += ONE
             if n < last:
-                return np.int64(arm), entries
-    return means.size, entries
-
-
-@inlined
-def _write_out(
-    row: NDArray[Any], at: int, tags: NDArray[np.uint64], entries: np.uint64, written: NDArray[np.uint64]
-) -> int:
-    """Write the sorted entries as actions from round `at` on; return the round reached.
-
-    Four actions are written at a blow where there is room for them: most stretches are no longer.
-    """
-    t, horizon = np.uint64(at), np.uint64(row.size)
-    for entry in range(entries):
-        arm, end = tags[entry] >> SHIFT_32, tags[entry] & LOW_32
-        stop = min(t + end - written[arm], horizon)
-        written[arm] = end
-        first = t
-        if t + np.uint64(4) <= horizon:
-            row[t] = arm
-            code = row[t]
-            row[t + ONE] = code
-            row[t + np.uint64(2)] = code
-            row[t + np.uint64(3)] = code
-            first += np.uint64(4)
-        for later in range(first, stop):
-            row[later] = arm
-        t = stop
-        if t == horizon:
-            break
-    return np.int64(t)
-
-
-@compiled
-def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
-    arms, (runs, horizon) = bandit.means.size, actions.shape
-    window = max(WINDOW, 8 * arms)
-    guide = level_guide(parameters, bandit.sample, arms, horizon)
-    pulls, totals, lowest = np.empty(arms, np.uint64), np.empty(arms), np.empty(arms)
-    written = np.empty(arms, np.uint64)
-    room = min(horizon, window) * 2 + arms * 2 + 8
-    levels, tags = np.empty(room), np.empty(room, np.uint64)
-    other_levels, other_tags = np.empty(room), np.empty(room, np.uint64)
-    for run in range(runs):
-        arrange(bandit, run)
-        row = actions[run]
-        pulls[:], totals[:], lowest[:], written[:] = ZERO, 0.0, np.inf, ONE
-        done = min(arms, horizon)
-        for arm in range(done):
-            row[arm] = arm  # the opening: every arm once, its index being infinite before
-        level, step, made = np.inf, 0, 0
-        while done < horizon:
-            target = min(horizon, made + window)
-            level = next_level(guide, level, made, target * 1.004, arms, step, bandit.sigma)  # rather a little too far
-            # what has been made so far comes first, so no arm can make more than what is left
-            budget, entries, arm = horizon - made, ZERO, 0
-            while True:
-                arm, entries = _uncover(
-                    bandit,
-                    parameters,
-                    level,
-                    budget,
-                    arm,
-                    first_run + run,
-                    pulls,
-                    totals,
-                    lowest,
-                    levels,
-                    tags,
-                    entries,
-                )
-                if arm == arms:
-                    break
-                levels, tags = np.append(levels, levels), np.append(tags, tags)
-                other_levels, other_tags = np.empty(levels.size), np.empty(tags.size, np.uint64)
-            made = np.int64(pulls.sum())
-            tags_in_order = sort_entries(levels, tags, other_levels, other_tags, entries)
-            done = _write_out(row, done, tags_in_order, entries, written)
-            step = step + 1 if made < target else 1
+                return np.int64(arm), count
+    return means.size, count
 
 
 @inlined
@@ -245,7 +170,7 @@ def _to_descending_keys(keys: NDArray[np.uint64], entries: np.uint64) -> tuple[n
     least, greatest = ALL_BITS, ZERO
     for entry in range(entries):
         bits = keys[entry] if keys[entry] != SIGN else ZERO  # minus zero is zero
-        bits = ~(bits ^ ((ZERO - (bits >> SHIFT_63)) | SIGN))  # a float's bits, mended so that they sort; then turned
+        bits = ~(bits ^ ((ZERO - (bits >> SHIFT_63)) | SIGN))  # a float's bits in sortable form, then reversed
         keys[entry] = bits
         least, greatest = min(least, bits), max(greatest, bits)
     return least, greatest
@@ -253,7 +178,7 @@ def _to_descending_keys(keys: NDArray[np.uint64], entries: np.uint64) -> tuple[n
 
 @inlined
 def _by_insertion(keys: NDArray[np.uint64], tags: NDArray[np.uint64], entries: np.uint64) -> None:
-    """Finish the order by (key, tag): the digits that were looked at leave a few neighbours to exchange."""
+    """Finish the order by (key, tag): the radix sort leaves only a few neighbours to exchange."""
     for entry in range(ONE, entries):
         key, tag = keys[entry], tags[entry]
         at = entry
@@ -265,16 +190,14 @@ def _by_insertion(keys: NDArray[np.uint64], tags: NDArray[np.uint64], entries: n
 
 @register_jitable
 def sort_entries(
-    levels: NDArray[np.float64],
-    tags: NDArray[np.uint64],
-    other_levels: NDArray[np.float64],
-    other_tags: NDArray[np.uint64],
-    entries: np.uint64,
-) -> NDArray[np.uint64]:
+    levels: NDArray[np.float64], tags: NDArray[np.uint64], other_levels: NDArray[np.float64],
+    other_tags: NDArray[np.uint64], entries: np.uint64,
+) -> NDArray[np.uint64]:  # fmt: skip
     """Return the tags in order of descending level, equal levels by ascending tag (the arm is its high half).
 
-    A radix sort on one to three digits of the levels' bits, whatever bits differ, finished by insertion. All four
-    arrays are overwritten.
+    A radix sort on one to three digits of the levels' bits, whichever bits differ, finished by insertion. All four
+    arrays are overwritten. NumPy's sorts inside a kernel allocate, and know
+    no second key.
     """
     keys, other_keys = levels.view(np.uint64), other_levels.view(np.uint64)
     least, greatest = _to_descending_keys(keys, entries)
@@ -304,50 +227,148 @@ def sort_entries(
 
 
 @inlined
-def play_largest_index(
-    bandit: Bandit, parameters: Any, name: np.uint64, uses_round: bool, random_ties: bool, initial: int, batch: int,
-    pulls: NDArray[Any], totals: NDArray[np.float64], index: NDArray[np.float64], actions: NDArray[Any],
-) -> None:  # fmt: skip
-    """Fill `actions` with demonstration `name`; the three arrays before it, one place an arm, are for its working.
+def _write_out(
+    row: NDArray[Any], at: int, tags: NDArray[np.uint64], entries: np.uint64, written: NDArray[np.uint64]
+) -> int:
+    """Write the sorted entries as actions from round `at` on; return the round reached.
 
-    Each arm is first pulled `initial` times, in turn. From then on the rule decides every `batch` rounds.
+    Four actions are written at a time where there is room for them: most stretches are no longer.
     """
+    t, horizon = np.uint64(at), np.uint64(row.size)
+    for entry in range(entries):
+        arm, end = tags[entry] >> SHIFT_32, tags[entry] & LOW_32
+        stop = min(t + end - written[arm], horizon)
+        written[arm] = end
+        first = t
+        if t + np.uint64(4) <= horizon:
+            row[t] = arm
+            code = row[t]
+            row[t + ONE] = code
+            row[t + np.uint64(2)] = code
+            row[t + np.uint64(3)] = code
+            first += np.uint64(4)
+        for later in range(first, stop):
+            row[later] = arm
+        t = stop
+        if t == horizon:
+            break
+    return np.int64(t)
+
+
+@compiled
+def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
+    arms, (runs, horizon) = bandit.means.size, actions.shape
+    window = max(WINDOW, 8 * arms)
+    guide = level_guide(parameters, bandit.sample, arms, horizon)
+    states = ArmStates(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms))
+    written = np.empty(arms, np.uint64)
+    room = min(horizon, window) * 2 + arms * 2 + 8
+    levels, tags = np.empty(room), np.empty(room, np.uint64)
+    other_levels, other_tags = np.empty(room), np.empty(room, np.uint64)
+    for run in range(runs):
+        arrange(bandit, run)
+        row = actions[run]
+        # --- the opening: every arm once, its index being infinite before ---
+        states.pulls[:], states.totals[:], states.lowest[:], written[:] = ZERO, 0.0, np.inf, ONE
+        done = min(arms, horizon)
+        for arm in range(done):
+            row[arm] = arm
+        level, step, made = np.inf, 0, 0
+        while done < horizon:
+            # --- lower the level so that about `target` pulls are made, rather a few too many ---
+            target = min(horizon, made + window)
+            level = next_level(guide, level, made, target * 1.004, arms, step, bandit.sigma)
+            # --- advance every arm to it: what was made before comes first, so no arm can make more than is left ---
+            budget, count, arm = horizon - made, ZERO, 0
+            while True:
+                entries = Entries(levels, tags)
+                arm, count = _uncover(
+                    bandit, parameters, level, budget, arm, first_run + run, states, entries, count
+                )  # fmt: skip
+                if arm == arms:
+                    break
+                levels, tags = np.append(levels, levels), np.append(tags, tags)
+                other_levels, other_tags = np.empty(levels.size), np.empty(tags.size, np.uint64)
+            # --- sort the entries by level, and write them out as actions ---
+            made = np.int64(states.pulls.sum())
+            tags_in_order = sort_entries(levels, tags, other_levels, other_tags, count)
+            done = _write_out(row, done, tags_in_order, count, written)
+            step = step + 1 if made < target else 1
+
+
+class IndexOptions(NamedTuple):
+    """How an index rule decides.
+
+    Attributes
+    ----------
+    uses_round
+        Whether the index changes with the round.
+    random_ties
+        Whether a tie goes to one of the tied arms at random, not to the lowest.
+    initial, batch
+        Pulls of each arm in the opening, and rounds from one decision to the next.
+    """
+
+    uses_round: bool
+    random_ties: bool
+    initial: int
+    batch: int
+
+
+class IndexState(NamedTuple):
+    """Working arrays of a simulation round by round: pulls, sum of rewards and index, one number per arm."""
+
+    pulls: NDArray[Any]
+    totals: NDArray[np.float64]
+    index: NDArray[np.float64]
+
+
+@inlined
+def play_largest_index(
+    bandit: Bandit, parameters: Any, name: np.uint64, options: IndexOptions, state: IndexState, actions: NDArray[Any]
+) -> None:
+    """Fill `actions` with demonstration `name`."""
+    pulls, totals, index = state
     arms, horizon = bandit.means.size, actions.size
-    opening = initial * arms
+    opening = options.initial * arms
     for arm in range(arms):
         pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
     chosen = 0
     for t in range(horizon):
-        if t < opening or (t - opening) % batch == 0:
+        if t < opening or (t - opening) % options.batch == 0:
+            # --- every arm's index `U_i(mean, n, t)`; in the opening, minus infinity once an arm has had its turn ---
             if t < opening:
                 if t % arms == 0:
                     for arm in range(arms):
-                        index[arm] = np.inf  # a new turn; the arms that have had theirs go down
-            elif uses_round or t == opening:
+                        index[arm] = np.inf
+            elif options.uses_round or t == opening:
                 for arm in range(arms):
                     n = np.uint64(pulls[arm])
                     mean = totals[arm] * inverse_of(bandit.inverse, n)
                     index[arm] = index_value(parameters, mean, n, np.uint64(t + 1))
+            # --- the lowest arm with the largest index, or one of the tied arms at random ---
             chosen, tied = 0, 1
             for arm in range(1, arms):
                 if index[arm] > index[chosen]:
                     chosen, tied = arm, 1
                 elif index[arm] == index[chosen]:
                     tied += 1
-            if random_ties and tied > 1:
+            if options.random_ties and tied > 1:
                 first, second = philox(np.uint64(t) >> ONE, ZERO, name, TIES, bandit.key[0], bandit.key[1])
                 word = second if t & 1 else first
-                ahead = np.int64(uniform_from_word(word) * tied)  # how many of the tied arms to pass over
+                ahead = np.int64(uniform_from_word(word) * tied)  # how many of the tied arms to skip
                 largest = index[chosen]
                 while ahead > 0 or index[chosen] != largest:
                     if index[chosen] == largest:
                         ahead -= 1
                     chosen += 1
+        # --- pull it ---
         totals[chosen] += reward(bandit, name, np.uint64(chosen), np.uint64(pulls[chosen]))
         pulls[chosen] += 1
         if t < opening:
             index[chosen] = -np.inf
-        elif not uses_round:
+        elif not options.uses_round:
             n = np.uint64(pulls[chosen])
             mean = totals[chosen] * inverse_of(bandit.inverse, n)
             index[chosen] = index_value(parameters, mean, n, np.uint64(t + 1))
@@ -356,15 +377,11 @@ def play_largest_index(
 
 @compiled
 def pull_largest_index(
-    bandit: Bandit, parameters: Any, first_run: int, uses_round: bool, random_ties: bool, initial: int, batch: int,
-    actions: NDArray[Any],
-) -> None:  # fmt: skip
+    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, actions: NDArray[Any]
+) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
     arms = bandit.means.size
-    pulls, totals, index = np.empty(arms, np.int64), np.empty(arms), np.empty(arms)
+    state = IndexState(np.empty(arms, np.int64), np.empty(arms), np.empty(arms))
     for run in range(actions.shape[0]):
         arrange(bandit, run)
-        name = np.uint64(first_run + run)
-        play_largest_index(
-            bandit, parameters, name, uses_round, random_ties, initial, batch, pulls, totals, index, actions[run]
-        )
+        play_largest_index(bandit, parameters, np.uint64(first_run + run), options, state, actions[run])

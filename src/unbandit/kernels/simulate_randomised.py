@@ -1,8 +1,8 @@
-"""Simulate any randomised rule, round by round: let it draw an arm from its own probabilities, and learn."""
+"""Simulations of randomised rules, round by round: the rule draws an arm from its own probabilities, and learns."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +16,43 @@ ONE = np.uint64(1)
 DECISIONS = np.uint64(1)  # the tape's stream 1
 
 
+class RandomisedOptions(NamedTuple):
+    """How a randomised rule decides.
+
+    Attributes
+    ----------
+    columns, draws_needed
+        How many numbers an arm remembers, and how many uniform numbers a decision takes.
+    initial, batch
+        Pulls of each arm, in turn, before the rule decides; and rounds from one look at its record to the next. Each
+        round draws anew from what the rule saw at its last look.
+    """
+
+    columns: int
+    draws_needed: int
+    initial: int
+    batch: int
+
+
+class RandomisedState(NamedTuple):
+    """Working arrays of a simulation, one row per arm: the record now, the draws, and the record at the last look."""
+
+    pulls: NDArray[np.int64]
+    memory: NDArray[np.float64]
+    draws: NDArray[np.float64]
+    seen_pulls: NDArray[np.int64]
+    seen_memory: NDArray[np.float64]
+
+
 @inlined
 def play_by_chance(
-    bandit: Bandit, parameters: Any, name: np.uint64, draws_needed: int, initial: int, batch: int,
-    pulls: NDArray[np.int64], memory: NDArray[np.float64], draws: NDArray[np.float64],
-    seen_pulls: NDArray[np.int64], seen_memory: NDArray[np.float64], actions: NDArray[Any],
+    bandit: Bandit, parameters: Any, name: np.uint64, options: RandomisedOptions, state: RandomisedState,
+    actions: NDArray[Any],
 ) -> None:  # fmt: skip
-    """Fill `actions` with demonstration `name`; the five arrays before it, one row an arm, are for its working.
-
-    Every arm is first pulled `initial` times, in turn. From then on the rule looks at its record every `batch` rounds,
-    and each round draws anew from what it saw there. `draws_needed` is how many uniform numbers a decision takes.
-    """
+    """Fill `actions` with demonstration `name`."""
+    pulls, memory, draws, seen_pulls, seen_memory = state
     arms, columns = memory.shape
-    opening, seen_round = initial * arms, 0
+    opening, seen_round = options.initial * arms, 0
     for arm in range(arms):
         pulls[arm], draws[arm] = 0, 0.0
         for column in range(columns):
@@ -37,13 +61,13 @@ def play_by_chance(
         if t < opening:
             chosen = t % arms
         else:
-            if (t - opening) % batch == 0:
+            if (t - opening) % options.batch == 0:
                 seen_round = t + 1
                 for arm in range(arms):
                     seen_pulls[arm] = pulls[arm]
                     for column in range(columns):
                         seen_memory[arm, column] = memory[arm, column]
-            for at in range(draws_needed):
+            for at in range(options.draws_needed):
                 first, second = philox(
                     np.uint64(t) >> ONE, np.uint64(at), name, DECISIONS, bandit.key[0], bandit.key[1]
                 )
@@ -58,20 +82,14 @@ def play_by_chance(
 
 @compiled
 def draw_actions(
-    bandit: Bandit, parameters: Any, first_run: int, columns: int, draws_needed: int, initial: int, batch: int,
-    actions: NDArray[Any],
-) -> None:  # fmt: skip
-    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...
-
-    `columns` is how many numbers an arm remembers.
-    """
+    bandit: Bandit, parameters: Any, first_run: int, options: RandomisedOptions, actions: NDArray[Any]
+) -> None:
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
     arms = bandit.means.size
-    pulls, memory, draws = np.empty(arms, np.int64), np.empty((arms, columns)), np.empty(arms)
-    seen_pulls, seen_memory = np.empty(arms, np.int64), np.empty((arms, columns))
+    state = RandomisedState(
+        np.empty(arms, np.int64), np.empty((arms, options.columns)), np.empty(arms),
+        np.empty(arms, np.int64), np.empty((arms, options.columns)),
+    )  # fmt: skip
     for run in range(actions.shape[0]):
         arrange(bandit, run)
-        name = np.uint64(first_run + run)
-        play_by_chance(
-            bandit, parameters, name, draws_needed, initial, batch, pulls, memory, draws, seen_pulls, seen_memory,
-            actions[run],
-        )  # fmt: skip
+        play_by_chance(bandit, parameters, np.uint64(first_run + run), options, state, actions[run])

@@ -1,14 +1,7 @@
-"""The normal distribution function from a table: quick, with a relative error below 2e-5, also far below the mean.
+"""Special functions that compiled loops can inline: normal, Beta, Bernoulli divergence, softmax.
 
-It weighs particles by the thousand in every round, where the mathematics library's own would be most of the cost.
-
-The Beta distribution on the scale of log odds, on which all its shapes are smooth and have one peak.
-
-A number `x` in (0, 1) is `1 / (1 + exp(-y))`. There the density of Beta(a, b) is `x^a (1 - x)^b / B(a, b)`.
-
-Bounds on a Bernoulli mean from the Kullback-Leibler divergence `d(p, q) = p ln(p/q) + (1-p) ln((1-p)/(1-q))`.
-
-Choose in proportion to the exponential of a score: what softmax rules and EXP3 share.
+SciPy's cannot be called from a kernel, and the filters evaluate these for thousands of particles in every round, where
+`math.erfc` alone would be most of the cost: the normal distribution function comes from a table.
 """
 
 from __future__ import annotations
@@ -20,7 +13,9 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compile import inlined
 
-CDF_LOWEST, CDF_HIGHEST, CDF_CELLS = -9.0, 6.0, 32  # the table's ends, and its cells a unit
+# --- normal distribution ---
+
+CDF_LOWEST, CDF_HIGHEST, CDF_CELLS = -9.0, 6.0, 32  # the table's ends, and its cells per unit
 ROOT_HALF = math.sqrt(0.5)
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 
@@ -40,7 +35,7 @@ CDF_TABLE = _cdf_table()
 
 @inlined
 def normal_cdf(u: float) -> float:
-    """Return `Phi(u)`."""
+    """Return `Phi(u)`, with a relative error below 2e-5, also far below the mean."""
     if u >= CDF_HIGHEST:
         return 1.0
     if u < CDF_LOWEST:
@@ -53,7 +48,7 @@ def normal_cdf(u: float) -> float:
 
 @inlined
 def normal_density(u: float) -> float:
-    """Return the standard normal density: the derivative of `normal_cdf`, as far as its table goes."""
+    """Return the standard normal density, as the derivative of the table of `normal_cdf`."""
     down = -abs(u)
     if down < CDF_LOWEST:
         return DENSITY * math.exp(-0.5 * u * u)
@@ -65,7 +60,7 @@ def normal_density(u: float) -> float:
 
 @inlined
 def hazard(u: float) -> float:
-    """Return how fast `log Phi` rises: the density over the distribution function."""
+    """Return the derivative of `log Phi`: density over distribution function."""
     if u < -8.0:
         return -u - 1.0 / u
     return normal_density(u) / normal_cdf(u)
@@ -80,8 +75,8 @@ def _horner(r: float, c0: float, c1: float, c2: float, c3: float, c4: float, c5:
 def normal_from_uniform(p: float) -> float:
     """Return the standard normal quantile of a number in (0, 1).
 
-    M. J. Wichura's algorithm AS 241, to 16 digits. Rewards take another way (`scalar.normal_from_word`), with a table
-    too long to stand in a formula.
+    M. J. Wichura's algorithm AS 241, to 16 digits. Rewards use `rng.normal_from_word`, whose table is too long for a
+    rule's formula.
     """
     q = p - 0.5
     if abs(q) <= 0.425:
@@ -118,8 +113,11 @@ def normal_from_uniform(p: float) -> float:
     return value if q > 0.0 else -value
 
 
+# --- Beta distribution, on the scale of log odds `y`, where all its shapes are smooth and have one peak: a number `x`
+# in (0, 1) is `1 / (1 + exp(-y))`, and the density of Beta(a, b) is `x^a (1 - x)^b / B(a, b)` ---
+
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-CELLS = 16  # of the two tables, a unit
+CELLS = 16  # of the two tables, per unit
 EXP_LOWEST = -40.0
 
 
@@ -137,7 +135,7 @@ EXPONENTIALS, SHARES = _beta_tables()
 
 @inlined
 def exponential(value: float) -> float:
-    """Return `exp(value)` with a relative error of 1e-7; values are at most 4, and vanish below -40."""
+    """Return `exp(value)` for values of at most 4, with a relative error of 1e-7."""
     if value < EXP_LOWEST:
         return math.exp(value)
     scaled = (value - EXP_LOWEST) * CELLS
@@ -210,10 +208,10 @@ def beta_cdf(a: float, b: float, norm: float, y: float) -> float:
 
 @inlined
 def log_odds_from_uniform(a: float, b: float, uniform: float) -> float:
-    """Return the log odds at which the distribution function is `uniform`, by Newton's steps on its logarithm.
+    """Return the log odds at which the distribution function is `uniform`, by Newton steps on its logarithm.
 
-    The logarithm bends downwards, so every step lands below the solution and the next ones rise to it. The upper half
-    is the lower half of Beta(b, a).
+    The logarithm is concave, so every step lands below the solution and the next ones rise to it. The upper half is
+    the lower half of Beta(b, a).
     """
     below = uniform <= 0.5
     if not below:
@@ -231,6 +229,8 @@ def log_odds_from_uniform(a: float, b: float, uniform: float) -> float:
     return y if below else -y
 
 
+# --- bounds from the Bernoulli divergence `d(p, q) = p ln(p/q) + (1-p) ln((1-p)/(1-q))` ---
+
 MOST_NEWTON_STEPS = 64
 TINY = 1e-300
 CLOSE = 4e-16
@@ -238,16 +238,16 @@ CLOSE = 4e-16
 
 @inlined
 def bernoulli_divergence(mean: float, away: float) -> float:
-    """Return `d(mean, mean + away)` for `mean` and `mean + away` in (0, 1); exact to a small part of `away`."""
+    """Return `d(mean, mean + away)` for `mean` and `mean + away` in (0, 1); accurate relative to `away`."""
     return -mean * math.log1p(away / mean) - (1.0 - mean) * math.log1p(-away / (1.0 - mean))
 
 
 @inlined
 def upper_bernoulli(mean: float, rate: float) -> float:
-    """Return the largest `q` with `d(mean, q) <= rate`; means outside [0, 1] count as its ends.
+    """Return the largest `q` with `d(mean, q) <= rate`; means outside [0, 1] are clipped.
 
-    The divergence is convex in `q`, so Newton's steps from above go down to the solution without passing it by. Two
-    points above it are known: Pinsker's `mean + sqrt(rate / 2)`, and the solution where `-mean ln q` is left out.
+    The divergence is convex in `q`, so Newton steps from above descend to the solution without passing it. Two points
+    above it are known: Pinsker's `mean + sqrt(rate / 2)`, and the solution without the term `-mean ln q`.
     """
     if mean >= 1.0:
         return 1.0
@@ -273,7 +273,7 @@ def upper_bernoulli(mean: float, rate: float) -> float:
 def lower_bernoulli(index: float, rate: float) -> float:
     """Return the mean whose `upper_bernoulli` is `index`: the smallest `p` with `d(p, index) <= rate`.
 
-    Infinite where no mean has that bound: above 1, and below that of a mean of 0. The divergence is convex in `p` too.
+    Infinite where no mean has that bound: above 1, and below the bound of a mean of 0. The divergence is convex in `p`.
     """
     if index >= 1.0:
         return 1.0 if index == 1.0 else math.inf
@@ -298,12 +298,14 @@ def lower_bernoulli(index: float, rate: float) -> float:
     return min(max(p, 0.0), index)
 
 
+# --- softmax ---
+
 LARGEST_EXPONENT = 700.0  # beyond it the exponential overflows
 
 
 @inlined
 def _score(memory: NDArray[np.float64], column: int, pulls: NDArray[np.int64], average: bool, arm: int) -> float:
-    """Return what an arm's record says: the number in a column, or that number a pull."""
+    """Return an arm's score: the number in a column, or that number per pull."""
     return memory[arm, column] / pulls[arm] if average else memory[arm, column]
 
 
@@ -311,7 +313,7 @@ def _score(memory: NDArray[np.float64], column: int, pulls: NDArray[np.int64], a
 def softmax_share(
     memory: NDArray[np.float64], column: int, pulls: NDArray[np.int64], average: bool, sharpness: float, arm: int
 ) -> float:
-    """Return `exp(sharpness score)` of an arm as a share of all arms'."""
+    """Return `exp(sharpness score)` of an arm as a share of the sum over all arms."""
     own, others = _score(memory, column, pulls, average, arm), 0.0
     for other in range(pulls.size):
         if other != arm:
@@ -324,7 +326,7 @@ def softmax_share(
 def softmax_choice(
     memory: NDArray[np.float64], column: int, pulls: NDArray[np.int64], average: bool, sharpness: float, draw: float
 ) -> int:
-    """Return the arm in whose share the draw falls, the shares lying one after the other."""
+    """Return the arm in whose share the draw falls, shares being laid one after the other."""
     largest, total = -math.inf, 0.0
     for arm in range(pulls.size):
         largest = max(largest, _score(memory, column, pulls, average, arm))

@@ -13,13 +13,15 @@ from unbandit.demonstrators.base import laid_out
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels import simulate_index
 from unbandit.kernels.compile import compiled
-from unbandit.kernels.simulate_index import WINDOW, pull_largest_index, sort_entries
+from unbandit.kernels.simulate_index import WINDOW, ArmStates, Entries, IndexOptions, pull_largest_index, sort_entries
 
 
 def by_argmax(rule: UCB, instance: Instance, horizon: int, seed: int) -> np.ndarray:
     """Simulate by comparing all arms in every round."""
     actions = np.empty((1, horizon), np.uint8)
-    pull_largest_index(laid_out(instance, horizon, seed), rule.parameters(horizon), 0, False, False, 1, 1, actions)
+    pull_largest_index(
+        laid_out(instance, horizon, seed), rule.parameters(horizon), 0, IndexOptions(False, False, 1, 1), actions
+    )
     return actions
 
 
@@ -80,18 +82,18 @@ def test_full_entries_are_resumed_where_they_stopped(seed, room, level):
     rule, bandit = UCB(scale=0.5), laid_out(Instance(np.zeros(arms), 0.3), horizon, seed)
 
     def uncovered(room: int) -> tuple[dict[int, list[int]], list[int]]:
-        pulls, totals, lowest = np.zeros(arms, np.uint64), np.zeros(arms), np.full(arms, np.inf)
+        states = ArmStates(np.zeros(arms, np.uint64), np.zeros(arms), np.full(arms, np.inf))
         heights, tags, arm, entries = np.empty(room), np.empty(room, np.uint64), 0, np.uint64(0)
         while arm < arms:
             arm, entries = simulate_index._uncover(
-                bandit, rule.parameters(horizon), level, horizon, arm, 0, pulls, totals, lowest, heights, tags, entries
+                bandit, rule.parameters(horizon), level, horizon, arm, 0, states, Entries(heights, tags), entries
             )
             if arm < arms:
                 heights, tags = np.append(heights, heights), np.append(tags, tags)
         ends = {}
         for height, tag in zip(heights[: int(entries)].tolist(), tags[: int(entries)].tolist(), strict=True):
             ends[tag >> 32, height] = min(tag & 0xFFFFFFFF, horizon)  # one level may be closed more than once
-        return ends, np.minimum(pulls, horizon).tolist()
+        return ends, np.minimum(states.pulls, horizon).tolist()
 
     assert uncovered(room) == uncovered(10_000)
 

@@ -1,7 +1,7 @@
-"""The same arithmetic on a GPU: loops of their own, around the functions that the CPU's loops call."""
+"""The same arithmetic on a GPU: separate loops, around the functions that the CPU's loops call."""
 
 import warnings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # what numba does that NumPy deprecates is not ours to tell
+    warnings.simplefilter("ignore")  # numba's use of what NumPy deprecates concerns no user of this package
     import numba.cuda  # noqa: F401

@@ -1,12 +1,11 @@
-"""Carry a function of ours over to the GPU, with every function of ours that it calls.
+"""Functions of the CPU's kernels carried over to the GPU, and the normal quantile's table there.
 
-On the CPU, functions find each other through numba's overloads. Here a copy is made whose names mean the copies: what
-`index_value` stands for is then simply the rule's formula. The source is one and the same; nothing is written twice.
+On the CPU, functions find each other through numba's overloads. Here a function is copied with every function of ours
+that it calls, and in the copy `index_value` simply is the rule's formula. Nothing is written twice.
 
-The normal quantile's table on a GPU: the part that nearly every draw reads lies in each block's shared memory.
-
-There the coefficients of one power lie side by side, so that the threads of a warp, which read different rows, seldom
-want the same memory bank. Rows of one sign stand for both. What is left, few draws in a thousand, is read from afar.
+The part of the quantile's table that nearly every draw reads lies in each block's shared memory, with the coefficients
+of one power side by side, so that the threads of a warp, which read different rows, seldom want the same memory bank.
+Rows of one sign stand for both. The rest, a few draws in a thousand, is read from global memory.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ from unbandit.kernels.formula import Formula, meaning
 from unbandit.kernels.rng import QUANTILE_TABLE
 
 Formulas = tuple[tuple[str, Formula], ...]
-"""A rule's formulas by the names of their seams (`kernels.formula.meaning`), in a form that can be looked up."""
+"""A rule's formulas by the names of their seams (`kernels.formula.meaning`), hashable."""
 
-config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a few runs keep no GPU busy, and nobody need be told
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a few runs cannot keep a GPU busy: no warning
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
-"""Whether numba only plays a GPU, in plain Python (`NUMBA_ENABLE_CUDASIM=1`)."""
+"""Whether numba simulates a GPU, in plain Python (`NUMBA_ENABLE_CUDASIM=1`)."""
 
 LIBRARIES = ("numba", "numpy", "math", "builtins")
 
 
 def ported(function: Any, meanings: Mapping[Any, Any]) -> Any:
-    """Return a function to be called from GPU kernels.
+    """Return a copy of a function that GPU kernels can call.
 
     Parameters
     ----------
     function
-        Plain Python, as it stands in this room or in a rule's file.
+        Plain Python, of the CPU's kernels or of a rule's file.
     meanings
-        For functions that mean something else here, what they mean: see `meanings_of`.
+        For functions that mean something else on the GPU, what they mean: see `meanings_of`.
     """
     return _copied(function, meanings, {})
 
@@ -55,12 +54,12 @@ def formulas_of(parameters: Any) -> Formulas:
 
 
 def meanings_of(formulas: Formulas, coefficients: Any) -> dict[Any, Any]:
-    """Return what functions mean on the GPU: a rule's formulas, and another table of the normal quantile."""
+    """Return what functions mean on the GPU: a rule's formulas, and another layout of the quantile's table."""
     return {getattr(formula, seam): own for seam, own in formulas} | {rng.coefficients: coefficients}
 
 
 def _copied(function: Any, meanings: Mapping[Any, Any], made: dict[Any, Any]) -> Any:
-    """Copy a function once for all that call it."""
+    """Copy a function once for all its callers."""
     if function in made:
         return made[function]
     names = dict(function.__globals__)
@@ -73,7 +72,7 @@ def _copied(function: Any, meanings: Mapping[Any, Any], made: dict[Any, Any]) ->
 
 
 def _is_ours(meant: Any) -> bool:
-    """Tell a function that has to be carried over from those that the GPU's compiler knows."""
+    """Return whether a function must be carried over; the GPU's compiler knows those of libraries."""
     return inspect.isfunction(meant) and (meant.__module__ or "").partition(".")[0] not in LIBRARIES
 
 
@@ -90,13 +89,13 @@ _ONE, _EIGHT, _NINE, _SEGMENT = np.uint64(1), np.uint64(8), np.uint64(9), np.uin
 
 
 def one_sided() -> NDArray[np.float64]:
-    """Return the table for positive numbers alone, one column a row: (powers, levels times segments)."""
+    """Return the table for positive numbers alone, transposed: (powers, levels times segments)."""
     rows = QUANTILE_TABLE.reshape(-1, 2, 256, POWERS)[:, 0].reshape(-1, POWERS)
     return np.ascontiguousarray(rows.T)
 
 
 def bring_near(near: Any, far: Any, thread: int, threads: int) -> None:
-    """Copy the rows that are wanted most, one thread of a block a part of them; the block waits for all afterwards."""
+    """Copy the rows that are read most, each thread of a block a part of them; then the block must synchronise."""
     for at in range(thread, near.size, threads):
         power, row = at // near.shape[1], at % near.shape[1]
         near[power, row] = far[power, row]
@@ -104,7 +103,7 @@ def bring_near(near: Any, far: Any, thread: int, threads: int) -> None:
 
 @lru_cache(maxsize=2)
 def near_coefficients(rows: int) -> Any:
-    """Return what takes the place of `rng.coefficients`: so many rows are near, all are afar."""
+    """Return what replaces `rng.coefficients`: the first `rows` are in shared memory, all in global memory."""
     limit = np.uint64(rows)
 
     def coefficients(table: Any, row: Any) -> Any:

@@ -34,10 +34,10 @@ def _interval(assumed: Any, compared: Any) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def by_switching(formulas: Formulas) -> Any:
-    """Return the kernel for index rules: at switching rounds, or with `counts_only` in the end.
+    """Return the kernel for index rules: at switching rounds, or with `counts_only` at the end.
 
-    Evidence is laid out as (places, runs), answers as (arms, runs): `order` says which arm stands where. Answers are
-    gap, low, high and verdict of each arm, and of each run whether the best arm was found, and was pulled most.
+    Counts are (positions, runs), answers (arms, runs): `order` has the arm at each position. Answers are gap, low, high
+    and verdict of each arm, and for each run whether the best arm was found, and was pulled most.
     """
     compare, interval_of = ported(compare_index_arm, meanings_of(formulas, None)), ported(_interval, {})
 
@@ -77,7 +77,7 @@ def by_switching(formulas: Formulas) -> Any:
 
 @lru_cache(maxsize=1)
 def by_elimination() -> Any:
-    """Return the kernel for elimination rules, by what showed or, with `counts_only`, by pulls alone."""
+    """Return the kernel for elimination rules, by visible eliminations or, with `counts_only`, by pulls alone."""
     compare, interval_of = ported(compare_eliminated_arm, {width_value: half_width}), ported(_interval, {})
 
     @kernel

@@ -1,13 +1,13 @@
-"""Simulate an index rule that ignores the round on a GPU: few arms, one thread a demonstration, quick.
+"""Simulations on a GPU of index rules that ignore the round: of few arms, and counts of many arms.
 
-No loop of the CPU's has the form that is quick here; what is computed in a round is the CPU's. Arms are counted in the
-order of the instance, so that the threads of a warp mostly pull the same one at the same time. Where an arm stands in
-its run decides which rewards it draws, and who wins a tie. Four rounds' actions are packed into a word.
+**Few arms** (`merged`): one demonstration per thread. What is computed in a round is the CPU's; the loop is another,
+because none of the CPU's is fast here. Arms are numbered as the instance lists them, so that the threads of a warp
+mostly pull the same one at the same time. An arm's position in its run decides which rewards it draws, and who wins a
+tie. Four rounds' actions are packed into a word.
 
-Count on a GPU what an index rule that ignores the round does with many arms: a group of threads a demonstration.
-
-The way of `kernels.counts`: each arm is advanced on its own to a common level, so the threads of a group never wait for
-each other's arms. A group is a block: of one warp for hundreds of arms, of several for thousands.
+**Many arms** (`counted_by_levels`): a group of threads per demonstration, by the method of `kernels.counts`: each arm
+advances on its own to a common level, so the threads of a group never wait for each other's arms. A group is a block:
+of one warp for hundreds of arms, of several for thousands.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numba import cuda, float64, int32, int64
 
 from unbandit.kernels.bandit import REWARDS, inverse_of, reward_from_word
-from unbandit.kernels.counts import comes_after
+from unbandit.kernels.counts import FEW_LEFT, comes_after
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.gpu.port import (
     ALL_NEAR,
@@ -37,33 +37,32 @@ from unbandit.kernels.simulate_index import next_level
 
 ONE = np.uint64(1)
 MOST_MERGED_ARMS = 32
-"""The most arms that this is quick for."""
+"""The most arms for which this is the fastest way."""
 
 LOOKED_UP = range(2, 9)
-"""Numbers of arms for which sums are looked up by the arm; of more, which do not fit near, all are compared."""
+"""Numbers of arms whose sums are looked up by the arm; sums of more arms do not fit, and all are compared."""
 
 
 def threads_per_block(arms: int) -> int:
-    """Return the number of threads of a block: fewer for more arms, whose sums must fit near. Measured on an H200."""
+    """Return the number of threads of a block: fewer for more arms. Measured on an H200."""
     return 640 if arms in LOOKED_UP else 576
 
 
 BITS, A_WORD, LOW = np.uint64(5), 12, np.uint64(31)
-"""Where each arm stands is packed into three numbers, of 12 arms with 5 bits each."""
+"""The positions of arms are packed into three words, of 12 arms with 5 bits each."""
 
 
 def place_of(places: Any, arm: int) -> Any:
-    """Return where an arm stands."""
+    """Return the position of an arm."""
     word = places[0] if arm < A_WORD else places[1] if arm < 2 * A_WORD else places[2]
     return (word >> (BITS * np.uint64(arm % A_WORD))) & LOW
 
 
 @lru_cache(maxsize=64)
 def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
-    """Return the kernel: it takes a scene, parameters and the horizon, and fills words and pulls.
+    """Return the kernel that takes a scene, parameters and the horizon, and fills words and pulls.
 
-    Words are (a quarter of the rounds, runs), pulls (arms, runs). That two indices are equal is looked for only where
-    `ties` can be.
+    Words are (a quarter of the rounds, runs), pulls (arms, runs). Ties are looked for only if `ties` are possible.
     """
     looked_up = arms in LOOKED_UP
     meanings = meanings_of(formulas, near_coefficients(ALL_NEAR))
@@ -92,7 +91,8 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
             places_2 |= shifted if arm >= 2 * A_WORD else np.uint64(0)
         places = (places_0, places_1, places_2)
         opening, word = min(arms, horizon), 0
-        for t in range(opening):  # the places in turn
+        # --- the opening: the positions in turn ---
+        for t in range(opening):
             chosen = 0
             for arm in range(arms):
                 chosen = arm if stands(places, arm) == t else chosen
@@ -107,6 +107,7 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
                 total = draw(first, scene.listed[arm], scene.sigma, scene.bernoulli, table)
                 pulls[arm], totals[arm] = 1, total
                 index[arm] = index_of(parameters, total * inverse(scene.inverse, ONE), ONE, ONE)
+        # --- then the arm with the largest index, the first position winning a tie ---
         for t in range(opening, horizon):
             chosen, value, n, total = 0, index[0], pulls[0], totals[0]
             for arm in range(1, arms):
@@ -147,15 +148,12 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
 
 
 NUMBERS, COUNTS = 9, 3
-"""How many numbers and counts of each arm a group keeps: state, the state before a step, means, levels."""
-
-ONE = np.uint64(1)
-FEW_LEFT = 32  # pulls that are made one by one
+"""How many numbers and counts a group keeps per arm: state, the state before a step, means, levels."""
 
 
 @lru_cache(maxsize=64)
 def counted_by_levels(formulas: Formulas, group: int) -> Any:
-    """Return the kernel for groups of so many threads, a power of 2.
+    """Return the kernel for groups of `group` threads, a power of 2.
 
     It takes a scene, parameters, the guide (`counts.guide_of`), the horizon, three arrays (arms, runs) to fill as
     `count_by_levels` does, and two arrays to work in: (blocks, NUMBERS, arms) and (blocks, COUNTS, arms).
@@ -183,7 +181,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
     ) -> None:  # fmt: skip
         near = cuda.shared.array((POWERS, MOST_NEAR), float64)
         told = cuda.shared.array(group, int64)
-        values = cuda.shared.array(group, float64)  # each on a line of its own: simulated ones go by their lines
+        values = cuda.shared.array(group, float64)  # one line each: the simulator tells arrays by their lines
         path = cuda.shared.array(stretch, float64)
         me = cuda.threadIdx.x
         fill(near, scene.far, me, group)
@@ -208,6 +206,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                 pulls[arm], totals[arm] = 0, 0.0
                 lowest[arm], last[arm], before[arm] = np.inf, np.inf, np.inf
             left, level, step, trust = horizon, np.inf, 0, 1.0
+            # --- advance all arms from level to level until nearly all pulls are made ---
             while left > FEW_LEFT and trust > 0.01:
                 target = horizon - left + trust * left
                 aim = choose_level(guide, level, float(horizon - left), target, arms, step, scene.sigma)
@@ -234,14 +233,15 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                 for other in range(group):
                     made += told[other]
                 cuda.syncthreads()
-                if made > left:  # gone too far: take the step back, and aim nearer
+                if made > left:  # too many: undo the step, and aim nearer
                     for arm in range(me, arms, group):
                         pulls[arm], totals[arm], lowest[arm] = kept_pulls[arm], kept_totals[arm], kept_lowest[arm]
                         last[arm], before[arm] = kept_last[arm], kept_before[arm]
                     trust *= 0.5
                 else:
                     level, left, step = aim, left - made, step + 1
-            while left > 0:  # the last few pulls, one by one
+            # --- the last few pulls, one stretch at one level after the other ---
+            while left > 0:
                 values[me], told[me] = -np.inf, arms
                 for arm in range(me, arms, group):
                     if lowest[arm] > values[me]:
@@ -267,7 +267,8 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                 cuda.syncthreads()
                 left = told[0]
                 cuda.syncthreads()
-            told[me] = me if me < arms else 0  # the most-pulled arm
+            # --- the most-pulled arm ---
+            told[me] = me if me < arms else 0
             for arm in range(me, arms, group):
                 pulls_out[arm, run] = pulls[arm]
                 if pulls[arm] > pulls[told[me]]:
@@ -280,7 +281,8 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                     best = rival
             cuda.syncthreads()
             end = last[best]
-            for arm in range(me, arms, group):  # the level of each arm's switching round, kept where `kept_last` was
+            # --- each arm's switching round `tau_i`: its pulls, and its level, kept in `kept_last` ---
+            for arm in range(me, arms, group):
                 own, level = pulls[arm], last[arm]
                 if after(level, arm, end, best):
                     own, level = own - 1, before[arm]
@@ -299,7 +301,8 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                 own = 0 if arm == best else own
                 kept_pulls[arm], kept_last[arm], so_far[arm] = own, level, 0
             cuda.syncthreads()
-            total, minimum, begin = 0.0, np.inf, 0  # replay the best arm, a stretch at a time; only thread 0 adds up
+            # --- the best arm's pulls before it: replay the best arm, a stretch at a time; only thread 0 adds up ---
+            total, minimum, begin = 0.0, np.inf, 0
             while begin < pulls[best]:
                 place = begin // 2 + me
                 first, second = block(np.uint64(place), np.uint64(best), name, REWARDS, key_low, key_high)
@@ -312,7 +315,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                         path[at] = total
                 cuda.syncthreads()
                 for at in range(2 * me, 2 * me + 2):
-                    count = np.uint64(min(begin + at + 1, pulls[best]))  # beyond, nothing is asked
+                    count = np.uint64(min(begin + at + 1, pulls[best]))  # the rest is not used
                     path[at] = index_of(parameters, path[at] * inverse(scene.inverse, count), count, ONE)
                 cuda.syncthreads()
                 if me == 0:

@@ -1,8 +1,6 @@
-"""What every simulating kernel on a GPU needs to know: an instance, the tape's key, the order of arms.
+"""A rule and an instance in a GPU's memory: simulated and counted there, arrays in, arrays out.
 
-How many runs at a time: as many as the GPU's memory takes, and fewer where it turns out to take less.
-
-Simulate and read runs on a GPU: arrays in, arrays out, as the CPU's kernels have them.
+As many runs at a time as the memory takes, and fewer where it turns out to take less.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from unbandit.kernels.gpu.simulate_index import (
 )
 from unbandit.kernels.gpu.tally import arranged, moved, packed_switches, shuffled, switches
 from unbandit.kernels.gpu.threads import (
-    FEW,
+    MOST_ARMS_IN_LOCAL_MEMORY,
     by_chance,
     by_index,
     counted_eliminations,
@@ -39,15 +37,17 @@ from unbandit.kernels.gpu.threads import (
     one_a_thread,
     workspace,
 )
+from unbandit.kernels.simulate_index import IndexOptions
+from unbandit.kernels.simulate_randomised import RandomisedOptions
 
 
 class Scene(NamedTuple):
-    """Hold an instance in the GPU's memory.
+    """An instance in the GPU's memory, as every simulating kernel takes it.
 
     Attributes
     ----------
     far
-        The normal quantile's table (`quantile.one_sided`).
+        The normal quantile's table (`port.one_sided`).
     listed
         The means as the instance lists them.
     sigma, bernoulli
@@ -57,7 +57,7 @@ class Scene(NamedTuple):
     key
         The seed, as two 32-bit numbers.
     order, place
-        Which arm stands where, and where each arm stands, (arms, runs); of no runs, if all stand as listed.
+        The arm at each position, and the position of each arm, (arms, runs); of no runs if all are as listed.
     first_run
         The number of the first run.
     """
@@ -74,26 +74,26 @@ class Scene(NamedTuple):
 
 
 MEMORY_SHARE = 0.5
-"""Of the free memory, what is asked for: others may be using the GPU too."""
+"""The share of the free memory to use: others may be using the GPU too."""
 
 MOST_RUNS = 1 << 22
-"""Runs at a time, at most: more do not make a GPU any busier."""
+"""The most runs at a time: more do not make a GPU any busier."""
 
 _kept = threading.local()
 
 
 def scratch(shape: tuple[int, int], kind: Any) -> Any:
-    """Return room for actions, which is taken again and again: each thread of the host keeps the last that it had."""
+    """Return room for actions, which is used again and again: each thread of the host keeps its last."""
     size = shape[0] * shape[1] * np.dtype(kind).itemsize
     room = getattr(_kept, "room", None)
     if room is None or room.size < size:
-        _kept.room = room = None  # let go of the old one first
+        _kept.room = room = None  # release the old one first
         _kept.room = room = cuda.device_array(size, np.uint8)
     return room[:size].view(kind).reshape(shape)
 
 
 def _free() -> int:
-    """Return how much memory can be had, with what is kept."""
+    """Return how much memory is available, including what is kept."""
     free, _ = cuda.current_context().get_memory_info()
     room = getattr(_kept, "room", None)
     return int(min(free, 2**62)) + (0 if room is None else int(room.size))
@@ -112,14 +112,15 @@ def in_batches(work: Callable[[int, int], None], runs: int, bytes_a_run: int, *,
         last = min(first + size, runs)
         try:
             work(first, last)
-        except Exception as error:  # drivers refuse memory in ways of their own; whatever else it is goes on
+        except Exception as error:  # drivers refuse memory with various exceptions; others are raised again
             if not _out_of_memory(error):
                 raise
             if size <= whole:
-                said = f"the GPU's memory does not take {whole:,} runs of {bytes_a_run:,} bytes each"
-                raise MemoryError(said) from error
+                raise MemoryError(
+                    f"the GPU's memory does not take {whole:,} runs of {bytes_a_run:,} bytes each"
+                ) from error
             _kept.room = None
-            gc.collect()  # what the failed try had taken
+            gc.collect()  # release what the failed attempt took
             size = max(size // 2 // whole, 1) * whole
             continue
         first = last
@@ -130,44 +131,46 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 THREADS = 512
-"""Threads a block where each has a demonstration of its own."""
+"""Threads per block where each has its own demonstration."""
 
 WARP, SEVERAL_WARPS, THOUSANDS = 32, 256, 2_000
-"""Threads a demonstration for hundreds of arms, for thousands, and from how many arms on that is."""
+"""Threads per demonstration for hundreds of arms and for thousands, and the number of arms in between."""
 
 
 class How(NamedTuple):
-    """Say how a rule is played, and what is read of it.
+    """How a rule is played, and what is read from its actions.
 
     Attributes
     ----------
     play
         One of the functions in `threads`; None for an index rule whose arms need never be compared.
-    options, columns
-        What it takes.
+    options
+        What it takes: `IndexOptions`, `RandomisedOptions` or none.
+    columns
+        How many numbers an arm of a randomised rule remembers.
     reads
         `switching`, `eliminations` or `pulls`.
     """
 
     play: Any
-    options: tuple[int, ...]
+    options: tuple[Any, ...]
     columns: int
     reads: str
 
 
 def merging() -> How:
-    """Play an index rule that ignores the round, with ties, opening and batches as usual."""
+    """Play an index rule that ignores the round, with the default ties, opening and batches."""
     return How(None, (), 0, "switching")
 
 
-def index_by_index(uses_round: bool, random_ties: bool, initial: int, batch: int) -> How:
+def index_by_index(options: IndexOptions) -> How:
     """Play any index rule."""
-    return How(by_index, (int(uses_round), int(random_ties), initial, batch), 0, "switching")
+    return How(by_index, options, 0, "switching")
 
 
-def with_chance(columns: int, needed: int, initial: int, batch: int) -> How:
+def with_chance(options: RandomisedOptions) -> How:
     """Play a randomised rule."""
-    return How(by_chance, (columns, needed, initial, batch), columns, "pulls")
+    return How(by_chance, options, options.columns, "pulls")
 
 
 def eliminating() -> How:
@@ -176,7 +179,7 @@ def eliminating() -> How:
 
 
 class DeviceCounts(NamedTuple):
-    """Hold what was read of some runs, in the GPU's memory, as (places, runs); None where it was not asked for."""
+    """Counts of some runs, in the GPU's memory, as (positions, runs); None where not asked for."""
 
     order: Any
     pulls: Any
@@ -187,7 +190,7 @@ class DeviceCounts(NamedTuple):
 
 
 class Stage:
-    """Hold an instance and a rule in the GPU's memory, ready to be played.
+    """An instance and a rule in the GPU's memory, ready to be played.
 
     Parameters
     ----------
@@ -198,7 +201,7 @@ class Stage:
     how
         How the rule is played.
     drawn
-        Whether each run has its arms in an order of its own, drawn with it; otherwise as `bandit.orders` says.
+        Whether each run draws the order of its arms; otherwise it is that of `bandit.orders`.
     """
 
     def __init__(self, bandit: Bandit, parameters: Any, how: How, *, drawn: bool = False) -> None:
@@ -208,16 +211,16 @@ class Stage:
         self._host_parameters = parameters
         self._kind = np.uint8 if self.arms <= 256 else np.uint16 if self.arms <= 65536 else np.uint32
         self._far, self._listed = cuda.to_device(one_sided()), cuda.to_device(np.array(bandit.listed))
-        self._inverse = cuda.to_device(np.ones(1))  # dividing is as quick here as looking up
+        self._inverse = cuda.to_device(np.ones(1))  # dividing is as fast here as looking up
 
     def bytes_a_run(self, *, actions: bool) -> int:
-        """Return about how much memory a run takes."""
+        """Return about how much memory a run takes, in bytes."""
         numbers, counts = workspace(self.how.play, self.arms, self.how.columns) if self.how.play else (0, 0)
-        room = 8 * (numbers + counts) if self.arms > FEW else 0
+        room = 8 * (numbers + counts) if self.arms > MOST_ARMS_IN_LOCAL_MEMORY else 0
         return (self.horizon * np.dtype(self._kind).itemsize if actions else 0) + 40 * self.arms + room + 64
 
     def counts_alone(self) -> bool:
-        """Return whether what is read follows without the actions."""
+        """Return whether the counts are simulated without the actions."""
         return self.how.reads == "eliminations" or self._by_levels()
 
     def _merged(self) -> bool:
@@ -227,7 +230,7 @@ class Stage:
         return self.how.play is None and self.arms > MOST_MERGED_ARMS
 
     def scene(self, first_run: int, first: int, last: int) -> Scene:
-        """Return the scene of the runs from `first` to `last`, the former being run `first_run + first`."""
+        """Return the scene of the runs from `first_run + first` to `first_run + last`."""
         shape = self.arms, last - first
         order = place = cuda.device_array((self.arms, 0), np.uint32)
         if self.drawn:
@@ -244,7 +247,7 @@ class Stage:
         return Scene(self._far, self._listed, *noise, self._inverse, self.bandit.key, order, place, first_run + first)
 
     def actions(self, first_run: int, runs: int, out: NDArray[Any]) -> None:
-        """Fill `out` (runs x horizon) with what is played."""
+        """Fill `out` (runs x horizon) with the actions."""
 
         def work(first: int, last: int) -> None:
             played, _ = self._played(self.scene(first_run, first, last), last - first)
@@ -254,7 +257,7 @@ class Stage:
         in_batches(work, runs, self.bytes_a_run(actions=True))
 
     def evidence(self, first_run: int, first: int, last: int) -> DeviceCounts:
-        """Play some runs and read them; the answer stays in the GPU's memory."""
+        """Play some runs and count them; the counts stay in the GPU's memory."""
         scene, runs = self.scene(first_run, first, last), last - first
         if self.how.reads == "eliminations":
             pulls, gone = self._room(runs, np.int32), self._room(runs, np.bool_)
@@ -270,14 +273,14 @@ class Stage:
             switches()[blocks(runs)](actions, pulls, own, of_best, rounds)
             return DeviceCounts(scene.order, pulls, own, of_best, rounds)
         packed_switches()[blocks(runs)](actions, self.horizon, scene.place, pulls, own, of_best, rounds)
-        if scene.place.shape[1] > 0:  # so far by arm, and not by where arms stand
+        if scene.place.shape[1] > 0:  # so far by arm, not by position
             into = cuda.device_array((4, self.arms, runs), np.int32)
             moved()[blocks(pulls.size)](scene.place, pulls, own, of_best, rounds, into)
             pulls, own, of_best, rounds = into[0], into[1], into[2], into[3]
         return DeviceCounts(scene.order, pulls, own, of_best, rounds)
 
     def gathered(self, first_run: int, runs: int) -> Iterator[tuple[int, int, DeviceCounts]]:
-        """Play all runs, and give what was read of them a batch at a time, brought back to the host as (runs, arms)."""
+        """Play all runs, and yield their counts batch by batch, copied to the host as (runs, arms)."""
         found: list[tuple[int, int, DeviceCounts]] = []
 
         def work(first: int, last: int) -> None:
@@ -292,7 +295,7 @@ class Stage:
         return cuda.device_array((self.arms, runs), kind)
 
     def _played(self, scene: Scene, runs: int) -> tuple[Any, Any]:
-        """Return actions (rounds, runs) and pulls (arms, runs): by place; where arms are merged, words, and by arm."""
+        """Return actions (rounds, runs) and pulls (arms, runs) by position; merged arms: words, and by arm."""
         pulls = self._room(runs, np.int32)
         if self._merged():
             words = scratch((-(-self.horizon // 4), runs), np.uint32)
@@ -301,24 +304,22 @@ class Stage:
             return words, pulls
         actions = scratch((self.horizon, runs), self._kind)
         if self.how.play is None:
-            self._launch(by_index, scene, runs, (0, 0, 1, 1), actions, pulls)
+            self._launch(by_index, scene, runs, IndexOptions(False, False, 1, 1), actions, pulls)
         else:
             self._launch(self.how.play, scene, runs, self.how.options, actions, pulls)
         return actions, pulls
 
-    def _launch(self, play: Any, scene: Scene, runs: int, options: tuple[int, ...], first: Any, second: Any) -> None:
-        """Start one thread a run."""
-        shape = (1, 1)
-        if self.arms > FEW:
-            numbers, counts = workspace(play, self.arms, self.how.columns)
-            shape = (numbers, counts)
-        room = cuda.device_array((runs if self.arms > FEW else 1, shape[0]), np.float64)
-        tally = cuda.device_array((runs if self.arms > FEW else 1, shape[1]), np.int64)
+    def _launch(self, play: Any, scene: Scene, runs: int, options: tuple[Any, ...], first: Any, second: Any) -> None:
+        """Start one thread per run."""
+        rows, numbers, counts = 1, 1, 1
+        if self.arms > MOST_ARMS_IN_LOCAL_MEMORY:
+            rows, (numbers, counts) = runs, workspace(play, self.arms, self.how.columns)
+        room, tally = cuda.device_array((rows, numbers), np.float64), cuda.device_array((rows, counts), np.int64)
         start = one_a_thread(play, self.formulas, self.arms, self.how.columns)[blocks(runs)]
         start(scene, self.parameters, options, first, second, room, tally)
 
     def _leveled(self, scene: Scene, runs: int) -> DeviceCounts:
-        """Count by levels, a group of threads per run."""
+        """Count by levels, with a group of threads per run."""
         group = 4 if SIMULATED else WARP if self.arms < THOUSANDS else SEVERAL_WARPS
         guide = cuda.to_device(guide_of(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
         a_block = self.arms * (8 * NUMBERS + 8 * COUNTS)
@@ -333,29 +334,29 @@ class Stage:
 
 
 def blocks(wanted: int, block: int = THREADS) -> tuple[int, int]:
-    """Return how many blocks of how many threads each make as many as are wanted."""
+    """Return the numbers of blocks, and of threads per block, for at least `wanted` threads."""
     block = 4 if SIMULATED else block
     return -(-wanted // block), block
 
 
 def _groups_at_once(group: int) -> int:
-    """Return how many groups keep the GPU busy: as many as it can hold at a time, and some more."""
+    """Return how many groups keep the GPU busy."""
     if SIMULATED:
         return 2
     return cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // group)
 
 
 def _numbers(parameters: Any) -> Any:
-    """Put a rule's parameters where a kernel can read them: tables in the GPU's memory, records as named numbers."""
+    """Convert a rule's parameters for the GPU: tables into its memory, records into named numbers."""
     if isinstance(parameters, np.ndarray):
         return cuda.to_device(parameters)
     if isinstance(parameters, tuple):
         return parameters
-    names = parameters.dtype.names[:-1]  # the last is a mark, by which the CPU's compiler knows the rule
+    names = parameters.dtype.names[:-1]  # the last is the marker by which the CPU's compiler knows the rule
     return _record(names)(*(float(parameters[name]) for name in names))
 
 
 @lru_cache(maxsize=64)
 def _record(names: tuple[str, ...]) -> Any:
-    """Return a type of named numbers: always the same for the same names, so that a kernel is compiled once."""
+    """Return a type of named numbers, the same for the same names, so that a kernel is compiled once."""
     return namedtuple("Numbers", names)

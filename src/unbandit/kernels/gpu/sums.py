@@ -1,9 +1,7 @@
-"""Sum up on a GPU what was appraised, fold by fold: the sums that a study keeps, without its rows.
+"""Simulate, estimate and sum up on a GPU: from instance and rule to the sums of a study, with no log in between.
 
 Which runs are added up together, and in which order, depends on their numbers alone: the bits of a sum do not depend on
 how many runs the GPU's memory could take at a time.
-
-Simulate, estimate and sum up on a GPU: from instance and rule to the sums of a study, with no log in between.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ MANY = len(STATISTICS)
 
 @lru_cache(maxsize=1)
 def placed() -> Any:
-    """Return the kernel that puts pulls in the order of the instance's arms, and finds each run's regret."""
+    """Return the kernel that orders pulls by the instance's arms, and computes each run's regret."""
 
     @kernel
     def run_all(gaps: Any, order: Any, pulls: Any, by_arm: Any, regret: Any) -> None:
@@ -51,7 +49,7 @@ def placed() -> Any:
 
 @lru_cache(maxsize=1)
 def summed() -> Any:
-    """Return the kernel: one block a (fold, arm, chunk of runs); it fills (chunks, statistics, folds, arms)."""
+    """Return the kernel with one block per (fold, arm, chunk of runs); it fills (chunks, statistics, folds, arms)."""
 
     @kernel
     def run_all(
@@ -103,7 +101,7 @@ def summed() -> Any:
 
 
 def chunk_of(horizon: int, arms: int) -> int:
-    """Return how many runs are added up together: fewer of longer runs, and of more arms, to fit a small GPU's memory.
+    """Return how many runs are added up together: fewer for longer runs and more arms, to fit a small GPU's memory.
 
     Examples
     --------
@@ -129,7 +127,7 @@ class Tests(NamedTuple):
 
 
 class ScoredEstimator(NamedTuple):
-    """Hold one estimator: its method, and the constant of the naive one."""
+    """An estimator: its method, and the constant of the naive one."""
 
     method: str
     constant: float
@@ -139,7 +137,7 @@ def scored(
     stage: Stage, gaps: NDArray[np.float64], assumed: Assumptions, tests: Tests | None,
     estimators: list[ScoredEstimator], horizon: int, first_run: int, runs: int, folds: int,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return the sums of `summing.STATISTICS`, as (estimators, statistics, folds, arms).
+    """Return the sums of `STATISTICS`, as (estimators, statistics, folds, arms).
 
     Run `r` belongs to fold `r % folds`. The bits depend on the runs alone, not on how many fit into memory at a time.
     """
@@ -156,7 +154,7 @@ def scored(
         placed()[blocks(last - first)](true_gaps, read.order, read.pulls, by_arm, regret)
         numbers = [cuda.device_array((stage.arms, last - first)) for _ in range(3)]
         verdict = cuda.device_array((stage.arms, last - first), np.int8)
-        marks = [cuda.device_array(last - first, np.int8) for _ in range(2)]  # was the best arm found, and pulled most?
+        marks = [cuda.device_array(last - first, np.int8) for _ in range(2)]  # the best arm found; pulled most
         answers = (*numbers, verdict, *marks)
         chunks = -(-(last - first) // chunk)
         gathered = []
@@ -166,8 +164,8 @@ def scored(
             start = summed()[(folds, stage.arms, chunks), THREADS]
             start(first_run + first, chunk, true_gaps, by_arm, regret, *answers, sums)
             gathered.append(sums.copy_to_host())
-        for at, sums in enumerate(gathered):  # only now, for a refusal of memory has all of it done again
-            for part in sums:  # one after the other, however many came at a time
+        for at, sums in enumerate(gathered):  # only now: a batch that runs out of memory is repeated
+            for part in sums:  # one by one, however many came at a time
                 total[at] += part
 
     bytes_a_run = stage.bytes_a_run(actions=not stage.counts_alone()) + 40 * stage.arms + 16
@@ -179,7 +177,7 @@ def _appraise(
     stage: Stage, read: DeviceCounts, asked: ScoredEstimator, gaps: Any, assumed: Assumptions, tests: Tests | None,
     horizon: int, answers: tuple[Any, ...],
 ) -> None:  # fmt: skip
-    """Let one estimator say what it has to say of every arm."""
+    """Fill in the answers of one estimator."""
     size, counts_only = blocks(read.pulls.shape[1]), asked.method == "counts"
     if asked.method == "naive":
         by_pulls()[size](float(horizon), asked.constant, gaps, read.order, read.pulls, *answers)

@@ -1,4 +1,4 @@
-"""Around the simulation on a GPU: the order of arms in each run, and the switching rounds of what was played."""
+"""Around a simulation on a GPU: the order of arms in each run, and the switching rounds of its actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unbandit.kernels.tally import find_switches_ahead
 
 @lru_cache(maxsize=1)
 def shuffled() -> Any:
-    """Return the kernel that draws the bits by which arms are put in order, one thread an arm and run."""
+    """Return the kernel that draws the bits by which arms are ordered, one thread per arm and run."""
     bits_of = ported(arm_order_bits, {})
 
     @kernel
@@ -29,7 +29,7 @@ def shuffled() -> Any:
 
 @lru_cache(maxsize=1)
 def arranged() -> Any:
-    """Return the kernel that puts arms in the order of their bits: which stands where, and where each stands."""
+    """Return the kernel that orders arms by their bits: the arm at each position, and the position of each arm."""
     rank_of = ported(rank, {})
 
     @kernel
@@ -44,7 +44,7 @@ def arranged() -> Any:
 
 @lru_cache(maxsize=1)
 def switches() -> Any:
-    """Return the kernel that reads actions (rounds, runs), one thread a demonstration."""
+    """Return the kernel that reads actions (rounds, runs), one demonstration per thread."""
     find = ported(find_switches_ahead, {})
 
     @kernel
@@ -62,10 +62,10 @@ def switches() -> Any:
 
 @lru_cache(maxsize=1)
 def packed_switches() -> Any:
-    """Return the kernel that reads actions of few arms, four to a word, as `merging` writes them.
+    """Return the kernel that reads actions of few arms, four to a word, as `simulate_index.merged` writes them.
 
-    It is `find_switches_ahead`, but that words in which the best arm alone was pulled are passed over at once. Of
-    several most-pulled arms the one that stands first counts; an empty `place` says that all stand as listed.
+    It finds what `find_switches_ahead` finds, but skips whole words in which only the best arm was pulled. Of several
+    most-pulled arms the first position counts; an empty `place` means that all arms are as listed.
     """
 
     @kernel
@@ -115,7 +115,7 @@ def packed_switches() -> Any:
 
 @lru_cache(maxsize=1)
 def moved() -> Any:
-    """Return the kernel that puts four tables with one row an arm into the order in which arms stand, run by run."""
+    """Return the kernel that orders four tables with one row per arm by position, run by run."""
 
     @kernel
     def run_all(place: Any, first: Any, second: Any, third: Any, fourth: Any, into: Any) -> None:

@@ -1,4 +1,4 @@
-"""Simulate on a GPU, one thread a demonstration: the CPU's own loops, around arrays of each thread.
+"""Simulations on a GPU, one demonstration per thread: the CPU's own loops, on arrays of each thread.
 
 Actions are kept as (rounds, runs) and counts as (arms, runs), so that the threads of a warp write side by side.
 """
@@ -22,25 +22,21 @@ from unbandit.kernels.gpu.port import (
     near_coefficients,
     ported,
 )
-from unbandit.kernels.simulate_elimination import count_elimination, play_elimination
-from unbandit.kernels.simulate_index import play_largest_index
-from unbandit.kernels.simulate_randomised import play_by_chance
+from unbandit.kernels.simulate_elimination import EliminationState, count_elimination, play_elimination
+from unbandit.kernels.simulate_index import IndexState, play_largest_index
+from unbandit.kernels.simulate_randomised import RandomisedState, play_by_chance
 
-__all__ = ["FEW", "by_chance", "by_index", "counted_eliminations", "eliminations", "one_a_thread", "workspace"]
-
-FEW = 64
-"""Up to so many arms, a thread works in memory of its own; beyond, in a part of one large array."""
+MOST_ARMS_IN_LOCAL_MEMORY = 64
+"""Up to this number of arms, a thread works in its own local memory; beyond, in a part of one large array."""
 
 
 def by_index(
     bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, actions: Any, pulls: Any
 ) -> None:
-    """Play any index rule; options: uses_round, random_ties, initial, batch."""
+    """Play any index rule; `options` are `IndexOptions`."""
     arms = bandit.means.size
-    totals, index = numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms]
-    play_largest_index(
-        bandit, parameters, name, options[0] > 0, options[1] > 0, options[2], options[3], counts, totals, index, actions
-    )
+    state = IndexState(counts, numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms])
+    play_largest_index(bandit, parameters, name, options, state, actions)
     for arm in range(arms):
         pulls[arm] = counts[arm]
 
@@ -48,14 +44,12 @@ def by_index(
 def by_chance(
     bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, actions: Any, pulls: Any
 ) -> None:
-    """Play any randomised rule; options: columns, draws needed, initial, batch."""
-    arms, columns = bandit.means.size, options[0]
+    """Play any randomised rule; `options` are `RandomisedOptions`."""
+    arms, columns = bandit.means.size, options.columns
     draws, memory = numbers[arms : 2 * arms], numbers[2 * arms : (2 + columns) * arms].reshape(arms, columns)
     seen = numbers[(2 + columns) * arms : (2 + 2 * columns) * arms].reshape(arms, columns)
-    play_by_chance(
-        bandit, parameters, name, options[1], options[2], options[3], counts[:arms], memory, draws,
-        counts[arms : 2 * arms], seen, actions,
-    )  # fmt: skip
+    state = RandomisedState(counts[:arms], memory, draws, counts[arms : 2 * arms], seen)
+    play_by_chance(bandit, parameters, name, options, state, actions)
     for arm in range(arms):
         pulls[arm] = counts[arm]
 
@@ -65,34 +59,37 @@ def eliminations(
 ) -> None:
     """Play an elimination rule."""
     arms = bandit.means.size
-    totals, spare = numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms]
-    play_elimination(bandit, parameters, name, totals, spare, counts[:arms], counts[arms : 2 * arms], actions)
+    state = EliminationState(
+        numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms], counts[:arms], counts[arms : 2 * arms]
+    )  # fmt: skip
+    play_elimination(bandit, parameters, name, state, actions)
 
 
 def counted_eliminations(
     bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, pulls: Any, gone: Any
 ) -> None:
-    """Play an elimination rule and count; options: the horizon."""
+    """Play an elimination rule and count; `options` holds the horizon."""
     arms = bandit.means.size
-    totals, spare = numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms]
-    active, ahead = counts[:arms], counts[arms : 2 * arms]
-    count_elimination(bandit, parameters, name, options[0], totals, spare, active, ahead, pulls, gone)
+    state = EliminationState(
+        numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms], counts[:arms], counts[arms : 2 * arms]
+    )  # fmt: skip
+    count_elimination(bandit, parameters, name, options[0], state, pulls, gone)
 
 
 def workspace(play: Any, arms: int, columns: int = 0) -> tuple[int, int]:
-    """Return how many numbers, and how many counts, a thread needs for its working."""
+    """Return how many numbers, and how many counts, a thread needs to work in."""
     return (3 + 2 * columns) * arms, (1 if play is by_index else 2) * arms
 
 
 @lru_cache(maxsize=64)
 def one_a_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -> Any:
-    """Return the kernel that plays one demonstration a thread by one of the functions above.
+    """Return the kernel that plays one demonstration per thread by one of the functions above.
 
-    It takes a scene, the rule's parameters, options, two arrays to fill with one column a run, and for more than `FEW`
-    arms two arrays to work in, of numbers and of counts, as `workspace` says, again with one column a run.
+    It takes a scene, the rule's parameters, options, two arrays to fill with one column per run, and for many arms two
+    arrays to work in, of numbers and of counts, sized by `workspace`, again with one row per run.
     """
-    own_memory = arms <= FEW
-    many_numbers, many_counts = workspace(play, arms, columns) if own_memory else (1, 1)
+    in_local_memory = arms <= MOST_ARMS_IN_LOCAL_MEMORY
+    numbers_needed, counts_needed = workspace(play, arms, columns) if in_local_memory else (1, 1)
     play_one, fill = ported(play, meanings_of(formulas, near_coefficients(ALL_NEAR))), ported(bring_near, {})
 
     @kernel
@@ -105,8 +102,8 @@ def one_a_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -> 
         run = cuda.grid(1)
         if run >= second.shape[1]:
             return
-        if own_memory:
-            numbers, counts = cuda.local.array(many_numbers, float64), cuda.local.array(many_counts, int64)
+        if in_local_memory:
+            numbers, counts = cuda.local.array(numbers_needed, float64), cuda.local.array(counts_needed, int64)
         else:
             numbers, counts = all_numbers[run], all_counts[run]
         means = numbers[:arms]
