@@ -14,6 +14,7 @@ All functions take arrays as well as numbers, and work element by element.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -178,7 +179,7 @@ def tradeoff_slope(power: float = 1.0) -> float:
     return -power / 2
 
 
-_EXPECTED = {
+_EXPECTED: dict[str, tuple[str, Callable[[NDArray[np.float64]], NDArray[np.bool_]]]] = {
     "alpha": ("a number from 0 up to, but not including, 1", lambda value: (value >= 0) & (value < 1)),
     "horizon": ("a number of rounds, 1 or more", lambda value: (value >= 1) & (value < np.inf)),
     "scale": ("a positive number", lambda value: (value > 0) & (value < np.inf)),

@@ -61,4 +61,5 @@ class EliminationRule(Demonstrator):
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         from unbandit.kernels.simulate_elimination import count_eliminations
 
+        assert rows.gone is not None
         count_eliminations(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.gone)

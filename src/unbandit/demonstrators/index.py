@@ -103,7 +103,8 @@ class IndexRule(Demonstrator):
         if self._merges and bandit.means.size >= MANY_ARMS:
             from unbandit.kernels.counts import count_by_levels
 
-            count_by_levels(bandit, parameters, first_run, bandit.horizon, rows.pulls, rows.own, rows.of_best)
+            own, of_best, _ = rows.at_switching
+            count_by_levels(bandit, parameters, first_run, bandit.horizon, rows.pulls, own, of_best)
         else:
             self._tally_simulated(bandit, parameters, first_run, rows)
 
@@ -124,7 +125,8 @@ class IndexRule(Demonstrator):
     def _count_over_bridges(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         from unbandit.kernels.counts import count_by_bridges
 
-        count_by_bridges(bandit, parameters, first_run, rows.pulls, rows.own, rows.of_best)
+        own, of_best, _ = rows.at_switching
+        count_by_bridges(bandit, parameters, first_run, rows.pulls, own, of_best)
 
 
 class AdditiveIndexRule(IndexRule):
