@@ -215,12 +215,6 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     return answers
 
 
-if TYPE_CHECKING:
-    from unbandit.inference import Prior
-
-Numbers = NDArray[np.float64]
-
-
 def estimate_each(request: Request) -> Answer:
     """Read every demonstration by itself, by a closed form."""
     answer, diagnosis = Answer(request.log.demonstrations, request.tallies.pulls), Diagnosis(request)

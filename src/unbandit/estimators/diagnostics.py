@@ -291,7 +291,7 @@ def _broken(seen: Reading) -> Marks:
 
 
 def _broken_notice(seen: Reading, arms: Arms) -> Notice:
-    _, broken, arm = (int(each) if each.ndim == 0 else each for each in seen.tallies.turns)
+    broken, arm = int(seen.tallies.turns[1]), int(seen.tallies.turns[2])
     text = (
         f"The order of an elimination rule is broken in round {broken}: arm {_quote(arms[arm])} is pulled again after "
         "its turn had passed. The record was made by another rule, or rows are missing; do not trust the estimates."
@@ -390,7 +390,7 @@ SHORT_HORIZON = Diagnostic("short-horizon", "note", _short_horizon, _short_horiz
 def diagnostics_for(rule: Demonstrator, method: Method, ordered: bool) -> list[Diagnostic]:
     """Return what is looked for in demonstrations that are read so, in the order of the notices."""
     opening = [OPENING, SHORT_RECORD, LATE_ARM] if ordered else []
-    theorem = [SHORT_HORIZON] if isinstance(rule, RegretWidth) else []
+    theorem: list[Diagnostic] = [SHORT_HORIZON] if isinstance(rule, RegretWidth) else []
     if method == "naive":
         return [*opening, TIED_BEST]
     if isinstance(rule, EliminationRule):

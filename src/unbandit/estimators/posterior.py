@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unbandit.checks import whole
 from unbandit.demonstrators import Demonstrator, parse_rule
-from unbandit.errors import Notice, NotIdentifiable, ParameterError
+from unbandit.errors import Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.procedures import Anchor
 from unbandit.estimators.request import (
     Answer,
@@ -65,7 +65,7 @@ def posterior(
     particles, clouds, draws
         Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
     threads
-        By default one a core; the result does not depend on it.
+        By default one per core; the result does not depend on it.
 
     Examples
     --------
@@ -81,8 +81,10 @@ def posterior(
     check_numbers(best_mean, anchor, 0.95, sigma, bernoulli, "known", None, assumed)
     if len(record) > 1 and not pool:
         raise ParameterError(
-            f"the log has {len(record)} demonstrations. Say pool if they are of one instance, or take them one by one.",
+            f"the log has {len(record)} demonstrations.",
             parameter="pool",
+            count=len(record),
+            remedy=f"Give {option('pool', True)} if they are of one instance, or select one of them.",
         )
     check_pool(record, pool)
     noise, found = reward_noise(assumed, sigma, bernoulli, "known")
@@ -104,12 +106,12 @@ def _sigma(noise: Noise) -> float | None:
 def _from_the_prior(record: ActionLog, rule: Demonstrator, noise: Noise, known: Anchor | None) -> list[Notice]:
     """Say what in the answer comes from the prior alone."""
     if rule.reveals == "best":
-        said = "The record tells which arm the rule judged best, no values: means and gaps are little but the prior's."
-        return [Notice("values-from-prior", said)]
+        text = "The record shows which arm the rule judged best, no values: means and gaps are little but the prior's."
+        return [Notice("values-from-prior", text)]
     free = isinstance(noise, Gaussian) and known is None and record.rewards is None
     if getattr(rule, "shifts", True) and free:
-        said = "The actions tell how the means differ, not their common level: that is the prior's. Read the gaps."
-        return [Notice("level-from-prior", said)]
+        text = "The actions show how the means differ, not their common level: that is the prior's. Read the gaps."
+        return [Notice("level-from-prior", text)]
     return []
 
 
@@ -123,7 +125,7 @@ def settled_prior(prior: Prior | str | None, noise: Noise, known: Anchor | None)
 
 
 def check_pool(record: ActionLog, pool: bool) -> None:
-    """Refuse to pool what is one."""
+    """Refuse to pool a single demonstration."""
     if len(record) == 1 and pool:
         raise ParameterError("expected two demonstrations or more to pool; got 1.", parameter="pool")
 
@@ -152,7 +154,7 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
         answer.put(which, *_row(found, request.level))
         answer.posteriors.append(found)
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(request, found)]
-    answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with prior."))
+    answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with {option('prior')}."))
     answer.notes += _from_the_prior(request.whole, request.rule, request.noise, request.anchor)
     return answer
 
@@ -160,16 +162,20 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
 def bootstrapped_posterior(
     request: Request, prior: Prior, particles: int | None, resamples: int, seed: int
 ) -> Answer:  # fmt: skip
-    """Give the posterior's expectations intervals by simulation: at them, again and again, as far as they stray."""
+    """Give the posterior's expectations intervals by simulation: how far estimates stray when it is played at them."""
     answer = inferred(request, prior, particles, seed, pool=False)
     tail = (1 - request.level) / 2
     for which in range(len(request.log)):
         if np.isnan(answer.numbers["mean"][which]).any():
             raise NotIdentifiable(
-                "An arm was never pulled, so there is no estimate of it to simulate at. Use posterior."
+                "An arm was never pulled, so there is no estimate of it to simulate at.",
+                remedy=f"Use {option('method', 'posterior')}.",
             )
         if request.log.rewards is not None:
-            raise NotIdentifiable("Some rewards are known, and simulated records would have none. Use posterior.")
+            raise NotIdentifiable(
+                "Some rewards are known, and simulated records would have none.",
+                remedy=f"Use {option('method', 'posterior')}.",
+            )
         means = answer.numbers["mean"][which]
         within = np.clip(means, 0, 1) if isinstance(request.noise, Bernoulli) else means
         instance = Instance(within, request.noise, request.log.arms)

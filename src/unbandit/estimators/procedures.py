@@ -77,27 +77,27 @@ class Comparison:
     @property
     def gap(self) -> Numbers:
         """Return the points, NaN where there is none."""
-        return self.numbers[0]
+        return np.asarray(self.numbers[0])
 
     @property
     def below(self) -> Numbers:
         """Return what the lower ends start from."""
-        return self.numbers[1]
+        return np.asarray(self.numbers[1])
 
     @property
     def own(self) -> Numbers:
         """Return how many rewards stand behind each arm's sample mean."""
-        return self.numbers[3]
+        return np.asarray(self.numbers[3])
 
     @property
     def other(self) -> Numbers:
         """Return how many rewards stand behind the sample mean that it was compared with."""
-        return self.numbers[4]
+        return np.asarray(self.numbers[4])
 
     @property
     def slope(self) -> Numbers:
         """Return how far each arm's estimated mean moves with the best arm's."""
-        return self.numbers[7]
+        return np.asarray(self.numbers[7])
 
     def row(self, which: int) -> Comparison:
         """Return one of several demonstrations, one place per arm."""
@@ -276,14 +276,16 @@ def _procedure_1(
 def _index_parameters(rule: IndexRule, horizon: Horizon, pulls: Counts, own: Counts, of_best: Counts) -> Any:
     """Return the rule as the kernels take it: a table of widths where that is short, else what there are counts of."""
     if not isinstance(rule, AdditiveIndexRule):
-        return rule.parameters(int(horizon))  # type: ignore[arg-type]
+        return rule.parameters(int(horizon))
     most = int(pulls.max(initial=0))
     if isinstance(horizon, int) and most < pulls.size:
         return np.concatenate(([np.nan], rule.width(np.arange(1.0, most + 2), horizon)))
     if _is_power(rule, horizon):
         return _power_widths(rule, horizon, len(pulls))
     before = np.maximum(own - rule.batch, rule.initial)
-    return _sparse(partial(rule.width, horizon=horizon), own, before, of_best, pulls, np.minimum(pulls, rule.initial))
+    return _sparse(
+        partial(rule.width, horizon=int(horizon)), own, before, of_best, pulls, np.minimum(pulls, rule.initial)
+    )
 
 
 def _elimination_parameters(
@@ -295,7 +297,9 @@ def _elimination_parameters(
         return HalfWidths(np.concatenate(([np.nan], rule.width(np.arange(1, 2 * longest + 3) / 2, horizon))))
     if _is_power(rule, horizon):
         return _power_widths(rule, horizon, len(pulls))
-    return _sparse(partial(rule.width, horizon=horizon), pulls, before, (pulls + most) / 2, np.maximum(most - 1, pulls))
+    return _sparse(
+        partial(rule.width, horizon=int(horizon)), pulls, before, (pulls + most) / 2, np.maximum(most - 1, pulls)
+    )
 
 
 def _is_power(rule: Demonstrator, horizon: Horizon) -> bool:

@@ -492,7 +492,7 @@ def compare_index(
             top = arm if pulls[d, arm] > pulls[d, top] else top
             best[d, arm] = False
         best[d, top] = True
-        most, end = pulls[d, top], max(total - 1, 0)
+        most, end = pulls[d, top], max(int(total) - 1, 0)
         mean_at_end = _best_mean(rule, assumed, top, pulls[d, anchor], most, end)
         if counts_only:
             mean, ended = mean_at_end, end + 1

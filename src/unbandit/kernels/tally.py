@@ -461,8 +461,8 @@ def read_epochs(actions: NDArray[Any], arms: int) -> tuple[Integers, int]:
         The first round whose arm had been passed over before, so that no elimination rule explains it; 0 if none.
     """
     ring, passed, marks = np.full((2, 1, arms), -1), np.zeros((1, arms), np.int64), no_marks(1)
-    run = np.array([0, actions.size]), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    epochs_of_runs(actions, *run, *ring, passed, marks)
+    starts, who, lengths = np.array([0, actions.size]), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    epochs_of_runs(actions, starts, who, lengths, ring[0], ring[1], passed, marks)
     return passed[0], int(marks[0, BROKEN])
 
 

@@ -53,20 +53,20 @@ class Tallies:
     """
 
     pulls: Counts
-    first: Counts | None = None
-    last: Counts | None = None
-    own: Counts | None = None
-    of_best: Counts | None = None
-    rounds: Counts | None = None
-    passed: Counts | None = None
-    broken: Counts | None = None
-    broken_arm: Counts | None = None
-    gone: NDArray[np.bool_] | None = None
+    first: Any = None
+    last: Any = None
+    own: Any = None
+    of_best: Any = None
+    rounds: Any = None
+    passed: Any = None
+    broken: Any = None
+    broken_arm: Any = None
+    gone: Any = None
 
     @classmethod
     def zeros(cls, shape: tuple[int, int], *names: str) -> Tallies:
         """Return room for pulls, and for what else is named."""
-        return cls(np.zeros(shape, np.int64), **{name: np.zeros(shape, np.int64) for name in names})  # type: ignore[arg-type]
+        return cls(np.zeros(shape, np.int64), **{name: np.zeros(shape, np.int64) for name in names})
 
     def at(self, places: int | slice | Counts) -> Tallies:
         """Return the counts of one demonstration, one place per arm; or of some."""
@@ -185,8 +185,8 @@ def tally(
                 return False
         if need == "epochs":
             (passed, broken, broken_arm), marks = part.turns, no_marks(count)
-            ring = np.full((2, count, arms), -1)
-            epochs_of_runs(*runs, np.zeros(count, np.int64), *ring, passed, marks)
+            following, preceding = np.full((2, count, arms), -1)
+            epochs_of_runs(*runs, np.zeros(count, np.int64), following, preceding, passed, marks)
             broken[:], broken_arm[:] = marks[:, BROKEN], np.maximum(marks[:, BROKEN_ARM], 0)
         return True
 
