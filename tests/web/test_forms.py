@@ -12,7 +12,7 @@ from pydantic import Field as Parameter
 from unbandit import rules
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.demonstrators.base import known_rules
-from unbandit.web.fields import Field, FieldErrors, field_of, identifier, read_field, shown
+from unbandit.web.fields import Field, FieldErrors, field_content, field_of, identifier, read_field
 from unbandit.web.forms import (
     page_option,
     read_columns,
@@ -78,7 +78,7 @@ def test_every_rule_has_a_form_with_all_of_its_parameters() -> None:
 @pytest.mark.parametrize("name", list(rules()))
 def test_a_form_sent_as_it_stands_is_the_rule_as_usual(name: str) -> None:
     form = form_of(name)
-    sent = {"rule": name} | {field.name: shown(field, {}) for field in (*form.fields, *form.rarely)}
+    sent = {"rule": name} | {field.name: field_content(field, {}) for field in (*form.fields, *form.rarely)}
     text = read_rule(sent)
     assert text is not None
     assert parse_rule(text) == rules()[name]()

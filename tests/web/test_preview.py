@@ -20,7 +20,7 @@ from unbandit.web.preview import (
     from_form_text,
     preview,
     read,
-    unpacked,
+    unpack,
 )
 
 MOST_BYTES = 10_000
@@ -59,17 +59,17 @@ def test_a_carried_bomb_is_not_unpacked():
 
 def test_a_bomb_of_several_members_is_not_unpacked():
     with pytest.raises(LogError, match="it holds more"):
-        unpacked(gzip.compress(bytes(6_000)) * 2, MOST_BYTES, "log.csv.gz")
+        unpack(gzip.compress(bytes(6_000)) * 2, MOST_BYTES, "log.csv.gz")
 
 
 @pytest.mark.parametrize("broken", [gzip.compress(b"arm\nA\n", mtime=0)[:-4], b"\x1f\x8bnot gzip at all"])
 def test_a_broken_gzip_file_is_named(broken):
     with pytest.raises(LogError, match=r"log\.csv\.gz: expected a whole gzip file"):
-        unpacked(broken, MOST_BYTES, "log.csv.gz")
+        unpack(broken, MOST_BYTES, "log.csv.gz")
 
 
 def test_text_is_left_as_it_is():
-    assert unpacked(b"arm\nA\n", 1, "log.csv") == b"arm\nA\n"
+    assert unpack(b"arm\nA\n", 1, "log.csv") == b"arm\nA\n"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from unbandit.web.forms import read_columns, read_options, read_rule, read_simul
 from unbandit.web.jobs import Job, JobQueue, Limits, QueueFull
 from unbandit.web.preview import Upload, clean_name
 from unbandit.web.problems import BROKEN, Problem, problem_of
-from unbandit.web.safety import UPLOADS, AccessPolicy, TooLarge, TooSlow, guarded
+from unbandit.web.safety import UPLOADS, AccessPolicy, TooLarge, TooSlow, guard
 
 WAIT_SECONDS = 0.9
 """Time to wait for a job before the visitor is shown its progress."""
@@ -96,7 +96,7 @@ def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None,
         lifespan=lifespan,
     )
     app.state.limits = bounds
-    return guarded(app, policy or AccessPolicy(), bounds, pages.failure)
+    return guard(app, policy or AccessPolicy(), bounds, pages.failure)
 
 
 async def _home(request: Request) -> Response:
@@ -149,7 +149,7 @@ async def _simulate(request: Request) -> Response:
 async def _job(request: Request) -> Response:
     job = _find_job(request)
     if not job.over.is_set():
-        return HTMLResponse(pages.waiting(job.id, _queue(request).progress(job)))
+        return HTMLResponse(pages.progress(job.id, _queue(request).progress(job)))
     if job.problem is not None:
         return HTMLResponse(pages.failure(job.problem, job.id), status_code=job.problem.status)
     return HTMLResponse(pages.answer(job.id, job.result))

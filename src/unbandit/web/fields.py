@@ -65,7 +65,7 @@ def identifier(name: str) -> str:
 def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
     """Return the field for a parameter of a pydantic model; None if there is nothing to choose."""
     usual = "" if info.is_required() or info.default is None else str(info.default)
-    plain = Field(name, capitalised(parameter.replace("_", " ")), _sentence(info.description or ""), usual=usual)
+    plain = Field(name, capitalise(parameter.replace("_", " ")), _sentence(info.description or ""), usual=usual)
     annotation, optional, bounds = _bare(info.annotation)
     if get_origin(annotation) is Literal:
         values = get_args(annotation)
@@ -85,10 +85,10 @@ def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
 
 
 def _sentence(words: str) -> str:
-    return capitalised(words) + ("." if words and not words.endswith(".") else "")
+    return capitalise(words) + ("." if words and not words.endswith(".") else "")
 
 
-def capitalised(words: str) -> str:
+def capitalise(words: str) -> str:
     """Return a text with a capital first letter."""
     return words[:1].upper() + words[1:]
 
@@ -115,7 +115,7 @@ def _bounds(metadata: list[Any]) -> dict[str, Any]:
     return {name: bound for name, bound in bounds if isinstance(bound, int | float)}
 
 
-def shown(field: Field, form: Mapping[str, str]) -> str:
+def field_content(field: Field, form: Mapping[str, str]) -> str:
     """Return the content of the field: what was sent, or its initial value."""
     return form.get(field.name, field.usual)
 
@@ -123,13 +123,13 @@ def shown(field: Field, form: Mapping[str, str]) -> str:
 def read_field(field: Field, form: Mapping[str, str]) -> Any:
     """Return the value of a field, None if it was left blank; raise `ValueError` with a sentence."""
     if field.kind == "box":
-        return shown(field, form).strip().lower() in ON
+        return field_content(field, form).strip().lower() in ON
     text = form.get(field.name, "").strip()
     if not text:
         return None
     if field.kind == "choice":
         if text not in [sent for sent, _ in field.choices]:
-            raise ValueError(f"Expected {_either([sent for sent, _ in field.choices if sent])}; got {quoted(text)}.")
+            raise ValueError(f"Expected {_either([sent for sent, _ in field.choices if sent])}; got {quote(text)}.")
         return text
     return text if field.kind == "text" else _number(field, text)
 
@@ -156,7 +156,7 @@ def _number(field: Field, text: str) -> float | int:
     value = _finite(text, whole)
     if value is None or not all(holds(value, bound) for _, bound, holds in _bounds_of(field)):
         comma = " Write the decimal point as a point." if re.fullmatch(r"[+-]?\d*,\d+", text) else ""
-        raise ValueError(f"Expected {_wanted(field)}; got {quoted(text)}.{comma}")
+        raise ValueError(f"Expected {_wanted(field)}; got {quote(text)}.{comma}")
     return value
 
 
@@ -207,6 +207,6 @@ def _either(words: list[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" or {words[-1]}"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a wrong value, shortened."""
     return f'"{text}"' if len(text) <= LONGEST_VALUE else f'"{text[:LONGEST_VALUE]}…"'

@@ -16,7 +16,7 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, Ran
 from unbandit.errors import ParameterError, shell_option
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log.columns import ROLES
-from unbandit.web.fields import Field, FieldErrors, capitalised, field_of, identifier, quoted, read_fields
+from unbandit.web.fields import Field, FieldErrors, capitalise, field_of, identifier, quote, read_fields
 
 NO_COLUMN = "(none)"
 """Value of the field for a role that no column plays."""
@@ -94,7 +94,7 @@ def _contradictions(
     if given.get("bernoulli") and "sigma" in given:
         found["sigma"] = "Expected no noise for rewards of 0 or 1; leave it blank, or take the tick away."
     if arm is not None and value is None and "anchor.value" not in errors:
-        found["anchor.value"] = f"Expected the value of the arm {quoted(arm)}; got none."
+        found["anchor.value"] = f"Expected the value of the arm {quote(arm)}; got none."
     if arm is None and value is not None:
         found["anchor.arm"] = "Expected the name of the arm that has this value; got none."
     if "best_mean" in given and (arm is not None or value is not None):
@@ -119,7 +119,7 @@ def read_columns(form: Mapping[str, str]) -> tuple[dict[str, str] | None, list[s
         if column == NO_COLUMN:
             column = ""
         if column in named.values() and column:
-            errors[f"column.{role}"] = f"Expected a column of its own for each role; got {quoted(column)} twice."
+            errors[f"column.{role}"] = f"Expected a column of its own for each role; got {quote(column)} twice."
         named[role] = column
     if named.get("arm") == "":
         errors["column.arm"] = "Expected the column that holds the arms; got none."
@@ -141,11 +141,11 @@ def _arms(text: str, errors: dict[str, str]) -> list[str] | None:
         rows = [[""]]
     names = [name.strip() for row in rows for name in row]
     if not all(names):
-        errors["arms"] = f"Expected names between commas, as in A, B, C; got {quoted(text.strip())}."
+        errors["arms"] = f"Expected names between commas, as in A, B, C; got {quote(text.strip())}."
         return None
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None) if len(names) < 10_000 else None
     if twice is not None:
-        errors["arms"] = f"Expected different names; got {quoted(twice)} twice."
+        errors["arms"] = f"Expected different names; got {quote(twice)} twice."
     return names
 
 
@@ -225,7 +225,7 @@ def read_rule(form: Mapping[str, str]) -> str | None:
         raise FieldErrors({"rule": "Expected one of the rules; got none. Choose the rule that made the choices."})
     chosen = next((each for each in rule_forms() if each.name == name), None)
     if chosen is None:
-        raise FieldErrors({"rule": f"Expected one of the rules below; got {quoted(name)}."})
+        raise FieldErrors({"rule": f"Expected one of the rules below; got {quote(name)}."})
     given, errors = read_fields(chosen.fields + chosen.rarely, form)
     if errors:
         raise FieldErrors(errors)
@@ -252,7 +252,7 @@ def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
 def _at_field(rule: type[Demonstrator], error: ParameterError) -> dict[str, str]:
     """Return the error at the field of its parameter, or else at the rule."""
     known = error.parameter in rule.model_fields
-    return {f"{rule.name}.{error.parameter}" if known else rule.name: capitalised(error.said(page_option))}
+    return {f"{rule.name}.{error.parameter}" if known else rule.name: capitalise(error.said(page_option))}
 
 
 def rule_css() -> str:
@@ -339,7 +339,7 @@ def _data_set(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any]
     values, wrong = read_fields(DATASET[1:], form)
     errors |= wrong
     if name not in datasets.names():
-        errors["dataset"] = f"Expected one of the data sets; got {quoted(name)}."
+        errors["dataset"] = f"Expected one of the data sets; got {quote(name)}."
     if errors.keys() & {"dataset", "arms"}:
         return None
     wanted = values.get("arms")
@@ -367,7 +367,7 @@ def _own_means(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any
             raise ValueError
         means = tuple(float(part) for part in text.replace(";", ",").rstrip(",").split(","))
     except ValueError:
-        errors["means"] = f"Expected numbers with commas between them, as in 1, 0.5, 0; got {quoted(text)}."
+        errors["means"] = f"Expected numbers with commas between them, as in 1, 0.5, 0; got {quote(text)}."
         return None
     if not 2 <= len(means) <= MOST_ARMS:
         errors["means"] = f"Expected 2 to {MOST_ARMS:,} numbers; got {len(means):,}."
@@ -376,7 +376,7 @@ def _own_means(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any
         try:
             Instance(means, Bernoulli() if sigma is None else Gaussian(sigma))
         except ParameterError as error:
-            errors["means"] = capitalised(error.said(page_option))
+            errors["means"] = capitalise(error.said(page_option))
     return {"means": means, "sigma": sigma}
 
 

@@ -17,7 +17,7 @@ from unbandit.formatting import label, probability, size
 from unbandit.plots import address
 from unbandit.web import forms
 from unbandit.web.examples import Example
-from unbandit.web.fields import ON, Field, shown
+from unbandit.web.fields import ON, Field, field_content
 from unbandit.web.jobs import JobProgress, Limits, Outcome
 from unbandit.web.preview import Preview
 from unbandit.web.problems import Problem, page_text
@@ -50,7 +50,7 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str], l
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
         groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played={name: role for role, name in seen.roles},
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
-        columns_opened=_opened(columns, form, errors), more_opened=_opened(more, form, errors),
+        columns_opened=_is_open(columns, form, errors), more_opened=_is_open(more, form, errors),
     )  # fmt: skip
 
 
@@ -68,9 +68,9 @@ def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     )  # fmt: skip
 
 
-def waiting(id: str, progress: JobProgress) -> str:
+def progress(id: str, job: JobProgress) -> str:
     """Return the page of a job that is not done yet."""
-    return _page("waiting.html", None, id=id, progress=progress, said=_stage(progress), time=_time(progress.seconds))
+    return _page("progress.html", None, id=id, progress=job, said=_stage(job), time=_time(job.seconds))
 
 
 def answer(id: str, outcome: Outcome) -> str:
@@ -123,7 +123,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters |= {"size": size, "cut": _cut, "for_page": page_text}
-    environment.globals |= {"shown": shown, "ticked": _ticked, "opened": _opened}
+    environment.globals |= {"field_content": field_content, "is_ticked": _is_ticked, "is_open": _is_open}
     return environment
 
 
@@ -161,13 +161,13 @@ def _cut(name: str) -> str:
     return label(name, NAME_SHOWN)
 
 
-def _opened(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
+def _is_open(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
     """Whether a section that is usually folded must be open."""
-    return any(field.name in errors or shown(field, form).strip() not in ("", field.usual) for field in fields)
+    return any(field.name in errors or field_content(field, form).strip() not in ("", field.usual) for field in fields)
 
 
-def _ticked(field: Field, form: Mapping[str, str]) -> bool:
-    return shown(field, form).strip().lower() in ON
+def _is_ticked(field: Field, form: Mapping[str, str]) -> bool:
+    return field_content(field, form).strip().lower() in ON
 
 
 def _labels(

@@ -96,7 +96,7 @@ def from_form_text(text: str, most: int) -> bytes:
     raise LogError("expected the log that this page was made for; it was lost on the way. Choose the file again.")
 
 
-def unpacked(data: bytes, most: int, name: str) -> bytes:
+def unpack(data: bytes, most: int, name: str) -> bytes:
     """Unpack gzip to at most `most` bytes: a small file can hold terabytes."""
     return _gunzip(data, most, name) if data.startswith(GZIP) else data
 
@@ -138,7 +138,7 @@ def read(
     if upload.example:
         return example_log(upload.example), None
     sent = upload.bytes(limits)
-    data = _limited(sent, upload.name, limits)
+    data = _unpack_limited(sent, upload.name, limits)
     return ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms), sent
 
 
@@ -156,7 +156,7 @@ def preview(
     try:
         sent = upload.bytes(limits)
         seen = replace(seen, size=len(sent), carried=upload.carried or form_text(sent))
-        data = _limited(sent, upload.name, limits)
+        data = _unpack_limited(sent, upload.name, limits)
         table = open_bytes(data, upload.name)
         names = table.names
         seen = replace(seen, columns=tuple(names[:MOST_COLUMNS]), columns_left_out=max(len(names) - MOST_COLUMNS, 0))
@@ -169,9 +169,9 @@ def preview(
         return replace(seen, problem=error_text(error))
 
 
-def _limited(sent: bytes, name: str, limits: Limits) -> bytes:
+def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
     """Unpack a file, and refuse one with too many rows before they are laid out in memory."""
-    data = unpacked(sent, limits.unpacked, name)
+    data = unpack(sent, limits.unpacked, name)
     if data.startswith(GZIP):
         raise LogError("expected a table; it is packed with gzip twice. Unpack it once, and send that.", path=name)
     rows = _parquet_rows(data) if data.startswith(PARQUET) else max(data.count(b"\n"), data.count(b"\r")) - 1

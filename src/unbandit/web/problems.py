@@ -125,17 +125,17 @@ def error_text(error: UnbanditError) -> str:
     """Write an error for a visitor of the page: options by the labels of their fields, names shortened."""
     from unbandit.web.forms import page_option
 
-    return _shortened(error.phrased(page_option))
+    return _shorten(error.phrased(page_option))
 
 
 def page_text(text: str) -> str:
     """Write a sentence for a visitor of the page."""
     from unbandit.web.forms import page_option
 
-    return _shortened(phrase(text, page_option))
+    return _shorten(phrase(text, page_option))
 
 
-def _shortened(message: str) -> str:
+def _shorten(message: str) -> str:
     """Shorten endless names in quotes, and a message that is endless for another reason."""
     begun = message[: 100 * LONGEST_MESSAGE]
     cut = re.sub(rf'"([^"]{{{LONGEST_NAME}}})[^"]+"', lambda found: f'"{found[1][:-1]}…"', begun)

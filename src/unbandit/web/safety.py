@@ -59,7 +59,7 @@ class AccessPolicy:
     token: str | None = None  # that a visitor must present
 
 
-def guarded(app: ASGIApp, policy: AccessPolicy, limits: Limits, show: Show) -> ASGIApp:
+def guard(app: ASGIApp, policy: AccessPolicy, limits: Limits, show: Show) -> ASGIApp:
     """Wrap an application in the access policy, the limits and the headers."""
 
     arriving = 0
