@@ -17,6 +17,8 @@ from unbandit.errors import ParameterError, option
 if TYPE_CHECKING:
     import polars
 
+    from unbandit.log.tallies import Tallies
+
 
 def simulate(
     rule: str = Option(..., "--rule", help="The demonstrator: name:key=value,..."),
@@ -77,7 +79,7 @@ def simulate(
         write_truth(faced, truth)
 
 
-def _counts_table(evidence: Any, arms: Sequence[str]) -> polars.DataFrame:
+def _counts_table(evidence: Tallies, arms: Sequence[str]) -> polars.DataFrame:
     """Return one row per run and arm: its pulls and, of an index rule, the counts at its switching round.
 
     `switching_pulls` are the arm's own there, `switching_pulls_of_best` those of the run's most-pulled arm; empty if
@@ -92,7 +94,7 @@ def _counts_table(evidence: Any, arms: Sequence[str]) -> polars.DataFrame:
         "arm": pl.Series(arms, dtype=pl.String).gather(np.tile(np.arange(len(arms)), runs)),
         "pulls": evidence.pulls.reshape(-1),
     }
-    if hasattr(evidence, "own"):
+    if evidence.own is not None:
         columns["switching_pulls"] = evidence.own.reshape(-1)
         columns["switching_pulls_of_best"] = evidence.of_best.reshape(-1)
     if runs == 1:

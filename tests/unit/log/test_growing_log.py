@@ -40,7 +40,7 @@ def test_every_moment_equals_reading_everything_so_far(need, data):
         assert log.pulls.tolist() == expected.pulls.tolist()
         ours, theirs = log.tallied(need), expected.tallied(need)
         for field in ("pulls", "first", "last", "own", "of_best", "rounds", "passed", "broken", "broken_arm"):
-            if getattr(theirs, field) is not None:
+            if getattr(ours, field) is not None:
                 assert getattr(ours, field).tolist() == getattr(theirs, field).tolist(), field
         log = GrowingLog.restored(*log.state())
 

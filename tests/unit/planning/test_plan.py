@@ -120,7 +120,7 @@ def test_the_picture_has_three_panels(two):
         (("two-armed", "ucb", 0.1), {"points": 2}, ub.ParameterError, "points: expected three"),
         (("two-armed", "ucb", 0.1), {"longest": 20}, ub.ParameterError, "longest: expected 32 rounds"),
         (("two-armd", "ucb", 0.1), {}, ub.ParameterError, "Did you mean"),
-        (("two-armed", "uniform", 0.1), {}, ub.NotIdentifiable, "tell nothing"),
+        (("two-armed", "uniform", 0.1), {}, ub.NotIdentifiable, "reveal nothing"),
         (("two-armed", "epsilon-greedy", 0.1), {}, ub.NotIdentifiable, "at random"),
     ],
 )
