@@ -77,13 +77,6 @@ def charging_rates() -> Array:
     """Return CC1 to CC4 of every protocol, in multiples of the capacity per hour; shape (224, 4).
 
     The fourth rate follows from the first three: its step takes what is left of the ten minutes.
-
-    Examples
-    --------
-    >>> charging_rates().shape
-    (224, 4)
-    >>> charging_rates()[0].round(3).tolist()
-    [3.6, 6.0, 5.6, 4.755]
     """
     protocols = []
     for rates in product(FIRST_RATES, SECOND_RATES, THIRD_RATES):
@@ -123,14 +116,6 @@ def heat_step(matrix: Array, before: Array, heat: Array) -> Array:
         Degrees Celsius, shape (12, protocols).
     heat
         W / m^3 (`q`), one number per protocol.
-
-    Examples
-    --------
-    A cell without current stays at the ambient temperature.
-
-    >>> rest = np.full((12, 1), 30.0)
-    >>> bool(np.allclose(heat_step(conduction_matrix(), rest, np.zeros(1)), rest))
-    True
     """
     known = np.zeros_like(before)
     known[1] = RADIAL_STEP**2 * (before[1] + TIME_STEP * heat / CONDUCTIVITY)
@@ -163,11 +148,6 @@ def lifetimes_by_regime() -> dict[str, NDArray[np.int64]]:
 
     Each node adds `A exp(-Ea / (k T))` to the damage after each time step (Arrhenius' law), and the lifetime is
     `floor(1 / damage / c) + o`.
-
-    Examples
-    --------
-    >>> {regime: (int(cycles.min()), int(cycles.max())) for regime, cycles in lifetimes_by_regime().items()}
-    {'low': (901, 962), 'medium': (912, 982), 'high': (573, 1208)}
     """
     warmth = BOLTZMANN * temperatures()
     table = {}

@@ -19,11 +19,6 @@ def random_order(size: int, seed: int) -> NDArray[np.int64]:
 
     The raw words of Philox are sorted: NumPy promises that those never change, and not what its distributions make of
     them.
-
-    Examples
-    --------
-    >>> sorted(random_order(5, seed=1).tolist())
-    [0, 1, 2, 3, 4]
     """
     number = integer(seed)
     if number is None or number < 0:
@@ -46,15 +41,6 @@ def chosen_numbers(
         The word for one of them in an error message.
     draw
         A function that picks a number of them.
-
-    Examples
-    --------
-    >>> chosen_numbers([7, 3], range(10), "protocol", draw=np.arange).tolist()
-    [7, 3]
-    >>> chosen_numbers([7, 10], range(10), "protocol", draw=np.arange)
-    Traceback (most recent call last):
-    ...
-    unbandit.errors.ParameterError: arms: expected protocol numbers from 0 to 9; got 10. Correct it or leave it out.
     """
     if arms is None:
         return np.array(numbers, dtype=np.int64)
