@@ -295,7 +295,7 @@ class ActionLog:
         """
         if self.actions is None:
             raise ParameterError("expected a log with rounds; this one holds counts. Use its pulls.", parameter="last")
-        return self._counted.last
+        return self._counted.counted[2]
 
     @property
     def _counted(self) -> Tallies:
