@@ -57,7 +57,7 @@ def infer(
     if anchor is not None and is_best:
         means = _with_best(means, anchor, log.arms, seed)
     evidence, error = log_mean(found.evidences)
-    smallest = min(float(p.cloud.size.min(initial=np.inf)) for passages in found.passages for p in passages)
+    smallest = min(float(p.cloud.effective_size.min(initial=np.inf)) for passages in found.passages for p in passages)
     number = found.passages[0][0].cloud.sums.shape[0]
     rounds, path = _path(found)
     return Posterior(
@@ -71,7 +71,7 @@ def infer(
 def _draw(passages: Sequence[Passage], belief: Belief, draws: int, seed: int, cloud: int) -> NDArray[np.float64]:
     """Draw means from one cloud: a particle in proportion to its weight, then each mean given its sum."""
     generator, last = np.random.default_rng([seed, cloud, 2]), passages[-1]
-    weights = np.exp(last.cloud.weights - last.cloud.weights.max())
+    weights = np.exp(last.cloud.log_weights - last.cloud.log_weights.max())
     places = (np.arange(draws) + generator.random()) / draws
     chosen = np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), places), weights.size - 1)
     totals = (last.cloud.past + last.cloud.sums)[generator.permutation(chosen)]
@@ -104,7 +104,7 @@ def _with_best(
 def _path(found: Filtered) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return at some rounds the band of every hidden sample mean, in the first demonstration, given it alone."""
     paths = [passages[0].path() for passages in found.passages]
-    shares = [np.exp(p[0].cloud.weights - p[0].cloud.weights.max()) for p in found.passages]
+    shares = [np.exp(p[0].cloud.log_weights - p[0].cloud.log_weights.max()) for p in found.passages]
     weights = np.concatenate([share / share.sum() for share in shares])
     first = found.passages[0][0]
     generator = np.random.default_rng(0)

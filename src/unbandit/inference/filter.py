@@ -77,12 +77,12 @@ class Passage:
         NaN for an arm not yet pulled.
         """
         cloud = self.cloud
-        found, line = np.full_like(cloud.kept, np.nan), np.arange(cloud.sums.shape[0])
+        found, line = np.full_like(cloud.kept_sums, np.nan), np.arange(cloud.sums.shape[0])
         for mark in range(cloud.marks.size - 1, -1, -1):
             pulled = self.counts[mark] > 0
-            means = cloud.kept[mark][line][:, pulled] / self.counts[mark][pulled]
-            found[mark][:, pulled] = means + (cloud.shift - cloud.shifts[mark, line])[:, None]
-            line = cloud.lines[mark, line]
+            means = cloud.kept_sums[mark][line][:, pulled] / self.counts[mark][pulled]
+            found[mark][:, pulled] = means + (cloud.shift - cloud.kept_shifts[mark, line])[:, None]
+            line = cloud.kept_ancestors[mark, line]
         return found
 
 
@@ -225,10 +225,10 @@ def _pass(
     passages: list[Passage] = []
     for which, (reading, horizon) in enumerate(zip(readings, horizons, strict=True)):
         name = np.uint64(cloud * len(readings) + which)
-        state = _cloud(reading, number, arms, past, before, Tape(seed).key, name, marks)
+        state = _cloud(belief, reading, number, arms, past, before, Tape(seed).key, name, marks)
         pulls, died, rounds = _filter(rule, reading, belief, state, horizon, log.rewards is not None)
         judged = _judged(rule, reading, rounds)
-        strained = np.flatnonzero(state.paid == number)
+        strained = np.flatnonzero(state.relaxed == number)
         growing = isinstance(rule, IndexRule) and rule.uses_round
         if died or strained.size > (max(1, STRAINED * rounds.size) if growing else 0):
             where = int(judged[died - 1 if died else strained[0]]) if rounds.size else died
@@ -239,7 +239,7 @@ def _pass(
         counts = _counts(reading, state.marks, arms)
         hard = tuple(int(judged[at]) for at in strained)
         passages.append(Passage(state, pulls, rounds, judged, int(log.lengths[which]), counts, hard))
-        order = _heirs(state.weights, seed, int(name))
+        order = _heirs(state.log_weights, seed, int(name))
         past = (state.past + state.sums)[order]
         before = state.before + pulls
     return tuple(passages)
@@ -257,19 +257,19 @@ def _known_beforehand(log: ActionLog, number: int) -> tuple[NDArray[np.float64],
 
 
 def _cloud(
-    reading: Steps | EliminationTests, number: int, arms: int, past: NDArray[np.float64], before: NDArray[np.float64],
-    key: Any, name: np.uint64, marks: bool,
+    belief: Belief, reading: Steps | EliminationTests, number: int, arms: int, past: NDArray[np.float64],
+    before: NDArray[np.float64], key: Any, name: np.uint64, marks: bool,
 ) -> Cloud:  # fmt: skip
     """Make room for a cloud."""
     steps = reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
     kept = min(MARKS, max(2, KEPT // (number * arms)), steps) if marks else 0
     at = np.unique(np.linspace(0, steps - 1, kept).astype(np.int64)) if kept else np.zeros(0, np.int64)
     return Cloud(
-        sums=np.zeros((number, arms)), past=past.copy(), before=before.copy(), weights=np.zeros(number),
-        increments=np.zeros(steps), size=np.full(steps, float(number)), paid=np.zeros(steps, np.int64),
-        marks=at,
-        kept=np.zeros((at.size, number, arms)), lines=np.zeros((at.size, number), np.int64), shift=np.zeros(number),
-        shifts=np.zeros((at.size, number)), key=key, name=name,
+        belief=belief, sums=np.zeros((number, arms)), past=past.copy(), before=before.copy(),
+        log_weights=np.zeros(number), increments=np.zeros(steps), effective_size=np.full(steps, float(number)),
+        relaxed=np.zeros(steps, np.int64), ancestors=np.zeros(number, np.int64), lineage=np.arange(number), marks=at,
+        kept_sums=np.zeros((at.size, number, arms)), kept_ancestors=np.zeros((at.size, number), np.int64),
+        kept_shifts=np.zeros((at.size, number)), shift=np.zeros(number), key=key, name=name, table=QUANTILE_TABLE,
     )  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def _filter(
     if isinstance(reading, EliminationTests):
         pulls = np.zeros(arms, np.int64)
         alike = (belief.first == belief.first[0]) & (belief.second == belief.second[0]) & (cloud.before == 0)
-        died = filter_elimination(reading, belief, cloud, level, alike, pulls, QUANTILE_TABLE)
+        died = filter_elimination(reading, cloud, level, alike, pulls)
         active = (reading.fate != OUT).sum(axis=1)
         epochs = np.diff(reading.epoch, prepend=0)
         return pulls, died, np.cumsum(epochs * active)
@@ -299,14 +299,14 @@ def _filter(
     if isinstance(rule, IndexRule):
         shifts, ties = rule.shifts and level, rule.ties == "random"
         parameters = rule.parameters(horizon)
-        died = filter_index(parameters, reading, belief, cloud, rule.uses_round, ties, shifts, QUANTILE_TABLE)
+        died = filter_index(parameters, reading, cloud, rule.uses_round, ties, shifts)
         return pulls, died, reading.round
     assert isinstance(rule, RandomisedRule)
     memories = np.zeros((cloud.sums.shape[0], arms, rule.columns))
     tries = 2 if belief.bernoulli else 1 if rule.smooth else TRIES
+    shifts = rule.shifts and level
     died = filter_randomised(
-        rule.parameters(horizon), reading, belief, cloud, memories, rule.batch, tries, rule.smooth,
-        rule.shifts and level, QUANTILE_TABLE,
+        rule.parameters(horizon), reading, cloud, memories, rule.batch, tries, rule.smooth, shifts
     )  # fmt: skip
     return pulls, died, reading.round
 

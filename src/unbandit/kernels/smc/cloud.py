@@ -1,4 +1,9 @@
-"""What an observer believes about an arm's mean once the sum of its rewards is given: the mean integrates out."""
+"""A cloud of particles: hidden reward sums with log weights, resampling, moves, and the paths that were taken.
+
+A particle holds one reward sum per arm. The means are integrated out, because the posterior of a mean `mu_i` given `n`
+rewards of sum `S` is conjugate: normal with variance `v s^2 / (s^2 + n v)` around `(m s^2 + v S) / (s^2 + n v)` (prior
+mean `m` and variance `v`, noise `s`), or Beta(a + S, b + n - S).
+"""
 
 from __future__ import annotations
 
@@ -11,18 +16,33 @@ from numpy.typing import NDArray
 from unbandit.kernels.compile import called, inlined
 from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
 
+PARTICLES, RESAMPLING, LEVELS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
+MOVES, REDRAWS = np.uint64(7), np.uint64(10)
+
+NEVER, NONE = np.int64(2**62), np.int64(-1)
+"""A round that never comes, and the mark of a missing arm or round."""
+
+RESAMPLE_BELOW = 0.5
+"""A cloud is resampled when its effective sample size falls below this share of its particles."""
+
+MOVE_SHARE = 0.2
+"""How far `liu_west_move` moves offspring, in standard deviations of the cloud."""
+
+MOST_CORRELATED = 64
+"""With more moving numbers than this, `liu_west_move` ignores their correlations."""
+
 
 class Belief(NamedTuple):
-    """Hold the prior on every mean, and the noise.
+    """The prior on every mean, and the noise.
 
     Attributes
     ----------
     bernoulli
         Rewards are 0 or 1, with a Beta prior; otherwise normal, with a normal prior.
     first, second
-        One number an arm: the prior's mean and variance (0 for a mean that is known), or its two Beta parameters.
+        Per arm: the prior's mean and variance (0 for a known mean), or its two Beta parameters.
     sigma
-        The standard deviation of a normal reward.
+        Standard deviation of a normal reward.
     """
 
     bernoulli: bool
@@ -31,9 +51,92 @@ class Belief(NamedTuple):
     sigma: float
 
 
+class Steps(NamedTuple):
+    """One demonstration as the index and randomised filters read it; a step is a round or a batch of rounds.
+
+    Attributes
+    ----------
+    arm, count
+        The arm that a step pulls, and how often.
+    round
+        The step's first round (from 1), in which the rule decided.
+    next_round
+        The round in which the rule next decides for this arm; `NEVER` if it does not.
+    opening
+        Number of steps before the rule's first decision.
+    binding
+        Whether the arm's state after the step is ever compared; within the opening only after the arm's last pull.
+    left, rival, rival_round
+        Within a stretch of pulls of one arm that another arm ends: the pulls left after this step, the arm that ends
+        the stretch, and the round in which it does. Otherwise `left` is 0.
+    rewards
+        Per round; NaN where unknown.
+    """
+
+    arm: NDArray[np.int64]
+    count: NDArray[np.int64]
+    round: NDArray[np.int64]
+    next_round: NDArray[np.int64]
+    opening: int
+    binding: NDArray[np.bool_]
+    left: NDArray[np.int64]
+    rival: NDArray[np.int64]
+    rival_round: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+
+
+class Cloud(NamedTuple):
+    """Particles, their log weights, and what is recorded on the way.
+
+    Attributes
+    ----------
+    belief
+        The prior on every mean.
+    sums
+        Reward sums in this demonstration: (particles, arms).
+    past, before
+        Reward sums and pull counts from earlier demonstrations of the same instance.
+    log_weights
+        Of the particles; the weights themselves have mean 1 after each step.
+    increments
+        Per step: log of the mean weight, that is, the change of the log evidence.
+    effective_size, relaxed
+        Per step: effective sample size before resampling, and the number of particles that violate a comparison.
+    ancestors, lineage
+        Scratch of `resample`: each particle's parent at the last resampling, and its ancestor at the last mark.
+    marks
+        Steps after which the sums are kept, ascending.
+    kept_sums, kept_ancestors, kept_shifts
+        At each mark: the sums, each particle's ancestor at the previous mark, and its level shift so far.
+    shift
+        By how much each particle's rewards were shifted so far (see `gibbs_level`).
+    key, name, table
+        Of the random numbers: the seed's key, the number of the cloud, and the table of the normal quantile.
+    """
+
+    belief: Belief
+    sums: NDArray[np.float64]
+    past: NDArray[np.float64]
+    before: NDArray[np.float64]
+    log_weights: NDArray[np.float64]
+    increments: NDArray[np.float64]
+    effective_size: NDArray[np.float64]
+    relaxed: NDArray[np.int64]
+    ancestors: NDArray[np.int64]
+    lineage: NDArray[np.int64]
+    marks: NDArray[np.int64]
+    kept_sums: NDArray[np.float64]
+    kept_ancestors: NDArray[np.int64]
+    kept_shifts: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    key: tuple[np.uint64, np.uint64]
+    name: np.uint64
+    table: NDArray[np.float64]
+
+
 @inlined
 def posterior_mean(belief: Belief, arm: int, pulls: float, total: float) -> tuple[float, float]:
-    """Return expectation and variance of a mean, after so many normal rewards of this sum."""
+    """Return expectation and variance of an arm's mean given `pulls` normal rewards of sum `total`."""
     noise, prior = belief.sigma * belief.sigma, belief.second[arm]
     scale = 1.0 / (noise + pulls * prior)
     return (belief.first[arm] * noise + prior * total) * scale, prior * noise * scale
@@ -41,91 +144,15 @@ def posterior_mean(belief: Belief, arm: int, pulls: float, total: float) -> tupl
 
 @inlined
 def posterior_success(belief: Belief, arm: int, pulls: float, total: float) -> float:
-    """Return the probability that the next reward is 1, after so many of which `total` were."""
+    """Return the probability that the next reward is 1, given `total` ones among `pulls` rewards."""
     return (belief.first[arm] + total) / (belief.first[arm] + belief.second[arm] + pulls)
 
 
-PARTICLES, RESAMPLING, SHIFTS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
-MOVES, REDRAWS = np.uint64(7), np.uint64(10)
-ZERO = np.uint64(0)
-
-NEVER, NONE = np.int64(2**62), np.int64(-1)
-"""A round that never comes, and what stands where there is no arm or no round."""
-
-
-class Steps(NamedTuple):
-    """Hold one demonstration as a filter reads it: step by step, a step being a round or a batch of them.
-
-    Attributes
-    ----------
-    arm, count
-        Which arm a step pulls, and how often.
-    round
-        The step's first round (from 1), which is when the rule decided.
-    following
-        The round in which the rule next decides for this arm again; `FAR` if it never does.
-    opening
-        How many steps lie before the rule's first decision.
-    binding
-        Whether the arm's state after the step is ever compared; not so within the opening, before its last pull there.
-    ahead, rival, until
-        Where the arm is pulled on for a while and then another one's turn comes: how many pulls are left of that
-        stretch, which arm ends it, and in which round. Otherwise `ahead` is 0.
-    rewards
-        Of every round; NaN where unknown.
-    """
-
-    arm: NDArray[np.int64]
-    count: NDArray[np.int64]
-    round: NDArray[np.int64]
-    following: NDArray[np.int64]
-    opening: int
-    binding: NDArray[np.bool_]
-    ahead: NDArray[np.int64]
-    rival: NDArray[np.int64]
-    until: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-
-
-class Cloud(NamedTuple):
-    """Hold particles: hidden reward sums with their weights, and what is written down about them on the way.
-
-    Attributes
-    ----------
-    sums
-        The reward sum of each arm in this demonstration, one row a particle.
-    past, before
-        Reward sums and pull counts from earlier demonstrations of the same instance.
-    weights
-        Logarithms; their mean is 1 in natural numbers.
-    increments
-        By how much each step changed the logarithm of the evidence.
-    size, paid
-        The effective sample size after each step, before resampling, and how many particles could not explain it.
-    marks
-        Steps after which the sums are kept, ascending.
-    kept, lines
-        The sums at the marks, and of each particle there which one of the mark before it comes from.
-    shift, shifts
-        By how much each particle's rewards were shifted so far, now and at the marks.
-    key, name
-        Of the random numbers: the seed's key, and the cloud's number.
-    """
-
-    sums: NDArray[np.float64]
-    past: NDArray[np.float64]
-    before: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    increments: NDArray[np.float64]
-    size: NDArray[np.float64]
-    paid: NDArray[np.int64]
-    marks: NDArray[np.int64]
-    kept: NDArray[np.float64]
-    lines: NDArray[np.int64]
-    shift: NDArray[np.float64]
-    shifts: NDArray[np.float64]
-    key: tuple[np.uint64, np.uint64]
-    name: np.uint64
+@inlined
+def uniform(cloud: Cloud, stream: np.uint64, step: int, place: int) -> float:
+    """Return the random number in (0, 1) of a stream at a step and a place (a particle, or a particle and an arm)."""
+    word, _ = philox(np.uint64(step), np.uint64(place), cloud.name, stream, cloud.key[0], cloud.key[1])
+    return uniform_from_word(word)
 
 
 @inlined
@@ -136,98 +163,99 @@ def two_uniforms(cloud: Cloud, step: int, particle: int) -> tuple[float, float]:
 
 
 @called
-def resample(cloud: Cloud, step: int, ancestors: NDArray[np.int64]) -> tuple[bool, bool]:
-    """Write the step's evidence down and, if few particles carry the weight, draw their heirs into `ancestors`.
+def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
+    """Record the step's evidence; resample systematically if the effective sample size is small.
 
-    Returns whether any particle is alive, and whether heirs were drawn (systematically: one random number for all).
+    Returns whether any particle is alive, and whether the cloud was resampled. Sums, past, shift and lineage then are
+    those of the offspring; whatever else a filter holds per particle, it takes from `cloud.ancestors` itself.
     """
-    number, weights = cloud.weights.size, cloud.weights
+    number, log_weights = cloud.log_weights.size, cloud.log_weights
     largest = -math.inf
     for particle in range(number):
-        largest = max(largest, weights[particle])
+        largest = max(largest, log_weights[particle])
     if largest == -math.inf:
         return False, False
+    # Evidence: log mean w. Effective sample size: (sum w)^2 / sum w^2.
     total, squares = 0.0, 0.0
     for particle in range(number):
-        share = math.exp(weights[particle] - largest)
-        total += share
-        squares += share * share
-    mean = largest + math.log(total / number)
-    cloud.increments[step], cloud.size[step] = mean, total * total / squares
-    if cloud.size[step] >= 0.5 * number:
+        weight = math.exp(log_weights[particle] - largest)
+        total += weight
+        squares += weight * weight
+    log_mean = largest + math.log(total / number)
+    cloud.increments[step] = log_mean
+    cloud.effective_size[step] = total * total / squares
+    if cloud.effective_size[step] >= RESAMPLE_BELOW * number:
         for particle in range(number):
-            weights[particle] -= mean
+            log_weights[particle] -= log_mean
         return True, False
-    word, _ = philox(np.uint64(step), ZERO, cloud.name, RESAMPLING, cloud.key[0], cloud.key[1])
-    offset, so_far, heir = uniform_from_word(word), 0.0, 0
+    # Systematic resampling: offspring k has the ancestor in whose part of the cumulated weights k + U falls.
+    offset, cumulated, offspring = uniform(cloud, RESAMPLING, step, 0), 0.0, 0
     for particle in range(number):
-        so_far += math.exp(weights[particle] - mean)
-        while heir < number and heir + offset < so_far:
-            ancestors[heir] = particle
-            heir += 1
-    while heir < number:  # rounding left the last ones over
-        ancestors[heir] = ancestors[heir - 1]
-        heir += 1
-    weights[:] = 0.0
-    cloud.shift[:] = cloud.shift[ancestors]
-    cloud.past[:] = cloud.past[ancestors]
+        cumulated += math.exp(log_weights[particle] - log_mean)
+        while offspring < number and offspring + offset < cumulated:
+            cloud.ancestors[offspring] = particle
+            offspring += 1
+    while offspring < number:  # rounding may leave the last ones without an ancestor
+        cloud.ancestors[offspring] = cloud.ancestors[offspring - 1]
+        offspring += 1
+    log_weights[:] = 0.0
+    cloud.sums[:] = cloud.sums[cloud.ancestors]
+    cloud.past[:] = cloud.past[cloud.ancestors]
+    cloud.shift[:] = cloud.shift[cloud.ancestors]
+    cloud.lineage[:] = cloud.lineage[cloud.ancestors]
     return True, True
 
 
 @called
-def keep(cloud: Cloud, mark: int, line: NDArray[np.int64]) -> None:
-    """Keep the sums at a mark, and where each particle there comes from."""
-    for particle in range(line.size):
+def keep_sums(cloud: Cloud, step: int, mark: int) -> int:
+    """Keep sums and ancestors if the step is the next mark; return the number of the mark to come."""
+    if mark == cloud.marks.size or cloud.marks[mark] != step:
+        return mark
+    for particle in range(cloud.lineage.size):
         for arm in range(cloud.sums.shape[1]):
-            cloud.kept[mark, particle, arm] = cloud.sums[particle, arm]
-        cloud.lines[mark, particle], cloud.shifts[mark, particle] = line[particle], cloud.shift[particle]
-        line[particle] = particle
+            cloud.kept_sums[mark, particle, arm] = cloud.sums[particle, arm]
+        cloud.kept_ancestors[mark, particle] = cloud.lineage[particle]
+        cloud.kept_shifts[mark, particle] = cloud.shift[particle]
+        cloud.lineage[particle] = particle
+    return mark + 1
 
 
 @inlined
-def shift_level(
-    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], sums: NDArray[np.float64], particle: int, step: int,
-    table: NDArray[np.float64],
-) -> float:  # fmt: skip
-    """Shift all of a particle's rewards by a number drawn given all else, where the rule does not see it; return it.
+def gibbs_level(cloud: Cloud, pulls: NDArray[np.int64], sums: NDArray[np.float64], particle: int, step: int) -> float:
+    """Shift all of a particle's rewards by a number drawn from its conditional distribution; return the shift.
 
-    A sample mean of `n` rewards has the prior's mean and variance, plus `sigma^2 / n`; what the rewards of an arm
-    differ by among themselves is not touched. So the shift is normal.
+    For rules that do not see a common shift. A sample mean of `n` rewards has the prior's mean and variance, plus
+    `sigma^2 / n`, and differences between rewards of one arm are not touched: the shift is normal.
     """
-    precision, pressure = 0.0, 0.0
+    belief, precision, pressure = cloud.belief, 0.0, 0.0
     for arm in range(pulls.size):
         behind = cloud.before[arm] + pulls[arm]
         if behind > 0.0:
             own = 1.0 / (belief.second[arm] + belief.sigma * belief.sigma / behind)
             precision += own
             pressure += own * (belief.first[arm] - (cloud.past[particle, arm] + sums[arm]) / behind)
-    word, _ = philox(np.uint64(step), np.uint64(particle), cloud.name, SHIFTS, cloud.key[0], cloud.key[1])
-    drawn = pressure / precision + normal_from_word(word, table) / math.sqrt(precision)
-    cloud.shift[particle] += drawn
+    word, _ = philox(np.uint64(step), np.uint64(particle), cloud.name, LEVELS, cloud.key[0], cloud.key[1])
+    shift = pressure / precision + normal_from_word(word, cloud.table) / math.sqrt(precision)
+    cloud.shift[particle] += shift
     for arm in range(pulls.size):
-        cloud.past[particle, arm] += cloud.before[arm] * drawn
-        sums[arm] += pulls[arm] * drawn
-    return drawn
-
-
-MOVE_SHARE = 0.2
-"""How far heirs are moved, in standard deviations of the cloud."""
-
-MOST_CORRELATED = 64
-"""From this many moving numbers on, their correlations are left out."""
+        cloud.past[particle, arm] += cloud.before[arm] * shift
+        sums[arm] += pulls[arm] * shift
+    return shift
 
 
 @called
-def liu_west_move(
-    cloud: Cloud, pulls: NDArray[np.int64], memories: NDArray[np.float64], step: int, table: NDArray[np.float64]
-) -> None:
-    """Move heirs apart: a little towards the centre of the cloud and as much at random, so that its shape stays.
+def liu_west_move(cloud: Cloud, pulls: NDArray[np.int64], memories: NDArray[np.float64], step: int) -> None:
+    """Move offspring apart: towards the centre of the cloud and as much at random, `x' = c + a (x - c) + h L z`.
 
-    All that differs between particles moves together: sample means, whatever else the rule remembers, and the sample
-    means from earlier demonstrations. Arms are taken as uncorrelated where they are many.
+    Resampling leaves copies, and an arm that is seldom pulled would soon have one value in the whole cloud. With
+    `a^2 + h^2 = 1` and `L L'` the covariance, the move keeps mean and covariance (J. Liu and M. West, "Combined
+    parameter and state estimation in simulation-based filtering", 2001). It treats the cloud as normal, which is an
+    approximation. Sample means, whatever else the rule remembers, and the sample means of earlier demonstrations move
+    together.
     """
     number, arms, columns = memories.shape
     size = arms * (columns + 1)
+    # Flatten what moves: one row per particle.
     values, centre = np.zeros((number, size)), np.zeros(size)
     for particle in range(number):
         for arm in range(arms):
@@ -239,17 +267,18 @@ def liu_west_move(
         centre += values[particle]
     centre /= number
     factor = _covariance_factor(values, centre)
-    keep_share = math.sqrt(1.0 - MOVE_SHARE * MOVE_SHARE)
+    shrinkage = math.sqrt(1.0 - MOVE_SHARE * MOVE_SHARE)
     noise = np.empty(size)
     for particle in range(number):
         for at in range(size):
-            where = np.uint64(particle * size + at)
-            word, _ = philox(np.uint64(step), where, cloud.name, MOVES, cloud.key[0], cloud.key[1])
-            noise[at] = normal_from_word(word, table)
+            place = np.uint64(particle * size + at)
+            word, _ = philox(np.uint64(step), place, cloud.name, MOVES, cloud.key[0], cloud.key[1])
+            noise[at] = normal_from_word(word, cloud.table)
+        # Move, and write back as sums.
         for arm in range(arms):
             for column in range(columns + 1):
                 at = arm * (columns + 1) + column
-                moved = centre[at] + keep_share * (values[particle, at] - centre[at])
+                moved = centre[at] + shrinkage * (values[particle, at] - centre[at])
                 for other in range(at + 1):
                     moved += MOVE_SHARE * factor[at, other] * noise[other]
                 if column == columns:
@@ -262,7 +291,7 @@ def liu_west_move(
 
 @called
 def _covariance_factor(values: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the lower triangle whose square is the covariance of some values; what does not vary gets zeros."""
+    """Return the Cholesky factor of the covariance of some values, with zeros for what does not vary."""
     number, size = values.shape
     factor = np.zeros((size, size))
     for row in range(size):

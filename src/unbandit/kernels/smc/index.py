@@ -1,19 +1,19 @@
 """Filter the hidden rewards behind an index rule's actions, looking ahead.
 
-An index rule decides without randomness, so a particle's guess at a reward is either right or impossible. What the rest
-of the record says about it is known beforehand: until arm `a` is pulled again, its index is compared with every other
-arm's, at the round in which the first of the two is pulled next, and the one pulled there was not smaller. So each new
-reward is drawn from the interval that these comparisons leave, and its particle weighed by the interval's probability.
+An index rule decides without randomness, so a guess at a reward is either right or impossible. What the rest of the
+record says about it is known in advance: until arm `a` is pulled again, its index is compared with every other arm's,
+in the round in which the first of the two is pulled next, and the one pulled there was not smaller. So each new reward
+is proposed from the interval that these comparisons leave, and its particle weighted by the interval's probability.
 
-Where the index ignores the round, idle arms stay sorted by when they are pulled next, and the two neighbours in that
+Where the index ignores the round, idle arms stay sorted by the round of their next pull, and the two neighbours in that
 order decide; arms never pulled again lie below all others.
 
-If the index rises one for one with the mean, the actions say nothing of the level that all rewards share. A cloud would
-soon hold the level of one ancestor, so each resampling draws every particle's level anew, given all else.
+If the index rises one for one with the mean, the actions say nothing about the level that all rewards share. A cloud
+would soon hold the level of one ancestor, so each resampling draws every particle's level from its conditional.
 
-An arm pulled again and again stays ahead until another's turn comes, and must then just fall behind. Particles are
-guided there: within such a stretch rewards are drawn towards the mean that its end asks for, and each particle carries
-a factor for how well it lies, roughly the probability that a random walk crosses in time, which is taken back after.
+An arm pulled again and again stays ahead until another's turn comes, and must then just fall behind. Within such a
+stretch the proposal is twisted towards the mean that its end requires, and each particle carries a twisting factor,
+roughly the probability that a random walk crosses in time, which is divided out at the next step.
 """
 
 from __future__ import annotations
@@ -26,447 +26,508 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compile import called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
-from unbandit.kernels.rng import philox, uniform_from_word
 from unbandit.kernels.smc.cloud import (
     NEVER,
     NONE,
     REDRAWS,
-    Belief,
     Cloud,
     Steps,
-    keep,
+    gibbs_level,
+    keep_sums,
     posterior_mean,
     resample,
-    shift_level,
     two_uniforms,
+    uniform,
 )
-from unbandit.kernels.smc.proposal import log_twist, truncated_normal, twisted_proposal
+from unbandit.kernels.smc.proposal import log_twist, no_ones, one_more, reservoir, truncated_normal, twisted_proposal
 
-FEW = 32
-"""Of more arms than this, the last rewards are not drawn anew."""
+MOST_REDRAWN = 32
+"""With more arms than this, last rewards are not redrawn."""
+
+MOST_REMEMBERED = 4_000_000
+"""The largest number of indices remembered within a step."""
+
+
+class Memo(NamedTuple):
+    """Indices computed within a step: many particles agree on an arm's number of ones, and an index may be slow.
+
+    Attributes
+    ----------
+    own, other
+        By other arm and reward sum: the index of the arm pulled, and of the other, when the two are next compared.
+    own_step, other_step
+        The step (from 1) in which each was computed.
+    """
+
+    own: NDArray[np.float64]
+    other: NDArray[np.float64]
+    own_step: NDArray[np.int64]
+    other_step: NDArray[np.int64]
+
+
+class IndexState(NamedTuple):
+    """What the filter carries from step to step beside the cloud.
+
+    Attributes
+    ----------
+    pulls, next_round
+        Per arm: `n_i`, and the round of its next pull (`NEVER`, or `NONE` before its state is first compared).
+    index
+        Per particle and arm, where the index ignores the round.
+    floor, floor_arm
+        Per particle: the largest index of the arms that are never pulled again, and that arm.
+    log_twist
+        Per particle: log of the twisting factor, to be divided out at the next step.
+    cap, last
+        Per particle and arm: the upper bound of an idle arm's mean, and the reward sum of its last step.
+    single
+        Per arm: whether its last step hid exactly one reward.
+    memo
+        Indices computed within the step, for rewards of 0 and 1.
+    uses_round, random_ties
+        Of the rule: whether the index depends on the round, and whether ties are broken at random.
+    """
+
+    pulls: NDArray[np.int64]
+    next_round: NDArray[np.int64]
+    index: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    floor_arm: NDArray[np.int64]
+    log_twist: NDArray[np.float64]
+    cap: NDArray[np.float64]
+    last: NDArray[np.float64]
+    single: NDArray[np.bool_]
+    memo: Memo
+    uses_round: bool
+    random_ties: bool
+
+
+class Pull(NamedTuple):
+    """A step in the making: how many rewards it hides, what is known, and the arm's neighbours in the order of turns.
+
+    Attributes
+    ----------
+    step, arm, after
+        Which step, which arm, and the arm's pulls after it.
+    hidden, known
+        The number of unknown rewards, and the observer's rewards of the arm before them.
+    upper, lower
+        The arms pulled next before and after this one will be; `NONE` where there is none.
+    """
+
+    step: int
+    arm: int
+    after: int
+    hidden: int
+    known: float
+    upper: int
+    lower: int
 
 
 @compiled
 def filter_index(
-    parameters: Any, record: Steps, belief: Belief, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool,
-    table: NDArray[np.float64],
+    parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives."""
     number, arms = cloud.sums.shape
-    pulls, following = np.zeros(arms, np.int64), np.full(arms, NONE)
-    index, ancestors, line = np.full((number, arms), np.nan), np.empty(number, np.int64), np.arange(number)
-    floor, floor_arm = np.full(number, -math.inf), np.full(number, np.int64(arms))
-    guides = np.zeros(number)
-    sweeping = not belief.bernoulli and arms <= FEW
-    caps, last = np.full((number, arms), math.inf), np.zeros((number, arms))
-    single = np.zeros(arms, np.bool_)  # whether an arm's last step hid one reward
-    memo = Memo(*room(arms, record.rewards.size + 2 if belief.bernoulli else 0))
+    bernoulli = cloud.belief.bernoulli
+    state = IndexState(
+        np.zeros(arms, np.int64), np.full(arms, NONE), np.full((number, arms), np.nan), np.full(number, -math.inf),
+        np.full(number, np.int64(arms)), np.zeros(number), np.full((number, arms), math.inf), np.zeros((number, arms)),
+        np.zeros(arms, np.bool_), _memo(arms, steps.rewards.size + 2 if bernoulli else 0), uses_round, random_ties,
+    )  # fmt: skip
+    redraws = not bernoulli and arms <= MOST_REDRAWN
     mark = 0
-    for step in range(record.arm.size):
-        arm, count = record.arm[step], record.count[step]
-        after = pulls[arm] + count
-        upper, lower = _neighbours(following, arm, record.following[step])
-        if random_ties and step >= record.opening:
-            _weigh_ties(parameters, record, cloud, pulls, arm, step)
-        absorbed = _absorb(record, cloud, step)
-        if sweeping and step >= record.opening:
-            _lower_caps(parameters, record, cloud, pulls, caps, step)
+    for step in range(steps.arm.size):
+        arm, next_round = steps.arm[step], steps.next_round[step]
+        after = state.pulls[arm] + steps.count[step]
+        # What this decision says before its rewards are drawn.
+        if random_ties and step >= steps.opening:
+            _weigh_ties(parameters, steps, cloud, state, step)
+        seen = _absorb(steps, cloud, step)
+        if redraws and step >= steps.opening:
+            _lower_caps(parameters, steps, cloud, state, step)
+        # Propose each particle's reward sum within the bounds of all later comparisons: w *= P(bounds).
+        hidden, known = steps.count[step] - seen, cloud.before[arm] + state.pulls[arm] + seen
+        upper, lower = _neighbours(state.next_round, arm, next_round)
+        pull = Pull(step, arm, after, hidden, known, upper, lower)
         for particle in range(number):
-            weight, guides[particle] = -guides[particle], 0.0
-            sum_low, sum_high = -math.inf, math.inf
-            if record.binding[step] and not belief.bernoulli:
-                if uses_round:
-                    mine = record.following[step]
-                    mean_low, mean_high = _all_bounds(parameters, cloud, pulls, following, particle, arm, mine, after)
-                else:
-                    mean_low, mean_high = -math.inf, math.inf
-                    if upper != NONE:
-                        mean_high = mean_value(parameters, index[particle, upper], after, 1)
-                    if lower != NONE:
-                        mean_low = mean_value(parameters, index[particle, lower], after, 1)
-                    elif record.following[step] != NEVER and floor[particle] > -math.inf:
-                        mean_low = mean_value(parameters, floor[particle], after, 1)
-                sum_low = mean_low * after - cloud.sums[particle, arm]
-                sum_high = mean_high * after - cloud.sums[particle, arm]
-            hidden, known = count - absorbed, before_step(cloud, pulls, arm) + absorbed
-            total = cloud.past[particle, arm] + cloud.sums[particle, arm]
-            first, _ = two_uniforms(cloud, step, particle)
-            if hidden == 0 and not belief.bernoulli:
-                gained, off = 0.0, max(sum_low, -sum_high)
-                if off > 0.0:
-                    weight += _price(off / belief.sigma)
-                    cloud.paid[step] += 1
-            elif not belief.bernoulli and record.ahead[step] > 0:
-                rival = record.rival[step]
-                value = index[particle, rival]
-                if uses_round:
-                    its = _mean(cloud, pulls, particle, rival)
-                    value = index_value(parameters, its, pulls[rival], record.until[step])
-                goal = mean_value(parameters, value, after + record.ahead[step], record.until[step])
-                base, left = cloud.sums[particle, arm], record.ahead[step]
-                way = twisted_proposal(belief, arm, known, total, base, hidden, after, left, goal, 0.0)
-                drawn, mass = truncated_normal((sum_low - way.centre) / way.deviation, math.inf, first, table)
-                gained = way.centre + way.deviation * drawn
-                headway = math.log((max(gained - sum_low, 0.0) + belief.sigma) / after)
-                guides[particle] = headway + log_twist(way, gained, goal)
-                weight += mass + way.weight + headway
-            elif not belief.bernoulli:
-                mean, variance = posterior_mean(belief, arm, known, total)
-                deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
-                low, high = (sum_low - hidden * mean) / deviation, (sum_high - hidden * mean) / deviation
-                if low < high:
-                    drawn, mass = truncated_normal(low, high, first, table)
-                else:  # what two arms' turns ask for cannot be: a mean between, at a price
-                    drawn, mass = 0.5 * (low + high), _price(low - high)
-                    cloud.paid[step] += 1
-                gained = hidden * mean + deviation * drawn
-                weight += mass
+            log_weight = -state.log_twist[particle]
+            state.log_twist[particle] = 0.0
+            if bernoulli:
+                gained, log_mass = _propose_ones(parameters, steps, cloud, state, pull, particle)
             else:
-                gained, mass = draw_ones(
-                    parameters, record, belief, cloud, pulls, following, index, floor, floor_arm, memo,
-                    uses_round, random_ties, particle, step, upper, lower, hidden, known, first,
-                )  # fmt: skip
-                if mass == -math.inf:
-                    mass = _price(0.0)
-                    cloud.paid[step] += 1
-                weight += mass
+                gained, log_mass = _propose_normal(parameters, steps, cloud, state, pull, particle)
+            cloud.log_weights[particle] += log_weight + log_mass
             cloud.sums[particle, arm] += gained
-            last[particle, arm], caps[particle, arm] = gained, math.inf
-            if record.binding[step] and not uses_round:
-                if belief.bernoulli:
-                    held = cloud.sums[particle, arm]
-                    value = remembered(parameters, memo.mine, memo.mine_at, arm, held, after, 1, step)
-                else:
-                    value = index_value(parameters, cloud.sums[particle, arm] * (1.0 / after), after, 1)
-                index[particle, arm] = value
-                if record.following[step] == NEVER and (
-                    value > floor[particle] or (value == floor[particle] and arm < floor_arm[particle])
-                ):
-                    floor[particle], floor_arm[particle] = value, arm
-            cloud.weights[particle] += weight
-        pulls[arm] = after
-        single[arm] = count - absorbed == 1
-        if record.binding[step]:
-            following[arm] = record.following[step]
-        alive, drawn_anew = resample(cloud, step, ancestors)
+            state.last[particle, arm] = gained
+            state.cap[particle, arm] = math.inf
+            if steps.binding[step] and not uses_round:
+                _update_index(parameters, cloud, state, pull, next_round, particle)
+        state.pulls[arm] = after
+        state.single[arm] = hidden == 1
+        if steps.binding[step]:
+            state.next_round[arm] = next_round
+        # Resample, and redraw within the offspring what the comparisons leave free.
+        alive, resampled = resample(cloud, step)
         if not alive:
             return step + 1
-        if drawn_anew:
-            cloud.sums[:] = cloud.sums[ancestors]
-            index[:] = index[ancestors]
-            floor[:], floor_arm[:], line[:] = floor[ancestors], floor_arm[ancestors], line[ancestors]
-            guides[:], caps[:], last[:] = guides[ancestors], caps[ancestors], last[ancestors]
-            if sweeping and record.ahead[step] == 0:
-                _refresh(parameters, belief, cloud, pulls, following, caps, last, single, step, table)
+        if resampled:
+            _follow(cloud, state)
+            if redraws and steps.left[step] == 0:
+                _gibbs_last(parameters, cloud, state, step)
                 if not uses_round:
-                    _reindex(parameters, cloud, pulls, following, index, floor, floor_arm)
-            if shifts and record.ahead[step] == 0:
-                _draw_levels(belief, cloud, pulls, index, floor, caps, last, step, table)
-        while mark < cloud.marks.size and cloud.marks[mark] == step:
-            keep(cloud, mark, line)
-            mark += 1
-    if sweeping:
-        _draw_last(belief, cloud, pulls, caps, last, single, record.arm.size, table)
+                    _recompute_indices(parameters, cloud, state)
+            if shifts and steps.left[step] == 0:
+                _gibbs_levels(cloud, state, step)
+        mark = keep_sums(cloud, step, mark)
+    if redraws:
+        _gibbs_final(cloud, state, steps.arm.size)
     if shifts:
-        _draw_levels(belief, cloud, pulls, index, floor, caps, last, record.arm.size, table)
+        _gibbs_levels(cloud, state, steps.arm.size)
     return 0
 
 
-@called
-def _draw_levels(
-    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64],
-    caps: NDArray[np.float64], last: NDArray[np.float64], step: int, table: NDArray[np.float64],
-) -> None:  # fmt: skip
-    """Shift all rewards of each particle, and with them every index, by one number."""
-    for particle in range(cloud.sums.shape[0]):
-        shift = shift_level(belief, cloud, pulls, cloud.sums[particle], particle, step, table)
-        floor[particle] += shift
-        index[particle] += shift
-        caps[particle] += shift
-        last[particle] += shift
-
-
-@called
-def _lower_caps(
-    parameters: Any, record: Steps, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64], step: int
-) -> None:
-    """Note what this decision says of the idle arms: their means are at most what would have won it."""
-    arm, now = record.arm[step], record.round[step]
-    for particle in range(cloud.sums.shape[0]):
-        value = index_value(parameters, _mean(cloud, pulls, particle, arm), pulls[arm], now)
-        for other in range(pulls.size):
-            if other != arm:
-                bound = mean_value(parameters, value, pulls[other], now)
-                caps[particle, other] = min(caps[particle, other], bound)
+# --- Proposals ---
 
 
 @inlined
-def _redraw(
-    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], last: NDArray[np.float64], particle: int, arm: int,
-    low: float, high: float, step: int, table: NDArray[np.float64],
-) -> None:  # fmt: skip
-    """Draw an arm's last reward anew, given all else, its mean being between two bounds."""
-    base = cloud.sums[particle, arm] - last[particle, arm]
-    known = cloud.before[arm] + pulls[arm] - 1.0
-    mean, variance = posterior_mean(belief, arm, known, cloud.past[particle, arm] + base)
-    deviation = math.sqrt(variance + belief.sigma * belief.sigma)
-    place = np.uint64(particle * pulls.size + arm)
-    word, _ = philox(np.uint64(step), place, cloud.name, REDRAWS, cloud.key[0], cloud.key[1])
-    bottom, top = (low * pulls[arm] - base - mean) / deviation, (high * pulls[arm] - base - mean) / deviation
-    if bottom < top:
-        drawn, _ = truncated_normal(bottom, top, uniform_from_word(word), table)
-        last[particle, arm] = mean + deviation * drawn
-        cloud.sums[particle, arm] = base + last[particle, arm]
-
-
-@called
-def _draw_last(
-    belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], caps: NDArray[np.float64], last: NDArray[np.float64],
-    single: NDArray[np.bool_], step: int, table: NDArray[np.float64],
-) -> None:  # fmt: skip
-    """At the end, draw the last reward of each arm anew: after it the arm never won, and that is all there is.
-
-    For an arm given up early this is most of what is hidden of it, and the cloud holds few values of it by now.
-    """
-    for arm in range(pulls.size):
-        for particle in range(cloud.sums.shape[0] if single[arm] else 0):
-            high = caps[particle, arm]
-            _redraw(belief, cloud, pulls, last, particle, arm, -math.inf, high, step, table)
-
-
-@called
-def _refresh(
-    parameters: Any, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
-    caps: NDArray[np.float64], last: NDArray[np.float64], single: NDArray[np.bool_], step: int,
-    table: NDArray[np.float64],
-) -> None:  # fmt: skip
-    """On the way, draw the last rewards of all arms anew within what was and will be compared, one after the other."""
-    for particle in range(cloud.sums.shape[0]):
-        for arm in range(pulls.size):
-            if single[arm] and following[arm] != NONE:
-                low, high = _all_bounds(
-                    parameters, cloud, pulls, following, particle, arm, following[arm], pulls[arm]
-                )  # fmt: skip
-                _redraw(
-                    belief, cloud, pulls, last, particle, arm, low, min(high, caps[particle, arm]), step, table
-                )  # fmt: skip
-
-
-@called
-def _reindex(
-    parameters: Any, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64], index: NDArray[np.float64],
-    floor: NDArray[np.float64], floor_arm: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Compute every index anew, and the largest of the arms that are never pulled again."""
-    for particle in range(cloud.sums.shape[0]):
-        floor[particle], floor_arm[particle] = -math.inf, pulls.size
-        for arm in range(pulls.size):
-            if following[arm] == NONE:
-                continue
-            value = index_value(parameters, _mean(cloud, pulls, particle, arm), pulls[arm], 1)
-            index[particle, arm] = value
-            if following[arm] == NEVER and value > floor[particle]:
-                floor[particle], floor_arm[particle] = value, arm
+def _propose_normal(
+    parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, pull: Pull, particle: int
+) -> tuple[float, float]:  # fmt: skip
+    """Propose the sum of a step's hidden rewards; return it, and the log of the weight that it brings."""
+    belief, step, arm, hidden = cloud.belief, pull.step, pull.arm, pull.hidden
+    base = cloud.sums[particle, arm]
+    # Bounds of the sum: low < x < high.
+    mean_low, mean_high = -math.inf, math.inf
+    if steps.binding[step]:
+        mean_low, mean_high = _bounds(parameters, cloud, state, pull, steps.next_round[step], particle)
+    low, high = mean_low * pull.after - base, mean_high * pull.after - base
+    total = cloud.past[particle, arm] + base
+    first, _ = two_uniforms(cloud, step, particle)
+    # Nothing hidden: the known rewards agree, or a penalty is due.
+    if hidden == 0:
+        off = max(low, -high)
+        if off > 0.0:
+            cloud.relaxed[step] += 1
+            return 0.0, _penalty(off / belief.sigma)
+        return 0.0, 0.0
+    # Within a stretch: twisted towards the mean at which the rival takes over.
+    if steps.left[step] > 0:
+        rival, rival_round = steps.rival[step], steps.rival_round[step]
+        value = state.index[particle, rival]
+        if state.uses_round:
+            value = index_value(parameters, _mean(cloud, state, particle, rival), state.pulls[rival], rival_round)
+        goal = mean_value(parameters, value, pull.after + steps.left[step], rival_round)
+        left = steps.left[step]
+        twist = twisted_proposal(belief, arm, pull.known, total, base, hidden, pull.after, left, goal, 0.0)
+        drawn, log_mass = truncated_normal((low - twist.centre) / twist.deviation, math.inf, first, cloud.table)
+        gained = twist.centre + twist.deviation * drawn
+        headway = math.log((max(gained - low, 0.0) + belief.sigma) / pull.after)
+        state.log_twist[particle] = headway + log_twist(twist, gained, goal)
+        return gained, log_mass + twist.log_weight + headway
+    # Otherwise: the predictive distribution N(hidden mean, hidden^2 variance + hidden sigma^2), within the bounds.
+    mean, variance = posterior_mean(belief, arm, pull.known, total)
+    deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
+    low, high = (low - hidden * mean) / deviation, (high - hidden * mean) / deviation
+    if low < high:
+        drawn, log_mass = truncated_normal(low, high, first, cloud.table)
+    else:  # two arms' turns contradict each other: the middle, with a penalty
+        drawn, log_mass = 0.5 * (low + high), _penalty(low - high)
+        cloud.relaxed[step] += 1
+    return hidden * mean + deviation * drawn, log_mass
 
 
 @inlined
-def before_step(cloud: Cloud, pulls: NDArray[np.int64], arm: int) -> float:
-    """Return how many rewards of an arm a particle has behind it, earlier demonstrations included."""
-    return cloud.before[arm] + pulls[arm]
-
-
-@called
-def _neighbours(following: NDArray[np.int64], arm: int, mine: int) -> tuple[int, int]:
-    """Return the arm pulled next before this one will be, and the next after it; `NONE` where there is none.
-
-    Arms never pulled again are no neighbours; for an arm that is one itself, the last of the others is.
-    """
-    upper, lower = NONE, NONE
-    for other in range(following.size):
-        if other == arm or following[other] == NONE or following[other] == NEVER:
-            continue
-        if following[other] < mine:
-            if upper == NONE or following[other] > following[upper]:
-                upper = other
-        elif lower == NONE or following[other] < following[lower]:
-            lower = other
-    return upper, lower
-
-
-@called
-def _absorb(record: Steps, cloud: Cloud, step: int) -> int:
-    """Let the rule see the step's known rewards, which the observer has taken in beforehand; return how many."""
-    absorbed, arm = 0, record.arm[step]
-    for at in range(record.round[step] - 1, record.round[step] - 1 + record.count[step]):
-        if not math.isnan(record.rewards[at]):
-            cloud.before[arm] -= 1.0
-            absorbed += 1
-            for particle in range(cloud.sums.shape[0]):
-                cloud.past[particle, arm] -= record.rewards[at]
-                cloud.sums[particle, arm] += record.rewards[at]
-    return absorbed
+def _propose_ones(
+    parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, pull: Pull, particle: int
+) -> tuple[float, float]:  # fmt: skip
+    """Propose how many of a step's hidden rewards were 1, among the numbers that fit; return it and its log weight."""
+    belief, step, arm, hidden = cloud.belief, pull.step, pull.arm, pull.hidden
+    drawn_by, _ = two_uniforms(cloud, step, particle)
+    total = cloud.past[particle, arm] + cloud.sums[particle, arm]
+    ones, zeros = belief.first[arm] + total, belief.second[arm] + pull.known - total
+    mass, drawn, chance = 0.0, 0, no_ones(ones, zeros, hidden)
+    for outcome in range(hidden + 1):
+        if outcome > 0:
+            chance = one_more(chance, outcome, ones, zeros, hidden)
+        fits = not steps.binding[step] or _fits(
+            parameters, cloud, state, pull, steps.next_round[step], particle, cloud.sums[particle, arm] + outcome
+        )
+        if fits and chance > 0.0:
+            drawn, drawn_by, mass = reservoir(drawn, drawn_by, mass, outcome, chance)
+    if mass > 0.0:
+        return drawn, math.log(mass)
+    cloud.relaxed[step] += 1
+    return hidden if drawn_by * (ones + zeros) < ones else 0, _penalty(0.0)
 
 
 @inlined
-def _price(off: float) -> float:
-    """Return the logarithm of the weight of a particle that misses its interval by so many deviations.
+def _penalty(off: float) -> float:
+    """Return the log weight of a particle that misses its interval by `off` deviations.
 
-    Where the index grows with the round, what one particle holds of two idle arms may leave a third no room. To drop
-    such particles would empty the cloud; they are kept where there is none without the fault, and counted.
+    Where the index grows with the round, what a particle holds of two idle arms may leave a third no room. Dropping
+    such particles would empty the cloud; they are kept with a penalty, and counted as relaxed.
     """
     return -10.0 - 20.0 * off
 
 
+# --- Comparisons ---
+
+
 @inlined
-def _mean(cloud: Cloud, pulls: NDArray[np.int64], particle: int, arm: int) -> float:
-    return cloud.sums[particle, arm] * (1.0 / pulls[arm])
+def _bounds(
+    parameters: Any, cloud: Cloud, state: IndexState, pull: Pull, next_round: int, particle: int
+) -> tuple[float, float]:  # fmt: skip
+    """Return the bounds of the arm's mean that all comparisons until its next pull leave."""
+    if state.uses_round:
+        return _all_bounds(parameters, cloud, state, particle, pull.arm, next_round, pull.after)
+    low, high = -math.inf, math.inf
+    if pull.upper != NONE:
+        high = mean_value(parameters, state.index[particle, pull.upper], pull.after, 1)
+    if pull.lower != NONE:
+        low = mean_value(parameters, state.index[particle, pull.lower], pull.after, 1)
+    elif next_round != NEVER and state.floor[particle] > -math.inf:
+        low = mean_value(parameters, state.floor[particle], pull.after, 1)
+    return low, high
 
 
 @inlined
 def _all_bounds(
-    parameters: Any, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64], particle: int, arm: int,
-    mine: int, after: int,
+    parameters: Any, cloud: Cloud, state: IndexState, particle: int, arm: int, next_round: int, after: int
 ) -> tuple[float, float]:  # fmt: skip
-    """Compare an arm with every other at the round where one of the two is pulled next; return its mean's bounds."""
+    """Compare an arm with every other in the round where one of the two is pulled next; return its mean's bounds."""
     low, high = -math.inf, math.inf
-    for other in range(pulls.size):
-        if other == arm or following[other] == NONE or (following[other] == NEVER and mine == NEVER):
+    for other in range(state.pulls.size):
+        other_round = state.next_round[other]
+        if other == arm or other_round == NONE or (other_round == NEVER and next_round == NEVER):
             continue
-        at = min(mine, following[other])
-        value = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], at)
+        at = min(next_round, other_round)
+        value = index_value(parameters, _mean(cloud, state, particle, other), state.pulls[other], at)
         bound = mean_value(parameters, value, after, at)
-        if following[other] < mine:
+        if other_round < next_round:
             high = min(high, bound)
         else:
             low = max(low, bound)
     return low, high
 
 
-@called
-def _weigh_ties(
-    parameters: Any, record: Steps, cloud: Cloud, pulls: NDArray[np.int64], arm: int, step: int
-) -> None:  # fmt: skip
-    """Where ties are broken at random: weigh each particle by how many arms shared the largest index."""
-    for particle in range(cloud.sums.shape[0]):
-        value, tied = index_value(parameters, _mean(cloud, pulls, particle, arm), pulls[arm], record.round[step]), 1
-        for other in range(pulls.size):
-            if other != arm:
-                its = index_value(parameters, _mean(cloud, pulls, particle, other), pulls[other], record.round[step])
-                tied += 1 if its == value else 0
-        cloud.weights[particle] -= math.log(tied)
-
-
-MEMO = 4_000_000
-"""How many indices are remembered within a step at most."""
-
-
-class Memo(NamedTuple):
-    """Hold indices within a step: many particles agree on how often an arm gave 1, and an index may take long.
-
-    Attributes
-    ----------
-    mine, its
-        By other arm and reward sum: the index of the arm pulled, and of the other, when the two are next compared.
-    mine_at, its_at
-        In which step (from 1) each was filled in.
-    """
-
-    mine: NDArray[np.float64]
-    its: NDArray[np.float64]
-    mine_at: NDArray[np.int64]
-    its_at: NDArray[np.int64]
-
-
-@called
-def room(arms: int, sums: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Make room for a memo; none where it would be too large."""
-    size = sums if arms * sums <= MEMO else 0
-    shape = (arms, size)
-    return np.empty(shape), np.empty(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-
-
-@inlined
-def remembered(
-    parameters: Any, values: NDArray[np.float64], filled: NDArray[np.int64], other: int, total: float, pulls: int,
-    at: int, step: int,
-) -> float:  # fmt: skip
-    """Return an index of an arm with so many rewards of 1, computed once a step."""
-    key = np.int64(total)
-    if values.shape[1] == 0:
-        return index_value(parameters, total * (1.0 / pulls), pulls, at)
-    if filled[other, key] != step + 1:
-        values[other, key] = index_value(parameters, total * (1.0 / pulls), pulls, at)
-        filled[other, key] = step + 1
-    return values[other, key]
-
-
-@inlined
-def _goes_first(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
-    """Tell whether an index wins over another, equal ones going to the lower arm or to any."""
-    return mine > its or (mine == its and (random_ties or arm < other))
-
-
 @inlined
 def _fits(
-    parameters: Any, record: Steps, cloud: Cloud, pulls: NDArray[np.int64], following: NDArray[np.int64],
-    index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64], memo: Memo, uses_round: bool,
-    random_ties: bool, particle: int, step: int, upper: int, lower: int, total: float,
+    parameters: Any, cloud: Cloud, state: IndexState, pull: Pull, next_round: int, particle: int, total: float
 ) -> bool:  # fmt: skip
-    """Tell whether a sum agrees with every later comparison until the arm is pulled again."""
-    arm, mine = record.arm[step], record.following[step]
-    after = pulls[arm] + record.count[step]
-    if uses_round:
-        for other in range(pulls.size):
-            if other == arm or following[other] == NONE or (following[other] == NEVER and mine == NEVER):
+    """Return whether a reward sum agrees with every comparison until the arm is pulled again."""
+    arm, step, ties, memo = pull.arm, pull.step, state.random_ties, state.memo
+    if state.uses_round:
+        for other in range(state.pulls.size):
+            other_round = state.next_round[other]
+            if other == arm or other_round == NONE or (other_round == NEVER and next_round == NEVER):
                 continue
-            at = min(mine, following[other])
-            own = arm if at == mine else other  # compared at its own next turn, it has one index for all others
-            value = remembered(parameters, memo.mine, memo.mine_at, own, total, after, at, step)
-            held = cloud.sums[particle, other]
-            its = remembered(parameters, memo.its, memo.its_at, other, held, pulls[other], at, step)
-            first = _goes_first(value, arm, its, other, random_ties)
-            second = _goes_first(its, other, value, arm, random_ties)
-            if not (second if following[other] < mine else first):
+            at = min(next_round, other_round)
+            key = arm if at == next_round else other  # compared at its own next turn, it has one index for all others
+            value = _remembered(parameters, memo.own, memo.own_step, key, total, pull.after, at, step)
+            held, pulls = cloud.sums[particle, other], state.pulls[other]
+            its = _remembered(parameters, memo.other, memo.other_step, other, held, pulls, at, step)
+            first = _wins(value, arm, its, other, ties)
+            second = _wins(its, other, value, arm, ties)
+            if not (second if other_round < next_round else first):
                 return False
         return True
-    value = remembered(parameters, memo.mine, memo.mine_at, arm, total, after, 1, step)
-    if upper != NONE and not _goes_first(index[particle, upper], upper, value, arm, random_ties):
+    value = _remembered(parameters, memo.own, memo.own_step, arm, total, pull.after, 1, step)
+    if pull.upper != NONE and not _wins(state.index[particle, pull.upper], pull.upper, value, arm, ties):
         return False
-    if lower != NONE:
-        return _goes_first(value, arm, index[particle, lower], lower, random_ties)
-    if mine != NEVER and floor[particle] > -math.inf:
-        return _goes_first(value, arm, floor[particle], floor_arm[particle], random_ties)
+    if pull.lower != NONE:
+        return _wins(value, arm, state.index[particle, pull.lower], pull.lower, ties)
+    if next_round != NEVER and state.floor[particle] > -math.inf:
+        return _wins(value, arm, state.floor[particle], state.floor_arm[particle], ties)
     return True
 
 
 @inlined
-def draw_ones(
-    parameters: Any, record: Steps, belief: Belief, cloud: Cloud, pulls: NDArray[np.int64],
-    following: NDArray[np.int64], index: NDArray[np.float64], floor: NDArray[np.float64], floor_arm: NDArray[np.int64],
-    memo: Memo, uses_round: bool, random_ties: bool, particle: int, step: int, upper: int, lower: int, hidden: int,
-    known: float, uniform: float,
-) -> tuple[float, float]:  # fmt: skip
-    """Draw how many of a step's rewards were 1, among the numbers that fit; return it, and their log probability."""
-    arm = record.arm[step]
-    total = cloud.past[particle, arm] + cloud.sums[particle, arm]
-    ones, zeros = belief.first[arm] + total, belief.second[arm] + known - total
-    mass, drawn, chance = 0.0, 0, 1.0
-    for at in range(hidden):
-        chance *= (zeros + at) / (ones + zeros + at)
-    for outcome in range(hidden + 1):  # the beta-binomial probabilities, one from the other
-        if outcome > 0:
-            last = outcome - 1
-            chance *= (hidden - last) / outcome * (ones + last) / (zeros + hidden - last - 1.0)
-        fits = not record.binding[step] or _fits(
-            parameters, record, cloud, pulls, following, index, floor, floor_arm, memo, uses_round, random_ties,
-            particle, step, upper, lower, cloud.sums[particle, arm] + outcome,
-        )  # fmt: skip
-        if fits and chance > 0.0:
-            mass += chance
-            if uniform * mass < chance:
-                drawn, uniform = outcome, uniform * mass / chance
-            else:
-                uniform = (uniform * mass - chance) / (mass - chance)
-    if mass > 0.0:
-        return drawn, math.log(mass)
-    return hidden if uniform * (ones + zeros) < ones else 0, -math.inf
+def _wins(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
+    """Return whether an index can win over another; equal ones go to the lower arm, or to any."""
+    return mine > its or (mine == its and (random_ties or arm < other))
+
+
+@called
+def _memo(arms: int, sums: int) -> Memo:
+    """Allocate a memo; an empty one where it would be too large."""
+    shape = (arms, sums if arms * sums <= MOST_REMEMBERED else 0)
+    return Memo(np.empty(shape), np.empty(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+
+
+@inlined
+def _remembered(
+    parameters: Any, values: NDArray[np.float64], computed: NDArray[np.int64], other: int, total: float, pulls: int,
+    at: int, step: int,
+) -> float:  # fmt: skip
+    """Return the index of an arm with `total` ones, computed once per step."""
+    key = np.int64(total)
+    if values.shape[1] == 0:
+        return index_value(parameters, total * (1.0 / pulls), pulls, at)
+    if computed[other, key] != step + 1:
+        values[other, key] = index_value(parameters, total * (1.0 / pulls), pulls, at)
+        computed[other, key] = step + 1
+    return values[other, key]
+
+
+@called
+def _neighbours(next_round: NDArray[np.int64], arm: int, own_round: int) -> tuple[int, int]:
+    """Return the arm whose next pull is the last before this one's, and that whose is the first after; else `NONE`.
+
+    Arms never pulled again are no neighbours; an arm that is one itself has the last of the others.
+    """
+    upper, lower = NONE, NONE
+    for other in range(next_round.size):
+        if other == arm or next_round[other] == NONE or next_round[other] == NEVER:
+            continue
+        if next_round[other] < own_round:
+            if upper == NONE or next_round[other] > next_round[upper]:
+                upper = other
+        elif lower == NONE or next_round[other] < next_round[lower]:
+            lower = other
+    return upper, lower
+
+
+@called
+def _weigh_ties(parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, step: int) -> None:
+    """Where ties are broken at random, divide each weight by the number of arms that share the largest index."""
+    arm, now, pulls = steps.arm[step], steps.round[step], state.pulls
+    for particle in range(cloud.sums.shape[0]):
+        value, tied = index_value(parameters, _mean(cloud, state, particle, arm), pulls[arm], now), 1
+        for other in range(pulls.size):
+            if other != arm:
+                its = index_value(parameters, _mean(cloud, state, particle, other), pulls[other], now)
+                tied += 1 if its == value else 0
+        cloud.log_weights[particle] -= math.log(tied)
+
+
+# --- State ---
+
+
+@called
+def _absorb(steps: Steps, cloud: Cloud, step: int) -> int:
+    """Let the rule see the step's known rewards, which the observer knew from the start; return their number."""
+    absorbed, arm = 0, steps.arm[step]
+    for at in range(steps.round[step] - 1, steps.round[step] - 1 + steps.count[step]):
+        if not math.isnan(steps.rewards[at]):
+            cloud.before[arm] -= 1.0
+            absorbed += 1
+            for particle in range(cloud.sums.shape[0]):
+                cloud.past[particle, arm] -= steps.rewards[at]
+                cloud.sums[particle, arm] += steps.rewards[at]
+    return absorbed
+
+
+@inlined
+def _mean(cloud: Cloud, state: IndexState, particle: int, arm: int) -> float:
+    return cloud.sums[particle, arm] * (1.0 / state.pulls[arm])
+
+
+@inlined
+def _update_index(
+    parameters: Any, cloud: Cloud, state: IndexState, pull: Pull, next_round: int, particle: int
+) -> None:  # fmt: skip
+    """Store the arm's new index, and raise the floor if the arm is never pulled again."""
+    arm, total, memo = pull.arm, cloud.sums[particle, pull.arm], state.memo
+    if cloud.belief.bernoulli:
+        value = _remembered(parameters, memo.own, memo.own_step, arm, total, pull.after, 1, pull.step)
+    else:
+        value = index_value(parameters, total * (1.0 / pull.after), pull.after, 1)
+    state.index[particle, arm] = value
+    floor = state.floor[particle]
+    if next_round == NEVER and (value > floor or (value == floor and arm < state.floor_arm[particle])):
+        state.floor[particle], state.floor_arm[particle] = value, arm
+
+
+@called
+def _recompute_indices(parameters: Any, cloud: Cloud, state: IndexState) -> None:
+    """Recompute every index, and the largest of the arms that are never pulled again."""
+    for particle in range(cloud.sums.shape[0]):
+        state.floor[particle], state.floor_arm[particle] = -math.inf, state.pulls.size
+        for arm in range(state.pulls.size):
+            if state.next_round[arm] == NONE:
+                continue
+            value = index_value(parameters, _mean(cloud, state, particle, arm), state.pulls[arm], 1)
+            state.index[particle, arm] = value
+            if state.next_round[arm] == NEVER and value > state.floor[particle]:
+                state.floor[particle], state.floor_arm[particle] = value, arm
+
+
+@called
+def _follow(cloud: Cloud, state: IndexState) -> None:
+    """Give offspring the state of their ancestors."""
+    ancestors = cloud.ancestors
+    state.index[:] = state.index[ancestors]
+    state.floor[:] = state.floor[ancestors]
+    state.floor_arm[:] = state.floor_arm[ancestors]
+    state.log_twist[:] = state.log_twist[ancestors]
+    state.cap[:] = state.cap[ancestors]
+    state.last[:] = state.last[ancestors]
+
+
+@called
+def _lower_caps(parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, step: int) -> None:
+    """Bound the means of the idle arms by what would have won this decision."""
+    arm, now, pulls = steps.arm[step], steps.round[step], state.pulls
+    for particle in range(cloud.sums.shape[0]):
+        value = index_value(parameters, _mean(cloud, state, particle, arm), pulls[arm], now)
+        for other in range(pulls.size):
+            if other != arm:
+                bound = mean_value(parameters, value, pulls[other], now)
+                state.cap[particle, other] = min(state.cap[particle, other], bound)
+
+
+# --- Gibbs moves ---
+
+
+@called
+def _gibbs_levels(cloud: Cloud, state: IndexState, step: int) -> None:
+    """Shift all rewards of each particle, and with them every index, by a number drawn from its conditional."""
+    for particle in range(cloud.sums.shape[0]):
+        shift = gibbs_level(cloud, state.pulls, cloud.sums[particle], particle, step)
+        state.floor[particle] += shift
+        state.index[particle] += shift
+        state.cap[particle] += shift
+        state.last[particle] += shift
+
+
+@inlined
+def _gibbs_reward(
+    cloud: Cloud, state: IndexState, particle: int, arm: int, low: float, high: float, step: int
+) -> None:  # fmt: skip
+    """Draw an arm's last reward from its conditional, its sample mean being between two bounds."""
+    belief, pulls = cloud.belief, state.pulls[arm]
+    base = cloud.sums[particle, arm] - state.last[particle, arm]
+    known = cloud.before[arm] + pulls - 1.0
+    mean, variance = posterior_mean(belief, arm, known, cloud.past[particle, arm] + base)
+    deviation = math.sqrt(variance + belief.sigma * belief.sigma)
+    drawn_by = uniform(cloud, REDRAWS, step, particle * state.pulls.size + arm)
+    bottom, top = (low * pulls - base - mean) / deviation, (high * pulls - base - mean) / deviation
+    if bottom < top:
+        drawn, _ = truncated_normal(bottom, top, drawn_by, cloud.table)
+        state.last[particle, arm] = mean + deviation * drawn
+        cloud.sums[particle, arm] = base + state.last[particle, arm]
+
+
+@called
+def _gibbs_last(parameters: Any, cloud: Cloud, state: IndexState, step: int) -> None:
+    """On the way, redraw the last reward of each arm in turn, within all past and coming comparisons."""
+    for particle in range(cloud.sums.shape[0]):
+        for arm in range(state.pulls.size):
+            next_round = state.next_round[arm]
+            if state.single[arm] and next_round != NONE:
+                low, high = _all_bounds(parameters, cloud, state, particle, arm, next_round, state.pulls[arm])
+                high = min(high, state.cap[particle, arm])
+                _gibbs_reward(cloud, state, particle, arm, low, high, step)
+
+
+@called
+def _gibbs_final(cloud: Cloud, state: IndexState, step: int) -> None:
+    """At the end, redraw the last reward of each arm, of which only its cap is known: the arm did not win again.
+
+    For an arm given up early this is most of what is hidden, and the cloud holds few values of it by now.
+    """
+    for arm in range(state.pulls.size):
+        for particle in range(cloud.sums.shape[0] if state.single[arm] else 0):
+            _gibbs_reward(cloud, state, particle, arm, -math.inf, state.cap[particle, arm], step)

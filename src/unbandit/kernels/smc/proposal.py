@@ -1,4 +1,4 @@
-"""Draw a standard normal that lies in an interval, and tell how likely the interval was."""
+"""Proposals for hidden rewards: normal within an interval, twisted towards a goal, or a number of ones."""
 
 from __future__ import annotations
 
@@ -13,36 +13,34 @@ from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import Belief, posterior_mean
 
 FAR_TAIL = 8.0
-"""From here on the tail is drawn from its leading term, which is off by a share of 1 / FAR^2."""
+"""Beyond this the tail is drawn from its leading term, whose relative error is about 1 / FAR_TAIL^2."""
 
 ROOT_HALF = math.sqrt(0.5)
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @inlined
-def _below(x: float) -> float:
-    """Return the normal distribution function."""
+def _normal_cdf(x: float) -> float:
     return 0.5 * math.erfc(-x * ROOT_HALF)
 
 
 @called
 def _far_tail(low: float, high: float, uniform: float) -> tuple[float, float]:
-    """Draw between `low` and `high`, both below -FAR: there minus x^2 / 2 falls nearly as an exponential does."""
+    """Draw between `low` and `high`, both below -FAR_TAIL, where the density is nearly exponential in x^2 / 2."""
     near, steepness = high * high, -high
     for term in range(8, 0, -1):  # the continued fraction of density over tail
         steepness = -high + term / steepness
     beyond = 0.0 if low == -math.inf else math.exp(0.5 * (near - low * low))
     tail = 1.0 - uniform * (1.0 - beyond)
-    return -math.sqrt(near - 2.0 * math.log(tail)), -0.5 * near - LOG_ROOT_TWO_PI - math.log(steepness) + math.log1p(
-        -beyond
-    )
+    log_mass = -0.5 * near - LOG_ROOT_TWO_PI - math.log(steepness) + math.log1p(-beyond)
+    return -math.sqrt(near - 2.0 * math.log(tail)), log_mass
 
 
 @called
 def truncated_normal(low: float, high: float, uniform: float, table: NDArray[np.float64]) -> tuple[float, float]:
-    """Return a standard normal between `low` and `high`, and the logarithm of the interval's probability.
+    """Return a standard normal between `low` and `high`, and the log probability of the interval.
 
-    An empty interval has probability 0; what is returned then is its lower end.
+    An empty interval has probability 0; its lower end is returned.
     """
     if not low < high:
         return low, -math.inf
@@ -50,36 +48,36 @@ def truncated_normal(low: float, high: float, uniform: float, table: NDArray[np.
     if mirrored:
         low, high = -high, -low
     if high < -FAR_TAIL:
-        value, mass = _far_tail(low, high, uniform)
+        value, log_mass = _far_tail(low, high, uniform)
     else:
-        at_low, at_high = _below(low), _below(high)
+        at_low, at_high = _normal_cdf(low), _normal_cdf(high)
         if not at_low < at_high:
             return -low if mirrored else low, -math.inf
         inside = at_low + uniform * (at_high - at_low)
-        value, mass = normal_quantile(min(max(inside, 1e-300), 1.0 - 1e-16), table), math.log(at_high - at_low)
+        value, log_mass = normal_quantile(min(max(inside, 1e-300), 1.0 - 1e-16), table), math.log(at_high - at_low)
         value = min(max(value, low), high)
-    return -value if mirrored else value, mass
+    return -value if mirrored else value, log_mass
 
 
 class TwistedProposal(NamedTuple):
-    """Hold a normal proposal for a sum, and how far a drawn one leads.
+    """A normal proposal for a sum: its predictive distribution times a normal density of a later sample mean.
 
     Attributes
     ----------
     centre, deviation
-        Of the proposal: the predictive distribution times a normal density of the sample mean at the end.
-    weight
-        Logarithm of what the product has to be divided by.
-    by_sum, constant, uncertain
-        The sample mean at the end is expected at `constant + by_sum * sum`, with this variance.
+        Of the proposal.
+    log_weight
+        Log of the normalising constant of the product.
+    slope, constant, variance
+        The later sample mean has expectation `constant + slope * sum` and this variance.
     """
 
     centre: float
     deviation: float
-    weight: float
-    by_sum: float
+    log_weight: float
+    slope: float
     constant: float
-    uncertain: float
+    variance: float
 
 
 @called
@@ -87,34 +85,65 @@ def twisted_proposal(
     belief: Belief, arm: int, known: float, total: float, base: float, hidden: int, after: int, left: int, goal: float,
     slack: float,
 ) -> TwistedProposal:  # fmt: skip
-    """Lead the next `hidden` rewards of an arm to a sample mean of `goal`, `left` pulls after them.
+    """Propose the sum of the next `hidden` rewards, twisted towards a sample mean of `goal`, `left` pulls later.
 
     Parameters
     ----------
     known, total
-        How many rewards the observer has of the arm, and their sum.
+        The number of rewards that the observer has of the arm, and their sum.
     base, after
         The rule's own sum before this step, and its pulls after it.
     slack
-        A variance that the goal itself has.
+        Variance of the goal itself.
     """
+    # Predictive distribution of the sum x: N(hidden mean, spread).
     noise, prior = belief.sigma * belief.sigma, belief.second[arm]
     mean, variance = posterior_mean(belief, arm, known, total)
     spread = hidden * hidden * variance + hidden * noise
-    slope = prior / (noise + (known + hidden) * prior)  # of the expected mean by the sum
+    # Later sample mean given x: N(constant + slope x, uncertain).
+    mean_slope = prior / (noise + (known + hidden) * prior)  # of the posterior mean in x
     middle, later = posterior_mean(belief, arm, known + hidden, total)
     end = 1.0 / (after + left)
-    by_sum, constant = end * (1.0 + left * slope), end * (base + left * middle)
+    slope, constant = end * (1.0 + left * mean_slope), end * (base + left * middle)
     uncertain = end * end * (left * left * later + left * noise) + slack
-    narrowed = 1.0 / (1.0 / spread + by_sum * by_sum / uncertain)
-    centre = narrowed * (hidden * mean / spread + by_sum * (goal - constant) / uncertain)
-    miss = constant + by_sum * hidden * mean - goal
-    weight = 0.5 * math.log(narrowed / spread) - 0.5 * miss * miss / (by_sum * by_sum * spread + uncertain)
-    return TwistedProposal(centre, math.sqrt(narrowed), weight, by_sum, constant, uncertain)
+    # Their product at the goal is N(centre, narrowed) times exp(log_weight), up to the constant in `log_twist`.
+    narrowed = 1.0 / (1.0 / spread + slope * slope / uncertain)
+    centre = narrowed * (hidden * mean / spread + slope * (goal - constant) / uncertain)
+    miss = constant + slope * hidden * mean - goal
+    log_weight = 0.5 * math.log(narrowed / spread) - 0.5 * miss * miss / (slope * slope * spread + uncertain)
+    return TwistedProposal(centre, math.sqrt(narrowed), log_weight, slope, constant, uncertain)
 
 
 @inlined
-def log_twist(way: TwistedProposal, gained: float, goal: float) -> float:
-    """Return the logarithm of the guiding factor that a sum ends up with: how well it leads to the goal."""
-    off = way.constant + way.by_sum * gained - goal
-    return -0.5 * off * off / way.uncertain
+def log_twist(twist: TwistedProposal, gained: float, goal: float) -> float:
+    """Return the log of the twisting factor at a drawn sum: how well it leads to the goal."""
+    off = twist.constant + twist.slope * gained - goal
+    return -0.5 * off * off / twist.variance
+
+
+@inlined
+def no_ones(ones: float, zeros: float, hidden: int) -> float:
+    """Return the beta-binomial probability that none of `hidden` rewards is 1."""
+    chance = 1.0
+    for at in range(hidden):
+        chance *= (zeros + at) / (ones + zeros + at)
+    return chance
+
+
+@inlined
+def one_more(chance: float, outcome: int, ones: float, zeros: float, hidden: int) -> float:
+    """Return the beta-binomial probability of `outcome` ones, given that of one fewer."""
+    last = outcome - 1
+    return chance * ((hidden - last) / outcome * (ones + last) / (zeros + hidden - last - 1.0))
+
+
+@inlined
+def reservoir(drawn: int, uniform: float, mass: float, outcome: int, chance: float) -> tuple[int, float, float]:
+    """Replace a drawn outcome by a new one with probability `chance / (mass + chance)`.
+
+    Returns the outcome, the random number recycled for the next one, and the mass.
+    """
+    mass += chance
+    if uniform * mass < chance:
+        return outcome, uniform * mass / chance, mass
+    return drawn, (uniform * mass - chance) / (mass - chance), mass

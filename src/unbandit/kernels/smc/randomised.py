@@ -1,8 +1,9 @@
-"""Filter the hidden rewards behind a randomised rule's actions: weigh each particle by how likely the action was.
+"""Filter the hidden rewards behind a randomised rule's actions: weight each particle by the action's probability.
 
-A reward is drawn with an eye on the next action: several candidates are spread over the predictive distribution, one is
-taken in proportion to how likely it makes that action, and the particle is weighed by the average. Rewards of 0 and 1
-are both tried. Where a decision jumps with a sample mean (epsilon-greedy), this is what keeps the cloud alive.
+Rewards are proposed with a look at the next action: several candidates are spread over the predictive distribution, one
+is chosen in proportion to the probability that it gives that action, and the particle's weight is the average of these
+probabilities. Rewards of 0 and 1 are both tried. Where a decision jumps with a sample mean (epsilon-greedy), this keeps
+the cloud alive.
 """
 
 from __future__ import annotations
@@ -17,97 +18,97 @@ from unbandit.kernels.compile import compiled, inlined
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
-    Belief,
     Cloud,
     Steps,
-    keep,
+    gibbs_level,
+    keep_sums,
     liu_west_move,
     posterior_mean,
     posterior_success,
     resample,
-    shift_level,
     two_uniforms,
 )
 
 
 @compiled
 def filter_randomised(
-    parameters: Any, record: Steps, belief: Belief, cloud: Cloud, memories: NDArray[np.float64], batch: int,
-    tries: int, smooth: bool, shifts: bool, table: NDArray[np.float64],
+    parameters: Any, steps: Steps, cloud: Cloud, memories: NDArray[np.float64], batch: int, tries: int, smooth: bool,
+    shifts: bool,
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration, round by round; return 0, or the first round that no particle survives.
 
-    `memories` has (particles, arms, columns): what the rule remembers, first of all the sums of rewards. Heirs are
-    scattered only where probabilities are `smooth`: elsewhere a moved particle might contradict what it was chosen for.
+    `memories` has the shape (particles, arms, columns): what the rule remembers, beginning with the sums of rewards.
+    Offspring are moved apart only where probabilities are `smooth`; elsewhere a moved particle might contradict what
+    it was chosen for.
     """
     number, arms, columns = memories.shape
+    bernoulli = cloud.belief.bernoulli
     pulls, seen_pulls = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    seen = memories if batch == 1 else memories.copy()
-    ancestors, line = np.empty(number, np.int64), np.arange(number)
+    seen = memories if batch == 1 else memories.copy()  # the memory as of the last decision
     candidates, chances, trial = np.empty(tries), np.empty(tries), np.empty((arms, columns))
     mark, decided = 0, np.int64(1)
-    ahead = False  # whether the weights already hold the probability of this round's action
-    for step in range(record.arm.size):
-        arm, playing = record.arm[step], step >= record.opening
-        if playing and (step - record.opening) % batch == 0:
+    ahead = False  # whether the weights already contain the probability of this round's action
+    for step in range(steps.arm.size):
+        arm, playing = steps.arm[step], step >= steps.opening
+        if playing and (step - steps.opening) % batch == 0:
             decided = step + 1
             seen_pulls[:] = pulls
             if batch > 1:
                 seen[:] = memories
-        foresee = batch == 1 and step + 1 < record.arm.size and step + 1 >= record.opening
-        known = not math.isnan(record.rewards[step])
-        if known:  # the observer has taken it in beforehand
+        look_ahead = batch == 1 and step + 1 < steps.arm.size and step + 1 >= steps.opening
+        if not math.isnan(steps.rewards[step]):  # known to the observer from the start; the rule sees it now
             cloud.before[arm] -= 1.0
-            cloud.past[:, arm] -= record.rewards[step]
+            cloud.past[:, arm] -= steps.rewards[step]
         behind = cloud.before[arm] + pulls[arm]
         for particle in range(number):
-            memory, weight = memories[particle], 0.0
+            memory, log_weight = memories[particle], 0.0
+            # Weight without look-ahead: w *= p(a_t | memory).
             if playing and not ahead:
-                weight += _log(probability(parameters, seen_pulls, seen[particle], decided, arm))
+                log_weight += _log(probability(parameters, seen_pulls, seen[particle], decided, arm))
+            # Proposal: candidates x_j with shares q_j.
             total = cloud.past[particle, arm] + memory[arm, 0]
             first, second = two_uniforms(cloud, step, particle)
-            spread = _spread(belief, arm, behind, total, record.rewards[step], first, candidates, chances, table)
-            chosen = 0
-            if foresee:
-                then, sum_of_chances = record.arm[step + 1], 0.0
-                for at in range(spread):
+            size = _spread(cloud, arm, behind, total, steps.rewards[step], first, candidates, chances)
+            # Weight with look-ahead: w *= sum_j q_j p(a_{t+1} | memory, x_j); choose x_j in proportion to its term.
+            if look_ahead:
+                following, average = steps.arm[step + 1], 0.0
+                for at in range(size):
                     trial[:] = memory
                     learn(parameters, pulls, trial, step + 1, arm, candidates[at])
                     trial[arm, 0] += candidates[at]
                     pulls[arm] += 1
-                    chances[at] *= probability(parameters, pulls, trial, step + 2, then)
+                    chances[at] *= probability(parameters, pulls, trial, step + 2, following)
                     pulls[arm] -= 1
-                    sum_of_chances += chances[at]
-                weight += _log(sum_of_chances)
-                second *= sum_of_chances
-            while chosen + 1 < spread and second >= chances[chosen]:
+                    average += chances[at]
+                log_weight += _log(average)
+                second *= average
+            chosen = 0
+            while chosen + 1 < size and second >= chances[chosen]:
                 second -= chances[chosen]
                 chosen += 1
             learn(parameters, pulls, memory, step + 1, arm, candidates[chosen])
             memory[arm, 0] += candidates[chosen]
-            cloud.weights[particle] += weight
-        ahead = foresee
+            cloud.log_weights[particle] += log_weight
+        ahead = look_ahead
         pulls[arm] += 1
-        alive, drawn_anew = resample(cloud, step, ancestors)
+        alive, resampled = resample(cloud, step)
         if not alive:
             return step + 1
-        if drawn_anew:
-            memories[:] = memories[ancestors]
-            line[:] = line[ancestors]
+        if resampled:
+            memories[:] = memories[cloud.ancestors]
             if batch > 1:
-                seen[:] = seen[ancestors]
-            if not belief.bernoulli and smooth:
-                liu_west_move(cloud, pulls, memories, step, table)
-            if not belief.bernoulli and shifts:
+                seen[:] = seen[cloud.ancestors]
+            if not bernoulli and smooth:
+                liu_west_move(cloud, pulls, memories, step)
+            if not bernoulli and shifts:
                 for particle in range(number):
-                    shift_level(belief, cloud, pulls, memories[particle, :, 0], particle, step, table)
-        while mark < cloud.marks.size and cloud.marks[mark] == step:
+                    gibbs_level(cloud, pulls, memories[particle, :, 0], particle, step)
+        if mark < cloud.marks.size and cloud.marks[mark] == step:
             cloud.sums[:] = memories[:, :, 0]
-            keep(cloud, mark, line)
-            mark += 1
-    if shifts and not belief.bernoulli:
+            mark = keep_sums(cloud, step, mark)
+    if shifts and not bernoulli:
         for particle in range(number):
-            shift_level(belief, cloud, pulls, memories[particle, :, 0], particle, record.arm.size, table)
+            gibbs_level(cloud, pulls, memories[particle, :, 0], particle, steps.arm.size)
     cloud.sums[:] = memories[:, :, 0]
     return 0
 
@@ -119,10 +120,11 @@ def _log(chance: float) -> float:
 
 @inlined
 def _spread(
-    belief: Belief, arm: int, behind: float, total: float, known: float, uniform: float,
-    candidates: NDArray[np.float64], chances: NDArray[np.float64], table: NDArray[np.float64],
+    cloud: Cloud, arm: int, behind: float, total: float, known: float, uniform: float, candidates: NDArray[np.float64],
+    chances: NDArray[np.float64],
 ) -> int:  # fmt: skip
-    """Lay out rewards that a particle may have seen, with the share of each; return how many."""
+    """Fill in the rewards that a particle may have seen and the share of each; return their number."""
+    belief = cloud.belief
     if not math.isnan(known):
         candidates[0], chances[0] = known, 1.0
         return 1
@@ -132,7 +134,7 @@ def _spread(
         return 2
     mean, variance = posterior_mean(belief, arm, behind, total)
     deviation = math.sqrt(variance + belief.sigma * belief.sigma)
-    for at in range(candidates.size):  # one in each of so many equal parts
+    for at in range(candidates.size):  # one in each of these equally likely parts
         part = (at + uniform) / candidates.size
-        candidates[at], chances[at] = mean + deviation * normal_quantile(part, table), 1.0 / candidates.size
+        candidates[at], chances[at] = mean + deviation * normal_quantile(part, cloud.table), 1.0 / candidates.size
     return candidates.size
