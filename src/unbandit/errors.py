@@ -231,7 +231,17 @@ class NotIdentifiable(UnbanditError):
 
 
 class InferenceError(UnbanditError):
-    """The computation failed on a log that could answer the question."""
+    """The computation failed on a log that could answer the question.
+
+    Examples
+    --------
+    >>> print(InferenceError("no particle explains the record so far.", round=7))
+    round 7: no particle explains the record so far.
+    """
+
+    def place(self, audience: Audience = python_option) -> str:
+        """Return the round, or the parameter."""
+        return super().place(audience) if self.round is None else f"round {self.round}"
 
 
 class OutputError(UnbanditError, OSError):

@@ -26,7 +26,7 @@ def test_the_answer_for_people(unbandit, log):
     done = unbandit(*ASKED)
     assert done.code == 0
     said = done.out.splitlines()
-    assert said[0].startswith("It was sae:alpha=0|0.25, with probability more than 0.999")
+    assert said[0].startswith("It was sae:alpha=0|0.25, with probability above 0.999")
     for part in (
         "log evidence",
         "behind",
@@ -68,7 +68,7 @@ def test_pictures_tables_and_json_can_be_written(unbandit, log, tmp_path):
 def test_cannot_tell_is_an_answer(unbandit):
     done = unbandit("identify", "-", "--candidates", "ucb,sae", "--sigma", "1", stdin=b"arm\nA\nB\nC\n")
     assert done.code == 0
-    assert done.out.startswith("It cannot be told from this log among ")
+    assert done.out.startswith("This log cannot distinguish between ")
     assert done.out.count("cannot be told apart") == 2
 
 

@@ -155,9 +155,9 @@ def _candidates(answer: Identification) -> Table:
 
     numbers = ("log evidence", "behind", "probability")
     table = new_table(("candidate", TEXT), *((name, NUMBER) for name in numbers), ("", {}))
-    best = answer.leading.weighed.value
+    best = answer.leading.evidence.value
     for candidate in answer.candidates:
-        weighed = candidate.weighed
+        evidence = candidate.evidence
         if not candidate.possible:
             reason = candidate.reason or ""
             shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
@@ -166,8 +166,8 @@ def _candidates(answer: Identification) -> Table:
         left = "cannot be told apart" if len(answer.left) > 1 and candidate.name in answer.left else ""
         table.add_row(
             candidate.name,
-            f"{weighed.value:,.1f} ± {weighed.error:.1f}",
-            f"{best - weighed.value:,.1f}",
+            f"{evidence.value:,.1f} ± {evidence.error:.1f}",
+            f"{best - evidence.value:,.1f}",
             f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001",
             left,
         )

@@ -1,4 +1,4 @@
-"""Which rule made this log? Candidates weighed by how probable they make it, and checked by simulation."""
+"""Which rule made this log? Candidates compared by the evidence, and the leading one checked by simulation."""
 
 from unbandit.identification.api import identify
 from unbandit.identification.result import Identification

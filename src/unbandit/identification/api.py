@@ -1,4 +1,4 @@
-"""One way in: `identify(log)`."""
+"""`identify(log)`: which rule made a log?"""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.checks import whole
-from unbandit.errors import AssumptionWarning, LogError, Notice, NotIdentifiable, ParameterError
+from unbandit import checks
+from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.posterior import settled_prior
 from unbandit.estimators.request import as_log, check_numbers, horizons
 from unbandit.identification.candidates import Candidate, CandidateSpec, candidates_for
 from unbandit.identification.check import FITS, predictive_check
 from unbandit.identification.evidence import IdentificationRequest, LogEvidence, averaged, successive_halving
-from unbandit.identification.result import Contender, Guess, Identification, Surprise, shares_of
+from unbandit.identification.result import Contender, Guess, Identification, Surprise
 from unbandit.inference import Prior
+from unbandit.inference.draws import check_rewards
 from unbandit.instance import Bernoulli, Gaussian
 from unbandit.log import ActionLog
 
 SURPRISES = 5
-"""How many rounds are named."""
+"""The number of surprising rounds that are named."""
+
+SURE = 0.95
+"""The probability that a candidate needs, with the Monte-Carlo error held against it, to be identified."""
 
 
 def identify(
@@ -40,33 +44,33 @@ def identify(
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Identification:
-    """Tell which rule made a log, or that the log cannot tell.
+    """Identify which rule made a log, or say that the log cannot distinguish the candidates.
 
-    Every candidate is weighed by how probable it makes the log, the hidden rewards and the means integrated out. A
-    parameter that nobody knows is averaged over, not chosen to fit: that would favour rules with many of them.
+    Candidates are compared by the evidence: the probability of the log, with the hidden rewards and the means
+    integrated out. An unknown parameter is averaged over, not fitted, which would favour rules with many parameters.
 
     Parameters
     ----------
     log
         As for `estimate`, with the order of rounds. Several demonstrations are taken as made by one rule with the same
-        parameters, on instances of their own.
+        parameters, each on its own instance.
     candidates
         Rules, their names or texts, or one text with commas between them; by default every rule that takes such
         rewards. A rule with parameters is taken as it is. A bare name or a class stands for the rule with every
-        combination of its own `grid` of parameters, all equally likely; `softmax:temperature=0.1|0.2` for those that
-        stand between bars. A mapping from names to lists of rules gives grids of one's own.
+        combination of parameters in its `grid`, all equally likely; `softmax:temperature=0.1|0.2` for the values
+        between bars. A mapping from names to lists of rules gives grids of your choice.
     prior
         On every mean, as for `posterior`.
     sigma, bernoulli
-        The rewards: their standard deviation (1 with a warning where it is not given), or that they are 0 or 1.
+        The rewards: their standard deviation (default 1, with a warning), or that they are 0 or 1.
     horizon
         `T` of the demonstrator, if the log is only the beginning.
     particles
-        Of each cloud in the last heat of the race; the others have fewer.
+        Per cloud in the last heat; earlier heats have fewer.
     seed, threads
         The same seed gives the same answer, on any number of threads.
     progress
-        Is told what is being done.
+        Called with a line of text at each stage.
 
     Raises
     ------
@@ -77,148 +81,97 @@ def identify(
     --------
     >>> import unbandit as ub
     >>> log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0, 0.5], 0.5), horizon=200, seed=1)
-    >>> found = ub.identify(log, ["uniform", ub.SAE(), "ucb:alpha=0.25"], sigma=0.5)
-    >>> found.winner
+    >>> answer = ub.identify(log, ["uniform", ub.SAE(), "ucb:alpha=0.25"], sigma=0.5)
+    >>> answer.winner
     'uniform'
-    >>> print(found["ucb:alpha=0.25"].reason)  # doctest: +ELLIPSIS
+    >>> print(answer["ucb:alpha=0.25"].reason)  # doctest: +ELLIPSIS
     round ...: the rule pulls every arm once first, and ...
     """
     record = as_log(log, "identify")
     if not record.ordered:
-        raise NotIdentifiable("The record holds pull counts without their order, and a rule is told by the order.")
+        raise NotIdentifiable("The record holds pull counts without their order, and only the order shows the rule.")
     check_numbers(None, None, 0.95, sigma, bernoulli, "known", None)
-    found: list[Notice] = []
-    noise = None if bernoulli else sigma
-    if noise is None and not bernoulli:
-        noise = 1.0
-        said = "The rewards' standard deviation was not given: sigma = 1 is assumed. Give sigma (or bernoulli)."
-        found.append(Notice("sigma-assumed", said))
-    if noise is None and record.rewards is not None and not np.isin(_known(record), (0, 1)).all():
-        raise LogError("expected rewards of 0 and 1 for Bernoulli rewards; got others. Leave bernoulli out.")
-    question = IdentificationRequest(
+    warnings: list[Notice] = []
+    if sigma is None and not bernoulli:
+        text = (
+            "The rewards' standard deviation was not given: sigma = 1 is assumed. "
+            f"Give {option('sigma')} (or {option('bernoulli')})."
+        )
+        warnings.append(Notice("sigma-assumed", text))
+    noise = Bernoulli() if bernoulli else Gaussian(1.0 if sigma is None else sigma)
+    check_rewards(record, noise)
+    request = IdentificationRequest(
         log=record,
         horizons=tuple(horizons(horizon, record).tolist()),
-        prior=settled_prior(prior, Bernoulli() if noise is None else Gaussian(noise), None),
-        sigma=noise,
-        particles=None if particles is None else whole("particles", particles),
-        seed=_seed(seed),
-        threads=None if threads is None else whole("threads", threads),
+        prior=settled_prior(prior, None if bernoulli else 1.0 if sigma is None else sigma, None),
+        noise=noise,
+        particles=None if particles is None else checks.whole("particles", particles),
+        seed=checks.seed(seed),
+        threads=None if threads is None else checks.threads(threads),
     )
     considered, notes = candidates_for(candidates, noise, record)
-    answer = _answer(question, considered, progress, found, notes)
+    answer = _answer(request, considered, progress, warnings, notes)
     for notice in answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return answer
 
 
 def _answer(
-    question: IdentificationRequest, considered: Sequence[Candidate], progress: Callable[[str], None] | None,
-    found: list[Notice], notes: list[Notice],
+    request: IdentificationRequest, candidates: Sequence[Candidate], progress: Callable[[str], None] | None,
+    warnings: list[Notice], notes: list[Notice],
 ) -> Identification:  # fmt: skip
-    """Weigh, decide, and check the leading candidate."""
-    by_guess = successive_halving(question, considered, progress)
-    weights = [averaged(candidate, guesses) for candidate, guesses in zip(considered, by_guess, strict=True)]
-    if all(each.value == -math.inf for each in weights):
-        why = "; ".join(f"{one.name}: {each.reason}" for one, each in list(zip(considered, weights, strict=True))[:3])
-        raise NotIdentifiable(f"None of {len(considered)} candidates can have made this record. {why}")
-    decision = decide(weights)
+    """Compare the candidates, decide, and check the leading one."""
+    by_guess = successive_halving(request, candidates, progress)
+    evidences = [averaged(candidate, guesses) for candidate, guesses in zip(candidates, by_guess, strict=True)]
+    if all(each.value == -math.inf for each in evidences):
+        reasons = [f"{one.name}: {each.reason}" for one, each in zip(candidates, evidences, strict=True)]
+        raise NotIdentifiable(
+            f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}"
+        )
+    decision = decide(evidences)
     contenders = [
-        _contender(considered[at], by_guess[at], weights[at], decision.probabilities[at]) for at in decision.order
+        _contender(candidates[at], by_guess[at], evidences[at], decision.probabilities[at]) for at in decision.order
     ]
     leading = contenders[0]
     if progress is not None:
         progress(f"Simulating {leading.name}")
     shares = np.array([guess.share for guess in leading.guesses])
     rules = [guess.rule for guess in leading.guesses]
-    checked = predictive_check(question, leading.name, rules, [guess.weighed for guess in leading.guesses], shares)
-    if not checked.fits:
-        said = (
+    check = predictive_check(request, leading.name, rules, [guess.evidence for guess in leading.guesses], shares)
+    if not check.fits:
+        text = (
             f"Even {leading.name}, the most probable candidate, does not reproduce the record: fewer than {FITS:.1%} "
-            "of its own are so far out. Another rule, other parameters, another sigma or another prior made it."
+            "of its own records lie so far out. Another rule, other parameters, another sigma or another prior made it."
         )
-        found.append(Notice("does-not-reproduce", said))
-    left = tuple(considered[at].name for at in decision.contenders)
+        warnings.append(Notice("does-not-reproduce", text))
+    left = tuple(candidates[at].name for at in decision.contenders)
     return Identification(
-        verdict="none fits" if not checked.fits else "identified" if decision.clear else "cannot tell",
+        verdict="none fits" if not check.fits else "identified" if decision.clear else "cannot tell",
         candidates=tuple(contenders),
         assured=decision.assured,
         left=left[:1] if decision.clear else left,
-        check=checked,
-        surprises=tuple(_surprises(question.log, leading.weighed)),
-        question=question,
-        warnings=tuple(found),
-        notes=(*notes, *_thin(leading, weights), *_emptied(contenders)),
+        check=check,
+        surprises=tuple(_surprises(request.log, leading.evidence)),
+        question=request,
+        warnings=tuple(warnings),
+        notes=(*notes, *_imprecise(leading, evidences), *_collapsed(contenders)),
     )
-
-
-def _contender(
-    candidate: Candidate, found: Sequence[LogEvidence], weighed: LogEvidence, probability: float
-) -> Contender:
-    """Put a candidate together with what was found about it."""
-    beforehand = np.array([weight for _, weight in candidate.guesses])
-    shares = shares_of(beforehand, np.array([each.value for each in found]))
-    guesses = [
-        Guess(rule, weight, float(share), each)
-        for (rule, weight), share, each in zip(candidate.guesses, shares, found, strict=True)
-    ]
-    return Contender(candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), weighed, probability)
-
-
-def _surprises(log: ActionLog, weighed: LogEvidence) -> list[Surprise]:
-    """Name the least probable rounds, over all demonstrations."""
-    rows = []
-    for which, values in enumerate(weighed.surprise):
-        for at in np.argsort(values, kind="stable")[:SURPRISES].tolist():
-            arm = log.arms[int(log.demonstration(which)[at])]
-            rows.append(Surprise(at + 1, arm, float(values[at]), log.demonstrations[which]))
-    return sorted((row for row in rows if row.log_probability < 0), key=lambda row: row.log_probability)[:SURPRISES]
-
-
-def _thin(leading: Contender, weights: Sequence[LogEvidence]) -> list[Notice]:
-    """Note where more particles would tell more."""
-    behind = [each for each in weights if each is not leading.weighed and each.high >= leading.weighed.low]
-    if not any(each.high - each.value > 1 for each in (leading.weighed, *behind)) or not behind:
-        return []
-    return [Notice("more-particles", "The Monte-Carlo error decides here: more particles may tell the rules apart.")]
-
-
-def _emptied(contenders: Sequence[Contender]) -> list[Notice]:
-    """Note candidates that are out only because no particle explained the record."""
-    out = [each for each in contenders if each.weighed.emptied]
-    names = ", ".join(each.name for each in out)
-    said = f"No particle explained the record under {names}; with more particles one might, if the rule made it."
-    return [Notice("emptied", said, round=out[0].weighed.round)] if out else []
-
-
-def _known(log: ActionLog) -> Any:
-    assert log.rewards is not None
-    return log.rewards[~np.isnan(log.rewards)]
-
-
-def _seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise ParameterError(f"expected a whole number from 0 to 2^64 - 1; got {seed!r}.", parameter="seed")
-    return int(seed)
-
-
-SURE = 0.95
-"""The probability that a candidate must have, with the Monte-Carlo error held against it, to be the answer."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Hold who won, and by how much.
+    """The winner, and by how much it won.
 
     Attributes
     ----------
     order
         The candidates' positions, the most probable first.
     probabilities
-        Of each candidate, all being equally likely beforehand.
+        Of each candidate; all are equally likely a priori.
     assured
-        The probability of the first one if its evidence is taken at the low end and all others' at the high end.
+        The probability of the first one with its evidence at the low end and all others' at the high end.
     contenders
-        Those that cannot be told from the first one, itself included.
+        Those that cannot be distinguished from the first one, itself included.
     """
 
     order: tuple[int, ...]
@@ -228,26 +181,62 @@ class Decision:
 
     @property
     def clear(self) -> bool:
-        """Return whether the first one is the answer."""
+        """Return whether the first one is identified."""
         return self.assured >= SURE
 
 
-def decide(weights: Sequence[LogEvidence]) -> Decision:
-    """Compare candidates that are equally likely beforehand; one of them at least must be possible.
-
-    Examples
-    --------
-    >>> sharp, dull = LogEvidence(-10.0, 0.1, -10.2, -9.8), LogEvidence(-14.0, 2.0, -17.0, -10.0)
-    >>> found = decide([dull, sharp])
-    >>> found.order, found.clear, found.contenders
-    ((1, 0), False, (1, 0))
-    >>> decide([LogEvidence(-30.0, 2.0, -33.0, -26.0), sharp]).clear
-    True
-    """
-    order = tuple(sorted(range(len(weights)), key=lambda at: -weights[at].value))
-    first, others = weights[order[0]], order[1:]
-    behind = [math.exp(each.value - first.value) for each in weights]
-    against = {at: math.exp(min(weights[at].high - first.low, 700.0)) for at in others}
+def decide(evidences: Sequence[LogEvidence]) -> Decision:
+    """Compare candidates that are equally likely a priori; at least one of them must be possible."""
+    order = tuple(sorted(range(len(evidences)), key=lambda at: -evidences[at].value))
+    first, others = evidences[order[0]], order[1:]
+    ratios = [math.exp(each.value - first.value) for each in evidences]
+    against = {at: math.exp(min(evidences[at].high - first.low, 700.0)) for at in others}
     assured = 1 / (1 + sum(against.values()))
-    contenders = tuple(at for at in others if against[at] > (1 - SURE) / len(weights))
-    return Decision(order, tuple(each / sum(behind) for each in behind), assured, (order[0], *contenders))
+    contenders = tuple(at for at in others if against[at] > (1 - SURE) / len(evidences))
+    return Decision(order, tuple(each / sum(ratios) for each in ratios), assured, (order[0], *contenders))
+
+
+def _contender(
+    candidate: Candidate, evidences: Sequence[LogEvidence], evidence: LogEvidence, probability: float
+) -> Contender:
+    """Compute the share of each guess: its prior times its evidence, or the prior if none can have made the log."""
+    shares = np.array([weight for _, weight in candidate.guesses])
+    values = np.array([each.value for each in evidences])
+    if np.isfinite(values).any():
+        shares = shares * np.exp(values - values[np.isfinite(values)].max())
+    shares = shares / shares.sum()
+    guesses = [
+        Guess(rule, weight, float(share), each)
+        for (rule, weight), share, each in zip(candidate.guesses, shares, evidences, strict=True)
+    ]
+    return Contender(candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability)
+
+
+def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:
+    """Name the least probable rounds, over all demonstrations."""
+    rows = []
+    for which, values in enumerate(evidence.surprise):
+        for at in np.argsort(values, kind="stable")[:SURPRISES].tolist():
+            arm = log.arms[int(log.demonstration(which)[at])]
+            rows.append(Surprise(at + 1, arm, float(values[at]), log.demonstrations[which]))
+    return sorted((row for row in rows if row.log_probability < 0), key=lambda row: row.log_probability)[:SURPRISES]
+
+
+def _imprecise(leading: Contender, evidences: Sequence[LogEvidence]) -> list[Notice]:
+    """Note where more particles may change the verdict."""
+    first = leading.evidence
+    behind = [each for each in evidences if each is not first and each.high >= first.low]
+    if not behind or not any(each.high - each.value > 1 for each in (first, *behind)):
+        return []
+    text = "The Monte-Carlo error decides here: more particles may distinguish the rules."
+    return [Notice("more-particles", text)]
+
+
+def _collapsed(contenders: Sequence[Contender]) -> list[Notice]:
+    """Note candidates that are excluded only because no particle explained the record."""
+    excluded = [each for each in contenders if each.evidence.collapsed]
+    if not excluded:
+        return []
+    names = ", ".join(each.name for each in excluded)
+    text = f"No particle explained the record under {names}; with more particles one might, if the rule made it."
+    return [Notice("emptied", text, round=excluded[0].evidence.round)]

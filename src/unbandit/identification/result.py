@@ -1,16 +1,17 @@
-"""The answer: every candidate with its evidence, a verdict, a check, and the rounds that surprise."""
+"""The answer of `identify`: every candidate with its evidence, a verdict, a check, and the surprising rounds."""
 
 from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unbandit import formatting
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import Notice, NotIdentifiable, ParameterError
 from unbandit.identification.check import PredictiveCheck, mixed_posterior
@@ -28,59 +29,65 @@ Verdict = Literal["identified", "cannot tell", "none fits"]
 
 @dataclass(frozen=True)
 class Guess:
-    """Hold a candidate's rule with one set of parameters.
+    """A candidate's rule with one set of parameters.
 
     Attributes
     ----------
     rule
         The rule.
     beforehand, share
-        How likely the set is among the candidate's own, before the log is read and after.
-    weighed
-        How probable the log is under it.
+        The probability of the set among the candidate's own, before the log is read and after.
+    evidence
+        Of the log under it.
     """
 
     rule: Demonstrator
     beforehand: float
     share: float
-    weighed: LogEvidence
+    evidence: LogEvidence
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Hold a candidate with what the log says about it.
+    """A candidate with what the log says about it.
 
     Attributes
     ----------
     name
-        As it was asked for.
+        As given.
     guesses
         Its sets of parameters, the most probable first.
-    weighed
-        The log's probability, averaged over them.
+    evidence
+        Of the log, averaged over them.
     probability
-        Of the candidate, all being equally likely beforehand.
+        Of the candidate; all are equally likely a priori.
     """
 
     name: str
     guesses: tuple[Guess, ...]
-    weighed: LogEvidence
+    evidence: LogEvidence
     probability: float
 
     @property
     def possible(self) -> bool:
         """Return whether it can have made the log."""
-        return self.weighed.value > -math.inf
+        return self.evidence.value > -math.inf
 
     @property
     def reason(self) -> str | None:
         """Return why it cannot have made the log."""
-        return self.weighed.reason
+        return self.evidence.reason
+
+    @property
+    def weighed(self) -> LogEvidence:
+        """Return `evidence`, under its old name."""
+        warnings.warn("Contender.weighed is now Contender.evidence.", DeprecationWarning, stacklevel=2)
+        return self.evidence
 
 
 @dataclass(frozen=True)
 class Surprise:
-    """Hold a round that the leading candidate did not expect, with the logarithm of its probability."""
+    """A round that the leading candidate did not expect, with its log probability."""
 
     round: int
     arm: str
@@ -90,24 +97,24 @@ class Surprise:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identification:
-    """Hold which rule made a log, or that it cannot be told.
+    """Which rule made a log, or that the log cannot distinguish some of them.
 
     Attributes
     ----------
     verdict
-        `identified`; `cannot tell`, where two or more candidates are left within the Monte-Carlo error; or `none fits`,
-        where even the leading candidate does not reproduce the record.
+        `identified`; `cannot tell`, if two or more candidates are left within the Monte-Carlo error; or `none fits`, if
+        even the leading candidate does not reproduce the record.
     candidates
         The most probable first.
     assured
-        The probability of the first one if its evidence is taken at the low end of its Monte-Carlo error, and all
-        others' at the high end. It is identified where this is 0.95 or more.
+        The probability of the first one with its evidence at the low end of its Monte-Carlo error, and all others' at
+        the high end. It is identified if this is at least 0.95.
     left
-        The names of those that cannot be told from the first one, itself included.
+        The names of those that cannot be distinguished from the first one, itself included.
     check
         Whether the first one reproduces the record.
     surprises
-        The rounds that surprise it most.
+        The rounds that it expected least.
     warnings, notes
         What may be wrong, and what is worth knowing.
 
@@ -137,7 +144,7 @@ class Identification:
 
     @property
     def winner(self) -> str | None:
-        """Return the name of the candidate that made the log; None where that cannot be told."""
+        """Return the name of the candidate that made the log; None where the verdict is another."""
         return self.leading.name if self.verdict == "identified" else None
 
     def __repr__(self) -> str:
@@ -151,42 +158,42 @@ class Identification:
         raise KeyError(f"{name!r}: expected a candidate among {', '.join(each.name for each in self.candidates)}")
 
     def answer(self) -> str:
-        """Return the verdict in words."""
+        """Return the verdict as a sentence without its full stop."""
         leading = self.leading
         if self.verdict == "identified":
-            return f"it was {leading.name}, with probability {_share(leading.probability)} among the candidates"
+            chance = formatting.probability(leading.probability)
+            return f"it was {leading.name}, with probability {chance} among the candidates"
         if self.verdict == "none fits":
             return f"none of the candidates made this: even {leading.name}, the most probable, does not reproduce it"
-        return f"it cannot be told from this log among {', '.join(self.left)}"
+        return f"this log cannot distinguish between {formatting.joined(self.left)}"
 
     def posterior(self, name: str | None = None, *, demonstration: int = 0, draws: int = 1_000) -> Posterior:
         """Return the posterior of every mean under a candidate, averaged over what its parameters may be.
 
-        Draws come from each set of parameters in proportion to its probability, so that the intervals hold what is not
-        known about them too.
+        Draws come from each set of parameters in proportion to its probability, so that the intervals include the
+        uncertainty about them.
 
         Parameters
         ----------
         name
             A candidate; by default the leading one.
         demonstration
-            Its position in the log.
+            Position of the demonstration in the log.
         draws
-            Of each of the clouds.
+            Per cloud.
         """
         candidate = self.leading if name is None else self[name]
         if not candidate.possible:
             raise NotIdentifiable(f"{candidate.name} cannot have made the log: {candidate.reason}")
-        if not 0 <= demonstration < len(self.question.log):
+        last = len(self.question.log) - 1
+        if not 0 <= demonstration <= last:
             raise ParameterError(
-                f"expected a position from 0 to {len(self.question.log) - 1}; got {demonstration}.",
+                f"expected a position from 0 to {last}; got {demonstration}.",
                 parameter="demonstration",
+                value=demonstration,
             )
-        guesses = candidate.guesses
-        return mixed_posterior(
-            self.question, demonstration, [guess.rule for guess in guesses],
-            np.array([guess.share for guess in guesses]), candidate.name, draws,
-        )  # fmt: skip
+        rules, shares = [guess.rule for guess in candidate.guesses], [guess.share for guess in candidate.guesses]
+        return mixed_posterior(self.question, demonstration, rules, np.array(shares), candidate.name, draws)
 
     @cached_property
     def frame(self) -> polars.DataFrame:
@@ -198,8 +205,8 @@ class Identification:
             "candidate_probability": pl.Float64, "share": pl.Float64, "reason": pl.String,
         }  # fmt: skip
         rows = [
-            (candidate.name, str(guess.rule), _number(guess.weighed.value), _number(guess.weighed.error),
-             candidate.probability, guess.share, guess.weighed.reason)
+            (candidate.name, str(guess.rule), _number(guess.evidence.value), _number(guess.evidence.error),
+             candidate.probability, guess.share, guess.evidence.reason)
             for candidate in self.candidates
             for guess in candidate.guesses
         ]  # fmt: skip
@@ -234,42 +241,33 @@ class Identification:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def plot(self) -> Figure:
-        """Draw how far each candidate is behind, and the record beside what the leading one makes."""
+        """Draw how far each candidate is behind, and the record beside simulations of the leading one."""
         from unbandit.plots.identification import draw_identification
 
         return draw_identification(self)
 
 
-def shares_of(beforehand: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how likely each set of parameters is after the log; as beforehand where none can have made it."""
-    if not np.isfinite(values).any():
-        return np.asarray(beforehand / beforehand.sum())
-    shares = beforehand * np.exp(values - values[np.isfinite(values)].max())
-    return np.asarray(shares / shares.sum())
-
-
 def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:
-    """Lay out one candidate."""
-    weighed = candidate.weighed
+    evidence = candidate.evidence
     return {
         "name": candidate.name,
-        "log_evidence": _number(weighed.value),
-        "error": _number(weighed.error) if candidate.possible else None,
-        "low": _number(weighed.low),
-        "high": _number(weighed.high),
-        "behind": _number(leading.weighed.value - weighed.value),
+        "log_evidence": _number(evidence.value),
+        "error": _number(evidence.error) if candidate.possible else None,
+        "low": _number(evidence.low),
+        "high": _number(evidence.high),
+        "behind": _number(leading.evidence.value - evidence.value),
         "probability": candidate.probability,
-        "reason": weighed.reason,
-        "round": weighed.round,
+        "reason": evidence.reason,
+        "round": evidence.round,
         "guesses": [
             {
                 "rule": str(guess.rule),
                 "beforehand": guess.beforehand,
                 "share": guess.share if candidate.possible else None,
-                "log_evidence": _number(guess.weighed.value),
-                "error": _number(guess.weighed.error) if guess.weighed.reason is None else None,
-                "particles": guess.weighed.particles,
-                "reason": guess.weighed.reason,
+                "log_evidence": _number(guess.evidence.value),
+                "error": _number(guess.evidence.error) if guess.evidence.reason is None else None,
+                "particles": guess.evidence.particles,
+                "reason": guess.evidence.reason,
             }
             for guess in candidate.guesses
         ],
@@ -278,14 +276,3 @@ def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def _share(probability: float) -> str:
-    """Write a probability without saying that anything is certain.
-
-    Examples
-    --------
-    >>> _share(0.9871), _share(1.0)
-    ('0.987', 'more than 0.999')
-    """
-    return "more than 0.999" if probability > 0.9995 else f"{probability:.3f}"

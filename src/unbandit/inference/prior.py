@@ -1,4 +1,4 @@
-"""What is believed about every mean before the record is read."""
+"""The prior on every mean."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import ParameterError
+from unbandit.errors import ParameterError, option
+from unbandit.instance import Bernoulli, Gaussian, Noise, noise_of
 from unbandit.kernels.smc.cloud import Belief
 
-__all__ = ["CERTAIN", "BetaPrior", "NormalPrior", "Prior", "belief_of", "parse_prior", "usual_prior"]
-
 CERTAIN = 1e14
-"""Stands for a Beta prior without width: so many rewards as good as seen."""
+"""The number of rewards that stands for a Beta prior without width."""
 
 
 @dataclass(frozen=True)
 class NormalPrior:
-    """Expect means around `mean`, with standard deviation `deviation`; for rewards with normal noise.
+    """Means around `mean`, with standard deviation `deviation`; for rewards with normal noise.
 
     Examples
     --------
@@ -35,9 +34,10 @@ class NormalPrior:
             object.__setattr__(self, name, _number(name, getattr(self, name)))
         if not self.deviation > 0:
             raise ParameterError(
-                f"deviation: expected a positive number; got {self.deviation}. A mean that is known goes into "
-                "anchor, or best_mean.",
+                f"deviation: expected a positive number; got {self.deviation}.",
                 parameter="prior",
+                value=self.deviation,
+                remedy=f"A mean that is known goes into {option('anchor')}, or {option('best_mean')}.",
             )
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class NormalPrior:
 
 @dataclass(frozen=True)
 class BetaPrior:
-    """Expect probabilities as after so many successes and failures; for rewards of 0 and 1.
+    """Success probabilities as after some successes and failures; for rewards of 0 and 1.
 
     Examples
     --------
@@ -65,7 +65,9 @@ class BetaPrior:
         for name in ("successes", "failures"):
             value = _number(name, getattr(self, name))
             if not value > 0:
-                raise ParameterError(f"{name}: expected a positive number; got {value}.", parameter="prior")
+                raise ParameterError(
+                    f"{name}: expected a positive number; got {value}.", parameter="prior", value=value
+                )
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
@@ -80,7 +82,7 @@ Prior = NormalPrior | BetaPrior
 
 
 def parse_prior(text: str) -> Prior:
-    """Read `normal:mean=0,deviation=1` or `beta:successes=1,failures=1`; what is left out is as usual.
+    """Read `normal:mean=0,deviation=1` or `beta:successes=1,failures=1`; what is left out has its default.
 
     Examples
     --------
@@ -91,40 +93,47 @@ def parse_prior(text: str) -> Prior:
     name, _, rest = text.strip().partition(":")
     if name.lower() not in kinds:
         raise ParameterError(
-            f'expected normal or beta, as in normal:mean=0,deviation=1; got "{text}".', parameter="prior"
+            f'expected normal or beta, as in normal:mean=0,deviation=1; got "{text}".', parameter="prior", value=text
         )
     kind, values = kinds[name.lower()], {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         known = [field.name for field in fields(kind)]
         if not equals or key not in known:
-            raise ParameterError(f'expected {" and ".join(known)} for {name}; got "{part}".', parameter="prior")
+            raise ParameterError(
+                f'expected {" and ".join(known)} for {name}; got "{part}".', parameter="prior", value=text
+            )
         values[key] = _number(key, value)
     return kind(**values)
 
 
-def usual_prior(sigma: float | None, known: float | None) -> Prior:
-    """Return the prior where none is given: wide beside the noise, around a mean that is known.
-
-    Sigma None stands for rewards of 0 and 1.
-    """
-    if sigma is None:
+def usual_prior(noise: Noise | float | None, known: float | None) -> Prior:
+    """Return the default prior: wide compared with the noise, around a mean that is known."""
+    noise = noise_of(noise)
+    if isinstance(noise, Bernoulli):
         return BetaPrior()
-    return NormalPrior(0.0 if known is None else known, max(1.0, 2 * sigma))
+    return NormalPrior(0.0 if known is None else known, max(1.0, 2 * noise.sigma))
 
 
-def belief_of(prior: Prior, arms: int, sigma: float | None, anchor: tuple[int, float] | None) -> Belief:
-    """Lay a prior out for the kernels: one number an arm, an arm of known mean having no width."""
-    if isinstance(prior, BetaPrior) != (sigma is None):
-        wanted = "a beta prior for rewards of 0 and 1" if sigma is None else "a normal prior for normal rewards"
+def belief_of(prior: Prior, arms: int, noise: Noise, anchor: tuple[int, float] | None) -> Belief:
+    """Lay a prior out for the kernels: one number per arm; an arm of known mean has no width."""
+    if isinstance(prior, BetaPrior) != isinstance(noise, Bernoulli):
+        needed = (
+            "a beta prior for rewards of 0 and 1"
+            if isinstance(noise, Bernoulli)
+            else "a normal prior for normal rewards"
+        )
         raise ParameterError(
-            f"expected {wanted}; got {prior}. Say bernoulli, or give sigma, to choose.", parameter="prior"
+            f"expected {needed}; got {prior}.",
+            parameter="prior",
+            value=prior,
+            remedy=f"Say {option('bernoulli')}, or give {option('sigma')}, to choose.",
         )
     if isinstance(prior, NormalPrior):
         first, second = np.full(arms, prior.mean), np.full(arms, prior.deviation**2)
         if anchor is not None:
             first[anchor[0]], second[anchor[0]] = anchor[1], 0.0
-        return Belief(False, first, second, float(sigma or 0.0))
+        return Belief(False, first, second, noise.sigma if isinstance(noise, Gaussian) else 0.0)
     first, second = np.full(arms, prior.successes), np.full(arms, prior.failures)
     if anchor is not None:
         first[anchor[0]], second[anchor[0]] = 1 + CERTAIN * anchor[1], 1 + CERTAIN * (1 - anchor[1])
@@ -137,5 +146,5 @@ def _number(name: str, value: object) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise ParameterError(f"{name}: expected a finite number; got {value!r}.", parameter="prior")
+        raise ParameterError(f"{name}: expected a finite number; got {value!r}.", parameter="prior", value=value)
     return number

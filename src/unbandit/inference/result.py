@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit._version import __version__
-from unbandit.errors import MissingExtra, Notice, ParameterError
+from unbandit.errors import MissingExtra
 from unbandit.files import written_whole
 from unbandit.inference.prior import Prior
+from unbandit.result import Notice
 
 if TYPE_CHECKING:
     import polars
@@ -24,31 +25,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """Hold draws from the posterior of every arm's mean, given which arms were pulled.
+    """Draws from the posterior of every arm's mean, given which arms were pulled.
 
     Attributes
     ----------
     rule, prior, sigma, horizon
-        What was assumed; sigma is None for rewards of 0 and 1.
+        The assumptions; sigma is None for rewards of 0 and 1.
     arms, pulls
         The arms' names, and how often each was pulled.
     means
-        Draws of every mean: (clouds, draws, arms). Each cloud of particles is independent of the others, so a reader
-        of Markov chains may take them for chains.
+        Draws of every mean: (clouds, draws, arms). Clouds of particles are independent of each other, so they can be
+        read as Markov chains.
     log_evidence, log_evidence_error
         Natural logarithm of the record's probability under the rule and the prior, and its Monte-Carlo standard error.
     evidences
-        The same by each cloud.
+        The log evidence by each cloud.
     effective_size, particles
         The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
     surprise
-        The logarithm of each round's probability given those before it. Where an index rule is looked ahead, it stands
-        in the round whose reward had to be so.
+        The log probability of each round given those before it. For an index rule, whose filter looks ahead, it
+        stands in the round whose reward was constrained.
     path_rounds, path
         At some rounds the hidden sample mean of each arm: (rounds, arms, 3), the ends of a 95% band and the median
         between them; NaN before an arm's first pull.
     warnings
-        What may be wrong, in words.
+        What may be wrong.
     """
 
     rule: str
@@ -92,21 +93,18 @@ class Posterior:
         return np.asarray(winners / winners.sum())
 
     def beats(self, arm: object, other: object, by: float = 0.0) -> float:
-        """Return the probability that an arm is better than another, by at least so much."""
-        first, second = (self._position(label) for label in (arm, other))
-        if not math.isfinite(by):
-            raise ParameterError(f"expected a finite number; got {by}.", parameter="by")
-        return float((self.draws[:, first] - self.draws[:, second] >= by).mean())
+        """Return the probability that an arm is better than another by at least `by`."""
+        first, second = (checks.position("arm", str(label), self.arms) for label in (arm, other))
+        return float((self.draws[:, first] - self.draws[:, second] >= checks.finite("by", by)).mean())
 
     def interval(self, level: float = 0.95, *, gaps: bool = False) -> NDArray[np.float64]:
         """Return the central interval of every mean, or gap: (2, arms)."""
-        if not 0 < level < 1:
-            raise ParameterError(f"expected a number between 0 and 1; got {level}.", parameter="level")
+        level = checks.level(level)
         values = self.gaps.reshape(-1, len(self.arms)) if gaps else self.draws
         return np.asarray(np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0))
 
     def frame(self, level: float = 0.95) -> polars.DataFrame:
-        """Return a table, one row an arm, best first."""
+        """Return a table, one row per arm, best first."""
         import polars as pl
 
         mean_low, mean_high = self.interval(level)
@@ -121,9 +119,30 @@ class Posterior:
         return table.sort("gap", maintain_order=True)
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> None:
-        """Write the draws as a netCDF file that ArviZ reads; needs the extra `posterior`."""
-
-        write_netcdf(self, path)
+        """Write a netCDF file that ArviZ reads, with dimensions chain, draw and arm; needs the extra `posterior`."""
+        try:
+            import h5netcdf  # noqa: F401
+            import xarray
+        except ImportError:
+            raise MissingExtra("netCDF", "posterior") from None
+        clouds, draws, _ = self.means.shape
+        coordinates = {"chain": np.arange(clouds), "draw": np.arange(draws), "arm": list(self.arms)}
+        dimensions = ("chain", "draw", "arm")
+        about = {
+            "created_by": f"unbandit {__version__}", "rule": self.rule, "prior": str(self.prior),
+            "horizon": self.horizon, "sigma": "bernoulli" if self.sigma is None else self.sigma,
+            "log_evidence": self.log_evidence, "log_evidence_error": self.log_evidence_error,
+        }  # fmt: skip
+        values = {"mean": (dimensions, self.means), "gap": (dimensions, self.gaps)}
+        chains = {"chain": coordinates["chain"]}
+        groups = {
+            "posterior": xarray.Dataset(values, coordinates, about),
+            "sample_stats": xarray.Dataset({"log_evidence": (("chain",), self.evidences)}, chains),
+            "observed_data": xarray.Dataset({"pulls": (("arm",), self.pulls)}, {"arm": coordinates["arm"]}),
+        }
+        with written_whole(path) as temporary:
+            for name, group in groups.items():
+                group.to_netcdf(temporary, mode="w" if name == "posterior" else "a", group=name, engine="h5netcdf")
 
     def plot(
         self,
@@ -143,42 +162,6 @@ class Posterior:
         """
         from unbandit import plots
 
-        if kind == "densities":
+        if checks.one_of("kind", kind, ("paths", "densities")) == "densities":
             return plots.densities(self, gaps=gaps, truth=truth)
-        if kind != "paths":
-            raise ParameterError(f'expected paths or densities; got "{kind}".', parameter="kind")
         return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule)
-
-    def _position(self, label: object) -> int:
-        if str(label) not in self.arms:
-            listed = ", ".join(self.arms[:12]) + (", ..." if len(self.arms) > 12 else "")
-            raise ParameterError(f'expected one of {listed}; got "{label}".', parameter="arm")
-        return self.arms.index(str(label))
-
-
-def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
-    """Write means and gaps with the dimensions chain, draw and arm, and the evidence of each chain."""
-    try:
-        import h5netcdf  # noqa: F401
-        import xarray
-    except ImportError:
-        raise MissingExtra("netCDF", "posterior") from None
-    clouds, draws, _ = posterior.means.shape
-    coordinates = {"chain": np.arange(clouds), "draw": np.arange(draws), "arm": list(posterior.arms)}
-    dimensions = ("chain", "draw", "arm")
-    about = {
-        "created_by": f"unbandit {__version__}", "rule": posterior.rule, "prior": str(posterior.prior),
-        "horizon": posterior.horizon, "sigma": "bernoulli" if posterior.sigma is None else posterior.sigma,
-        "log_evidence": posterior.log_evidence, "log_evidence_error": posterior.log_evidence_error,
-    }  # fmt: skip
-    values = {"mean": (dimensions, posterior.means), "gap": (dimensions, posterior.gaps)}
-    groups = {
-        "posterior": xarray.Dataset(values, coordinates, about),
-        "sample_stats": xarray.Dataset(
-            {"log_evidence": (("chain",), posterior.evidences)}, {"chain": coordinates["chain"]}
-        ),
-        "observed_data": xarray.Dataset({"pulls": (("arm",), posterior.pulls)}, {"arm": coordinates["arm"]}),
-    }
-    with written_whole(path) as temporary:
-        for name, group in groups.items():
-            group.to_netcdf(temporary, mode="w" if name == "posterior" else "a", group=name, engine="h5netcdf")

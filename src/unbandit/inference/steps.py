@@ -1,4 +1,4 @@
-"""A demonstration as the filters read it: steps, and where each arm's turn comes again."""
+"""A demonstration as the filters read it: the steps of a rule, or the tests of an elimination rule."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from unbandit.kernels.tally import read_epochs
 def steps_of(
     actions: NDArray[np.int64], rewards: NDArray[np.float64], labels: tuple[str, ...], initial: int, batch: int
 ) -> Steps:
-    """Cut a demonstration of an index rule into steps: the opening pull by pull, then batch by batch.
+    """Cut a demonstration into steps: the opening pull by pull, then batch by batch.
 
     Raises
     ------
     InferenceError
-        If no rule with such an opening and such batches makes this record; it names the round.
+        If no rule with such an opening and such batches makes this record; it has the round.
     """
     arms, opening = len(labels), initial * len(labels)
-    check_opening(actions, labels, initial)
+    _check_opening(actions, labels, initial)
     starts = np.concatenate([np.arange(min(opening, actions.size)), np.arange(opening, actions.size, batch)])
     counts = np.diff(starts, append=actions.size)
     chosen = actions[starts].astype(np.int64)
@@ -31,53 +31,39 @@ def steps_of(
     if not np.array_equal(expected, actions):
         at = int(np.flatnonzero(expected != actions)[0])
         raise InferenceError(
-            f"round {at + 1}: a rule that decides every {batch} rounds from round {opening + 1} on would have stayed "
-            f'with arm "{labels[expected[at]]}"; the record has "{labels[actions[at]]}". Check batch and initial.'
+            f"a rule that decides every {batch} rounds from round {opening + 1} on would have stayed with arm "
+            f'"{labels[expected[at]]}"; the record has "{labels[actions[at]]}".',
+            round=at + 1,
+            remedy="Check batch and initial.",
         )
-    following, binding = np.full(starts.size, NEVER), np.ones(starts.size, np.bool_)
+    next_round, binding = np.full(starts.size, NEVER), np.ones(starts.size, np.bool_)
     for arm in range(arms):
         own = np.flatnonzero(chosen == arm)
         decided = own[own >= opening]
-        where = np.searchsorted(decided, own, side="right")
-        later = where < decided.size
-        following[own[later]] = starts[decided[where[later]]] + 1
+        place = np.searchsorted(decided, own, side="right")
+        later = place < decided.size
+        next_round[own[later]] = starts[decided[place[later]]] + 1
         binding[own[own < opening][:-1]] = False
-    ahead, rival, until = _stretches(chosen, counts, starts + 1, min(opening, starts.size))
-    return Steps(
-        chosen, counts, starts + 1, following, min(opening, starts.size), binding, ahead, rival, until, rewards
-    )
+    opened = min(opening, starts.size)
+    stretches = _stretches(chosen, counts, starts + 1, opened)
+    return Steps(chosen, counts, starts + 1, next_round, opened, binding, *stretches, rewards)
 
 
 def _stretches(
     chosen: NDArray[np.int64], counts: NDArray[np.int64], rounds: NDArray[np.int64], opening: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Find for each step of a stretch of one arm how many of its pulls are left, and who ends it when.
+    """Find for each step of a stretch of one arm how many of its pulls are left, which arm ends it, and when.
 
-    The last step of a stretch has none left; a stretch to the end of the record is ended by nobody, and counts as none.
+    The last step of a stretch has none left; a stretch to the end of the record is ended by nobody, and has none.
     """
     ends = np.flatnonzero(np.append(chosen[1:] != chosen[:-1], True))  # the last step of each stretch
     last = ends[np.searchsorted(ends, np.arange(chosen.size))]
     summed = np.cumsum(counts)
     ended = last + 1 < chosen.size
     following = np.where(ended, last + 1, 0)
-    ahead = np.where(ended, summed[last] - summed, 0)
-    ahead[:opening] = 0
-    return ahead, chosen[following], rounds[following]
-
-
-def check_opening(actions: NDArray[np.int64], labels: tuple[str, ...], initial: int) -> None:
-    """Refuse a record whose first rounds do not pull every arm so many times, in any order."""
-    opening = initial * len(labels)
-    head = actions[:opening]
-    seen = np.zeros(len(labels), np.int64)
-    for at, arm in enumerate(head.tolist()):
-        seen[arm] += 1
-        if seen[arm] > initial:
-            times = "once" if initial == 1 else f"{initial} times"
-            raise InferenceError(
-                f'round {at + 1}: the rule pulls every arm {times} first, and "{labels[arm]}" comes again before all '
-                f"{len(labels)} have been. Another rule made this record, or it begins in mid-run."
-            )
+    left = np.where(ended, summed[last] - summed, 0)
+    left[:opening] = 0
+    return left, chosen[following], rounds[following]
 
 
 def tests_of(
@@ -89,44 +75,47 @@ def tests_of(
     Raises
     ------
     InferenceError
-        If no such rule makes this record; it names the round.
+        If no such rule makes this record; it has the round.
     """
     arms = len(labels)
-    check_opening(actions, labels, 1)
+    _check_opening(actions, labels, 1)
     pulls = np.bincount(actions, minlength=arms)
     passed, broken = read_epochs(actions, arms)
     if broken:
         raise InferenceError(
-            f'round {broken}: arm "{labels[actions[broken - 1]]}" is pulled again after its turn had passed, which no '
-            "elimination rule does. Another rule made this record, or rows are missing."
+            f'arm "{labels[actions[broken - 1]]}" is pulled again after its turn had passed, which no elimination rule '
+            "does.",
+            round=broken,
+            remedy="Another rule made this record, or rows are missing.",
         )
     gone = passed > 0
-    whole = int(pulls[~gone].min())
-    epochs = np.arange(1, whole + 1)
+    epochs = np.arange(1, int(pulls[~gone].min()) + 1)
     epochs = epochs[rule.tests(epochs) & (epochs <= np.sort(pulls)[-2])]  # a single arm is not tested
     early = np.flatnonzero(gone & ~np.isin(pulls, epochs))
     if early.size:
         arm = int(early[np.argmin(passed[early])])
         raise InferenceError(
-            f'round {passed[arm]}: arm "{labels[arm]}" was dropped after {pulls[arm]} pulls, where {rule} makes no '
-            "test. Check the rule and its parameters."
+            f'arm "{labels[arm]}" was dropped after {pulls[arm]} pulls, where {rule} makes no test.',
+            round=int(passed[arm]),
+            remedy="Check the rule and its parameters.",
         )
-    here = pulls[None, :] - epochs[:, None]
-    fate = np.where(here < 0, OUT, np.where(here > 0, STAYS, np.where(gone, GOES, OPEN))).astype(np.int8)
+    beyond = pulls[None, :] - epochs[:, None]
+    fate = np.where(beyond < 0, OUT, np.where(beyond > 0, STAYS, np.where(gone, GOES, OPEN))).astype(np.int8)
     widths = rule.width(np.maximum(epochs, 1).astype(np.float64), horizon)
+    # When an arm went it lay 2 C below the leading one; at the test before, it did not.
     last = np.where(gone, pulls, 0)
     at_last = np.searchsorted(epochs, last)
     below = 2 * np.append(widths, 0.0)[at_last]
     above = np.where(at_last > 0, 2 * np.append(widths, 0.0)[at_last - 1], 2 * below)
-    drop, play = (below + above) / 2, (above - below) ** 2 / 6
-    known, known_sum = _known(actions, rewards, epochs, arms)
-    return EliminationTests(epochs, np.asarray(widths), fate, last, drop, play, known, known_sum)
+    drop, drop_variance = (below + above) / 2, (above - below) ** 2 / 6
+    known, known_sum = _known_rewards(actions, rewards, epochs, arms)
+    return EliminationTests(epochs, np.asarray(widths), fate, last, drop, drop_variance, known, known_sum)
 
 
-def _known(
+def _known_rewards(
     actions: NDArray[np.int64], rewards: NDArray[np.float64], epochs: NDArray[np.int64], arms: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Count and sum up, test by test, the rewards that are known."""
+    """Count and sum the known rewards of each arm between two tests."""
     known, known_sum = np.zeros((epochs.size, arms), np.int64), np.zeros((epochs.size, arms))
     for arm in range(arms) if not np.isnan(rewards).all() else ():
         own = rewards[actions == arm]
@@ -136,3 +125,18 @@ def _known(
         np.add.at(known[:, arm], test[inside], 1)
         np.add.at(known_sum[:, arm], test[inside], own[seen[inside]])
     return known, known_sum
+
+
+def _check_opening(actions: NDArray[np.int64], labels: tuple[str, ...], initial: int) -> None:
+    """Refuse a record whose first rounds do not pull every arm `initial` times, in any order."""
+    seen = np.zeros(len(labels), np.int64)
+    for at, arm in enumerate(actions[: initial * len(labels)].tolist()):
+        seen[arm] += 1
+        if seen[arm] > initial:
+            times = "once" if initial == 1 else f"{initial} times"
+            raise InferenceError(
+                f'the rule pulls every arm {times} first, and "{labels[arm]}" comes again before all {len(labels)} '
+                "have been.",
+                round=at + 1,
+                remedy="Another rule made this record, or it begins in mid-run.",
+            )

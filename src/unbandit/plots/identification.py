@@ -38,15 +38,15 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
     """Draw how many nats each candidate is behind, with its Monte-Carlo error."""
     from matplotlib.ticker import FuncFormatter
 
-    best = answer.leading.weighed.value
+    best = answer.leading.evidence.value
     for place, candidate in enumerate(answer.candidates):
-        weighed = candidate.weighed
+        evidence = candidate.evidence
         if not candidate.possible:
             axes.text(0.3, place, "ruled out", va="center", color=INK, transform=axes.get_yaxis_transform())
             continue
         colour = PALETTE["estimated" if candidate.name in answer.left else "bounded"]
-        axes.hlines(place, max(best - weighed.high, 0.0), best - weighed.low, color=colour, linewidth=1.6)
-        axes.plot(best - weighed.value, place, "o", color=colour, markersize=4.5)
+        axes.hlines(place, max(best - evidence.high, 0.0), best - evidence.low, color=colour, linewidth=1.6)
+        axes.plot(best - evidence.value, place, "o", color=colour, markersize=4.5)
     axes.set_xscale("symlog", linthresh=10)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlim(-0.5, axes.get_xlim()[1] * 1.5)

@@ -10,11 +10,12 @@ import unbandit as ub
 from unbandit.demonstrators.base import known_rules
 from unbandit.identification.candidates import candidates_for
 
+GAUSSIAN = ub.Gaussian(0.5)
 LOG = ub.ActionLog.from_actions([0, 1, 2, 0, 1, 2, 2, 2, 2, 2])
 
 
-def considered(asked, sigma=0.5):
-    return candidates_for(asked, sigma, LOG)[0]
+def considered(asked, noise=GAUSSIAN):
+    return candidates_for(asked, noise, LOG)[0]
 
 
 def test_a_bare_name_stands_for_its_grid_and_a_rule_for_itself():
@@ -38,7 +39,7 @@ def test_bars_and_mappings_give_grids_of_ones_own():
 
 
 def test_by_default_every_rule_that_takes_such_rewards():
-    normal, binary = ({each.name: each for each in considered(None, sigma)} for sigma in (0.5, None))
+    normal, binary = ({each.name: each for each in considered(None, noise)} for noise in (GAUSSIAN, ub.Bernoulli()))
     assert set(binary) == set(ub.rules())
     assert set(binary) - set(normal) == {"exp3", "ucbv"}
     assert {"uniform", "explore-then-commit"} <= set(normal)
@@ -54,7 +55,7 @@ def test_a_rule_without_usual_parameters_is_left_out_with_a_note():
         needed: float
 
     try:
-        found, notes = candidates_for(None, 0.5, LOG)
+        found, notes = candidates_for(None, GAUSSIAN, LOG)
     finally:
         del known_rules["choosy"]
     assert "choosy" not in {each.name for each in found}

@@ -1,4 +1,4 @@
-"""The race and the decision, on evidence that is made up."""
+"""Successive halving and the decision, on evidence that is made up."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
 @pytest.fixture
 def question():
     log = ub.ActionLog.from_actions([[0, 1, 0, 0], [0, 1, 1, 1]])
-    return IdentificationRequest(log, (4, 4), NormalPrior(), 0.5, 900, 0, 1)
+    return IdentificationRequest(log, (4, 4), NormalPrior(), ub.Gaussian(0.5), 900, 0, 1)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def made_up(monkeypatch):
     """Return where a rule's evidence can be put: per cloud, by rule and particles; and what was asked for."""
     values, asked = {}, []
 
-    def evidence_of(log, which, rule, prior, sigma, horizon, particles, clouds, seed, threads):
+    def evidence_of(log, which, rule, prior, noise, horizon, particles, clouds, seed, threads):
         asked.append((rule.alpha, particles))
         found = values[rule.alpha]
         if isinstance(found, str):
@@ -128,7 +128,7 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
 def test_clouds_that_are_emptied_are_given_more_particles(question, monkeypatch):
     asked = []
 
-    def evidence_of(log, which, rule, prior, sigma, horizon, particles, *_):
+    def evidence_of(log, which, rule, prior, noise, horizon, particles, *_):
         asked.append((rule.alpha, particles))
         if rule.alpha == 0.0 and particles < 900:
             return DemonstrationEvidence(-math.inf, 0.0, round=3, reason="round 3: none of them.", emptied=True)

@@ -30,7 +30,7 @@ def test_an_opening_alone_cannot_tell():
     assert (found.verdict, found.winner) == ("cannot tell", None)
     assert set(found.left) == {"ucb:alpha=0.25", "sae:alpha=0.25"}
     assert found.leading.probability == pytest.approx(0.5)
-    assert "cannot be told" in found.answer()
+    assert "cannot distinguish between" in found.answer()
 
 
 def test_rules_that_are_one_and_the_same_cannot_be_told_apart():
@@ -45,7 +45,7 @@ def test_a_candidate_that_cannot_be_says_where_and_why():
     found = ub.identify(log, "sae,uniform", sigma=0.5)
     assert found.winner == "uniform"
     assert not found["sae"].possible
-    assert found["sae"].weighed.round == 11
+    assert found["sae"].evidence.round == 11
     assert "after its turn had passed" in found["sae"].reason
     with pytest.raises(ub.NotIdentifiable, match="cannot have made the log: round 11"):
         found.posterior("sae")
@@ -70,9 +70,9 @@ def test_unknown_parameters_are_averaged_and_carried_into_the_intervals():
     log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 400, seed=3)
     found = ub.identify(log, {"ucb": [ub.UCB(alpha=0.2), ub.UCB(alpha=0.25)], "uniform": ["uniform"]}, sigma=0.5,
                         particles=150)  # fmt: skip
-    (first, second), weighed = found["ucb"].guesses, found["ucb"].weighed
+    (first, second), evidence = found["ucb"].guesses, found["ucb"].evidence
     assert first.share + second.share == pytest.approx(1)
-    assert weighed.value == pytest.approx(np.logaddexp(first.weighed.value, second.weighed.value) - math.log(2))
+    assert evidence.value == pytest.approx(np.logaddexp(first.evidence.value, second.evidence.value) - math.log(2))
     mixed = found.posterior(draws=200)
     assert mixed.rule == "ucb"
     assert mixed.means.shape == (4, 200, 3)
@@ -85,7 +85,7 @@ def test_several_demonstrations_are_of_one_rule():
     log = ub.Uniform().demonstrate(INSTANCE, 60, runs=3, seed=1)
     found = ub.identify(log, "uniform,ucb", sigma=0.5)
     assert found.winner == "uniform"
-    assert found["uniform"].weighed.value == pytest.approx(-180 * math.log(3))
+    assert found["uniform"].evidence.value == pytest.approx(-180 * math.log(3))
     assert {row.demonstration for row in found.surprises} <= {"1", "2", "3"}
     with pytest.raises(ub.ParameterError, match="from 0 to 2"):
         found.posterior("uniform", demonstration=3)

@@ -165,8 +165,8 @@ def test_records_that_say_too_little():
 def test_priors_are_read_as_written():
     for prior in (NormalPrior(1, 2), BetaPrior(3, 0.5)):
         assert parse_prior(str(prior)) == prior
-    assert usual_prior(None, 0.3) == BetaPrior()
-    assert usual_prior(3.0, 7.0) == NormalPrior(7.0, 6.0)
+    assert usual_prior(ub.Bernoulli(), 0.3) == BetaPrior()
+    assert usual_prior(ub.Gaussian(3.0), 7.0) == NormalPrior(7.0, 6.0)
 
 
 def test_evidence_of_what_cannot_be():

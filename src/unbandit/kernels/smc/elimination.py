@@ -20,7 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.compile import called, compiled, inlined
-from unbandit.kernels.smc.cloud import Cloud, gibbs_level, keep_sums, posterior_mean, resample, uniform
+from unbandit.kernels.smc.cloud import (
+    ArmPrior,
+    Cloud,
+    gibbs_level,
+    keep_sums,
+    posterior_mean,
+    prior_of,
+    resample,
+    uniform,
+)
 from unbandit.kernels.smc.proposal import log_twist, no_ones, one_more, reservoir, truncated_normal, twisted_proposal
 
 OUT, STAYS, GOES, OPEN = 0, 1, 2, 3
@@ -86,21 +95,20 @@ def filter_elimination(
     behind each arm's sum.
     """
     number, arms = cloud.sums.shape
-    twists = np.zeros(number)
+    twists, log_weights = np.zeros(number), np.zeros(number)
     order = _staying_first(tests.last)
     pulls[:], mark = 0, 0
     for test in range(tests.epoch.size):
-        for arm in range(arms):
+        for arm in range(arms):  # known to the observer from the start; the rule sees them now
             cloud.before[arm] -= tests.known[test, arm]
             for particle in range(number):
                 cloud.past[particle, arm] -= tests.known_sum[test, arm]
                 cloud.sums[particle, arm] += tests.known_sum[test, arm]
         # w *= P(bounds of all arms) psi_t / psi_{t-1}, psi being the twisting factor.
-        for particle in range(number):
-            cloud.log_weights[particle] -= twists[particle]
-            log_weight = _draw_arms(tests, cloud, order, pulls, test, particle)
-            twists[particle] = _log_twist(tests, cloud, test, particle)
-            cloud.log_weights[particle] += log_weight + twists[particle]
+        cloud.log_weights[:] -= twists
+        _draw_arms(tests, cloud, order, pulls, test, log_weights)
+        _update_twists(tests, cloud, test, twists)
+        cloud.log_weights[:] += log_weights + twists
         for arm in range(arms):
             if tests.fate[test, arm] != OUT:
                 pulls[arm] = tests.epoch[test]
@@ -109,8 +117,7 @@ def filter_elimination(
             return test + 1
         if resampled:
             twists[:] = twists[cloud.ancestors]
-            for particle in range(number):
-                _exchange(tests, cloud, alike, test, particle)
+            _exchange(tests, cloud, alike, test)
         mark = keep_sums(cloud, test, mark)
     if shifts and pulls.max() > 0:
         for particle in range(number):
@@ -125,132 +132,139 @@ def _staying_first(last: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.argsort(keys, kind="mergesort")
 
 
-@inlined
-def _exchange(tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], test: int, particle: int) -> None:
-    """Shuffle the sums of the arms that have stayed so far and never go at random (Fisher-Yates)."""
+@called
+def _exchange(tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], test: int) -> None:
+    """Shuffle in each particle (Fisher-Yates) the sums of the arms that have stayed so far and never go."""
     arms = tests.last.size
-    for arm in range(arms - 1, 0, -1):
-        if not _exchangeable(tests, alike, test, arm):
-            continue
-        partners = 0
-        for other in range(arm + 1):
-            partners += 1 if _exchangeable(tests, alike, test, other) else 0
-        skip = int(uniform(cloud, EXCHANGES, test, particle * arms + arm) * partners)
-        for other in range(arm + 1):
-            if _exchangeable(tests, alike, test, other):
-                if skip == 0:
-                    mine, its = cloud.sums[particle, arm], cloud.sums[particle, other]
-                    cloud.sums[particle, arm], cloud.sums[particle, other] = its, mine
-                    break
-                skip -= 1
+    partners = np.flatnonzero(alike & (tests.fate[test] == STAYS) & (tests.last == 0))
+    for particle in range(cloud.sums.shape[0]):
+        for at in range(partners.size - 1, -1, -1):
+            arm = partners[at]
+            if arm > 0:
+                other = partners[int(uniform(cloud.rng, EXCHANGES, test, particle * arms + arm) * (at + 1))]
+                mine, its = cloud.sums[particle, arm], cloud.sums[particle, other]
+                cloud.sums[particle, arm], cloud.sums[particle, other] = its, mine
 
 
 @inlined
-def _exchangeable(tests: EliminationTests, alike: NDArray[np.bool_], test: int, arm: int) -> bool:
-    return alike[arm] and tests.fate[test, arm] == STAYS and tests.last[arm] == 0
+def _later(prior: ArmPrior, known: float, total: float, own: float, left: int, end: float) -> tuple[float, float]:
+    """Return expectation and variance of an arm's sample mean after `left` more pulls, then `1 / end` in all."""
+    mean, variance = posterior_mean(prior, known, total)
+    return end * (own + left * mean), end * end * (left * left * variance + left * prior.sigma * prior.sigma)
+
+
+@called
+def _update_twists(tests: EliminationTests, cloud: Cloud, test: int, twists: NDArray[np.float64]) -> None:
+    """Compute the log of each particle's twisting factor: how well the arms that go later lie for it."""
+    belief, epoch = cloud.belief, tests.epoch[test]
+    for particle in range(0 if belief.bernoulli else twists.size):
+        factor, leader = 0.0, -1
+        for arm in range(tests.last.size):
+            stays = tests.fate[test, arm] == STAYS and tests.last[arm] == 0
+            if stays and (leader < 0 or cloud.sums[particle, arm] > cloud.sums[particle, leader]):
+                leader = arm
+        for arm in range(tests.last.size if leader >= 0 else 0):
+            if tests.fate[test, arm] == STAYS and tests.last[arm] > 0:
+                left, end = tests.last[arm] - epoch, 1.0 / tests.last[arm]
+                own, best = cloud.sums[particle, arm], cloud.sums[particle, leader]
+                prior, known = prior_of(belief, arm), cloud.before[arm] + epoch
+                goal = _goal(
+                    prior_of(belief, leader), cloud.before[leader] + epoch, cloud.past[particle, leader] + best, best,
+                    left, end, tests.drop[arm], tests.drop_variance[arm],
+                )  # fmt: skip
+                later, variance = _later(prior, known, cloud.past[particle, arm] + own, own, left, end)
+                off = later - goal.mean
+                factor -= min(0.5 * off * off / (variance + goal.variance), MOST_TWISTED)
+        twists[particle] = factor
 
 
 @inlined
-def _goal(tests: EliminationTests, cloud: Cloud, particle: int, arm: int, leader: int, epoch: int) -> Goal:
-    """Return the sample mean that an arm must have when it goes, judging from the leading arm."""
-    noise, total = cloud.belief.sigma * cloud.belief.sigma, cloud.past[particle, leader] + cloud.sums[particle, leader]
-    mean, variance = posterior_mean(cloud.belief, leader, cloud.before[leader] + epoch, total)
-    left, end = tests.last[arm] - epoch, 1.0 / tests.last[arm]
-    goal = end * (cloud.sums[particle, leader] + left * mean) - tests.drop[arm]
-    spread = GOAL_CAUTION * end * end * (left * left * variance + left * noise) + tests.drop_variance[arm]
-    return Goal(goal, spread, left)
+def _goal(
+    prior: ArmPrior, known: float, total: float, own: float, left: int, end: float, drop: float, drop_variance: float
+) -> Goal:  # fmt: skip
+    """Return the sample mean that an arm must have when it goes: that of the leading arm, less a drop."""
+    mean, variance = posterior_mean(prior, known, total)
+    spread = GOAL_CAUTION * end * end * (left * left * variance + left * prior.sigma * prior.sigma) + drop_variance
+    return Goal(end * (own + left * mean) - drop, spread, left)
 
 
-@inlined
-def _log_twist(tests: EliminationTests, cloud: Cloud, test: int, particle: int) -> float:
-    """Return the log of a particle's twisting factor: how well the arms that go later lie for it."""
-    belief, epoch, factor, leader = cloud.belief, tests.epoch[test], 0.0, -1
-    if belief.bernoulli:
-        return 0.0
-    for arm in range(tests.last.size):
-        stays = tests.fate[test, arm] == STAYS and tests.last[arm] == 0
-        if stays and (leader < 0 or cloud.sums[particle, arm] > cloud.sums[particle, leader]):
-            leader = arm
-    if leader < 0:
-        return 0.0
-    for arm in range(tests.last.size):
-        if tests.fate[test, arm] == STAYS and tests.last[arm] > 0:
-            goal = _goal(tests, cloud, particle, arm, leader, epoch)
-            total = cloud.past[particle, arm] + cloud.sums[particle, arm]
-            mean, variance = posterior_mean(belief, arm, cloud.before[arm] + epoch, total)
-            left, end = tests.last[arm] - epoch, 1.0 / tests.last[arm]
-            off = end * (cloud.sums[particle, arm] + left * mean) - goal.mean
-            uncertain = end * end * (left * left * variance + left * belief.sigma * belief.sigma) + goal.variance
-            factor -= min(0.5 * off * off / uncertain, MOST_TWISTED)
-    return factor
-
-
-@inlined
+@called
 def _draw_arms(
-    tests: EliminationTests, cloud: Cloud, order: NDArray[np.int64], pulls: NDArray[np.int64], test: int, particle: int
-) -> float:  # fmt: skip
-    """Draw the sums of all active arms up to a test; return the log weight."""
-    epoch, width = tests.epoch[test], tests.width[test]
-    largest, smallest, winner = -math.inf, math.inf, -1
-    log_weight, leader = 0.0, -1
-    for fate in (STAYS, OPEN, GOES):
-        for arm in order:
-            if tests.fate[test, arm] != fate:
-                continue
-            # Bounds of the mean: staying arms within 2 C of each other, going ones at least 2 C below the largest.
-            low, high = -math.inf, smallest + 2.0 * width
-            if fate == STAYS:
-                low = largest - 2.0 * width
-            elif fate == GOES:
-                high = largest - 2.0 * width
-            open_end = width == 0.0 and fate == GOES and arm < winner  # of equal means the lower arm's stays
-            goal = Goal(math.nan, 0.0, 0)
-            if fate == STAYS and tests.last[arm] > 0 and leader >= 0:
-                goal = _goal(tests, cloud, particle, arm, leader, epoch)
-            bounds = Bounds(low, high, open_end)
-            gained, log_mass = _draw(tests, cloud, test, particle, arm, pulls[arm], bounds, goal)
-            log_weight += log_mass
-            cloud.sums[particle, arm] += gained
-            mean = cloud.sums[particle, arm] * (1.0 / epoch)
-            if mean > largest:
-                largest, winner = mean, arm
-            if fate == STAYS:
-                smallest = min(smallest, mean)
-                if tests.last[arm] == 0 and (leader < 0 or cloud.sums[particle, arm] > cloud.sums[particle, leader]):
-                    leader = arm
-    return log_weight
+    tests: EliminationTests, cloud: Cloud, order: NDArray[np.int64], pulls: NDArray[np.int64], test: int,
+    log_weights: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Draw the sums of all active arms up to a test, and the log weight that each particle gains."""
+    belief, sums, epoch, width = cloud.belief, cloud.sums, tests.epoch[test], tests.width[test]
+    for particle in range(log_weights.size):
+        largest, smallest, winner = -math.inf, math.inf, -1
+        log_weight, leader = 0.0, -1
+        for fate in (STAYS, OPEN, GOES):
+            for arm in order:
+                if tests.fate[test, arm] != fate:
+                    continue
+                # Bounds of the mean: staying arms within 2 C of each other, going ones at least 2 C below the largest.
+                low, high = -math.inf, smallest + 2.0 * width
+                if fate == STAYS:
+                    low = largest - 2.0 * width
+                elif fate == GOES:
+                    high = largest - 2.0 * width
+                open_end = width == 0.0 and fate == GOES and arm < winner  # of equal means the lower arm's stays
+                # Goal of an arm that goes later, below the arm that leads so far.
+                goal = Goal(math.nan, 0.0, np.int64(0))
+                if fate == STAYS and tests.last[arm] > 0 and leader >= 0:
+                    best = sums[particle, leader]
+                    goal = _goal(
+                        prior_of(belief, leader), cloud.before[leader] + epoch, cloud.past[particle, leader] + best,
+                        best, tests.last[arm] - epoch, 1.0 / tests.last[arm], tests.drop[arm], tests.drop_variance[arm],
+                    )  # fmt: skip
+                # Draw what the arm gained since the previous test.
+                base, seen = sums[particle, arm], pulls[arm] + tests.known[test, arm]
+                known, total = cloud.before[arm] + seen, cloud.past[particle, arm] + base
+                bounds, prior = Bounds(low, high, open_end), prior_of(belief, arm)
+                drawn_by = uniform(cloud.rng, DRAWS, test, particle * sums.shape[1] + arm)
+                if belief.bernoulli:
+                    gained, log_mass = _draw_ones(prior, known, total, base, epoch - seen, epoch, bounds, drawn_by)
+                else:
+                    gained, log_mass = _draw_normal(
+                        prior, known, total, base, epoch - seen, epoch, bounds, goal, drawn_by, cloud.table
+                    )
+                log_weight += log_mass
+                sums[particle, arm] += gained
+                mean = sums[particle, arm] * (1.0 / epoch)
+                if mean > largest:
+                    largest, winner = mean, arm
+                if fate == STAYS:
+                    smallest = min(smallest, mean)
+                    if tests.last[arm] == 0 and (leader < 0 or sums[particle, arm] > sums[particle, leader]):
+                        leader = arm
+        log_weights[particle] = log_weight
 
 
 @inlined
-def _draw(
-    tests: EliminationTests, cloud: Cloud, test: int, particle: int, arm: int, before: int, bounds: Bounds, goal: Goal
+def _draw_normal(
+    prior: ArmPrior, known: float, total: float, base: float, hidden: int, epoch: int, bounds: Bounds, goal: Goal,
+    drawn_by: float, table: NDArray[np.float64],
 ) -> tuple[float, float]:  # fmt: skip
-    """Draw what an arm gained since the previous test; return it, and its log weight."""
-    belief, epoch, seen = cloud.belief, tests.epoch[test], tests.known[test, arm]
-    base, hidden = cloud.sums[particle, arm], epoch - before - seen
-    known, total = cloud.before[arm] + before + seen, cloud.past[particle, arm] + base
-    drawn_by = uniform(cloud, DRAWS, test, particle * cloud.sums.shape[1] + arm)
-    if belief.bernoulli:
-        ones, zeros = belief.first[arm] + total, belief.second[arm] + known - total
-        return _draw_ones(ones, zeros, base, hidden, epoch, bounds, drawn_by)
+    """Draw the sum of some rewards within the bounds, twisted towards the goal; return it, and its log weight."""
     low, high = bounds.low * epoch, bounds.high * epoch
     if hidden == 0:
         return 0.0, 0.0 if low < base <= high else -math.inf
-    # Predictive distribution of the sum: N(hidden mean, hidden^2 variance + hidden sigma^2), within the bounds.
+    # Predictive distribution of the sum: N(hidden mean, hidden^2 variance + hidden sigma^2).
     if math.isnan(goal.mean):
-        mean, variance = posterior_mean(belief, arm, known, total)
+        mean, variance = posterior_mean(prior, known, total)
         centre = hidden * mean
-        deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
+        deviation = math.sqrt(hidden * hidden * variance + hidden * prior.sigma * prior.sigma)
         drawn, log_mass = truncated_normal(
-            (low - base - centre) / deviation, (high - base - centre) / deviation, drawn_by, cloud.table
+            (low - base - centre) / deviation, (high - base - centre) / deviation, drawn_by, table
         )
         return centre + deviation * drawn, log_mass
     # The same, twisted towards the goal.
-    left = max(goal.left, 0)
-    twist = twisted_proposal(belief, arm, known, total, base, hidden, epoch, left, goal.mean, goal.variance)
+    twist = twisted_proposal(
+        prior, known, total, base, hidden, epoch, max(goal.left, 0), goal.mean, goal.variance
+    )  # fmt: skip
     centre, deviation = twist.centre, twist.deviation
     drawn, log_mass = truncated_normal(
-        (low - base - centre) / deviation, (high - base - centre) / deviation, drawn_by, cloud.table
+        (low - base - centre) / deviation, (high - base - centre) / deviation, drawn_by, table
     )
     gained = centre + deviation * drawn
     return gained, twist.log_weight - log_twist(twist, gained, goal.mean) + log_mass
@@ -258,9 +272,10 @@ def _draw(
 
 @inlined
 def _draw_ones(
-    ones: float, zeros: float, base: float, hidden: int, epoch: int, bounds: Bounds, drawn_by: float
+    prior: ArmPrior, known: float, total: float, base: float, hidden: int, epoch: int, bounds: Bounds, drawn_by: float
 ) -> tuple[float, float]:  # fmt: skip
     """Draw how many of some rewards were 1, among the numbers that fit; return it, and its log weight."""
+    ones, zeros = prior.first + total, prior.second + known - total
     mass, drawn, chance = 0.0, 0, no_ones(ones, zeros, hidden)
     for outcome in range(hidden + 1):
         if outcome > 0:

@@ -30,11 +30,13 @@ from unbandit.kernels.smc.cloud import (
     NEVER,
     NONE,
     REDRAWS,
+    ArmPrior,
     Cloud,
     Steps,
     gibbs_level,
     keep_sums,
     posterior_mean,
+    prior_of,
     resample,
     two_uniforms,
     uniform,
@@ -66,49 +68,58 @@ class Memo(NamedTuple):
 
 
 class IndexState(NamedTuple):
-    """What the filter carries from step to step beside the cloud.
+    """What the comparisons need from step to step.
 
     Attributes
     ----------
+    sums
+        Of the cloud: (particles, arms).
     pulls, next_round
         Per arm: `n_i`, and the round of its next pull (`NEVER`, or `NONE` before its state is first compared).
     index
         Per particle and arm, where the index ignores the round.
     floor, floor_arm
         Per particle: the largest index of the arms that are never pulled again, and that arm.
-    log_twist
-        Per particle: log of the twisting factor, to be divided out at the next step.
-    cap, last
-        Per particle and arm: the upper bound of an idle arm's mean, and the reward sum of its last step.
-    single
-        Per arm: whether its last step hid exactly one reward.
     memo
         Indices computed within the step, for rewards of 0 and 1.
     uses_round, random_ties
         Of the rule: whether the index depends on the round, and whether ties are broken at random.
     """
 
+    sums: NDArray[np.float64]
     pulls: NDArray[np.int64]
     next_round: NDArray[np.int64]
     index: NDArray[np.float64]
     floor: NDArray[np.float64]
     floor_arm: NDArray[np.int64]
-    log_twist: NDArray[np.float64]
-    cap: NDArray[np.float64]
-    last: NDArray[np.float64]
-    single: NDArray[np.bool_]
     memo: Memo
     uses_round: bool
     random_ties: bool
 
 
-class Pull(NamedTuple):
-    """A step in the making: how many rewards it hides, what is known, and the arm's neighbours in the order of turns.
+class LastRewards(NamedTuple):
+    """What redrawing the last reward of each arm needs.
 
     Attributes
     ----------
-    step, arm, after
-        Which step, which arm, and the arm's pulls after it.
+    cap, drawn
+        Per particle and arm: the upper bound of an idle arm's mean, and the reward sum of its last step.
+    single
+        Per arm: whether its last step hid exactly one reward.
+    """
+
+    cap: NDArray[np.float64]
+    drawn: NDArray[np.float64]
+    single: NDArray[np.bool_]
+
+
+class Pull(NamedTuple):
+    """A step in the making.
+
+    Attributes
+    ----------
+    step, arm, after, next_round
+        Which step, which arm, its pulls after it, and the round of its next pull.
     hidden, known
         The number of unknown rewards, and the observer's rewards of the arm before them.
     upper, lower
@@ -118,6 +129,7 @@ class Pull(NamedTuple):
     step: int
     arm: int
     after: int
+    next_round: int
     hidden: int
     known: float
     upper: int
@@ -130,136 +142,157 @@ def filter_index(
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives."""
     number, arms = cloud.sums.shape
-    bernoulli = cloud.belief.bernoulli
-    state = IndexState(
-        np.zeros(arms, np.int64), np.full(arms, NONE), np.full((number, arms), np.nan), np.full(number, -math.inf),
-        np.full(number, np.int64(arms)), np.zeros(number), np.full((number, arms), math.inf), np.zeros((number, arms)),
-        np.zeros(arms, np.bool_), _memo(arms, steps.rewards.size + 2 if bernoulli else 0), uses_round, random_ties,
-    )  # fmt: skip
+    belief, sums, past, bernoulli = cloud.belief, cloud.sums, cloud.past, cloud.belief.bernoulli
+    pulls, next_round = np.zeros(arms, np.int64), np.full(arms, NONE)
+    index, log_twists = np.full((number, arms), np.nan), np.zeros(number)
+    floor, floor_arm = np.full(number, -math.inf), np.full(number, np.int64(arms))
+    memo = _memo(arms, steps.rewards.size + 2 if bernoulli else 0)
+    state = IndexState(sums, pulls, next_round, index, floor, floor_arm, memo, uses_round, random_ties)
+    last = LastRewards(np.full((number, arms), math.inf), np.zeros((number, arms)), np.zeros(arms, np.bool_))
     redraws = not bernoulli and arms <= MOST_REDRAWN
     mark = 0
     for step in range(steps.arm.size):
-        arm, next_round = steps.arm[step], steps.next_round[step]
-        after = state.pulls[arm] + steps.count[step]
+        arm, own_round, left, binding = steps.arm[step], steps.next_round[step], steps.left[step], steps.binding[step]
         # What this decision says before its rewards are drawn.
         if random_ties and step >= steps.opening:
             _weigh_ties(parameters, steps, cloud, state, step)
         seen = _absorb(steps, cloud, step)
         if redraws and step >= steps.opening:
-            _lower_caps(parameters, steps, cloud, state, step)
-        # Propose each particle's reward sum within the bounds of all later comparisons: w *= P(bounds).
-        hidden, known = steps.count[step] - seen, cloud.before[arm] + state.pulls[arm] + seen
-        upper, lower = _neighbours(state.next_round, arm, next_round)
-        pull = Pull(step, arm, after, hidden, known, upper, lower)
+            _lower_caps(parameters, steps, state, last, step)
+        prior, after = prior_of(belief, arm), pulls[arm] + steps.count[step]
+        known, hidden = cloud.before[arm] + pulls[arm] + seen, steps.count[step] - seen
+        upper, lower = _neighbours(next_round, arm, own_round)
+        pull = Pull(step, arm, after, own_round, hidden, known, upper, lower)
         for particle in range(number):
-            log_weight = -state.log_twist[particle]
-            state.log_twist[particle] = 0.0
+            base, drawn_by = sums[particle, arm], two_uniforms(cloud.rng, step, particle)[0]
+            total = past[particle, arm] + base
+            log_weight = -log_twists[particle]  # the twisting factor of the previous step is divided out
+            log_twists[particle] = 0.0
+            # Bounds of the sum of the hidden rewards, by all comparisons until the arm is pulled again.
+            low, high = -math.inf, math.inf
+            if binding and not bernoulli:
+                if uses_round:
+                    low, high = _all_bounds(parameters, sums, pulls, next_round, particle, arm, own_round, after)
+                else:
+                    if upper != NONE:
+                        high = mean_value(parameters, index[particle, upper], after, 1)
+                    if lower != NONE:
+                        low = mean_value(parameters, index[particle, lower], after, 1)
+                    elif own_round != NEVER and floor[particle] > -math.inf:
+                        low = mean_value(parameters, floor[particle], after, 1)
+                low, high = low * after - base, high * after - base
+            # Proposal within the bounds, and its weight: w *= P(low < x < high).
+            relaxed = False
             if bernoulli:
-                gained, log_mass = _propose_ones(parameters, steps, cloud, state, pull, particle)
+                gained, log_mass, relaxed = _propose_ones(
+                    parameters, state, prior, pull, binding, particle, total, drawn_by
+                )
+            elif hidden == 0:
+                gained, log_mass, relaxed = 0.0, 0.0, max(low, -high) > 0.0
+                if relaxed:
+                    log_mass = _penalty(max(low, -high) / prior.sigma)
+            elif left > 0:  # within a stretch: twisted towards the mean at which the rival takes over
+                rival, rival_round = steps.rival[step], steps.rival_round[step]
+                value = index[particle, rival]
+                if uses_round:
+                    value = index_value(parameters, _mean(sums, pulls, particle, rival), pulls[rival], rival_round)
+                goal = mean_value(parameters, value, after + left, rival_round)
+                gained, log_mass, log_twists[particle] = _propose_twisted(
+                    prior, pull, base, total, low, left, goal, drawn_by, cloud.table
+                )
             else:
-                gained, log_mass = _propose_normal(parameters, steps, cloud, state, pull, particle)
+                gained, log_mass, relaxed = _propose_normal(prior, pull, total, low, high, drawn_by, cloud.table)
             cloud.log_weights[particle] += log_weight + log_mass
-            cloud.sums[particle, arm] += gained
-            state.last[particle, arm] = gained
-            state.cap[particle, arm] = math.inf
-            if steps.binding[step] and not uses_round:
-                _update_index(parameters, cloud, state, pull, next_round, particle)
-        state.pulls[arm] = after
-        state.single[arm] = hidden == 1
-        if steps.binding[step]:
-            state.next_round[arm] = next_round
+            cloud.relaxed[step] += 1 if relaxed else 0
+            sums[particle, arm] += gained
+            last.drawn[particle, arm] = gained
+            last.cap[particle, arm] = math.inf
+            # New index of the arm; the largest one of arms never pulled again is the floor.
+            if binding and not uses_round:
+                if bernoulli:
+                    own = sums[particle, arm]
+                    value = _remembered(parameters, memo.own, memo.own_step, arm, own, after, 1, step)
+                else:
+                    value = index_value(parameters, sums[particle, arm] * (1.0 / after), after, 1)
+                index[particle, arm] = value
+                higher = value > floor[particle] or (value == floor[particle] and arm < floor_arm[particle])
+                if own_round == NEVER and higher:
+                    floor[particle], floor_arm[particle] = value, arm
+        pulls[arm] = after
+        last.single[arm] = hidden == 1
+        if binding:
+            next_round[arm] = own_round
         # Resample, and redraw within the offspring what the comparisons leave free.
         alive, resampled = resample(cloud, step)
         if not alive:
             return step + 1
         if resampled:
-            _follow(cloud, state)
-            if redraws and steps.left[step] == 0:
-                _gibbs_last(parameters, cloud, state, step)
+            log_twists[:] = log_twists[cloud.ancestors]
+            _follow(cloud.ancestors, state, last)
+            if redraws and left == 0:
+                _gibbs_last(parameters, cloud, state, last, step)
                 if not uses_round:
-                    _recompute_indices(parameters, cloud, state)
-            if shifts and steps.left[step] == 0:
-                _gibbs_levels(cloud, state, step)
+                    _recompute_indices(parameters, state)
+            if shifts and left == 0:
+                _gibbs_levels(cloud, state, last, step)
         mark = keep_sums(cloud, step, mark)
     if redraws:
-        _gibbs_final(cloud, state, steps.arm.size)
+        _gibbs_final(cloud, state, last, steps.arm.size)
     if shifts:
-        _gibbs_levels(cloud, state, steps.arm.size)
+        _gibbs_levels(cloud, state, last, steps.arm.size)
     return 0
 
 
-# --- Proposals ---
+# --- Proposals: the sum of the hidden rewards, its log weight, and whether a bound is violated ---
 
 
 @inlined
 def _propose_normal(
-    parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, pull: Pull, particle: int
-) -> tuple[float, float]:  # fmt: skip
-    """Propose the sum of a step's hidden rewards; return it, and the log of the weight that it brings."""
-    belief, step, arm, hidden = cloud.belief, pull.step, pull.arm, pull.hidden
-    base = cloud.sums[particle, arm]
-    # Bounds of the sum: low < x < high.
-    mean_low, mean_high = -math.inf, math.inf
-    if steps.binding[step]:
-        mean_low, mean_high = _bounds(parameters, cloud, state, pull, steps.next_round[step], particle)
-    low, high = mean_low * pull.after - base, mean_high * pull.after - base
-    total = cloud.past[particle, arm] + base
-    first, _ = two_uniforms(cloud, step, particle)
-    # Nothing hidden: the known rewards agree, or a penalty is due.
-    if hidden == 0:
-        off = max(low, -high)
-        if off > 0.0:
-            cloud.relaxed[step] += 1
-            return 0.0, _penalty(off / belief.sigma)
-        return 0.0, 0.0
-    # Within a stretch: twisted towards the mean at which the rival takes over.
-    if steps.left[step] > 0:
-        rival, rival_round = steps.rival[step], steps.rival_round[step]
-        value = state.index[particle, rival]
-        if state.uses_round:
-            value = index_value(parameters, _mean(cloud, state, particle, rival), state.pulls[rival], rival_round)
-        goal = mean_value(parameters, value, pull.after + steps.left[step], rival_round)
-        left = steps.left[step]
-        twist = twisted_proposal(belief, arm, pull.known, total, base, hidden, pull.after, left, goal, 0.0)
-        drawn, log_mass = truncated_normal((low - twist.centre) / twist.deviation, math.inf, first, cloud.table)
-        gained = twist.centre + twist.deviation * drawn
-        headway = math.log((max(gained - low, 0.0) + belief.sigma) / pull.after)
-        state.log_twist[particle] = headway + log_twist(twist, gained, goal)
-        return gained, log_mass + twist.log_weight + headway
-    # Otherwise: the predictive distribution N(hidden mean, hidden^2 variance + hidden sigma^2), within the bounds.
-    mean, variance = posterior_mean(belief, arm, pull.known, total)
-    deviation = math.sqrt(hidden * hidden * variance + hidden * belief.sigma * belief.sigma)
+    prior: ArmPrior, pull: Pull, total: float, low: float, high: float, drawn_by: float, table: NDArray[np.float64]
+) -> tuple[float, float, bool]:  # fmt: skip
+    """Propose from the predictive distribution `N(hidden mean, hidden^2 variance + hidden sigma^2)`."""
+    hidden = pull.hidden
+    mean, variance = posterior_mean(prior, pull.known, total)
+    deviation = math.sqrt(hidden * hidden * variance + hidden * prior.sigma * prior.sigma)
     low, high = (low - hidden * mean) / deviation, (high - hidden * mean) / deviation
     if low < high:
-        drawn, log_mass = truncated_normal(low, high, first, cloud.table)
-    else:  # two arms' turns contradict each other: the middle, with a penalty
-        drawn, log_mass = 0.5 * (low + high), _penalty(low - high)
-        cloud.relaxed[step] += 1
-    return hidden * mean + deviation * drawn, log_mass
+        drawn, log_mass = truncated_normal(low, high, drawn_by, table)
+        return hidden * mean + deviation * drawn, log_mass, False
+    # Two arms' turns contradict each other: the middle, with a penalty.
+    return hidden * mean + deviation * (0.5 * (low + high)), _penalty(low - high), True
+
+
+@inlined
+def _propose_twisted(
+    prior: ArmPrior, pull: Pull, base: float, total: float, low: float, left: int, goal: float, drawn_by: float,
+    table: NDArray[np.float64],
+) -> tuple[float, float, float]:  # fmt: skip
+    """Propose twisted towards a goal; return also the log of the twisting factor, headway included."""
+    twist = twisted_proposal(prior, pull.known, total, base, pull.hidden, pull.after, left, goal, 0.0)
+    drawn, log_mass = truncated_normal((low - twist.centre) / twist.deviation, math.inf, drawn_by, table)
+    gained = twist.centre + twist.deviation * drawn
+    headway = math.log((max(gained - low, 0.0) + prior.sigma) / pull.after)
+    return gained, log_mass + twist.log_weight + headway, headway + log_twist(twist, gained, goal)
 
 
 @inlined
 def _propose_ones(
-    parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, pull: Pull, particle: int
-) -> tuple[float, float]:  # fmt: skip
-    """Propose how many of a step's hidden rewards were 1, among the numbers that fit; return it and its log weight."""
-    belief, step, arm, hidden = cloud.belief, pull.step, pull.arm, pull.hidden
-    drawn_by, _ = two_uniforms(cloud, step, particle)
-    total = cloud.past[particle, arm] + cloud.sums[particle, arm]
-    ones, zeros = belief.first[arm] + total, belief.second[arm] + pull.known - total
+    parameters: Any, state: IndexState, prior: ArmPrior, pull: Pull, binding: bool, particle: int, total: float,
+    drawn_by: float,
+) -> tuple[float, float, bool]:  # fmt: skip
+    """Propose how many of the hidden rewards were 1, among the numbers that fit."""
+    hidden, base = pull.hidden, state.sums[particle, pull.arm]
+    ones, zeros = prior.first + total, prior.second + pull.known - total
     mass, drawn, chance = 0.0, 0, no_ones(ones, zeros, hidden)
     for outcome in range(hidden + 1):
         if outcome > 0:
             chance = one_more(chance, outcome, ones, zeros, hidden)
-        fits = not steps.binding[step] or _fits(
-            parameters, cloud, state, pull, steps.next_round[step], particle, cloud.sums[particle, arm] + outcome
-        )
+        fits = not binding or _fits(parameters, state, pull, particle, base + outcome)
         if fits and chance > 0.0:
             drawn, drawn_by, mass = reservoir(drawn, drawn_by, mass, outcome, chance)
     if mass > 0.0:
-        return drawn, math.log(mass)
-    cloud.relaxed[step] += 1
-    return hidden if drawn_by * (ones + zeros) < ones else 0, _penalty(0.0)
+        return float(drawn), math.log(mass), False
+    return float(hidden if drawn_by * (ones + zeros) < ones else 0), _penalty(0.0), True
 
 
 @inlined
@@ -276,36 +309,25 @@ def _penalty(off: float) -> float:
 
 
 @inlined
-def _bounds(
-    parameters: Any, cloud: Cloud, state: IndexState, pull: Pull, next_round: int, particle: int
-) -> tuple[float, float]:  # fmt: skip
-    """Return the bounds of the arm's mean that all comparisons until its next pull leave."""
-    if state.uses_round:
-        return _all_bounds(parameters, cloud, state, particle, pull.arm, next_round, pull.after)
-    low, high = -math.inf, math.inf
-    if pull.upper != NONE:
-        high = mean_value(parameters, state.index[particle, pull.upper], pull.after, 1)
-    if pull.lower != NONE:
-        low = mean_value(parameters, state.index[particle, pull.lower], pull.after, 1)
-    elif next_round != NEVER and state.floor[particle] > -math.inf:
-        low = mean_value(parameters, state.floor[particle], pull.after, 1)
-    return low, high
+def _mean(sums: NDArray[np.float64], pulls: NDArray[np.int64], particle: int, arm: int) -> float:
+    return sums[particle, arm] * (1.0 / pulls[arm])
 
 
 @inlined
 def _all_bounds(
-    parameters: Any, cloud: Cloud, state: IndexState, particle: int, arm: int, next_round: int, after: int
+    parameters: Any, sums: NDArray[np.float64], pulls: NDArray[np.int64], next_round: NDArray[np.int64], particle: int,
+    arm: int, own_round: int, after: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Compare an arm with every other in the round where one of the two is pulled next; return its mean's bounds."""
     low, high = -math.inf, math.inf
-    for other in range(state.pulls.size):
-        other_round = state.next_round[other]
-        if other == arm or other_round == NONE or (other_round == NEVER and next_round == NEVER):
+    for other in range(pulls.size):
+        other_round = next_round[other]
+        if other == arm or other_round == NONE or (other_round == NEVER and own_round == NEVER):
             continue
-        at = min(next_round, other_round)
-        value = index_value(parameters, _mean(cloud, state, particle, other), state.pulls[other], at)
+        at = min(own_round, other_round)
+        value = index_value(parameters, _mean(sums, pulls, particle, other), pulls[other], at)
         bound = mean_value(parameters, value, after, at)
-        if other_round < next_round:
+        if other_round < own_round:
             high = min(high, bound)
         else:
             low = max(low, bound)
@@ -313,24 +335,22 @@ def _all_bounds(
 
 
 @inlined
-def _fits(
-    parameters: Any, cloud: Cloud, state: IndexState, pull: Pull, next_round: int, particle: int, total: float
-) -> bool:  # fmt: skip
+def _fits(parameters: Any, state: IndexState, pull: Pull, particle: int, total: float) -> bool:
     """Return whether a reward sum agrees with every comparison until the arm is pulled again."""
-    arm, step, ties, memo = pull.arm, pull.step, state.random_ties, state.memo
+    arm, step, own_round, ties, memo = pull.arm, pull.step, pull.next_round, state.random_ties, state.memo
     if state.uses_round:
         for other in range(state.pulls.size):
             other_round = state.next_round[other]
-            if other == arm or other_round == NONE or (other_round == NEVER and next_round == NEVER):
+            if other == arm or other_round == NONE or (other_round == NEVER and own_round == NEVER):
                 continue
-            at = min(next_round, other_round)
-            key = arm if at == next_round else other  # compared at its own next turn, it has one index for all others
+            at = min(own_round, other_round)
+            key = arm if at == own_round else other  # compared at its own next turn, it has one index for all others
             value = _remembered(parameters, memo.own, memo.own_step, key, total, pull.after, at, step)
-            held, pulls = cloud.sums[particle, other], state.pulls[other]
+            held, pulls = state.sums[particle, other], state.pulls[other]
             its = _remembered(parameters, memo.other, memo.other_step, other, held, pulls, at, step)
             first = _wins(value, arm, its, other, ties)
             second = _wins(its, other, value, arm, ties)
-            if not (second if other_round < next_round else first):
+            if not (second if other_round < own_round else first):
                 return False
         return True
     value = _remembered(parameters, memo.own, memo.own_step, arm, total, pull.after, 1, step)
@@ -338,7 +358,7 @@ def _fits(
         return False
     if pull.lower != NONE:
         return _wins(value, arm, state.index[particle, pull.lower], pull.lower, ties)
-    if next_round != NEVER and state.floor[particle] > -math.inf:
+    if own_round != NEVER and state.floor[particle] > -math.inf:
         return _wins(value, arm, state.floor[particle], state.floor_arm[particle], ties)
     return True
 
@@ -392,12 +412,12 @@ def _neighbours(next_round: NDArray[np.int64], arm: int, own_round: int) -> tupl
 @called
 def _weigh_ties(parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, step: int) -> None:
     """Where ties are broken at random, divide each weight by the number of arms that share the largest index."""
-    arm, now, pulls = steps.arm[step], steps.round[step], state.pulls
-    for particle in range(cloud.sums.shape[0]):
-        value, tied = index_value(parameters, _mean(cloud, state, particle, arm), pulls[arm], now), 1
+    arm, now, sums, pulls = steps.arm[step], steps.round[step], state.sums, state.pulls
+    for particle in range(sums.shape[0]):
+        value, tied = index_value(parameters, _mean(sums, pulls, particle, arm), pulls[arm], now), 1
         for other in range(pulls.size):
             if other != arm:
-                its = index_value(parameters, _mean(cloud, state, particle, other), pulls[other], now)
+                its = index_value(parameters, _mean(sums, pulls, particle, other), pulls[other], now)
                 tied += 1 if its == value else 0
         cloud.log_weights[particle] -= math.log(tied)
 
@@ -419,115 +439,106 @@ def _absorb(steps: Steps, cloud: Cloud, step: int) -> int:
     return absorbed
 
 
-@inlined
-def _mean(cloud: Cloud, state: IndexState, particle: int, arm: int) -> float:
-    return cloud.sums[particle, arm] * (1.0 / state.pulls[arm])
-
-
-@inlined
-def _update_index(
-    parameters: Any, cloud: Cloud, state: IndexState, pull: Pull, next_round: int, particle: int
-) -> None:  # fmt: skip
-    """Store the arm's new index, and raise the floor if the arm is never pulled again."""
-    arm, total, memo = pull.arm, cloud.sums[particle, pull.arm], state.memo
-    if cloud.belief.bernoulli:
-        value = _remembered(parameters, memo.own, memo.own_step, arm, total, pull.after, 1, pull.step)
-    else:
-        value = index_value(parameters, total * (1.0 / pull.after), pull.after, 1)
-    state.index[particle, arm] = value
-    floor = state.floor[particle]
-    if next_round == NEVER and (value > floor or (value == floor and arm < state.floor_arm[particle])):
-        state.floor[particle], state.floor_arm[particle] = value, arm
+@called
+def _follow(ancestors: NDArray[np.int64], state: IndexState, last: LastRewards) -> None:
+    """Give offspring the state of their ancestors."""
+    state.index[:] = state.index[ancestors]
+    state.floor[:] = state.floor[ancestors]
+    state.floor_arm[:] = state.floor_arm[ancestors]
+    last.cap[:] = last.cap[ancestors]
+    last.drawn[:] = last.drawn[ancestors]
 
 
 @called
-def _recompute_indices(parameters: Any, cloud: Cloud, state: IndexState) -> None:
+def _recompute_indices(parameters: Any, state: IndexState) -> None:
     """Recompute every index, and the largest of the arms that are never pulled again."""
-    for particle in range(cloud.sums.shape[0]):
-        state.floor[particle], state.floor_arm[particle] = -math.inf, state.pulls.size
-        for arm in range(state.pulls.size):
-            if state.next_round[arm] == NONE:
+    sums, pulls, next_round = state.sums, state.pulls, state.next_round
+    for particle in range(sums.shape[0]):
+        state.floor[particle], state.floor_arm[particle] = -math.inf, pulls.size
+        for arm in range(pulls.size):
+            if next_round[arm] == NONE:
                 continue
-            value = index_value(parameters, _mean(cloud, state, particle, arm), state.pulls[arm], 1)
+            value = index_value(parameters, _mean(sums, pulls, particle, arm), pulls[arm], 1)
             state.index[particle, arm] = value
-            if state.next_round[arm] == NEVER and value > state.floor[particle]:
+            if next_round[arm] == NEVER and value > state.floor[particle]:
                 state.floor[particle], state.floor_arm[particle] = value, arm
 
 
 @called
-def _follow(cloud: Cloud, state: IndexState) -> None:
-    """Give offspring the state of their ancestors."""
-    ancestors = cloud.ancestors
-    state.index[:] = state.index[ancestors]
-    state.floor[:] = state.floor[ancestors]
-    state.floor_arm[:] = state.floor_arm[ancestors]
-    state.log_twist[:] = state.log_twist[ancestors]
-    state.cap[:] = state.cap[ancestors]
-    state.last[:] = state.last[ancestors]
-
-
-@called
-def _lower_caps(parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, step: int) -> None:
+def _lower_caps(parameters: Any, steps: Steps, state: IndexState, last: LastRewards, step: int) -> None:
     """Bound the means of the idle arms by what would have won this decision."""
-    arm, now, pulls = steps.arm[step], steps.round[step], state.pulls
-    for particle in range(cloud.sums.shape[0]):
-        value = index_value(parameters, _mean(cloud, state, particle, arm), pulls[arm], now)
+    arm, now, sums, pulls, cap = steps.arm[step], steps.round[step], state.sums, state.pulls, last.cap
+    for particle in range(sums.shape[0]):
+        value = index_value(parameters, _mean(sums, pulls, particle, arm), pulls[arm], now)
         for other in range(pulls.size):
             if other != arm:
-                bound = mean_value(parameters, value, pulls[other], now)
-                state.cap[particle, other] = min(state.cap[particle, other], bound)
+                cap[particle, other] = min(cap[particle, other], mean_value(parameters, value, pulls[other], now))
 
 
 # --- Gibbs moves ---
 
 
 @called
-def _gibbs_levels(cloud: Cloud, state: IndexState, step: int) -> None:
+def _gibbs_levels(cloud: Cloud, state: IndexState, last: LastRewards, step: int) -> None:
     """Shift all rewards of each particle, and with them every index, by a number drawn from its conditional."""
     for particle in range(cloud.sums.shape[0]):
         shift = gibbs_level(cloud, state.pulls, cloud.sums[particle], particle, step)
         state.floor[particle] += shift
         state.index[particle] += shift
-        state.cap[particle] += shift
-        state.last[particle] += shift
+        last.cap[particle] += shift
+        last.drawn[particle] += shift
 
 
 @inlined
 def _gibbs_reward(
-    cloud: Cloud, state: IndexState, particle: int, arm: int, low: float, high: float, step: int
-) -> None:  # fmt: skip
-    """Draw an arm's last reward from its conditional, its sample mean being between two bounds."""
-    belief, pulls = cloud.belief, state.pulls[arm]
-    base = cloud.sums[particle, arm] - state.last[particle, arm]
-    known = cloud.before[arm] + pulls - 1.0
-    mean, variance = posterior_mean(belief, arm, known, cloud.past[particle, arm] + base)
-    deviation = math.sqrt(variance + belief.sigma * belief.sigma)
-    drawn_by = uniform(cloud, REDRAWS, step, particle * state.pulls.size + arm)
+    prior: ArmPrior, pulls: int, known: float, base: float, total: float, low: float, high: float, drawn_by: float,
+    table: NDArray[np.float64],
+) -> float:  # fmt: skip
+    """Draw an arm's last reward from its conditional, its sample mean being between two bounds; NaN if none is."""
+    mean, variance = posterior_mean(prior, known, total)
+    deviation = math.sqrt(variance + prior.sigma * prior.sigma)
     bottom, top = (low * pulls - base - mean) / deviation, (high * pulls - base - mean) / deviation
     if bottom < top:
-        drawn, _ = truncated_normal(bottom, top, drawn_by, cloud.table)
-        state.last[particle, arm] = mean + deviation * drawn
-        cloud.sums[particle, arm] = base + state.last[particle, arm]
+        drawn, _ = truncated_normal(bottom, top, drawn_by, table)
+        return mean + deviation * drawn
+    return math.nan
 
 
 @called
-def _gibbs_last(parameters: Any, cloud: Cloud, state: IndexState, step: int) -> None:
+def _gibbs_last(parameters: Any, cloud: Cloud, state: IndexState, last: LastRewards, step: int) -> None:
     """On the way, redraw the last reward of each arm in turn, within all past and coming comparisons."""
-    for particle in range(cloud.sums.shape[0]):
-        for arm in range(state.pulls.size):
-            next_round = state.next_round[arm]
-            if state.single[arm] and next_round != NONE:
-                low, high = _all_bounds(parameters, cloud, state, particle, arm, next_round, state.pulls[arm])
-                high = min(high, state.cap[particle, arm])
-                _gibbs_reward(cloud, state, particle, arm, low, high, step)
+    sums, pulls, next_round = state.sums, state.pulls, state.next_round
+    for particle in range(sums.shape[0]):
+        for arm in range(pulls.size):
+            if last.single[arm] and next_round[arm] != NONE:
+                low, high = _all_bounds(
+                    parameters, sums, pulls, next_round, particle, arm, next_round[arm], pulls[arm]
+                )  # fmt: skip
+                _redraw(cloud, pulls, last.drawn, particle, arm, low, min(high, last.cap[particle, arm]), step)
 
 
 @called
-def _gibbs_final(cloud: Cloud, state: IndexState, step: int) -> None:
+def _gibbs_final(cloud: Cloud, state: IndexState, last: LastRewards, step: int) -> None:
     """At the end, redraw the last reward of each arm, of which only its cap is known: the arm did not win again.
 
     For an arm given up early this is most of what is hidden, and the cloud holds few values of it by now.
     """
     for arm in range(state.pulls.size):
-        for particle in range(cloud.sums.shape[0] if state.single[arm] else 0):
-            _gibbs_reward(cloud, state, particle, arm, -math.inf, state.cap[particle, arm], step)
+        for particle in range(cloud.sums.shape[0] if last.single[arm] else 0):
+            _redraw(cloud, state.pulls, last.drawn, particle, arm, -math.inf, last.cap[particle, arm], step)
+
+
+@inlined
+def _redraw(
+    cloud: Cloud, pulls: NDArray[np.int64], drawn: NDArray[np.float64], particle: int, arm: int, low: float,
+    high: float, step: int,
+) -> None:  # fmt: skip
+    base = cloud.sums[particle, arm] - drawn[particle, arm]
+    drawn_by = uniform(cloud.rng, REDRAWS, step, particle * pulls.size + arm)
+    known, total = cloud.before[arm] + pulls[arm] - 1.0, cloud.past[particle, arm] + base
+    reward = _gibbs_reward(
+        prior_of(cloud.belief, arm), pulls[arm], known, base, total, low, high, drawn_by, cloud.table
+    )  # fmt: skip
+    if not math.isnan(reward):
+        drawn[particle, arm] = reward
+        cloud.sums[particle, arm] = base + reward

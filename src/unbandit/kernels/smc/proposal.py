@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compile import called, inlined
 from unbandit.kernels.rng import normal_quantile
-from unbandit.kernels.smc.cloud import Belief, posterior_mean
+from unbandit.kernels.smc.cloud import ArmPrior, posterior_mean
 
 FAR_TAIL = 8.0
 """Beyond this the tail is drawn from its leading term, whose relative error is about 1 / FAR_TAIL^2."""
@@ -82,7 +82,7 @@ class TwistedProposal(NamedTuple):
 
 @called
 def twisted_proposal(
-    belief: Belief, arm: int, known: float, total: float, base: float, hidden: int, after: int, left: int, goal: float,
+    prior: ArmPrior, known: float, total: float, base: float, hidden: int, after: int, left: int, goal: float,
     slack: float,
 ) -> TwistedProposal:  # fmt: skip
     """Propose the sum of the next `hidden` rewards, twisted towards a sample mean of `goal`, `left` pulls later.
@@ -97,12 +97,12 @@ def twisted_proposal(
         Variance of the goal itself.
     """
     # Predictive distribution of the sum x: N(hidden mean, spread).
-    noise, prior = belief.sigma * belief.sigma, belief.second[arm]
-    mean, variance = posterior_mean(belief, arm, known, total)
+    noise = prior.sigma * prior.sigma
+    mean, variance = posterior_mean(prior, known, total)
     spread = hidden * hidden * variance + hidden * noise
     # Later sample mean given x: N(constant + slope x, uncertain).
-    mean_slope = prior / (noise + (known + hidden) * prior)  # of the posterior mean in x
-    middle, later = posterior_mean(belief, arm, known + hidden, total)
+    mean_slope = prior.second / (noise + (known + hidden) * prior.second)  # of the posterior mean in x
+    middle, later = posterior_mean(prior, known + hidden, total)
     end = 1.0 / (after + left)
     slope, constant = end * (1.0 + left * mean_slope), end * (base + left * middle)
     uncertain = end * end * (left * left * later + left * noise) + slack

@@ -18,6 +18,7 @@ from unbandit.kernels.compile import compiled, inlined
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
+    ArmPrior,
     Cloud,
     Steps,
     gibbs_level,
@@ -25,6 +26,7 @@ from unbandit.kernels.smc.cloud import (
     liu_west_move,
     posterior_mean,
     posterior_success,
+    prior_of,
     resample,
     two_uniforms,
 )
@@ -56,10 +58,11 @@ def filter_randomised(
             if batch > 1:
                 seen[:] = memories
         look_ahead = batch == 1 and step + 1 < steps.arm.size and step + 1 >= steps.opening
-        if not math.isnan(steps.rewards[step]):  # known to the observer from the start; the rule sees it now
+        known = steps.rewards[step]
+        if not math.isnan(known):  # to the observer from the start; the rule sees it now
             cloud.before[arm] -= 1.0
-            cloud.past[:, arm] -= steps.rewards[step]
-        behind = cloud.before[arm] + pulls[arm]
+            cloud.past[:, arm] -= known
+        prior, behind = prior_of(cloud.belief, arm), cloud.before[arm] + pulls[arm]
         for particle in range(number):
             memory, log_weight = memories[particle], 0.0
             # Weight without look-ahead: w *= p(a_t | memory).
@@ -67,8 +70,8 @@ def filter_randomised(
                 log_weight += _log(probability(parameters, seen_pulls, seen[particle], decided, arm))
             # Proposal: candidates x_j with shares q_j.
             total = cloud.past[particle, arm] + memory[arm, 0]
-            first, second = two_uniforms(cloud, step, particle)
-            size = _spread(cloud, arm, behind, total, steps.rewards[step], first, candidates, chances)
+            first, second = two_uniforms(cloud.rng, step, particle)
+            size = _spread(prior, bernoulli, behind, total, known, first, cloud.table, candidates, chances)
             # Weight with look-ahead: w *= sum_j q_j p(a_{t+1} | memory, x_j); choose x_j in proportion to its term.
             if look_ahead:
                 following, average = steps.arm[step + 1], 0.0
@@ -120,21 +123,20 @@ def _log(chance: float) -> float:
 
 @inlined
 def _spread(
-    cloud: Cloud, arm: int, behind: float, total: float, known: float, uniform: float, candidates: NDArray[np.float64],
-    chances: NDArray[np.float64],
+    prior: ArmPrior, bernoulli: bool, behind: float, total: float, known: float, uniform: float,
+    table: NDArray[np.float64], candidates: NDArray[np.float64], chances: NDArray[np.float64],
 ) -> int:  # fmt: skip
     """Fill in the rewards that a particle may have seen and the share of each; return their number."""
-    belief = cloud.belief
     if not math.isnan(known):
         candidates[0], chances[0] = known, 1.0
         return 1
-    if belief.bernoulli:
-        chance = posterior_success(belief, arm, behind, total)
+    if bernoulli:
+        chance = posterior_success(prior, behind, total)
         candidates[0], chances[0], candidates[1], chances[1] = 0.0, 1.0 - chance, 1.0, chance
         return 2
-    mean, variance = posterior_mean(belief, arm, behind, total)
-    deviation = math.sqrt(variance + belief.sigma * belief.sigma)
+    mean, variance = posterior_mean(prior, behind, total)
+    deviation = math.sqrt(variance + prior.sigma * prior.sigma)
     for at in range(candidates.size):  # one in each of these equally likely parts
         part = (at + uniform) / candidates.size
-        candidates[at], chances[at] = mean + deviation * normal_quantile(part, cloud.table), 1.0 / candidates.size
+        candidates[at], chances[at] = mean + deviation * normal_quantile(part, table), 1.0 / candidates.size
     return candidates.size
