@@ -40,9 +40,11 @@ class Bernoulli:
 Noise = Gaussian | Bernoulli
 
 
-def noise_of(sigma: float | None) -> Noise:
-    """Return Gaussian noise with this standard deviation; Bernoulli noise for None."""
-    return Bernoulli() if sigma is None else Gaussian(sigma)
+def noise_of(noise: Noise | float | None) -> Noise:
+    """Return Gaussian noise for a standard deviation, Bernoulli noise for None, and a noise as it is."""
+    if noise is None:
+        return Bernoulli()
+    return noise if isinstance(noise, Gaussian | Bernoulli) else Gaussian(noise)
 
 
 @dataclass(frozen=True, eq=False)

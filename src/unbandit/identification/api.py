@@ -103,7 +103,7 @@ def identify(
     request = IdentificationRequest(
         log=record,
         horizons=tuple(horizons(horizon, record).tolist()),
-        prior=settled_prior(prior, None if bernoulli else 1.0 if sigma is None else sigma, None),
+        prior=settled_prior(prior, noise, None),
         noise=noise,
         particles=None if particles is None else checks.whole("particles", particles),
         seed=checks.seed(seed),

@@ -70,8 +70,9 @@ def infer(
 
 def check_rewards(log: ActionLog, noise: Noise) -> None:
     """Refuse known rewards other than 0 and 1 where rewards are Bernoulli."""
-    binary = isinstance(noise, Bernoulli) and log.rewards is not None
-    if binary and not np.isin(log.rewards[~np.isnan(log.rewards)], (0, 1)).all():
+    if log.rewards is None or not isinstance(noise, Bernoulli):
+        return
+    if not np.isin(log.rewards[~np.isnan(log.rewards)], (0, 1)).all():
         raise LogError(
             "expected rewards of 0 and 1 for Bernoulli rewards; got others.", remedy=f"Leave {option('bernoulli')} out."
         )

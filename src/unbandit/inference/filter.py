@@ -174,7 +174,8 @@ def systematic(log_weights: NDArray[np.float64], number: int, generator: np.rand
     """Draw particles in proportion to their weights, with one random number for all."""
     weights = np.exp(log_weights - log_weights.max())
     places = (np.arange(number) + generator.random()) / number
-    return np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), places), weights.size - 1)
+    chosen = np.searchsorted(np.cumsum(weights / weights.sum()), places)
+    return np.asarray(np.minimum(chosen, weights.size - 1))
 
 
 def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Steps | EliminationTests:

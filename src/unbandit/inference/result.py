@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit._version import __version__
-from unbandit.errors import MissingExtra
+from unbandit.errors import MissingExtra, Notice
 from unbandit.files import written_whole
 from unbandit.inference.prior import Prior
-from unbandit.result import Notice
 
 if TYPE_CHECKING:
     import polars

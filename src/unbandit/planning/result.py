@@ -1,4 +1,4 @@
-"""What a plan holds: the horizon each gap needs, the curves behind it, and its table, JSON and picture."""
+"""The answers of `plan` and `leak`, as tables, JSON and figures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Criterion = Literal["interval", "error"]
 CRITERIA: dict[str, str] = {"interval": "half the interval's length", "error": "the root-mean-square error"}
 """When a gap counts as known to within d, and what is then at most d."""
 
-SCHEMA = "unbandit.plan/1"
+PLAN_SCHEMA, LEAK_SCHEMA = "unbandit.plan/1", "unbandit.leak/1"
 
 
 @dataclass(frozen=True)
 class Need:
-    """Hold what one arm's gap needs to be known; None where there is no number.
+    """What it takes to know one arm's gap; None where there is no number.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Need:
     criterion
         A key of `CRITERIA`.
     status
-        `reached`; `earlier`: at the shortest horizon simulated already, which `horizon` then is; `not reached`: at no
+        `reached`; `earlier`, if the shortest horizon simulated is enough, which `horizon` then is; `not reached` at any
         horizon simulated.
     theory_horizon, theory_regret
         Of the typical run.
@@ -57,12 +57,12 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Hold what a plan was read from: over simulated horizons, and over those of the typical run.
+    """The curves behind a plan: over simulated horizons, and over those of the typical run.
 
     Attributes
     ----------
     horizons
-        Simulated ones.
+        The simulated ones.
     reach, error
         Median of half the interval's length, and root-mean-square error: (horizons, arms), each with its Monte-Carlo
         error; infinite where they are not known.
@@ -87,14 +87,14 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Hold how long a rule must run for each gap to be known to within a distance.
+    """How long a rule must run for each gap to be known to within a distance.
 
     Attributes
     ----------
     instance, rule, best
-        Who plays what, and which arm is best there.
+        The instance and the rule, and the best arm.
     within, level, runs, seed
-        As asked.
+        As given.
     arms
         Of the instance.
     needs
@@ -102,7 +102,7 @@ class Plan:
     curves
         What they were read from.
     notes
-        What is worth knowing, in words.
+        What is worth knowing.
     """
 
     instance: str
@@ -133,7 +133,7 @@ class Plan:
         return max(asked, key=lambda need: (need.status == "not reached", need.horizon or 0.0))
 
     def answer(self, criterion: Criterion = "interval") -> str:
-        """Return in words how long all gaps take."""
+        """Return as a phrase how long all gaps take."""
         need = self.longest(criterion)
         if need.horizon is None:
             return f"not within {self.curves.horizons[-1]:,.0f} rounds"
@@ -142,7 +142,7 @@ class Plan:
 
     @cached_property
     def frame(self) -> polars.DataFrame:
-        """Return the needs as a table, one row an arm and criterion."""
+        """Return the needs as a table, one row per arm and criterion."""
         import polars as pl
 
         kinds = {name: pl.Float64 if name not in ("arm", "criterion", "status") else pl.String
@@ -170,7 +170,7 @@ class Plan:
         }
         asked = ("instance", "rule", "best", "within", "level", "runs", "seed")
         return {
-            "schema": SCHEMA,
+            "schema": PLAN_SCHEMA,
             **{name: getattr(self, name) for name in asked},
             "arms": [asdict(need) for need in self.needs],
             "curves": simulated | {"arms": by_arm},
@@ -182,33 +182,125 @@ class Plan:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def plot(self) -> Figure:
-        """Draw what is known after how long, and what it costs."""
+        """Draw what is known over the horizon, and what it costs."""
         from unbandit.plots.plan import draw_plan
 
         return draw_plan(self)
 
 
+@dataclass(frozen=True)
+class ArmLeak:
+    """What the record reveals about one arm; None where there is no number.
+
+    Attributes
+    ----------
+    arm, mean, gap
+        The arm, and its true mean and gap.
+    pulls
+        `n_i`, the mean over runs.
+    estimated
+        `p_i`, the share of runs in which the arm's gap has an estimate.
+    rmse, rmse_error
+        Root of the mean squared error of these estimates, with its Monte-Carlo error.
+    equivalent, equivalent_error
+        `m_i`, equivalent observed rewards, with its Monte-Carlo error; 0 for rules that reveal no values, None for the
+        best arm, which has no gap.
+    share, share_error
+        `m_i / n_i`.
+    """
+
+    arm: str
+    mean: float
+    gap: float
+    pulls: float
+    estimated: float
+    rmse: float | None
+    rmse_error: float | None
+    equivalent: float | None
+    equivalent_error: float | None
+    share: float | None
+    share_error: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Leak:
+    """How much the record of a rule reveals.
+
+    Attributes
+    ----------
+    instance, rule, horizon, runs, seed
+        What was simulated.
+    reveals
+        What the rule's actions reveal: `values`, only the `best` arm, or `nothing`.
+    found, found_error
+        How often the record shows the best arm, with its Monte-Carlo error; None where a rule reveals nothing.
+    arms
+        One row per arm.
+    """
+
+    instance: str
+    rule: str
+    horizon: int
+    runs: int
+    seed: int
+    reveals: str
+    found: float | None
+    found_error: float | None
+    arms: tuple[ArmLeak, ...]
+
+    def __repr__(self) -> str:
+        return f"<Leak: {self.rule} on {self.instance}, {self.horizon:,} rounds, {self.total:.4g} equivalent rewards>"
+
+    def __getitem__(self, arm: object) -> ArmLeak:
+        """Return the row of an arm."""
+        for row in self.arms:
+            if row.arm == str(arm):
+                return row
+        raise KeyError(f"{arm!r}: expected an arm among {', '.join(row.arm for row in self.arms[:12])}")
+
+    @property
+    def total(self) -> float:
+        """Return the equivalent observed rewards of all arms but the best."""
+        return sum(row.equivalent or 0.0 for row in self.arms)
+
+    @cached_property
+    def frame(self) -> polars.DataFrame:
+        """Return the answer as a table, one row per arm."""
+        import polars as pl
+
+        kinds = {name: pl.Float64 if name != "arm" else pl.String for name in ArmLeak.__dataclass_fields__}
+        return pl.DataFrame([asdict(row) for row in self.arms], schema=kinds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer in the form that `--json` prints."""
+        asked = ("instance", "rule", "horizon", "runs", "seed", "reveals", "found", "found_error")
+        named = {name: getattr(self, name) for name in asked}
+        return {"schema": LEAK_SCHEMA, **named, "arms": [asdict(row) for row in self.arms]}
+
+    def to_json(self) -> str:
+        """Return the answer as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """Draw equivalent rewards beside pulls, per arm."""
+        from unbandit.plots.plan import draw_leak
+
+        return draw_leak(self)
+
+
 def rounded(horizon: float) -> str:
-    """Write a horizon to three figures, which is more than is known of it.
+    """Write a horizon to three significant digits.
 
     Examples
     --------
     >>> rounded(23_471.2), rounded(87.6), rounded(3e9)
     ('23,500', '88', '3e+09')
     """
-    if horizon >= 1e9:
-        return f"{horizon:.3g}"
-    return f"{float(f'{horizon:.3g}'):,.0f}"
+    return f"{horizon:.3g}" if horizon >= 1e9 else f"{float(f'{horizon:.3g}'):,.0f}"
 
 
 def amount(value: float) -> str:
-    """Write a regret: whole where it is large.
-
-    Examples
-    --------
-    >>> amount(1324.3), amount(31.71)
-    ('1,324', '31.7')
-    """
+    """Write a regret: whole where it is large, else to three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

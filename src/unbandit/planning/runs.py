@@ -1,7 +1,8 @@
-"""What a typical run looks like, without any simulation: every decision value at its expectation.
+"""Runs to plan by: the typical run, from an equation, and simulated runs, read as an outsider would.
 
-The closed-form estimators solve an equation for the means: at the last moment of hesitation two decision values were
-equal. Here the same equation is solved the other way round, for the pulls, with the means known.
+In the typical run every decision value is at its expectation. The closed-form estimators solve an equation for the
+means: at the last moment of hesitation two decision values were equal. Here the same equation is solved for the pulls,
+with the means known.
 
 - Index rule: all indices end at one common level, `index(mu_i, n_i) = V`, and the pulls add up to `T`. For an additive
   index this is `C(n_i) - C(n_best) = Delta_i`.
@@ -36,14 +37,14 @@ FINE, COARSE = 1_500, 150
 """Pull counts at which an index is tabulated: where one row serves all arms, and where each arm has its own."""
 
 LAST_EPOCH = 1_000_000
-"""Epochs of an elimination rule that tests at some only are looked through up to here."""
+"""The last epoch considered of an elimination rule that tests only at some."""
 
-_HALVINGS = 60
+HALVINGS = 60
 
 
 @dataclass(frozen=True)
-class Typical:
-    """Hold a typical run.
+class TypicalRun:
+    """A run with every decision value at its expectation.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Typical:
         Of each arm's gap at the last comparison, and at the one before it; infinite where the run leaves the arm
         without an estimate.
     spread
-        How far the gaps of these two comparisons are apart.
+        How far apart the gaps of these two comparisons are.
     regret
         Of the run.
     """
@@ -69,10 +70,10 @@ class Typical:
         return np.asarray((self.spread + z * (self.deviation + self.deviation_before)) / 2)
 
 
-class Counts(NamedTuple):
-    """Hold the pulls of every arm: at the end, and of the arm and its rival at the last comparison and the one before.
+class TypicalCounts(NamedTuple):
+    """Pulls per arm: at the end, and of the arm and its rival at the last comparison and the one before.
 
-    An arm that is never compared has 0 of its own.
+    An arm that is never compared has 0 own pulls.
     """
 
     pulls: Numbers
@@ -83,19 +84,8 @@ class Counts(NamedTuple):
     spread: Numbers
 
 
-def typical(instance: Instance, rule: Demonstrator, horizon: float) -> Typical:
-    """Return the typical run of a rule.
-
-    Examples
-    --------
-    At the level where the indices meet, the gap is the difference of the widths.
-
-    >>> from unbandit import UCB, datasets
-    >>> rule, run = UCB(alpha=0.25), typical(datasets.two_armed(), UCB(alpha=0.25), 5_000)
-    >>> widths = rule.width(run.pulls, 5_000)
-    >>> round(float(run.pulls.sum())), round(float(widths[1] - widths[0]), 3)
-    (5000, 0.5)
-    """
+def typical_run(instance: Instance, rule: Demonstrator, horizon: float) -> TypicalRun:
+    """Return the typical run of an index or elimination rule."""
     played = rule.for_arms(len(instance))
     if isinstance(played, EliminationRule):
         counts = _eliminated(instance, played, horizon)
@@ -112,7 +102,7 @@ def typical(instance: Instance, rule: Demonstrator, horizon: float) -> Typical:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(compared, np.sqrt(deviations**2 / own + best**2 / other), np.inf)
 
-    return Typical(
+    return TypicalRun(
         counts.pulls,
         deviation(counts.own, counts.other),
         deviation(counts.before, counts.other_before),
@@ -128,12 +118,12 @@ def arm_deviations(instance: Instance) -> Numbers:
     return np.asarray(np.sqrt(instance.means * (1 - instance.means)))
 
 
-def _at_one_level(instance: Instance, rule: IndexRule, horizon: float) -> Counts:
+def _at_one_level(instance: Instance, rule: IndexRule, horizon: float) -> TypicalCounts:
     """Find the pulls at which all indices are equal and which add up to the horizon."""
     tables = _tabulated(instance, rule, horizon)
     best = int(instance.means.argmax())
     highest, lowest = tables.index(1.0)[best], tables.index(horizon)[best]
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         level = (highest + lowest) / 2
         if tables.pulls(level).sum() > horizon:
             lowest = level
@@ -144,17 +134,17 @@ def _at_one_level(instance: Instance, rule: IndexRule, horizon: float) -> Counts
     own = np.where(pulls > rule.initial, pulls, 0.0)
     before = np.maximum(pulls - rule.batch, rule.initial)
     other = np.full(len(instance), pulls[best])
-    return Counts(pulls, own, other, before, other, tables.index(before) - tables.index(pulls))
+    return TypicalCounts(pulls, own, other, before, other, tables.index(before) - tables.index(pulls))
 
 
 @dataclass(frozen=True)
-class Tables:
-    """Hold the index of every arm over pull counts, each arm's sample mean being its mean.
+class IndexTables:
+    """The index of every arm over pull counts, with the sample mean at the mean.
 
     Attributes
     ----------
     shift
-        What to add to an arm's row of the table.
+        The number to add to an arm's row.
     rows
         The distinct rows: (rows, counts), falling along the counts.
     which
@@ -170,36 +160,36 @@ class Tables:
 
     def pulls(self, level: float) -> Numbers:
         """Return the pulls at which each arm's index has come down to a level."""
-        wanted, found = level - self.shift, np.empty(self.which.size)
+        wanted, counts = level - self.shift, np.empty(self.which.size)
         for at, row in enumerate(self.rows):
             mine = self.which == at
-            found[mine] = np.exp(np.interp(wanted[mine], row[::-1], self.logarithms[::-1]))
-        return found
+            counts[mine] = np.exp(np.interp(wanted[mine], row[::-1], self.logarithms[::-1]))
+        return counts
 
     def index(self, pulls: float | Numbers) -> Numbers:
-        """Return every arm's index after so many pulls."""
-        counts, found = np.broadcast_to(np.log(pulls), self.which.shape), np.empty(self.which.size)
+        """Return every arm's index after some pulls."""
+        logarithms, values = np.broadcast_to(np.log(pulls), self.which.shape), np.empty(self.which.size)
         for at, row in enumerate(self.rows):
             mine = self.which == at
-            found[mine] = np.interp(counts[mine], self.logarithms, row)
-        return found + self.shift
+            values[mine] = np.interp(logarithms[mine], self.logarithms, row)
+        return values + self.shift
 
 
-def _tabulated(instance: Instance, rule: IndexRule, horizon: float) -> Tables:
+def _tabulated(instance: Instance, rule: IndexRule, horizon: float) -> IndexTables:
     last = int(horizon)
     if isinstance(rule, AdditiveIndexRule):
         counts = np.geomspace(1.0, horizon, FINE)
         rows = rule.width(counts, last)[None]
-        return Tables(instance.means, rows, np.zeros(len(instance), np.intp), np.log(counts))
+        return IndexTables(instance.means, rows, np.zeros(len(instance), np.intp), np.log(counts))
     whole = np.unique(np.geomspace(1, horizon, COARSE).round()).astype(np.int64)
     distinct, which = np.unique(instance.means, return_inverse=True)
     rows = np.array([[rule.index(mean, count, last, last) for count in whole.tolist()] for mean in distinct.tolist()])
     rows = np.minimum.accumulate(rows, axis=1)
-    return Tables(np.zeros(len(instance)), rows, which, np.log(whole.astype(np.float64)))
+    return IndexTables(np.zeros(len(instance)), rows, which, np.log(whole.astype(np.float64)))
 
 
-def _eliminated(instance: Instance, rule: EliminationRule, horizon: float) -> Counts:
-    """Find the epoch at whose end each arm goes, in the order in which they do, until the rounds are used up."""
+def _eliminated(instance: Instance, rule: EliminationRule, horizon: float) -> TypicalCounts:
+    """Find the epoch at whose end each arm goes, in the order in which they go, until the rounds are used up."""
     gaps = instance.gaps
     lasting, before = _epochs(rule, gaps, horizon)
     pulls, own = np.zeros(gaps.size), np.zeros(gaps.size)
@@ -215,7 +205,7 @@ def _eliminated(instance: Instance, rule: EliminationRule, horizon: float) -> Co
     earlier = np.where(before > 0, before, own)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = 2 * (rule.width(earlier, int(horizon)) - rule.width(own, int(horizon)))
-    return Counts(pulls, own, own, earlier, earlier, np.where(own > 0, spread, 0.0))
+    return TypicalCounts(pulls, own, own, earlier, earlier, np.where(own > 0, spread, 0.0))
 
 
 def _epochs(rule: EliminationRule, gaps: Numbers, horizon: float) -> tuple[Numbers, Numbers]:
@@ -234,8 +224,8 @@ def _epochs(rule: EliminationRule, gaps: Numbers, horizon: float) -> tuple[Numbe
 
 
 @dataclass(frozen=True)
-class Readings:
-    """Hold what was read from simulated runs: (runs, arms), the arms in the order of the instance.
+class SimulatedRuns:
+    """What was read from simulated runs: (runs, arms), the arms in the order of the instance.
 
     Attributes
     ----------
@@ -246,7 +236,7 @@ class Readings:
     reach
         Half the length of the gap's interval; infinite where there is none.
     regret, found
-        Of each run: its regret, and whether one arm was found best and is.
+        Per run: its regret, and whether exactly one arm was found best, and is.
     """
 
     pulls: Numbers
@@ -258,10 +248,10 @@ class Readings:
 
 def read_runs(
     instance: Instance, rule: Demonstrator, horizon: int, runs: int, seed: int, level: float, threads: int | None = None
-) -> Readings:
-    """Simulate runs whose arms stand in an order of their own each, and estimate their gaps by the closed form.
+) -> SimulatedRuns:
+    """Simulate runs, each with its own order of the arms, and estimate their gaps by the closed form.
 
-    The noise and the best mean are taken as known to the outsider.
+    The outsider knows the noise and the best mean.
     """
     own_seed = cell_seed(seed, instance.name, instance, rule, horizon)
     orders = Tape(own_seed).orders(np.arange(runs), len(instance))
@@ -277,7 +267,7 @@ def read_runs(
     def by_arm(values: NDArray[np.generic]) -> Numbers:
         return np.asarray(np.take_along_axis(values, places, axis=1), np.float64)
 
-    return Readings(
+    return SimulatedRuns(
         by_arm(evidence.pulls),
         by_arm(comparison.gap - gaps),
         by_arm(reach),
@@ -287,12 +277,6 @@ def read_runs(
 
 
 def without_each_fold(runs: int) -> NDArray[np.bool_]:
-    """Return which runs stand behind each replicate: all of them, then all but one fold's (see `study.monte_carlo`).
-
-    Examples
-    --------
-    >>> without_each_fold(3).astype(int).tolist()
-    [[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    """
+    """Return the runs of each jackknife replicate: all of them, then all but one fold's (see `study.monte_carlo`)."""
     folds = min(FOLDS, runs)
     return np.asarray(np.arange(runs) % folds != np.arange(-1, folds)[:, None])

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unbandit.planning.leakage import Leak
-    from unbandit.planning.result import Plan
+    from unbandit.planning.result import Leak, Plan
 
 MOST_ROWS = 60
 MOST_CURVES = 6

@@ -61,6 +61,11 @@ def one(rule, *others):
     return Candidate(str(rule), tuple((each, 1 / len(rules)) for each in rules))
 
 
+def test_the_bound_on_the_shortfall_is_the_smallest_of_three():
+    assert shortfall_bound([-30.0], [5.0]) == pytest.approx(10.6, abs=0.05)
+    assert shortfall_bound([-208.0, -205.0], [3_000.0, 12_000.0]) == 6.0  # the same peak, found twice
+
+
 def test_demonstrations_multiply(question, made_up):
     made_up[0][0.0] = [-5.0, -5.0, -5.0, -5.0]
     found = log_evidence(question, RULES[0], 100)

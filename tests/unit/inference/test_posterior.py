@@ -9,7 +9,7 @@ import unbandit as ub
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError
 from unbandit.inference import BetaPrior, NormalPrior, infer, parse_prior, usual_prior
 from unbandit.inference.draws import evidence_of
-from unbandit.inference.filter import log_mean
+from unbandit.inference.filter import log_mean, particles_for
 
 RULE = ub.Softmax(temperature=0.3)
 INSTANCE = ub.Instance([1.0, 0.5, 0.0], 0.5, arms="ABC")
@@ -175,6 +175,10 @@ def test_evidence_of_what_cannot_be():
     assert answer.log_evidence == -np.inf
     assert answer.round == 2
     assert "comes again" in answer.reason
+
+
+def test_a_longer_record_has_fewer_particles():
+    assert [particles_for(steps) for steps in (500, 5_000, 10**6)] == [3000, 300, 250]
 
 
 def test_clouds_that_differ_have_a_large_error():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.planning.horizons import crossing
+from unbandit.planning.horizons import crossing, value_at
 from unbandit.planning.runs import read_runs, without_each_fold
 
 
@@ -134,6 +134,12 @@ def test_a_curve_that_rises_again_counts_from_its_last_fall():
     values = np.array([[0.1], [0.4], [0.1], [0.1]])
     assert 20 < crossing(horizons, values, 0.2)[0] < 40
     assert crossing(horizons, np.array([[np.nan], [np.inf], [0.1], [0.1]]), 0.2)[0] == 40
+
+
+def test_a_curve_is_read_between_horizons_and_not_beyond():
+    horizons, values = np.array([100.0, 400.0]), np.array([10.0, 20.0])
+    assert value_at(horizons, values, np.array([200.0]))[0] == pytest.approx(10 * np.sqrt(2))
+    assert np.isnan(value_at(horizons, values, np.array([np.inf]))[0])
 
 
 def test_folds_leave_every_run_out_once():
