@@ -46,6 +46,12 @@ class Guess:
     share: float
     evidence: LogEvidence
 
+    @property
+    def weighed(self) -> LogEvidence:
+        """Return `evidence`, under its old name."""
+        warnings.warn("Guess.weighed is now Guess.evidence.", DeprecationWarning, stacklevel=2)
+        return self.evidence
+
 
 @dataclass(frozen=True)
 class Contender:

@@ -51,6 +51,13 @@ def test_a_candidate_that_cannot_be_says_where_and_why():
         found.posterior("sae")
 
 
+def test_old_names_of_the_evidence_still_work():
+    found = ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "uniform", sigma=0.5)
+    for holder in (found["uniform"], found["uniform"].guesses[0]):
+        with pytest.warns(DeprecationWarning, match="evidence"):
+            assert holder.weighed is holder.evidence
+
+
 def test_nobody_left():
     with pytest.raises(ub.NotIdentifiable, match="None of 2 candidates can have made this record"):
         ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "sae,phased", sigma=0.5)
