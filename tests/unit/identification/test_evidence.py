@@ -130,13 +130,13 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
     assert tried == {0.0: [100, 300, 900], 0.1: [100, 300, 900], 0.2: [100], 0.3: [100]}
 
 
-def test_clouds_that_are_emptied_are_given_more_particles(question, monkeypatch):
+def test_clouds_that_collapse_are_given_more_particles(question, monkeypatch):
     asked = []
 
     def evidence_of(log, which, rule, prior, noise, horizon, particles, *_):
         asked.append((rule.alpha, particles))
         if rule.alpha == 0.0 and particles < 900:
-            return DemonstrationEvidence(-math.inf, 0.0, round=3, reason="round 3: none of them.", emptied=True)
+            return DemonstrationEvidence(-math.inf, 0.0, round=3, reason="round 3: none of them.", collapsed=True)
         value = -5.0 if rule.alpha == 0.0 else -50.0
         return DemonstrationEvidence(value, 0.0, (value,) * 3 + (-math.inf,), np.zeros(4))
 
