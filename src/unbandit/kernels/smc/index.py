@@ -67,7 +67,7 @@ class Memo(NamedTuple):
     other_step: NDArray[np.int64]
 
 
-class IndexState(NamedTuple):
+class ComparisonState(NamedTuple):
     """What the comparisons need from step to step.
 
     Attributes
@@ -147,7 +147,7 @@ def filter_index(
     index, log_twists = np.full((number, arms), np.nan), np.zeros(number)
     floor, floor_arm = np.full(number, -math.inf), np.full(number, np.int64(arms))
     memo = _memo(arms, steps.rewards.size + 2 if bernoulli else 0)
-    state = IndexState(sums, pulls, next_round, index, floor, floor_arm, memo, uses_round, random_ties)
+    state = ComparisonState(sums, pulls, next_round, index, floor, floor_arm, memo, uses_round, random_ties)
     last = LastRewards(np.full((number, arms), math.inf), np.zeros((number, arms)), np.zeros(arms, np.bool_))
     redraws = not bernoulli and arms <= MOST_REDRAWN
     mark = 0
@@ -277,7 +277,7 @@ def _propose_twisted(
 
 @inlined
 def _propose_ones(
-    parameters: Any, state: IndexState, prior: ArmPrior, pull: Pull, binding: bool, particle: int, total: float,
+    parameters: Any, state: ComparisonState, prior: ArmPrior, pull: Pull, binding: bool, particle: int, total: float,
     drawn_by: float,
 ) -> tuple[float, float, bool]:  # fmt: skip
     """Propose how many of the hidden rewards were 1, among the numbers that fit."""
@@ -335,7 +335,7 @@ def _all_bounds(
 
 
 @inlined
-def _fits(parameters: Any, state: IndexState, pull: Pull, particle: int, total: float) -> bool:
+def _fits(parameters: Any, state: ComparisonState, pull: Pull, particle: int, total: float) -> bool:
     """Return whether a reward sum agrees with every comparison until the arm is pulled again."""
     arm, step, own_round, ties, memo = pull.arm, pull.step, pull.next_round, state.random_ties, state.memo
     if state.uses_round:
@@ -410,7 +410,7 @@ def _neighbours(next_round: NDArray[np.int64], arm: int, own_round: int) -> tupl
 
 
 @called
-def _weigh_ties(parameters: Any, steps: Steps, cloud: Cloud, state: IndexState, step: int) -> None:
+def _weigh_ties(parameters: Any, steps: Steps, cloud: Cloud, state: ComparisonState, step: int) -> None:
     """Where ties are broken at random, divide each weight by the number of arms that share the largest index."""
     arm, now, sums, pulls = steps.arm[step], steps.round[step], state.sums, state.pulls
     for particle in range(sums.shape[0]):
@@ -440,7 +440,7 @@ def _absorb(steps: Steps, cloud: Cloud, step: int) -> int:
 
 
 @called
-def _follow(ancestors: NDArray[np.int64], state: IndexState, last: LastRewards) -> None:
+def _follow(ancestors: NDArray[np.int64], state: ComparisonState, last: LastRewards) -> None:
     """Give offspring the state of their ancestors."""
     state.index[:] = state.index[ancestors]
     state.floor[:] = state.floor[ancestors]
@@ -450,7 +450,7 @@ def _follow(ancestors: NDArray[np.int64], state: IndexState, last: LastRewards) 
 
 
 @called
-def _recompute_indices(parameters: Any, state: IndexState) -> None:
+def _recompute_indices(parameters: Any, state: ComparisonState) -> None:
     """Recompute every index, and the largest of the arms that are never pulled again."""
     sums, pulls, next_round = state.sums, state.pulls, state.next_round
     for particle in range(sums.shape[0]):
@@ -465,7 +465,7 @@ def _recompute_indices(parameters: Any, state: IndexState) -> None:
 
 
 @called
-def _lower_caps(parameters: Any, steps: Steps, state: IndexState, last: LastRewards, step: int) -> None:
+def _lower_caps(parameters: Any, steps: Steps, state: ComparisonState, last: LastRewards, step: int) -> None:
     """Bound the means of the idle arms by what would have won this decision."""
     arm, now, sums, pulls, cap = steps.arm[step], steps.round[step], state.sums, state.pulls, last.cap
     for particle in range(sums.shape[0]):
@@ -479,7 +479,7 @@ def _lower_caps(parameters: Any, steps: Steps, state: IndexState, last: LastRewa
 
 
 @called
-def _gibbs_levels(cloud: Cloud, state: IndexState, last: LastRewards, step: int) -> None:
+def _gibbs_levels(cloud: Cloud, state: ComparisonState, last: LastRewards, step: int) -> None:
     """Shift all rewards of each particle, and with them every index, by a number drawn from its conditional."""
     for particle in range(cloud.sums.shape[0]):
         shift = gibbs_level(cloud, state.pulls, cloud.sums[particle], particle, step)
@@ -505,7 +505,7 @@ def _gibbs_reward(
 
 
 @called
-def _gibbs_last(parameters: Any, cloud: Cloud, state: IndexState, last: LastRewards, step: int) -> None:
+def _gibbs_last(parameters: Any, cloud: Cloud, state: ComparisonState, last: LastRewards, step: int) -> None:
     """On the way, redraw the last reward of each arm in turn, within all past and coming comparisons."""
     sums, pulls, next_round = state.sums, state.pulls, state.next_round
     for particle in range(sums.shape[0]):
@@ -518,7 +518,7 @@ def _gibbs_last(parameters: Any, cloud: Cloud, state: IndexState, last: LastRewa
 
 
 @called
-def _gibbs_final(cloud: Cloud, state: IndexState, last: LastRewards, step: int) -> None:
+def _gibbs_final(cloud: Cloud, state: ComparisonState, last: LastRewards, step: int) -> None:
     """At the end, redraw the last reward of each arm, of which only its cap is known: the arm did not win again.
 
     For an arm given up early this is most of what is hidden, and the cloud holds few values of it by now.
