@@ -64,7 +64,7 @@ def test_paths_are_the_usual_picture(found):
 
 
 def test_an_unknown_kind_is_refused(found):
-    with pytest.raises(ParameterError, match="kind: expected paths or densities"):
+    with pytest.raises(ParameterError, match="kind: expected one of paths, densities"):
         found.plot("pie")
 
 
