@@ -44,7 +44,7 @@ pictures: env
 
 # Checks and tests side by side: the checks use one core each, and not for long.
 test: env
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line lint types contract tests
+	@$(MAKE) --no-print-directory --jobs=4 lint types contract tests
 
 lint: env
 	$(BIN)/ruff check src tests bench tools docs/*.py docs/_extensions

@@ -22,7 +22,7 @@ PATIENCE = 300_000
 """Milliseconds until something that should be on a page is missed: long, since a busy machine is no mistake of ours."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop must not outlive these tests: others run loops of their own
 def browser() -> Iterator[Browser]:
     """Start the installed browser once."""
     playwright = pytest.importorskip("playwright.sync_api", reason="tests in a browser need playwright")
@@ -35,7 +35,7 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(browser: Browser) -> Iterator[str]:
     """Start the page as `unbandit serve` does, and return where it is."""
     command = [sys.executable, "-u", "-c", "from unbandit.cli import main; main()", "serve", "--no-open", "--port", "0"]

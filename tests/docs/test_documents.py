@@ -159,13 +159,6 @@ def test_what_is_linked_is_there(name):
         assert PAGES[name].parent.joinpath(target).exists(), target
 
 
-def test_the_plan_names_files_that_exist():
-    plan = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", plan))
-    assert named
-    assert [file for file in sorted(named) if not (ROOT / "src" / "unbandit" / file).exists()] == []
-
-
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.testclient import TestClient
@@ -98,7 +99,8 @@ def received(messages, limits, headers=(), path="/look"):
             if not message.get("more_body"):
                 return total
 
-    return asyncio.run(read())
+    with ThreadPoolExecutor(1) as thread:  # a browser test may have left an event loop in this one
+        return thread.submit(asyncio.run, read()).result()
 
 
 def part(size, more=True):
