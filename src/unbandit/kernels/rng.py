@@ -27,7 +27,6 @@ _FOUR, _FIVE, _SIX, _SEVEN = np.uint64(4), np.uint64(5), np.uint64(6), np.uint64
 _SEGMENT_MASK, _FIRST_SEGMENT = np.uint64(255), np.uint64(16)
 _SHIFT_12, _SHIFT_32, _SHIFT_55 = np.uint64(12), np.uint64(32), np.uint64(55)
 _UNIT_52, _UNIT_53 = 2.0**-52, 2.0**-53
-_LEVELS = 16
 
 
 def _signed_table() -> NDArray[np.float64]:

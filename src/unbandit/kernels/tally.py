@@ -466,39 +466,7 @@ def read_epochs(actions: NDArray[Any], arms: int) -> tuple[Integers, int]:
     return passed[0], int(marks[0, BROKEN])
 
 
-# Where runs begin, and whether rounds are in order
-
-
-@compiled
-def run_starts(values: NDArray[Any], starts: Integers) -> int:
-    """Fill in where another value begins, the first row too, and then the end; return how many runs there are."""
-    count, block = 0, 64
-    if values.size > 0:
-        starts[0], count = 0, 1
-    for begin in range(1, values.size, block):
-        end = min(begin + block, values.size)
-        here, before, differing = values[begin:end], values[begin - 1 : end - 1], np.int64(0)
-        for t in range(here.size):  # without a way out, so that several rows are looked at in one step
-            differing |= np.int64(here[t]) ^ np.int64(before[t])
-        if differing != 0:
-            for t in range(here.size):
-                if here[t] != before[t]:
-                    starts[count] = begin + t
-                    count += 1
-    starts[count] = values.size
-    return count
-
-
-@compiled
-def run_starts_of_pairs(values: NDArray[np.uint64], starts: Integers) -> int:
-    """Do as `run_starts` for values of two words each."""
-    count = 0
-    for t in range(values.shape[0]):
-        if t == 0 or values[t, 0] != values[t - 1, 0] or values[t, 1] != values[t - 1, 1]:
-            starts[count] = t
-            count += 1
-    starts[count] = values.shape[0]
-    return count
+# Whether rounds are in order
 
 
 @compiled

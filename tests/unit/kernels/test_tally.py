@@ -17,7 +17,6 @@ from unbandit.kernels.tally import (
     find_switches_ahead,
     first_out_of_order,
     no_marks,
-    run_starts,
     switch_runs,
     tally_runs,
 )
@@ -142,14 +141,6 @@ def test_the_first_round_out_of_order_is_found():
         wrong = rounds.copy()
         wrong[at] += 7
         assert found(wrong) == at
-
-
-@given(lengths=st.lists(st.integers(1, 150), max_size=9))
-def test_runs_begin_where_another_value_does(lengths):
-    values = np.repeat(np.arange(len(lengths)) % 3 - 1, lengths).astype(np.int16)
-    starts = np.empty(values.size + 1, np.int64)
-    count = run_starts(values, starts)
-    assert starts[: count + 1].tolist() == [0, *np.cumsum(lengths).tolist()]
 
 
 @pytest.mark.parametrize("kind", INTEGERS, ids=lambda kind: kind.__name__)
