@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
+from unbandit import checks
 from unbandit.web.problems import BROKEN, CLOSED, NO_MEMORY, STOPPED, TOO_LONG, Problem
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -139,7 +140,7 @@ class JobQueue:
         self._quick: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._slow: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._closed = threading.Event()
-        count = workers or (os.cpu_count() or 1) + 2
+        count = workers or checks.threads() + 2
         self._ready = [threading.Event() for _ in range(count)]
         self._threads = [
             threading.Thread(target=self._run_worker, args=(which, which == 0 and count > 1), daemon=True)
