@@ -102,8 +102,11 @@ class ActionLog:
         >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
         [[1, 2, 0]]
         """
-        several = not isinstance(path, str | os.PathLike) or is_several(path)
-        return cls(*collect(sources_of(path) if several else [open_source(path)], columns, arms))  # type: ignore[arg-type]
+        if isinstance(path, str | os.PathLike) and not is_several(path):
+            sources = [open_source(path)]
+        else:
+            sources = sources_of(path)
+        return cls(*collect(sources, columns, arms))
 
     @staticmethod
     def scan(
@@ -255,9 +258,10 @@ class ActionLog:
         if (self.arms, self.demonstrations, self.ordered) != (other.arms, other.demonstrations, other.ordered):
             return False
         mine, theirs = (log.pulls if log.actions is None else log.actions for log in (self, other))
-        if (self.rewards is None) != (other.rewards is None):
-            return False
-        same = self.rewards is None or np.array_equal(self.rewards, other.rewards, equal_nan=True)  # type: ignore[arg-type]
+        if self.rewards is None or other.rewards is None:
+            same = self.rewards is other.rewards
+        else:
+            same = np.array_equal(self.rewards, other.rewards, equal_nan=True)
         return same and np.array_equal(self.offsets, other.offsets) and np.array_equal(mine, theirs)
 
     __hash__ = None  # type: ignore[assignment]
