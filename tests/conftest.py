@@ -56,6 +56,7 @@ FIRST = (
 ones (simulations, then filters, and so on), so that two workers with an empty cache do not compile the same kernel."""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name, and would otherwise come first
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, group them for workers, and put what takes longest first."""
     for item in items:
