@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import Audience, ParameterError, python_option
 from unbandit.errors import Notice as Notice
-from unbandit.sequences import Marked
+from unbandit.log.labels import MOST_IN_TUPLE, LazySequence
 
 if TYPE_CHECKING:
     import polars
@@ -39,6 +39,49 @@ ROWS_PER_BLOCK = 100_000
 
 MOST_LISTED, FIRST_LISTED = 100, 10
 """Of more demonstrations than the first number, text lists only as many as the second."""
+
+
+class Integers(LazySequence[int]):
+    """Integers of Python, kept in an array."""
+
+    def __init__(self, values: NDArray[np.int64]) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _member(self, at: int) -> int:
+        return int(self.values[at])
+
+
+class Marked(LazySequence[tuple[str, ...]]):
+    """For each demonstration, the names of the arms that are marked in its row.
+
+    Examples
+    --------
+    >>> Marked(np.array([[True, False], [True, True]]), ("A", "B"))[1]
+    ('A', 'B')
+    """
+
+    def __init__(self, marks: NDArray[np.bool_], arms: tuple[str, ...]) -> None:
+        self.marks, self.arms = marks, arms
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+    def _member(self, at: int) -> tuple[str, ...]:
+        return tuple(self.arms[arm] for arm in np.flatnonzero(self.marks[at]))
+
+
+def integers(values: NDArray[np.int64]) -> Sequence[int]:
+    """Return integers as a sequence."""
+    return tuple(map(int, values)) if len(values) <= MOST_IN_TUPLE else Integers(values)
+
+
+def marked(marks: NDArray[np.bool_], arms: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+    """Return for each row the names of the arms that are marked."""
+    names = Marked(marks, arms)
+    return tuple(names) if len(names) <= MOST_IN_TUPLE else names
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from unbandit.sequences import MOST_IN_TUPLE, Integers, Marked, Numbered, integers, marked, numbered
+from unbandit.log.labels import MOST_IN_TUPLE, Numbered, numbered
+from unbandit.result import Integers, Marked, integers, marked
 
 MARKS = np.array([[True, False], [True, True], [False, False]])
 PAIRS = [

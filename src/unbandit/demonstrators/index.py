@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import Demonstrator, Gather
-from unbandit.demonstrators.width import has_power_width, power_parameters, width_parameters
+from unbandit.demonstrators.base import Demonstrator, Gather, has_power_width, power_parameters, width_parameters
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.formula import mean_by_bisection
@@ -132,10 +131,7 @@ class IndexRule(Demonstrator):
 class AdditiveIndexRule(IndexRule):
     """Pull the arm with the largest `mean + width(pulls)`: an index rule that is given by its width alone."""
 
-    @property
-    def shifts(self) -> bool:
-        """Return True: gaps need no known mean."""
-        return True
+    shifts: ClassVar[bool] = True
 
     @abstractmethod
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:

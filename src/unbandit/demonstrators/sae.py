@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from unbandit.demonstrators.base import RegretWidth
 from unbandit.demonstrators.elimination import EliminationRule
-from unbandit.demonstrators.width import RegretWidth
 
 
 class SAE(RegretWidth, EliminationRule):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from unbandit.demonstrators.base import RegretWidth
 from unbandit.demonstrators.index import AdditiveIndexRule
-from unbandit.demonstrators.width import RegretWidth
 
 
 class UCB(RegretWidth, AdditiveIndexRule):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
-from unbandit.demonstrators.width import RegretWidth
+from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, notices_of
 from unbandit.estimators.intervals import intervals, ratios
@@ -36,8 +36,7 @@ from unbandit.estimators.request import (
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Record
-from unbandit.result import BEST, Estimate
-from unbandit.sequences import integers, marked
+from unbandit.result import BEST, Estimate, integers, marked
 
 if TYPE_CHECKING:
     from unbandit.inference import Prior

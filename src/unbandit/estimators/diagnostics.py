@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.demonstrators import Demonstrator, EliminationRule
-from unbandit.demonstrators.width import RegretWidth
+from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import Comparison, Horizon, Method, compare
 from unbandit.estimators.request import Answer, Request

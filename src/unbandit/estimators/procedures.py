@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
-from unbandit.demonstrators.width import RegretWidth, has_power_width
+from unbandit.demonstrators.base import RegretWidth, has_power_width
 from unbandit.errors import NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels import procedures as kernels

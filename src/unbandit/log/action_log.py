@@ -13,13 +13,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.errors import Notice, ParameterError
-from unbandit.log.labels import Codes, given_arms, label_of
+from unbandit.log.labels import Codes, given_arms, label_of, numbered
 from unbandit.log.reader import collect, collect_choices
 from unbandit.log.rewards import Rewards, check_rewards
 from unbandit.log.sources import FrameSource, Paths, is_several, open_bytes, open_source, series_of, sources_of
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
-from unbandit.sequences import numbered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,11 @@ MOST_TEXTS = 1 << 14
 
 FEW_ROWS = 1 << 10
 """Up to this many rows are looked up one by one."""
+
+MOST_IN_TUPLE = 1_000
+"""Up to this many members are kept in a plain tuple."""
+
+Member = TypeVar("Member", covariant=True)
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
@@ -371,3 +377,77 @@ def refuse_missing(
         value=value,
         remedy="Fill it in or remove the row.",
     )
+
+
+class LazySequence(Sequence[Member]):
+    """Sequence that behaves like the tuple of its members, which are made on access: a million cost no memory."""
+
+    @abstractmethod
+    def _member(self, at: int) -> Member:
+        """Return the member at a position."""
+
+    @overload
+    def __getitem__(self, at: int) -> Member: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Member, ...]: ...
+    def __getitem__(self, at: int | slice) -> Member | tuple[Member, ...]:
+        places = range(len(self))[at]
+        return self._member(places) if isinstance(places, int) else tuple(map(self._member, places))
+
+    def __iter__(self) -> Iterator[Member]:
+        return map(self._member, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LazySequence | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        if len(self) <= MOST_IN_TUPLE:
+            return repr(tuple(self))
+        first = ", ".join(map(repr, self[:3]))
+        return f"<{len(self):,} members: {first}, ..., {self[-1]!r}>"
+
+
+class Numbered(LazySequence[str]):
+    """Names of demonstrations that have none: "1", "2", ...
+
+    Examples
+    --------
+    >>> names = Numbered(1_000_000)
+    >>> names[-1], "17" in names, names.index("17"), "017" in names
+    ('1000000', True, 16, False)
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _member(self, at: int) -> str:
+        return str(at + 1)
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or not (name.isascii() and name.isdecimal()):
+            return False
+        return name[0] != "0" and int(name) <= self._count
+
+    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of a name."""
+        if name in self and int(name) - 1 in range(self._count)[start:stop]:
+            return int(name) - 1
+        raise ValueError(f"{name!r} is not in the sequence")
+
+    def __eq__(self, other: object) -> bool:
+        return self._count == other._count if isinstance(other, Numbered) else super().__eq__(other)
+
+    __hash__ = LazySequence.__hash__
+
+
+def numbered(count: int) -> Sequence[str]:
+    """Return the names of demonstrations that have none: "1", "2", ..."""
+    return tuple(map(str, range(1, count + 1))) if count <= MOST_IN_TUPLE else Numbered(count)

@@ -24,13 +24,13 @@ from unbandit.log.labels import (
     given_arms,
     is_number,
     natural_order,
+    numbered,
     refuse_missing,
     smallest_type,
 )
 from unbandit.log.rewards import RewardColumn, Rewards, check_rewards
 from unbandit.log.rounds import Refuse, RoundCounter, counts_up, places_by_round, runs_follow
 from unbandit.log.sources import ROWS, Batch, Source, check_alike, is_frame, series_of
-from unbandit.sequences import numbered
 
 
 class Rows(NamedTuple):

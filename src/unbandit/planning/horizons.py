@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unbandit import checks, datasets, theory
 from unbandit.demonstrators import SAE, UCB, Demonstrator, parse_rule
-from unbandit.demonstrators.width import RegretWidth
+from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.intervals import quantile
 from unbandit.estimators.procedures import check_comparable
