@@ -141,9 +141,9 @@ def threads(count: object = None, most: int | None = None) -> int:
     return wanted if most is None else max(1, min(wanted, most))
 
 
-def in_threads(work: Callable[[int, int], Result], blocks: Sequence[tuple[int, int]], count: int) -> list[Result]:
-    """Call `work(start, stop)` for each block, on threads: compiled kernels release the interpreter lock."""
-    if count <= 1 or len(blocks) <= 1:
-        return [work(start, stop) for start, stop in blocks]
-    with ThreadPoolExecutor(min(count, len(blocks))) as pool:
-        return [future.result() for future in [pool.submit(work, start, stop) for start, stop in blocks]]
+def in_threads(work: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], count: int) -> list[Result]:
+    """Call `work` with each tuple of arguments, on threads: compiled kernels release the interpreter lock."""
+    if count <= 1 or len(arguments) <= 1:
+        return [work(*each) for each in arguments]
+    with ThreadPoolExecutor(min(count, len(arguments))) as pool:
+        return [future.result() for future in [pool.submit(work, *each) for each in arguments]]

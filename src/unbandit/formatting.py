@@ -38,6 +38,11 @@ def number(value: float | None, digits: int = 4, missing: str = "-") -> str:
     return minus(f"{value:,.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.{digits}g}")
 
 
+def json_number(value: float) -> float | None:
+    """Return a number as JSON has it: null where it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
 def fixed(value: float | None, digits: int, missing: str = "-") -> str:
     """Write a number to a fixed number of decimals, with a proper minus sign."""
     return missing if value is None or math.isnan(value) else minus(f"{round(value, digits) + 0.0:,.{digits}f}")

@@ -40,13 +40,6 @@ class Bernoulli:
 Noise = Gaussian | Bernoulli
 
 
-def noise_of(noise: Noise | float | None) -> Noise:
-    """Return Gaussian noise for a standard deviation, Bernoulli noise for None, and a noise as it is."""
-    if noise is None:
-        return Bernoulli()
-    return noise if isinstance(noise, Gaussian | Bernoulli) else Gaussian(noise)
-
-
 @dataclass(frozen=True, eq=False)
 class Instance:
     """A bandit: the mean of every arm, the noise, the arms' names.

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from unbandit.calibration.settings import BERNOULLI, BETA, GAUSSIAN, NORMAL, SIGMA
+from unbandit.calibration.settings import BERNOULLI, BETA, GAUSSIAN, NOISE, NORMAL
 from unbandit.demonstrators import IndexRule, Thompson, parse_rule
 from unbandit.inference import infer
-from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.instance import Bernoulli, Instance
 
 USUAL = (4, 5_000)
 """Arms and rounds of the usual record."""
@@ -71,12 +71,11 @@ def _measure(asked: TimingRequest) -> tuple[float, float]:
 
 def _once(asked: TimingRequest, rounds: int, seed: int = 0) -> float:
     rule = parse_rule(asked.text)
-    prior, sigma = (BETA, None) if asked.text in BERNOULLI else (NORMAL, SIGMA)
+    prior, noise = (BETA, Bernoulli()) if asked.text in BERNOULLI else (NORMAL, NOISE)
     means = prior.draw(np.random.default_rng(seed), asked.arms)
-    noise = Bernoulli() if sigma is None else Gaussian(sigma)
     log = rule.demonstrate(Instance(means, noise), rounds, seed=seed)
     began = time.perf_counter()
-    infer(log, rule, prior, sigma, [rounds], seed=1_000 + seed, threads=1)
+    infer(log, rule, prior, noise, [rounds], seed=1_000 + seed, threads=1)
     return time.perf_counter() - began
 
 

@@ -218,7 +218,7 @@ class PosteriorTrials(Trials):
     def _answer(self, trial: Trial) -> dict[str, Any]:
         setting = trial.setting
         posterior = infer(
-            trial.log, setting.rule, setting.prior, setting.sigma, [setting.horizon], particles=self.particles,
+            trial.log, setting.rule, setting.prior, setting.noise, [setting.horizon], particles=self.particles,
             clouds=self.clouds, draws=self.draws, seed=trial.seed, threads=1,
         )  # fmt: skip
         (mean_low, mean_high), (gap_low, gap_high) = posterior.interval(LEVEL), posterior.interval(LEVEL, gaps=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from unbandit.identification import Identification
-    from unbandit.identification.result import Contender
+    from unbandit.identification.evidence import Contender
     from unbandit.inference import Posterior
 
 QUICK_PARTICLES = 150
@@ -123,8 +123,10 @@ def _print(out: Console, answer: Identification, worth: Posterior | None, missin
 
 def _print_candidates(out: Console, answer: Identification) -> None:
     """Print the verdict, the candidates, the check, and the most surprising rounds."""
+    from unbandit.instance import Bernoulli
+
     asked = answer.question
-    rewards = "rewards of 0 and 1" if asked.sigma is None else f"sigma {asked.sigma:g}"
+    rewards = "rewards of 0 and 1" if isinstance(asked.noise, Bernoulli) else f"sigma {asked.noise.sigma:g}"
     said = answer.answer()
     out.print(f"{said[0].upper()}{said[1:]}.", style="bold")
     out.print(_candidates(answer))

@@ -90,17 +90,12 @@ def posterior(
     noise, found = reward_noise(assumed, sigma, bernoulli, "known")
     known = known_mean(best_mean, anchor, record.arms)
     answer = infer(
-        record, assumed, settled_prior(prior, noise, known), _sigma(noise), horizons(horizon, record).tolist(),
+        record, assumed, settled_prior(prior, noise, known), noise, horizons(horizon, record).tolist(),
         anchor=_placed(known, record.pulls.sum(axis=0)), is_best=best_mean is not None,
         particles=None if particles is None else whole("particles", particles), clouds=whole("clouds", clouds),
         draws=whole("draws", draws), seed=seed, threads=threads,
     )  # fmt: skip
     return replace(answer, warnings=(*found, *answer.warnings, *_from_the_prior(record, assumed, noise, known)))
-
-
-def _sigma(noise: Noise) -> float | None:
-    """Return the standard deviation as the filters take it: None for Bernoulli rewards."""
-    return noise.sigma if isinstance(noise, Gaussian) else None
 
 
 def _from_the_prior(record: ActionLog, rule: Demonstrator, noise: Noise, known: Anchor | None) -> list[Notice]:
@@ -118,7 +113,7 @@ def _from_the_prior(record: ActionLog, rule: Demonstrator, noise: Noise, known: 
 def settled_prior(prior: Prior | str | None, noise: Noise, known: Anchor | None) -> Prior:
     """Return the prior: the one given, read where it is a text, or the default."""
     if prior is None:
-        return usual_prior(_sigma(noise), None if known is None else known.value)
+        return usual_prior(noise, None if known is None else known.value)
     if not isinstance(prior, str | NormalPrior | BetaPrior):
         raise ParameterError(f"expected a NormalPrior, a BetaPrior or a text; got {prior!r}.", parameter="prior")
     return parse_prior(prior) if isinstance(prior, str) else prior
@@ -165,18 +160,14 @@ def bootstrapped_posterior(
     """Give the posterior's expectations intervals by simulation: how far estimates stray when it is played at them."""
     answer = inferred(request, prior, particles, seed, pool=False)
     tail = (1 - request.level) / 2
-    for which in range(len(request.log)):
-        if np.isnan(answer.numbers["mean"][which]).any():
+    instead = f"Use {option('method', 'posterior')}."
+    for which, means in enumerate(answer.numbers["mean"]):
+        if np.isnan(means).any():
             raise NotIdentifiable(
-                "An arm was never pulled, so there is no estimate of it to simulate at.",
-                remedy=f"Use {option('method', 'posterior')}.",
+                "An arm was never pulled, so there is no estimate of it to simulate at.", remedy=instead
             )
         if request.log.rewards is not None:
-            raise NotIdentifiable(
-                "Some rewards are known, and simulated records would have none.",
-                remedy=f"Use {option('method', 'posterior')}.",
-            )
-        means = answer.numbers["mean"][which]
+            raise NotIdentifiable("Some rewards are known, and simulated records would have none.", remedy=instead)
         within = np.clip(means, 0, 1) if isinstance(request.noise, Bernoulli) else means
         instance = Instance(within, request.noise, request.log.arms)
         horizon, length = int(request.horizons[which]), int(request.log.lengths[which])
@@ -198,18 +189,13 @@ def bootstrapped_posterior(
 
 
 def _infer(
-    request: Request,
-    record: ActionLog,
-    rounds: list[int],
-    prior: Prior,
-    particles: int | None,
-    seed: int,
+    request: Request, record: ActionLog, rounds: list[int], prior: Prior, particles: int | None, seed: int,
     **options: Any,
-) -> Posterior:
+) -> Posterior:  # fmt: skip
     anchor = _placed(request.anchor, record.pulls.sum(axis=0))
     is_best = request.anchor is not None and request.anchor.arm is None
     return infer(
-        record, request.rule, prior, _sigma(request.noise), rounds, anchor=anchor, is_best=is_best, particles=particles,
+        record, request.rule, prior, request.noise, rounds, anchor=anchor, is_best=is_best, particles=particles,
         seed=seed, **options,
     )  # fmt: skip
 
@@ -229,10 +215,7 @@ def _refuse_values(request: Request, found: Posterior) -> None:
 def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], NDArray[np.bool_]]:
     """Return numbers, verdicts and which arms may be best."""
     chance, seen = found.probability_best, found.pulls > 0
-    mean_low, mean_high = found.interval(level)
-    gap_low, gap_high = found.interval(level, gaps=True)
-    row = {"mean": found.draws.mean(axis=0), "mean_low": mean_low, "mean_high": mean_high}
-    row |= {"gap": found.gaps.reshape(-1, chance.size).mean(axis=0), "gap_low": gap_low, "gap_high": gap_high}
+    row = found.summary(level)
     verdict = np.where(seen, ESTIMATED, UNSEEN).astype(np.int8)
     candidates = (chance >= 1 - level) & seen
     first = int(np.where(seen, chance, -1.0).argmax())

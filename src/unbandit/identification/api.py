@@ -17,8 +17,15 @@ from unbandit.estimators.posterior import settled_prior
 from unbandit.estimators.request import as_log, check_numbers, horizons
 from unbandit.identification.candidates import Candidate, CandidateSpec, candidates_for
 from unbandit.identification.check import FITS, predictive_check
-from unbandit.identification.evidence import IdentificationRequest, LogEvidence, averaged, successive_halving
-from unbandit.identification.result import Contender, Guess, Identification, Surprise
+from unbandit.identification.evidence import (
+    Contender,
+    Guess,
+    IdentificationRequest,
+    LogEvidence,
+    averaged,
+    successive_halving,
+)
+from unbandit.identification.result import Identification, Surprise
 from unbandit.inference import Prior
 from unbandit.inference.draws import check_rewards
 from unbandit.instance import Bernoulli, Gaussian
@@ -135,9 +142,7 @@ def _answer(
     leading = contenders[0]
     if progress is not None:
         progress(f"Simulating {leading.name}")
-    shares = np.array([guess.share for guess in leading.guesses])
-    rules = [guess.rule for guess in leading.guesses]
-    check = predictive_check(request, leading.name, rules, [guess.evidence for guess in leading.guesses], shares)
+    check = predictive_check(request, leading)
     if not check.fits:
         text = (
             f"Even {leading.name}, the most probable candidate, does not reproduce the record: fewer than {FITS:.1%} "
@@ -160,24 +165,12 @@ def _answer(
 
 @dataclass(frozen=True)
 class Decision:
-    """The winner, and by how much it won.
+    """The winner, and by how much it won; candidates are given by their positions."""
 
-    Attributes
-    ----------
-    order
-        The candidates' positions, the most probable first.
-    probabilities
-        Of each candidate; all are equally likely a priori.
-    assured
-        The probability of the first one with its evidence at the low end and all others' at the high end.
-    contenders
-        Those that cannot be distinguished from the first one, itself included.
-    """
-
-    order: tuple[int, ...]
-    probabilities: tuple[float, ...]
-    assured: float
-    contenders: tuple[int, ...]
+    order: tuple[int, ...]  # the most probable first
+    probabilities: tuple[float, ...]  # of each candidate
+    assured: float  # the probability of the first with its evidence at the low end and all others' at the high end
+    contenders: tuple[int, ...]  # those that cannot be distinguished from the first one, itself included
 
     @property
     def clear(self) -> bool:

@@ -8,7 +8,7 @@ from itertools import product
 
 from unbandit.demonstrators import Demonstrator, parse_rule, rules
 from unbandit.errors import Notice, ParameterError, option
-from unbandit.instance import Gaussian, Noise
+from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 CandidateSpec = str | Demonstrator | type[Demonstrator]
@@ -16,18 +16,12 @@ CandidateSpec = str | Demonstrator | type[Demonstrator]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A rule that may have made the log.
+    """A rule that may have made the log, with each set of parameters that is considered, and the set's probability.
 
-    Attributes
-    ----------
-    name
-        As given: a rule's name, or a rule with its parameters.
-    guesses
-        The rule with each set of parameters that is considered, and the prior probability of the set. What is missing
-        to 1 belongs to sets that cannot have made the log.
+    What is missing to 1 belongs to sets that cannot have made the log.
     """
 
-    name: str
+    name: str  # as given: a rule's name, or a rule with its parameters
     guesses: tuple[tuple[Demonstrator, float], ...]
 
 
@@ -54,10 +48,7 @@ def candidates_for(
 def split_candidates(text: str) -> list[str]:
     """Split at commas; a piece with an equals sign belongs to the rule before it.
 
-    Examples
-    --------
-    >>> split_candidates("ucb, sae:alpha=0.25,scale=2, uniform")
-    ['ucb', 'sae:alpha=0.25,scale=2', 'uniform']
+    So `ucb, sae:alpha=0.25,scale=2, uniform` has three parts.
     """
     parts: list[str] = []
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
@@ -75,7 +66,7 @@ def _default(rule: type[Demonstrator], noise: Noise, log: ActionLog, notes: list
     except ParameterError as error:
         notes.append(Notice("candidate-left-out", f"{rule.name} is left out, for it has no usual parameters: {error}"))
         return None
-    fitting = [(guess, weight) for guess, weight in guesses if not _refuses(guess, noise)]
+    fitting = [(guess, weight) for guess, weight in guesses if isinstance(noise, Bernoulli) or not guess.bernoulli_only]
     total = sum(weight for _, weight in fitting) / sum(weight for _, weight in guesses)
     return Candidate(rule.name, tuple((guess, weight / total) for guess, weight in fitting)) if fitting else None
 
@@ -83,7 +74,7 @@ def _default(rule: type[Demonstrator], noise: Noise, log: ActionLog, notes: list
 def _one(spec: CandidateSpec, noise: Noise, log: ActionLog) -> Candidate:
     """Read one candidate: a bare name or a class stands for its grid, anything else for itself."""
     if isinstance(spec, Demonstrator):
-        return _checked(Candidate(str(spec), ((spec, 1.0),)), noise)
+        return _equally_likely(str(spec), [spec], noise)
     if isinstance(spec, type) and issubclass(spec, Demonstrator):
         return _checked(Candidate(spec.name, tuple(spec.guesses(noise, log))), noise)
     if not isinstance(spec, str):
@@ -122,7 +113,7 @@ def _alternatives(text: str) -> list[str]:
 def _checked(candidate: Candidate, noise: Noise) -> Candidate:
     """Refuse rules that do not take such rewards."""
     for rule, _ in candidate.guesses:
-        if isinstance(noise, Gaussian) and _refuses(rule, noise):
+        if rule.bernoulli_only and isinstance(noise, Gaussian):
             raise ParameterError(
                 f"{rule}: expected rewards of 0 and 1, for which this rule is made; got sigma = {noise.sigma:g}.",
                 parameter="candidates",
@@ -130,7 +121,3 @@ def _checked(candidate: Candidate, noise: Noise) -> Candidate:
                 remedy=f"Say {option('bernoulli')}, or leave it out.",
             )
     return candidate
-
-
-def _refuses(rule: Demonstrator, noise: Noise) -> bool:
-    return rule.bernoulli_only and isinstance(noise, Gaussian)

@@ -8,21 +8,28 @@ particle explains; the factor leaves room for them. It falls short more easily; 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator
-from unbandit.errors import NotIdentifiable
+from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.identification.candidates import Candidate
 from unbandit.inference import Prior
-from unbandit.inference.draws import DemonstrationEvidence, evidence_of
-from unbandit.inference.filter import particles_for, relative_error
+from unbandit.inference.filter import (
+    CloudCollapsed,
+    FilterResult,
+    log_mean,
+    particles_for,
+    relative_error,
+    run_filters,
+)
+from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -62,23 +69,13 @@ LARGEST_SHORTFALL = 1e7
 
 @dataclass(frozen=True)
 class IdentificationRequest:
-    """A log and what is known about it.
-
-    Attributes
-    ----------
-    log, horizons
-        The record, and `T` of each demonstration.
-    prior, noise
-        Of the means, and of a reward.
-    particles
-        Per cloud in the last heat; None for as many as the record's length allows.
-    """
+    """A log and what is known about it."""
 
     log: ActionLog
-    horizons: tuple[int, ...]
+    horizons: tuple[int, ...]  # `T` of each demonstration
     prior: Prior
     noise: Noise
-    particles: int | None
+    particles: int | None  # per cloud in the last heat; None for as many as the record's length allows
     seed: int
     threads: int | None
 
@@ -98,48 +95,67 @@ class IdentificationRequest:
 
 @dataclass(frozen=True)
 class LogEvidence:
-    """Natural logarithm of the probability of the whole log under a rule.
-
-    Attributes
-    ----------
-    value, error
-        The estimate and its Monte-Carlo error; minus infinity where the rule cannot have made the log.
-    low, high
-        Where the truth lies, allowing for two errors; the estimate is hardly ever too large by more than `MARKOV`.
-    bests, spacings
-        The value by the best cloud of each heat, and how far the third best lay below it.
-    surprise
-        Log probability of each round, demonstration by demonstration.
-    particles
-        Per cloud; 0 where none were needed.
-    reason, round, demonstration
-        Why and where the rule cannot have made the log.
-    collapsed
-        Whether that is only because no particle explains it; with more of them one might.
-    """
+    """Natural logarithm of the probability of the whole log under a rule; minus infinity if it cannot have made it."""
 
     value: float
-    error: float
-    low: float
-    high: float
-    bests: tuple[float, ...] = ()
-    spacings: tuple[float, ...] = ()
-    surprise: tuple[NDArray[np.float64], ...] = ()
-    particles: int = 0
-    reason: str | None = None
-    round: int | None = None
+    error: float  # Monte-Carlo
+    low: float  # the value is hardly ever too large by more than `MARKOV`
+    high: float  # allowing for two errors
+    bests: tuple[float, ...] = ()  # the value by the best cloud of each heat
+    spacings: tuple[float, ...] = ()  # how far the third best cloud of each heat lay below it
+    surprise: tuple[NDArray[np.float64], ...] = ()  # log probability of each round, by demonstration
+    particles: int = 0  # per cloud; 0 where none were needed
+    reason: str | None = None  # why the rule cannot have made the log
+    round: int | None = None  # where it cannot
     demonstration: int | None = None
-    collapsed: bool = False
+    collapsed: bool = False  # whether that is only because no particle explains it; with more of them one might
 
     @classmethod
-    def impossible(
-        cls, reason: str, round: int | None = None, demonstration: int | None = None, collapsed: bool = False
-    ) -> LogEvidence:
+    def impossible(cls, reason: str, **where: Any) -> LogEvidence:
         """Return the evidence of a rule that cannot have made the log."""
-        return cls(
-            -math.inf, 0.0, -math.inf, -math.inf, reason=reason, round=round, demonstration=demonstration,
-            collapsed=collapsed,
-        )  # fmt: skip
+        return cls(-math.inf, 0.0, -math.inf, -math.inf, reason=reason, **where)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A candidate's rule with one set of parameters, and the evidence of the log under it."""
+
+    rule: Demonstrator
+    beforehand: float  # the probability of the set among the candidate's own, before the log is read
+    share: float  # and after
+    evidence: LogEvidence
+
+    @property
+    def weighed(self) -> LogEvidence:
+        """Return `evidence`, under its old name."""
+        warnings.warn("Guess.weighed is now Guess.evidence.", DeprecationWarning, stacklevel=2)
+        return self.evidence
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A candidate with what the log says about it."""
+
+    name: str  # as given
+    guesses: tuple[Guess, ...]  # its sets of parameters, the most probable first
+    evidence: LogEvidence  # averaged over them
+    probability: float  # all candidates are equally likely a priori
+
+    @property
+    def possible(self) -> bool:
+        """Return whether it can have made the log."""
+        return self.evidence.value > -math.inf
+
+    @property
+    def reason(self) -> str | None:
+        """Return why it cannot have made the log."""
+        return self.evidence.reason
+
+    @property
+    def weighed(self) -> LogEvidence:
+        """Return `evidence`, under its old name."""
+        warnings.warn("Contender.weighed is now Contender.evidence.", DeprecationWarning, stacklevel=2)
+        return self.evidence
 
 
 def log_evidence(
@@ -149,21 +165,21 @@ def log_evidence(
 
     `before` is the result with fewer particles.
     """
-    parts: list[DemonstrationEvidence] = []
+    belief = belief_of(request.prior, len(request.log.arms), request.noise, None)
+    parts: list[FilterResult] = []
     for which, horizon in enumerate(request.horizons):
         try:
-            part = evidence_of(
-                request.log, which, rule, request.prior, request.noise, horizon, particles, CLOUDS, request.seed, 1
-            )
-        except NotIdentifiable as refusal:
-            return LogEvidence.impossible(str(refusal))
-        if part.reason is not None:
-            return LogEvidence.impossible(part.reason, part.round, which, part.collapsed)
-        parts.append(part)
-    value = sum(part.log_evidence for part in parts)
-    natural = math.hypot(*(relative_error(np.array(part.per_cloud)) for part in parts))
-    clouds = np.sum([part.per_cloud for part in parts], axis=0)
-    best, _, third, worst = np.sort(clouds)[::-1].tolist()
+            result = run_filters(
+                request.log.select(which), rule, belief, [horizon], particles, CLOUDS, request.seed, threads=1,
+                keep_paths=False, tolerant=True,
+            )  # fmt: skip
+        except (InferenceError, NotIdentifiable) as refusal:
+            collapsed = isinstance(refusal, CloudCollapsed)
+            return LogEvidence.impossible(str(refusal), round=refusal.round, demonstration=which, collapsed=collapsed)
+        parts.append(result)
+    value = sum(log_mean(part.evidences)[0] for part in parts)
+    natural = math.hypot(*(relative_error(part.evidences) for part in parts))
+    best, _, third, worst = np.sort(sum(part.evidences for part in parts))[::-1].tolist()
     bests = (*(before.bests if before is not None else ()), best)
     spacings = (*(before.spacings if before is not None else ()), best - third)
     shortfall = shortfall_bound(bests, spacings, float(request.log.lengths.sum()))
@@ -175,7 +191,7 @@ def log_evidence(
         high=min(value + ERRORS * error, 0.0),
         bests=bests,
         spacings=spacings,
-        surprise=tuple(part.surprise for part in parts if part.surprise is not None),
+        surprise=tuple(part.surprise for part in parts),
         particles=particles,
     )
 
@@ -189,7 +205,8 @@ def averaged(candidate: Candidate, evidences: Sequence[LogEvidence]) -> LogEvide
     if value == -math.inf:
         furthest = max(evidences, key=lambda each: (each.demonstration or 0, each.round or 0))
         collapsed = any(each.collapsed for each in evidences)
-        return LogEvidence.impossible(furthest.reason or "", furthest.round, furthest.demonstration, collapsed)
+        where = {"round": furthest.round, "demonstration": furthest.demonstration}
+        return LogEvidence.impossible(furthest.reason or "", collapsed=collapsed, **where)
     values, errors = np.array([each.value for each in evidences]), np.array([each.error for each in evidences])
     shares = prior * np.exp(values - value)
     heaviest = evidences[int(shares.argmax())]
@@ -210,20 +227,18 @@ def successive_halving(
         (at, guess) for at, candidate in enumerate(candidates) for guess in range(len(candidate.guesses))
     ]
     evidences: dict[GuessKey, LogEvidence] = {}
-    heats = request.heats
-    with ThreadPoolExecutor(checks.threads(request.threads, most=len(running))) as pool:
-        for heat, number in enumerate(heats):
-            if progress is not None:
-                progress(
-                    f"Heat {heat + 1} of {len(heats)}: {len(running)} rules, {CLOUDS} clouds of {number:,} particles"
-                )
-            rules = [candidates[at].guesses[guess][0] for at, guess in running]
-            before = [evidences.get(key) for key in running]
-            results = pool.map(log_evidence, repeat(request), rules, repeat(number), before)
-            evidences |= dict(zip(running, results, strict=True))
-            running = _still_running(candidates, evidences)
-            if not running:
-                break
+    for heat, number in enumerate(request.heats, 1):
+        if progress is not None:
+            clouds = f"{CLOUDS} clouds of {number:,} particles"
+            progress(f"Heat {heat} of {len(request.heats)}: {len(running)} rules, {clouds}")
+        tasks = [
+            (request, candidates[at].guesses[guess][0], number, evidences.get((at, guess))) for at, guess in running
+        ]
+        results = checks.in_threads(log_evidence, tasks, checks.threads(request.threads))
+        evidences |= dict(zip(running, results, strict=True))
+        running = _still_running(candidates, evidences)
+        if not running:
+            break
     return [[evidences[at, guess] for guess in range(len(each.guesses))] for at, each in enumerate(candidates)]
 
 
@@ -261,7 +276,8 @@ def _log_sum(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float
 def shortfall_bound(bests: Sequence[float], spacings: Sequence[float], rounds: float = math.inf) -> float:
     """Return by how much the last heat's best cloud falls short at most, as a logarithm, in 19 of 20 cases.
 
-    A cloud falls short where it loses what only a few of its particles could have kept. Three things limit by how much:
+    `bests` has the value by the best cloud of each heat, `spacings` how far the third best of the four lay below it. A
+    cloud falls short where it loses what only a few of its particles could have kept. Three things limit by how much:
 
     - How the clouds differ. If shortfalls are exponential, the best of four falls short by more than `r` times its
       distance to the third best with probability `1 / ((1 + 4r/3) (1 + 2r))`, whatever their scale. Heats are
@@ -270,15 +286,6 @@ def shortfall_bound(bests: Sequence[float], spacings: Sequence[float], rounds: f
     - Experience. On records of 1,000 rounds with 2, 4 or 10 arms, no rule's four clouds of 80 particles fell short of
       its own record by more than 20. A rule that made the record is assumed to fall short by at most 20 and 0.1 per
       round; where clouds fall short by more, as those of an index rule do on random choices, it did not.
-
-    Parameters
-    ----------
-    bests
-        The value by the best cloud of each heat.
-    spacings
-        How far the third best of its four clouds lay below it.
-    rounds
-        Of the record.
     """
     gained = 2 * abs(bests[-1] - max(bests[:-1])) if len(bests) > 1 else math.inf
     return min(gained, _by_spacing(bests, spacings), SEEN + PER_ROUND * rounds)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
-import warnings
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from unbandit import formatting
-from unbandit.demonstrators import Demonstrator
-from unbandit.errors import Notice, NotIdentifiable, ParameterError
+from unbandit import checks, formatting
+from unbandit.errors import Notice, NotIdentifiable
+from unbandit.formatting import json_number
 from unbandit.identification.check import PredictiveCheck, mixed_posterior
-from unbandit.identification.evidence import IdentificationRequest, LogEvidence
+from unbandit.identification.evidence import Contender, IdentificationRequest
 from unbandit.inference import Posterior
 
 if TYPE_CHECKING:
@@ -25,70 +21,6 @@ if TYPE_CHECKING:
 SCHEMA = "unbandit.identify/1"
 
 Verdict = Literal["identified", "cannot tell", "none fits"]
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A candidate's rule with one set of parameters.
-
-    Attributes
-    ----------
-    rule
-        The rule.
-    beforehand, share
-        The probability of the set among the candidate's own, before the log is read and after.
-    evidence
-        Of the log under it.
-    """
-
-    rule: Demonstrator
-    beforehand: float
-    share: float
-    evidence: LogEvidence
-
-    @property
-    def weighed(self) -> LogEvidence:
-        """Return `evidence`, under its old name."""
-        warnings.warn("Guess.weighed is now Guess.evidence.", DeprecationWarning, stacklevel=2)
-        return self.evidence
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A candidate with what the log says about it.
-
-    Attributes
-    ----------
-    name
-        As given.
-    guesses
-        Its sets of parameters, the most probable first.
-    evidence
-        Of the log, averaged over them.
-    probability
-        Of the candidate; all are equally likely a priori.
-    """
-
-    name: str
-    guesses: tuple[Guess, ...]
-    evidence: LogEvidence
-    probability: float
-
-    @property
-    def possible(self) -> bool:
-        """Return whether it can have made the log."""
-        return self.evidence.value > -math.inf
-
-    @property
-    def reason(self) -> str | None:
-        """Return why it cannot have made the log."""
-        return self.evidence.reason
-
-    @property
-    def weighed(self) -> LogEvidence:
-        """Return `evidence`, under its old name."""
-        warnings.warn("Contender.weighed is now Contender.evidence.", DeprecationWarning, stacklevel=2)
-        return self.evidence
 
 
 @dataclass(frozen=True)
@@ -174,15 +106,15 @@ class Identification:
         return f"this log cannot distinguish between {formatting.joined(self.left)}"
 
     def posterior(self, name: str | None = None, *, demonstration: int = 0, draws: int = 1_000) -> Posterior:
-        """Return the posterior of every mean under a candidate, averaged over what its parameters may be.
+        """Return the posterior of every mean under a candidate, by default the leading one.
 
-        Draws come from each set of parameters in proportion to its probability, so that the intervals include the
-        uncertainty about them.
+        Draws come from each set of its parameters in proportion to the set's probability, so that the intervals include
+        the uncertainty about them.
 
         Parameters
         ----------
         name
-            A candidate; by default the leading one.
+            Of the candidate.
         demonstration
             Position of the demonstration in the log.
         draws
@@ -191,15 +123,8 @@ class Identification:
         candidate = self.leading if name is None else self[name]
         if not candidate.possible:
             raise NotIdentifiable(f"{candidate.name} cannot have made the log: {candidate.reason}")
-        last = len(self.question.log) - 1
-        if not 0 <= demonstration <= last:
-            raise ParameterError(
-                f"expected a position from 0 to {last}; got {demonstration}.",
-                parameter="demonstration",
-                value=demonstration,
-            )
-        rules, shares = [guess.rule for guess in candidate.guesses], [guess.share for guess in candidate.guesses]
-        return mixed_posterior(self.question, demonstration, rules, np.array(shares), candidate.name, draws)
+        checks.whole("demonstration", demonstration, 0, len(self.question.log) - 1)
+        return mixed_posterior(self.question, demonstration, candidate, draws)
 
     @cached_property
     def frame(self) -> polars.DataFrame:
@@ -211,7 +136,7 @@ class Identification:
             "candidate_probability": pl.Float64, "share": pl.Float64, "reason": pl.String,
         }  # fmt: skip
         rows = [
-            (candidate.name, str(guess.rule), _number(guess.evidence.value), _number(guess.evidence.error),
+            (candidate.name, str(guess.rule), json_number(guess.evidence.value), json_number(guess.evidence.error),
              candidate.probability, guess.share, guess.evidence.reason)
             for candidate in self.candidates
             for guess in candidate.guesses
@@ -257,11 +182,11 @@ def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:
     evidence = candidate.evidence
     return {
         "name": candidate.name,
-        "log_evidence": _number(evidence.value),
-        "error": _number(evidence.error) if candidate.possible else None,
-        "low": _number(evidence.low),
-        "high": _number(evidence.high),
-        "behind": _number(leading.evidence.value - evidence.value),
+        "log_evidence": json_number(evidence.value),
+        "error": json_number(evidence.error) if candidate.possible else None,
+        "low": json_number(evidence.low),
+        "high": json_number(evidence.high),
+        "behind": json_number(leading.evidence.value - evidence.value),
         "probability": candidate.probability,
         "reason": evidence.reason,
         "round": evidence.round,
@@ -270,15 +195,11 @@ def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:
                 "rule": str(guess.rule),
                 "beforehand": guess.beforehand,
                 "share": guess.share if candidate.possible else None,
-                "log_evidence": _number(guess.evidence.value),
-                "error": _number(guess.evidence.error) if guess.evidence.reason is None else None,
+                "log_evidence": json_number(guess.evidence.value),
+                "error": json_number(guess.evidence.error) if guess.evidence.reason is None else None,
                 "particles": guess.evidence.particles,
                 "reason": guess.evidence.reason,
             }
             for guess in candidate.guesses
         ],
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

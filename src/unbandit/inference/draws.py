@@ -1,20 +1,18 @@
-"""Draws of every mean from clouds of hidden reward sums, and the evidence of a demonstration."""
+"""`infer`: draws of every mean from clouds of hidden reward sums."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable, option
-from unbandit.inference.filter import CloudCollapsed, FilterPass, FilterResult, log_mean, run_filters, systematic
+from unbandit.inference.filter import FilterPass, FilterResult, log_mean, run_filters, systematic
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
-from unbandit.instance import Bernoulli, Noise, noise_of
+from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.smc.cloud import ArmPrior, Belief, posterior_mean
 from unbandit.log import ActionLog
 
@@ -25,7 +23,7 @@ FEWEST_AGREEING = 20
 
 
 def infer(
-    log: ActionLog, rule: Demonstrator, prior: Prior, noise: Noise | float | None, horizons: Sequence[int], *,
+    log: ActionLog, rule: Demonstrator, prior: Prior, noise: Noise, horizons: Sequence[int], *,
     anchor: tuple[int, float] | None = None, is_best: bool = False, particles: int | None = None, clouds: int = 4,
     draws: int = 1_000, seed: int = 0, threads: int | None = None,
 ) -> Posterior:  # fmt: skip
@@ -33,8 +31,6 @@ def infer(
 
     Parameters
     ----------
-    noise
-        Of the rewards; a number is the sigma of normal rewards, None means rewards of 0 and 1.
     anchor, is_best
         An arm (its position) and its known mean, and whether it is known to be the best.
     particles, clouds, draws
@@ -48,7 +44,6 @@ def infer(
         raise NotIdentifiable(
             f"The record has {shortest} rounds for {len(log.arms)} arms: not every arm can have been tried even once."
         )
-    noise = noise_of(noise)
     check_rewards(log, noise)
     belief = belief_of(prior, len(log.arms), noise, anchor)
     result = run_filters(log, rule, belief, horizons, particles, clouds, seed, threads)
@@ -60,10 +55,9 @@ def infer(
     smallest = min(float(p.cloud.effective_size.min(initial=number)) for passes in result.passes for p in passes)
     rounds, path = _path(result)
     return Posterior(
-        rule=str(rule), prior=prior, sigma=None if isinstance(noise, Bernoulli) else noise.sigma,
-        horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0), means=means, log_evidence=evidence,
-        log_evidence_error=error, evidences=result.evidences, effective_size=smallest, particles=number,
-        surprise=result.surprise, path_rounds=rounds, path=path,
+        rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
+        means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
+        effective_size=smallest, particles=number, surprise=result.surprise, path_rounds=rounds, path=path,
         warnings=(*_relaxed(result), *_few_known(log, rule), *_clouds_differ(means)),
     )  # fmt: skip
 
@@ -76,50 +70,6 @@ def check_rewards(log: ActionLog, noise: Noise) -> None:
         raise LogError(
             "expected rewards of 0 and 1 for Bernoulli rewards; got others.", remedy=f"Leave {option('bernoulli')} out."
         )
-
-
-@dataclass(frozen=True)
-class DemonstrationEvidence:
-    """How probable a demonstration is under a rule, the hidden rewards and the means integrated out.
-
-    Attributes
-    ----------
-    log_evidence, error
-        Natural logarithm and its Monte-Carlo standard error; minus infinity for a record that the rule cannot make.
-    per_cloud
-        The log evidence by each cloud.
-    surprise
-        The log probability of each round given those before it.
-    round, reason
-        Where and why the rule cannot have made the record.
-    collapsed
-        Whether that is only because no particle explains it; with more of them one might.
-    """
-
-    log_evidence: float
-    error: float
-    per_cloud: tuple[float, ...] = ()
-    surprise: NDArray[np.float64] | None = None
-    round: int | None = None
-    reason: str | None = None
-    collapsed: bool = False
-
-
-def evidence_of(
-    log: ActionLog, which: int, rule: Demonstrator, prior: Prior, noise: Noise | float | None, horizon: int,
-    particles: int | None = None, clouds: int = 4, seed: int = 0, threads: int | None = None,
-) -> DemonstrationEvidence:  # fmt: skip
-    """Return how probable demonstration `which` is under a rule; one that the rule cannot make is no error here."""
-    belief = belief_of(prior, len(log.arms), noise_of(noise), None)
-    try:
-        result = run_filters(
-            log.select(which), rule, belief, [horizon], particles, clouds, seed, threads, keep_paths=False,
-            tolerant=True,
-        )  # fmt: skip
-    except InferenceError as error:
-        collapsed = isinstance(error, CloudCollapsed)
-        return DemonstrationEvidence(-math.inf, 0.0, round=error.round, reason=str(error), collapsed=collapsed)
-    return DemonstrationEvidence(*log_mean(result.evidences), tuple(result.evidences.tolist()), result.surprise)
 
 
 def _draw(last: FilterPass, belief: Belief, draws: int, seed: int, cloud: int) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +14,15 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, Ran
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.steps import steps_of, tests_of
 from unbandit.kernels.rng import QUANTILE_TABLE
-from unbandit.kernels.smc.cloud import Belief, Cloud, Rng, Steps
+from unbandit.kernels.smc.cloud import Belief, Cloud, Integers, Numbers, Rng, Steps
 from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
 from unbandit.kernels.smc.randomised import filter_randomised
 from unbandit.log import ActionLog
 from unbandit.tape import Tape
+
+Reading = Steps | EliminationTests
+"""A demonstration as the filter of the rule's kind reads it."""
 
 WORK = 1_500_000
 """Particles times steps of a cloud, roughly, where the number of particles is not given."""
@@ -44,36 +46,18 @@ class CloudCollapsed(InferenceError):
 
 @dataclass(frozen=True, eq=False)
 class FilterPass:
-    """One cloud after one demonstration.
-
-    Attributes
-    ----------
-    pulls
-        The number of rewards behind each arm's sum.
-    rounds, judged
-        The round of each step, and the round whose action its weights judge: the next one, where a randomised rule is
-        looked ahead.
-    length
-        Of the demonstration.
-    counts
-        The pulls of each arm at each of the cloud's marks.
-    relaxed
-        Rounds whose choice no particle explains exactly.
-    """
+    """One cloud after one demonstration."""
 
     cloud: Cloud
-    pulls: NDArray[np.int64]
-    rounds: NDArray[np.int64]
-    judged: NDArray[np.int64]
-    length: int
-    counts: NDArray[np.int64]
-    relaxed: tuple[int, ...]
+    pulls: Integers  # the number of rewards behind each arm's sum
+    rounds: Integers  # of each step
+    judged: Integers  # the round whose action each step's weights judge: where a rule is looked ahead, the next one
+    length: int  # of the demonstration
+    counts: Integers  # pulls of each arm at each of the cloud's marks
+    relaxed: tuple[int, ...]  # rounds whose choice no particle explains exactly
 
-    def path(self) -> NDArray[np.float64]:
-        """Return the sample means that each particle's ancestors had at the marks: (marks, particles, arms).
-
-        NaN for an arm not yet pulled.
-        """
+    def path(self) -> Numbers:
+        """Return the sample means that each particle's ancestors had at the marks: (marks, particles, arms), or NaN."""
         cloud = self.cloud
         path, lineage = np.full_like(cloud.kept_sums, np.nan), np.arange(cloud.sums.shape[0])
         for mark in range(cloud.marks.size - 1, -1, -1):
@@ -86,21 +70,13 @@ class FilterPass:
 
 @dataclass(frozen=True, eq=False)
 class FilterResult:
-    """All clouds at the end of a log.
+    """All clouds at the end of a log."""
 
-    Attributes
-    ----------
-    passes
-        Per cloud: its pass through each demonstration. Collapsed clouds are left out.
-    evidences
-        Log evidence by each cloud; minus infinity by a collapsed one.
-    """
-
-    passes: tuple[tuple[FilterPass, ...], ...]
-    evidences: NDArray[np.float64]
+    passes: tuple[tuple[FilterPass, ...], ...]  # per cloud, by demonstration; collapsed clouds are left out
+    evidences: Numbers  # log evidence by each cloud; minus infinity by a collapsed one
 
     @property
-    def surprise(self) -> NDArray[np.float64]:
+    def surprise(self) -> Numbers:
         """Return the log probability of each round given those before, averaged over clouds; 0 between steps."""
         rows = []
         for passes in self.passes:
@@ -133,12 +109,7 @@ def run_filters(
     readings = [_reading(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(max(_work(reading) for reading in readings))
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths)
-    workers = checks.threads(threads, most=clouds)
-    if workers == 1:
-        outcomes = [task.attempt(cloud) for cloud in range(clouds)]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            outcomes = list(pool.map(task.attempt, range(clouds)))
+    outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
     if collapsed and not (tolerant and passes):
@@ -148,7 +119,7 @@ def run_filters(
     return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)))
 
 
-def log_mean(values: NDArray[np.float64]) -> tuple[float, float]:
+def log_mean(values: Numbers) -> tuple[float, float]:
     """Return the log of the mean of numbers given by their logs, and its standard error.
 
     The error is from the scatter of the numbers, or of their logs where that is larger: with few clouds that differ
@@ -164,13 +135,13 @@ def log_mean(values: NDArray[np.float64]) -> tuple[float, float]:
     return value, float(max(relative_error(values), scatter))
 
 
-def relative_error(values: NDArray[np.float64]) -> float:
+def relative_error(values: Numbers) -> float:
     """Return the relative standard error of the mean of numbers given by their logs."""
     shares = np.exp(values - values.max())
     return float(shares.std(ddof=1) / shares.mean() / math.sqrt(shares.size))
 
 
-def systematic(log_weights: NDArray[np.float64], number: int, generator: np.random.Generator) -> NDArray[np.intp]:
+def systematic(log_weights: Numbers, number: int, generator: np.random.Generator) -> NDArray[np.intp]:
     """Draw particles in proportion to their weights, with one random number for all."""
     weights = np.exp(log_weights - log_weights.max())
     places = (np.arange(number) + generator.random()) / number
@@ -178,7 +149,7 @@ def systematic(log_weights: NDArray[np.float64], number: int, generator: np.rand
     return np.asarray(np.minimum(chosen, weights.size - 1))
 
 
-def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Steps | EliminationTests:
+def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Reading:
     """Cut a demonstration into what the filter of the rule's kind reads."""
     actions = log.demonstration(which).astype(np.int64)
     given = log.select(which).rewards
@@ -192,7 +163,7 @@ def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> St
     raise NotIdentifiable(f"{rule.name}: there is no posterior for rules of this kind.")
 
 
-def _work(reading: Steps | EliminationTests) -> int:
+def _work(reading: Reading) -> int:
     return reading.arm.size if isinstance(reading, Steps) else reading.epoch.size * reading.last.size
 
 
@@ -215,20 +186,16 @@ class _Filter:
     rule: Demonstrator
     belief: Belief
     horizons: tuple[int, ...]
-    readings: tuple[Steps | EliminationTests, ...]
+    readings: tuple[Reading, ...]
     particles: int
     seed: int
     keep_paths: bool
 
-    def attempt(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
-        """Run one cloud; return the error where it collapsed."""
-        try:
-            return self.run(cloud)
-        except CloudCollapsed as error:
-            return error
+    def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
+        """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
 
-    def run(self, cloud: int) -> tuple[FilterPass, ...]:
-        """Send one cloud through all demonstrations; the sums at the end of one are the past of the next."""
+        Returns the error where it collapsed.
+        """
         past, before = self._known_rewards()
         passes: list[FilterPass] = []
         for which, (reading, horizon) in enumerate(zip(self.readings, self.horizons, strict=True)):
@@ -239,23 +206,19 @@ class _Filter:
             relaxed = np.flatnonzero(state.relaxed == self.particles)
             grows = isinstance(self.rule, IndexRule) and self.rule.uses_round
             if died or relaxed.size > (max(1, MOST_RELAXED * rounds.size) if grows else 0):
-                raise CloudCollapsed(
+                return CloudCollapsed(
                     f"none of {self.particles} particles explains the record so far under {self.rule}.",
                     round=int(judged[died - 1 if died else relaxed[0]]) if rounds.size else died,
                     remedy="Another rule or other parameters made it, or it takes more particles.",
                 )
-            passes.append(
-                FilterPass(
-                    state, pulls, rounds, judged, int(self.log.lengths[which]), _counts(reading, state),
-                    tuple(int(judged[at]) for at in relaxed),
-                )
-            )  # fmt: skip
+            length, counts = int(self.log.lengths[which]), _counts(reading, state)
+            passes.append(FilterPass(state, pulls, rounds, judged, length, counts, tuple(judged[relaxed].tolist())))
             generator = np.random.default_rng([self.seed, name, 1])
             past = (state.past + state.sums)[systematic(state.log_weights, self.particles, generator)]
             before = state.before + pulls
         return tuple(passes)
 
-    def _known_rewards(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _known_rewards(self) -> tuple[Numbers, Numbers]:
         """Take in all known rewards: the observer may learn from them at once, the rule sees each in its round."""
         log, arms = self.log, len(self.log.arms)
         past, before = np.zeros((self.particles, arms)), np.zeros(arms)
@@ -265,10 +228,7 @@ class _Filter:
             past += np.bincount(log.actions[known], weights=log.rewards[known], minlength=arms)
         return past, before
 
-    def _cloud(
-        self, reading: Steps | EliminationTests, past: NDArray[np.float64], before: NDArray[np.float64], name: int
-    ) -> Cloud:
-        """Allocate a cloud."""
+    def _cloud(self, reading: Reading, past: Numbers, before: Numbers, name: int) -> Cloud:
         number, arms = past.shape
         steps = reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
         kept = min(MOST_MARKS, max(2, MOST_KEPT // (number * arms)), steps) if self.keep_paths else 0
@@ -282,9 +242,7 @@ class _Filter:
             shift=np.zeros(number), rng=Rng(*Tape(self.seed).key, np.uint64(name)), table=QUANTILE_TABLE,
         )  # fmt: skip
 
-    def _filter(
-        self, reading: Steps | EliminationTests, cloud: Cloud, horizon: int
-    ) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    def _filter(self, reading: Reading, cloud: Cloud, horizon: int) -> tuple[Integers, int, Integers]:
         """Run the kernel of the rule's kind; return the pulls behind the sums, the step it died in, and all rounds."""
         rule, belief = self.rule, self.belief
         number, arms = cloud.sums.shape
@@ -308,7 +266,7 @@ class _Filter:
         )
         return pulls, died, reading.round
 
-    def _judged(self, reading: Steps | EliminationTests, rounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
         if not isinstance(reading, Steps) or not isinstance(self.rule, RandomisedRule) or self.rule.batch > 1:
             return rounds
@@ -316,7 +274,7 @@ class _Filter:
         return np.where(ahead, rounds + 1, rounds)
 
 
-def _counts(reading: Steps | EliminationTests, cloud: Cloud) -> NDArray[np.int64]:
+def _counts(reading: Reading, cloud: Cloud) -> Integers:
     """Return each arm's pulls at the cloud's marks."""
     arms = cloud.sums.shape[1]
     if isinstance(reading, EliminationTests):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.errors import ParameterError, option
-from unbandit.instance import Bernoulli, Gaussian, Noise, noise_of
+from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.kernels.smc.cloud import Belief
 
 CERTAIN = 1e14
@@ -30,15 +32,9 @@ class NormalPrior:
     deviation: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("mean", "deviation"):
-            object.__setattr__(self, name, _number(name, getattr(self, name)))
-        if not self.deviation > 0:
-            raise ParameterError(
-                f"deviation: expected a positive number; got {self.deviation}.",
-                parameter="prior",
-                value=self.deviation,
-                remedy=f"A mean that is known goes into {option('anchor')}, or {option('best_mean')}.",
-            )
+        known = f"A mean that is known goes into {option('anchor')}, or {option('best_mean')}."
+        _check(self, "mean")
+        _check(self, "deviation", positive=True, remedy=known)
 
     def __str__(self) -> str:
         return f"normal:mean={self.mean},deviation={self.deviation}"
@@ -62,13 +58,8 @@ class BetaPrior:
     failures: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("successes", "failures"):
-            value = _number(name, getattr(self, name))
-            if not value > 0:
-                raise ParameterError(
-                    f"{name}: expected a positive number; got {value}.", parameter="prior", value=value
-                )
-            object.__setattr__(self, name, value)
+        _check(self, "successes", positive=True)
+        _check(self, "failures", positive=True)
 
     def __str__(self) -> str:
         return f"beta:successes={self.successes},failures={self.failures}"
@@ -91,25 +82,27 @@ def parse_prior(text: str) -> Prior:
     """
     kinds: dict[str, type[NormalPrior] | type[BetaPrior]] = {"normal": NormalPrior, "beta": BetaPrior}
     name, _, rest = text.strip().partition(":")
-    if name.lower() not in kinds:
+    kind = kinds.get(name.lower())
+    if kind is None:
         raise ParameterError(
             f'expected normal or beta, as in normal:mean=0,deviation=1; got "{text}".', parameter="prior", value=text
         )
-    kind, values = kinds[name.lower()], {}
+    known = [field.name for field in fields(kind)]
+    values: dict[str, Any] = {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        known = [field.name for field in fields(kind)]
         if not equals or key not in known:
             raise ParameterError(
                 f'expected {" and ".join(known)} for {name}; got "{part}".', parameter="prior", value=text
             )
-        values[key] = _number(key, value)
+        values[key] = value
+        with suppress(ValueError):  # a text that is no number is refused by the prior
+            values[key] = float(value)
     return kind(**values)
 
 
-def usual_prior(noise: Noise | float | None, known: float | None) -> Prior:
+def usual_prior(noise: Noise, known: float | None) -> Prior:
     """Return the default prior: wide compared with the noise, around a mean that is known."""
-    noise = noise_of(noise)
     if isinstance(noise, Bernoulli):
         return BetaPrior()
     return NormalPrior(0.0 if known is None else known, max(1.0, 2 * noise.sigma))
@@ -117,34 +110,30 @@ def usual_prior(noise: Noise | float | None, known: float | None) -> Prior:
 
 def belief_of(prior: Prior, arms: int, noise: Noise, anchor: tuple[int, float] | None) -> Belief:
     """Lay a prior out for the kernels: one number per arm; an arm of known mean has no width."""
-    if isinstance(prior, BetaPrior) != isinstance(noise, Bernoulli):
-        needed = (
-            "a beta prior for rewards of 0 and 1"
-            if isinstance(noise, Bernoulli)
-            else "a normal prior for normal rewards"
-        )
-        raise ParameterError(
-            f"expected {needed}; got {prior}.",
-            parameter="prior",
-            value=prior,
-            remedy=f"Say {option('bernoulli')}, or give {option('sigma')}, to choose.",
-        )
-    if isinstance(prior, NormalPrior):
+    if isinstance(prior, NormalPrior) and isinstance(noise, Gaussian):
         first, second = np.full(arms, prior.mean), np.full(arms, prior.deviation**2)
         if anchor is not None:
             first[anchor[0]], second[anchor[0]] = anchor[1], 0.0
-        return Belief(False, first, second, noise.sigma if isinstance(noise, Gaussian) else 0.0)
-    first, second = np.full(arms, prior.successes), np.full(arms, prior.failures)
-    if anchor is not None:
-        first[anchor[0]], second[anchor[0]] = 1 + CERTAIN * anchor[1], 1 + CERTAIN * (1 - anchor[1])
-    return Belief(True, first, second, 1.0)
+        return Belief(False, first, second, noise.sigma)
+    if isinstance(prior, BetaPrior) and isinstance(noise, Bernoulli):
+        first, second = np.full(arms, prior.successes), np.full(arms, prior.failures)
+        if anchor is not None:
+            first[anchor[0]], second[anchor[0]] = 1 + CERTAIN * anchor[1], 1 + CERTAIN * (1 - anchor[1])
+        return Belief(True, first, second, 1.0)
+    needed = "normal prior for normal rewards" if isinstance(noise, Gaussian) else "beta prior for rewards of 0 and 1"
+    raise ParameterError(
+        f"expected a {needed}; got {prior}.",
+        parameter="prior",
+        value=prior,
+        remedy=f"Say {option('bernoulli')}, or give {option('sigma')}, to choose.",
+    )
 
 
-def _number(name: str, value: object) -> float:
+def _check(prior: Prior, name: str, positive: bool = False, remedy: str | None = None) -> None:
+    """Check a parameter, and keep it as a float; an error names the prior, as which it was given."""
+    value = getattr(prior, name)
     try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ParameterError(f"{name}: expected a finite number; got {value!r}.", parameter="prior", value=value)
-    return number
+        number = checks.positive(name, checks.finite(name, value)) if positive else checks.finite(name, value)
+    except ParameterError as error:
+        raise ParameterError(f"{name}: {error.text}", parameter="prior", value=value, remedy=remedy) from None
+    object.__setattr__(prior, name, number)

@@ -16,6 +16,7 @@ from unbandit._version import __version__
 from unbandit.errors import MissingExtra, Notice
 from unbandit.files import written_whole
 from unbandit.inference.prior import Prior
+from unbandit.instance import Gaussian, Noise
 
 if TYPE_CHECKING:
     import polars
@@ -28,8 +29,8 @@ class Posterior:
 
     Attributes
     ----------
-    rule, prior, sigma, horizon
-        The assumptions; sigma is None for rewards of 0 and 1.
+    rule, prior, noise, horizon
+        The assumptions.
     arms, pulls
         The arms' names, and how often each was pulled.
     means
@@ -53,7 +54,7 @@ class Posterior:
 
     rule: str
     prior: Prior
-    sigma: float | None
+    noise: Noise
     horizon: int
     arms: tuple[str, ...]
     pulls: NDArray[np.int64]
@@ -74,6 +75,11 @@ class Posterior:
             f"<Posterior: {len(self.arms)} arms, {self.rule}, best {self.arms[best]} with probability "
             f"{self.probability_best[best]:.3g}, log evidence {self.log_evidence:.1f} +- {self.log_evidence_error:.1f}>"
         )
+
+    @property
+    def sigma(self) -> float | None:
+        """Return the standard deviation of a reward; None for rewards of 0 and 1."""
+        return self.noise.sigma if isinstance(self.noise, Gaussian) else None
 
     @property
     def draws(self) -> NDArray[np.float64]:
@@ -102,20 +108,20 @@ class Posterior:
         values = self.gaps.reshape(-1, len(self.arms)) if gaps else self.draws
         return np.asarray(np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0))
 
+    def summary(self, level: float = 0.95) -> dict[str, NDArray[np.float64]]:
+        """Return expectation and central interval of every mean and every gap, by name."""
+        values: dict[str, NDArray[np.float64]] = {}
+        for name, draws in (("mean", self.draws), ("gap", self.gaps.reshape(-1, len(self.arms)))):
+            low, high = self.interval(level, gaps=name == "gap")
+            values |= {name: draws.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
+        return values
+
     def frame(self, level: float = 0.95) -> polars.DataFrame:
         """Return a table, one row per arm, best first."""
         import polars as pl
 
-        mean_low, mean_high = self.interval(level)
-        gap_low, gap_high = self.interval(level, gaps=True)
-        table = pl.DataFrame(
-            {
-                "arm": self.arms, "pulls": self.pulls, "probability_best": self.probability_best,
-                "mean": self.draws.mean(axis=0), "mean_low": mean_low, "mean_high": mean_high,
-                "gap": self.gaps.reshape(-1, len(self.arms)).mean(axis=0), "gap_low": gap_low, "gap_high": gap_high,
-            }
-        )  # fmt: skip
-        return table.sort("gap", maintain_order=True)
+        about = {"arm": self.arms, "pulls": self.pulls, "probability_best": self.probability_best}
+        return pl.DataFrame(about | self.summary(level)).sort("gap", maintain_order=True)
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> None:
         """Write a netCDF file that ArviZ reads, with dimensions chain, draw and arm; needs the extra `posterior`."""
@@ -129,7 +135,7 @@ class Posterior:
         dimensions = ("chain", "draw", "arm")
         about = {
             "created_by": f"unbandit {__version__}", "rule": self.rule, "prior": str(self.prior),
-            "horizon": self.horizon, "sigma": "bernoulli" if self.sigma is None else self.sigma,
+            "horizon": self.horizon, "sigma": self.noise.sigma if isinstance(self.noise, Gaussian) else "bernoulli",
             "log_evidence": self.log_evidence, "log_evidence_error": self.log_evidence_error,
         }  # fmt: skip
         values = {"mean": (dimensions, self.means), "gap": (dimensions, self.gaps)}

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unbandit.demonstrators import EliminationRule
 from unbandit.errors import InferenceError
-from unbandit.kernels.smc.cloud import NEVER, Steps
+from unbandit.kernels.smc.cloud import NEVER, Integers, Numbers, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests
 from unbandit.kernels.tally import read_epochs
 
 
-def steps_of(
-    actions: NDArray[np.int64], rewards: NDArray[np.float64], labels: tuple[str, ...], initial: int, batch: int
-) -> Steps:
+def steps_of(actions: Integers, rewards: Numbers, labels: tuple[str, ...], initial: int, batch: int) -> Steps:
     """Cut a demonstration into steps: the opening pull by pull, then batch by batch.
 
-    Raises
-    ------
-    InferenceError
-        If no rule with such an opening and such batches makes this record; it has the round.
+    A record that no rule with such an opening and such batches makes is refused, with the round.
     """
     arms, opening = len(labels), initial * len(labels)
     _check_opening(actions, labels, initial)
@@ -50,8 +44,8 @@ def steps_of(
 
 
 def _stretches(
-    chosen: NDArray[np.int64], counts: NDArray[np.int64], rounds: NDArray[np.int64], opening: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    chosen: Integers, counts: Integers, rounds: Integers, opening: int
+) -> tuple[Integers, Integers, Integers]:
     """Find for each step of a stretch of one arm how many of its pulls are left, which arm ends it, and when.
 
     The last step of a stretch has none left; a stretch to the end of the record is ended by nobody, and has none.
@@ -67,16 +61,9 @@ def _stretches(
 
 
 def tests_of(
-    actions: NDArray[np.int64], rewards: NDArray[np.float64], labels: tuple[str, ...], rule: EliminationRule,
-    horizon: int,
-) -> EliminationTests:  # fmt: skip
-    """Read every test that a demonstration shows.
-
-    Raises
-    ------
-    InferenceError
-        If no such rule makes this record; it has the round.
-    """
+    actions: Integers, rewards: Numbers, labels: tuple[str, ...], rule: EliminationRule, horizon: int
+) -> EliminationTests:
+    """Read every test that a demonstration shows; a record that no such rule makes is refused, with the round."""
     arms = len(labels)
     _check_opening(actions, labels, 1)
     pulls = np.bincount(actions, minlength=arms)
@@ -112,9 +99,7 @@ def tests_of(
     return EliminationTests(epochs, np.asarray(widths), fate, last, drop, drop_variance, known, known_sum)
 
 
-def _known_rewards(
-    actions: NDArray[np.int64], rewards: NDArray[np.float64], epochs: NDArray[np.int64], arms: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _known_rewards(actions: Integers, rewards: Numbers, epochs: Integers, arms: int) -> tuple[Integers, Numbers]:
     """Count and sum the known rewards of each arm between two tests."""
     known, known_sum = np.zeros((epochs.size, arms), np.int64), np.zeros((epochs.size, arms))
     for arm in range(arms) if not np.isnan(rewards).all() else ():
@@ -127,7 +112,7 @@ def _known_rewards(
     return known, known_sum
 
 
-def _check_opening(actions: NDArray[np.int64], labels: tuple[str, ...], initial: int) -> None:
+def _check_opening(actions: Integers, labels: tuple[str, ...], initial: int) -> None:
     """Refuse a record whose first rounds do not pull every arm `initial` times, in any order."""
     seen = np.zeros(len(labels), np.int64)
     for at, arm in enumerate(actions[: initial * len(labels)].tolist()):

@@ -19,13 +19,12 @@ from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.intervals import quantile
 from unbandit.estimators.procedures import check_comparable
+from unbandit.formatting import json_number
 from unbandit.instance import Instance
-from unbandit.planning.result import CRITERIA, Curves, Need, Plan
-from unbandit.planning.runs import read_runs, typical_run, without_each_fold
+from unbandit.planning.result import CRITERIA, Curves, Need, Numbers, Plan
+from unbandit.planning.runs import SimulatedRuns, read_runs, typical_run, with_error
 from unbandit.study.curves import ENOUGH
-from unbandit.study.monte_carlo import measured
-
-Numbers = NDArray[np.float64]
+from unbandit.study.monte_carlo import replicates
 
 LONGEST_TYPICAL = 1e12
 """The typical run is followed up to this horizon."""
@@ -104,13 +103,18 @@ def plan(
     others = np.flatnonzero(np.arange(len(faced)) != faced.means.argmax())
     along, *typical_curves, regrets = _typical_curve(faced, assumed, within, quantile(level))
     wanted = np.array([crossing(along, values, within) for values in typical_curves])
-    simulate = _one_horizon(faced, assumed, runs, seed, level, threads, progress)
+
+    def simulate(horizon: int) -> tuple[Numbers, ...]:
+        if progress is not None:
+            progress(horizon)
+        return _statistics(read_runs(faced, assumed, horizon, runs, seed, level, threads))
+
     simulated = _simulated(simulate, _grid(wanted[:, others], len(faced), longest, points), within, others)
     curves = Curves(
         horizons=simulated.horizons,
-        reach=_with_error(simulated.reach),
-        error=_with_error(simulated.error),
-        regret=_with_error(simulated.regret),
+        reach=with_error(simulated.reach),
+        error=with_error(simulated.error),
+        regret=with_error(simulated.regret),
         found=simulated.found,
         theory_horizons=along,
         theory_reach=typical_curves[0],
@@ -135,7 +139,7 @@ def _needs(
     """Read off by one criterion the horizon that each arm needs, and its regret; `expected` are those of the theory."""
     reached = np.array([crossing(simulated.horizons, row, within) for row in values])
     costs = [value_at(simulated.horizons, row, each) for row, each in zip(simulated.regret, reached, strict=True)]
-    horizon, cost = _with_error(reached), _with_error(np.array(costs))
+    horizon, cost = with_error(reached), with_error(np.array(costs))
     steps = _steps(simulated.horizons, values[0], *horizon, within)
     needs = []
     for arm in others:
@@ -143,8 +147,7 @@ def _needs(
         status = "earlier" if earlier else "reached" if np.isfinite(reached[0, arm]) else "not reached"
         error = np.maximum(horizon[1][arm], steps[arm])
         numbers = (expected[0][arm], expected[1][arm], horizon[0][arm], error, cost[0][arm], cost[1][arm])
-        known = (float(number) if np.isfinite(number) else None for number in numbers)
-        needs.append(Need(instance.arms[arm], float(instance.gaps[arm]), criterion, status, *known))
+        needs.append(Need(instance.arms[arm], float(instance.gaps[arm]), criterion, status, *map(json_number, numbers)))
     return needs
 
 
@@ -174,23 +177,13 @@ def _grid(wanted: Numbers, arms: int, longest: int, points: int) -> Numbers:
 
 @dataclass(frozen=True)
 class Replicated:
-    """Simulated curves as jackknife replicates (see `study.monte_carlo`): (replicates, horizons, arms).
+    """Simulated curves as jackknife replicates (see `study.monte_carlo`): (replicates, horizons, arms)."""
 
-    Attributes
-    ----------
-    horizons
-        Ascending.
-    reach, error, regret
-        Median of half the interval's length, root-mean-square error, mean regret.
-    found
-        Share of runs that found the best arm, at each horizon.
-    """
-
-    horizons: Numbers
-    reach: Numbers
-    error: Numbers
-    regret: Numbers
-    found: Numbers
+    horizons: Numbers  # ascending
+    reach: Numbers  # median of half the interval's length
+    error: Numbers  # root-mean-square
+    regret: Numbers  # mean
+    found: Numbers  # share of runs that found the best arm, at each horizon
 
 
 def _simulated(
@@ -203,13 +196,14 @@ def _simulated(
         for horizon in sorted(wanted - set(known)):
             known[horizon] = simulate(horizon)
         along = sorted(known)
-        reach, error, regret, found = (np.stack([known[each][at] for each in along], axis=-2) for at in range(4))
+        reach, error, regret = (np.stack([known[each][at] for each in along], axis=1) for at in range(3))
         jumps = {place for values in (reach, error) for place in _jumps(values[0][:, others], within)}
         middle = {round(math.sqrt(along[place] * along[place + 1])) for place in sorted(jumps)[:MOST_BETWEEN]}
         wanted = middle if halving < HALVINGS else set()
         if not wanted - set(known):
             break
-    return Replicated(np.array(along, np.float64), reach, error, regret[..., 0], found[0, :, 0])
+    found = np.array([known[each][3] for each in along])
+    return Replicated(np.array(along, np.float64), reach, error, regret, found)
 
 
 def _jumps(values: Numbers, within: float) -> list[int]:
@@ -223,31 +217,22 @@ def _jumps(values: Numbers, within: float) -> list[int]:
     ]
 
 
-def _one_horizon(
-    instance: Instance, rule: Demonstrator, runs: int, seed: int, level: float, threads: int | None,
-    progress: Callable[[int], None] | None,
-) -> Callable[[int], tuple[Numbers, ...]]:  # fmt: skip
-    """Return the function that simulates one horizon: reach, error, regret, share found, as (replicates, arms or 1)."""
-    kept = without_each_fold(runs)
-    weights = kept.astype(np.float64)
-    sizes = weights.sum(axis=1, keepdims=True)
+def _statistics(read: SimulatedRuns) -> tuple[Numbers, ...]:
+    """Return reach and error, (replicates, arms), regret, (replicates,), and the share of runs that found the best."""
+    return (
+        replicates(lambda reach: np.median(reach, axis=0), read.reach),
+        replicates(_root_mean_square, read.error),
+        replicates(np.mean, read.regret),
+        read.found.mean(),
+    )
 
-    def one(horizon: int) -> tuple[Numbers, ...]:
-        if progress is not None:
-            progress(horizon)
-        read = read_runs(instance, rule, horizon, runs, seed, level, threads)
-        known = np.isfinite(read.error)
-        counted = weights @ known
-        with np.errstate(invalid="ignore", divide="ignore"):
-            error = np.sqrt(weights @ np.where(known, read.error, 0.0) ** 2 / counted)
-        return (
-            np.array([np.median(read.reach[rows], axis=0) for rows in kept]),
-            np.where(counted >= ENOUGH * sizes, error, np.inf),
-            weights @ read.regret[:, None] / sizes,
-            weights @ read.found[:, None] / sizes,
-        )
 
-    return one
+def _root_mean_square(errors: Numbers) -> Numbers:
+    """Return the error of each arm's estimates; infinite where too few of the runs have one."""
+    known = np.isfinite(errors)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(np.square(np.where(known, errors, 0.0)).sum(axis=0) / known.sum(axis=0))
+    return np.where(known.sum(axis=0) >= ENOUGH * len(errors), error, np.inf)
 
 
 def _steps(horizons: Numbers, values: Numbers, reached: Numbers, error: Numbers, within: float) -> Numbers:
@@ -262,13 +247,6 @@ def _steps(horizons: Numbers, values: Numbers, reached: Numbers, error: Numbers,
         if alike or _jumps(column[:, None], within):
             steps[arm] = (horizons[last] - horizons[last - 1]) / 2
     return steps
-
-
-def _with_error(replicates: Numbers) -> tuple[Numbers, Numbers]:
-    """Return values and their Monte-Carlo errors, NaN where a replicate is not finite."""
-    finite = np.isfinite(replicates).all(axis=0)
-    error = measured(np.where(finite, replicates, 0.0)).error
-    return replicates[0], np.where(finite, error, np.nan)
 
 
 def _notes(instance: Instance, rule: Demonstrator, answer: Plan) -> list[str]:

@@ -13,17 +13,19 @@ Whoever publishes which arm was pulled when, or cannot hide it, hides no more th
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from numpy.typing import NDArray
 
 from unbandit import checks, datasets
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.estimators.procedures import check_comparable, most_pulled
+from unbandit.formatting import json_number
 from unbandit.instance import Instance
-from unbandit.planning.result import ArmLeak, Leak
-from unbandit.planning.runs import arm_deviations, read_runs, without_each_fold
+from unbandit.planning.result import ArmLeak, Leak, Numbers
+from unbandit.planning.runs import arm_deviations, read_runs, with_error
 from unbandit.study.grid import cell_seed
-from unbandit.study.monte_carlo import Measured, measured, share
+from unbandit.study.monte_carlo import replicates, share
 
 
 def leak(
@@ -62,58 +64,35 @@ def leak(
     faced = datasets.load(instance) if isinstance(instance, str) else instance
     played = parse_rule(rule) if isinstance(rule, str) else rule
     horizon, runs, seed = checks.whole("horizon", horizon), checks.whole("runs", runs, 2), checks.seed(seed)
-    about = (faced.name, str(played), horizon, runs, seed, played.reveals)
-    if played.reveals != "values":
-        pulls, found_best = _pulls(faced, played, horizon, runs, seed, threads)
-        rows = [_row(faced, arm, float(pulls[arm])) for arm in range(len(faced))]
-        if played.reveals != "best":
-            return Leak(*about, None, None, tuple(rows))
-        found = share(float(found_best.sum()), runs)
-        return Leak(*about, found.value, found.error, tuple(rows))
-    check_comparable(played, "switching")
-    read = read_runs(faced, played, horizon, runs, seed, 0.95, threads)
-    kept = without_each_fold(runs).astype(np.float64)
-    known = np.isfinite(read.error)
+    if played.reveals == "values":
+        check_comparable(played, "switching")
+        read = read_runs(faced, played, horizon, runs, seed, 0.95, threads)
+        (pulls, estimated, *values), (_, _, *errors) = with_error(
+            replicates(partial(_revealed, arm_deviations(faced)), read.error, read.pulls)
+        )
+        pairs = np.stack([values, errors], axis=1).reshape(6, -1)
+        numbers = [[json_number(value) for value in column] for column in pairs.T]
+        found_best = read.found
+    else:
+        own_seed = cell_seed(seed, faced.name, faced, played, horizon)
+        counts = played.demonstrate(faced, horizon, runs=runs, seed=own_seed, threads=threads).pulls
+        pulls, estimated = counts.mean(axis=0), np.zeros(len(faced))
+        numbers = [[None, None, 0.0, 0.0, 0.0, 0.0] for _ in faced.arms]
+        found_best = (most_pulled(counts) & (faced.gaps == 0)).any(axis=1)
+    numbers[faced.means.argmax()] = [None] * 6
+    about = zip(faced.arms, faced.means.tolist(), faced.gaps.tolist(), pulls.tolist(), estimated.tolist(), strict=True)
+    rows = tuple(ArmLeak(*arm, *each) for arm, each in zip(about, numbers, strict=True))
+    found = share(float(found_best.sum()), runs)
+    known = (None, None) if played.reveals == "nothing" else (found.value, found.error)
+    return Leak(faced.name, str(played), horizon, runs, seed, played.reveals, known[0], known[1], rows)
+
+
+def _revealed(deviations: Numbers, errors: Numbers, pulls: Numbers) -> Numbers:
+    """Return from some runs, for each arm: `n_i`, `p_i`, the root of `MSE_i`, `m_i` and `m_i / n_i`."""
+    known = np.isfinite(errors)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = (kept @ known) / kept.sum(axis=1, keepdims=True)
-        mse = (kept @ np.where(known, read.error, 0.0) ** 2) / (kept @ known)
-        worth = np.where(shares > 0, shares * arm_deviations(faced) ** 2 / mse, 0.0)
-        pulls = (kept @ read.pulls) / kept.sum(axis=1, keepdims=True)
-        of_pulls = worth / pulls
-    found = share(float(read.found.sum()), runs)
-    rows = [
-        _row(faced, arm, float(pulls[0, arm]), float(shares[0, arm]),
-             *(_measured(values[:, arm]) for values in (np.sqrt(mse), worth, of_pulls)))
-        for arm in range(len(faced))
-    ]  # fmt: skip
-    return Leak(*about, found.value, found.error, tuple(rows))
-
-
-def _pulls(
-    instance: Instance, rule: Demonstrator, horizon: int, runs: int, seed: int, threads: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return mean pulls, and in which runs the most-pulled arm is the best, for a rule that reveals no values."""
-    own_seed = cell_seed(seed, instance.name, instance, rule, horizon)
-    pulls = rule.demonstrate(instance, horizon, runs=runs, seed=own_seed, threads=threads).pulls
-    return pulls.mean(axis=0), (most_pulled(pulls) & (instance.gaps == 0)).any(axis=1)
-
-
-def _row(
-    instance: Instance, arm: int, pulls: float, estimated: float = 0.0, rmse: Measured | None = None,
-    worth: Measured | None = None, of_pulls: Measured | None = None,
-) -> ArmLeak:  # fmt: skip
-    """Lay out one arm; without measurements nothing is revealed."""
-    about = (instance.arms[arm], float(instance.means[arm]), float(instance.gaps[arm]), pulls)
-    if arm == instance.means.argmax():
-        return ArmLeak(*about, estimated, None, None, None, None, None, None)
-    if rmse is None or worth is None or of_pulls is None:
-        return ArmLeak(*about, 0.0, None, None, 0.0, 0.0, 0.0, 0.0)
-    numbers = (each for pair in (rmse, worth, of_pulls) for each in (pair.value, pair.error))
-    known = (float(number) if np.isfinite(number) else None for number in numbers)
-    return ArmLeak(*about, estimated, *known)
-
-
-def _measured(replicates: NDArray[np.float64]) -> Measured:
-    if np.isfinite(replicates).all():
-        return measured(replicates)
-    return Measured(float(replicates[0]), float("nan"), len(replicates) - 1)
+        estimated = known.mean(axis=0)
+        mse = np.square(np.where(known, errors, 0.0)).sum(axis=0) / known.sum(axis=0)
+        worth = np.where(estimated > 0, estimated * deviations**2 / mse, 0.0)
+        mean_pulls = pulls.mean(axis=0)
+        return np.array([mean_pulls, estimated, np.sqrt(mse), worth, worth / mean_pulls])

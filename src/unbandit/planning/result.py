@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.formatting import json_number
+
 if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
@@ -152,28 +154,20 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return the plan in the form that `--json` prints."""
         curves = self.curves
-        simulated = {
-            "horizon": curves.horizons.astype(int).tolist(),
-            "regret": _plain(curves.regret[0]),
-            "regret_error": _plain(curves.regret[1]),
-            "found": _plain(curves.found),
-        }
+        (reach, reach_error), (error, error_error), (regret, regret_error) = curves.reach, curves.error, curves.regret
         by_arm = {
-            arm: {
-                "interval": _plain(curves.reach[0][:, at]),
-                "interval_error": _plain(curves.reach[1][:, at]),
-                "error": _plain(curves.error[0][:, at]),
-                "error_error": _plain(curves.error[1][:, at]),
-            }
+            arm: _lists(interval=reach[:, at], interval_error=reach_error[:, at], error=error[:, at],
+                        error_error=error_error[:, at])
             for at, arm in enumerate(self.arms)
             if arm != self.best
-        }
+        }  # fmt: skip
+        simulated = _lists(regret=regret, regret_error=regret_error, found=curves.found)
         asked = ("instance", "rule", "best", "within", "level", "runs", "seed")
         return {
             "schema": PLAN_SCHEMA,
             **{name: getattr(self, name) for name in asked},
             "arms": [asdict(need) for need in self.needs],
-            "curves": simulated | {"arms": by_arm},
+            "curves": {"horizon": curves.horizons.astype(int).tolist(), **simulated, "arms": by_arm},
             "notes": list(self.notes),
         }
 
@@ -289,13 +283,7 @@ class Leak:
 
 
 def rounded(horizon: float) -> str:
-    """Write a horizon to three significant digits.
-
-    Examples
-    --------
-    >>> rounded(23_471.2), rounded(87.6), rounded(3e9)
-    ('23,500', '88', '3e+09')
-    """
+    """Write a horizon to three significant digits."""
     return f"{horizon:.3g}" if horizon >= 1e9 else f"{float(f'{horizon:.3g}'):,.0f}"
 
 
@@ -304,5 +292,5 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _plain(values: Numbers) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]
+def _lists(**arrays: Numbers) -> dict[str, list[float | None]]:
+    return {name: [json_number(value) for value in values] for name, values in arrays.items()}

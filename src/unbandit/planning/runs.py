@@ -26,12 +26,11 @@ from unbandit.errors import NotIdentifiable
 from unbandit.estimators.intervals import intervals, quantile
 from unbandit.estimators.procedures import Anchor, compare
 from unbandit.instance import Gaussian, Instance
+from unbandit.planning.result import Numbers
 from unbandit.result import ESTIMATED
 from unbandit.study.grid import cell_seed
-from unbandit.study.monte_carlo import FOLDS
+from unbandit.study.monte_carlo import measured
 from unbandit.tape import Tape
-
-Numbers = NDArray[np.float64]
 
 FINE, COARSE = 1_500, 150
 """Pull counts at which an index is tabulated: where one row serves all arms, and where each arm has its own."""
@@ -44,25 +43,12 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class TypicalRun:
-    """A run with every decision value at its expectation.
+    """A run with every decision value at its expectation."""
 
-    Attributes
-    ----------
-    pulls
-        `n_i` at the end: real numbers.
-    deviation, deviation_before
-        Of each arm's gap at the last comparison, and at the one before it; infinite where the run leaves the arm
-        without an estimate.
-    spread
-        How far apart the gaps of these two comparisons are.
-    regret
-        Of the run.
-    """
-
-    pulls: Numbers
-    deviation: Numbers
-    deviation_before: Numbers
-    spread: Numbers
+    pulls: Numbers  # `n_i` at the end: real numbers
+    deviation: Numbers  # of each arm's gap at the last comparison; infinite where the arm is left without an estimate
+    deviation_before: Numbers  # at the comparison before it
+    spread: Numbers  # how far apart the gaps of these two comparisons are
     regret: float
 
     def reach(self, z: float) -> Numbers:
@@ -139,24 +125,12 @@ def _at_one_level(instance: Instance, rule: IndexRule, horizon: float) -> Typica
 
 @dataclass(frozen=True)
 class IndexTables:
-    """The index of every arm over pull counts, with the sample mean at the mean.
+    """The index of every arm over pull counts, with the sample mean at the mean."""
 
-    Attributes
-    ----------
-    shift
-        The number to add to an arm's row.
-    rows
-        The distinct rows: (rows, counts), falling along the counts.
-    which
-        The row of each arm.
-    logarithms
-        Of the counts.
-    """
-
-    shift: Numbers
-    rows: Numbers
-    which: NDArray[np.intp]
-    logarithms: Numbers
+    shift: Numbers  # the number to add to an arm's row
+    rows: Numbers  # the distinct rows: (rows, counts), falling along the counts
+    which: NDArray[np.intp]  # the row of each arm
+    logarithms: Numbers  # of the counts
 
     def pulls(self, level: float) -> Numbers:
         """Return the pulls at which each arm's index has come down to a level."""
@@ -225,25 +199,13 @@ def _epochs(rule: EliminationRule, gaps: Numbers, horizon: float) -> tuple[Numbe
 
 @dataclass(frozen=True)
 class SimulatedRuns:
-    """What was read from simulated runs: (runs, arms), the arms in the order of the instance.
-
-    Attributes
-    ----------
-    pulls
-        `n_i`.
-    error
-        Of the estimated gap; NaN where there is no estimate.
-    reach
-        Half the length of the gap's interval; infinite where there is none.
-    regret, found
-        Per run: its regret, and whether exactly one arm was found best, and is.
-    """
+    """What was read from simulated runs: (runs, arms), the arms in the order of the instance."""
 
     pulls: Numbers
-    error: Numbers
-    reach: Numbers
-    regret: Numbers
-    found: NDArray[np.bool_]
+    error: Numbers  # of the estimated gap; NaN where there is no estimate
+    reach: Numbers  # half the length of the gap's interval; infinite where there is none
+    regret: Numbers  # per run
+    found: NDArray[np.bool_]  # per run: whether exactly one arm was found best, and is
 
 
 def read_runs(
@@ -276,7 +238,8 @@ def read_runs(
     )
 
 
-def without_each_fold(runs: int) -> NDArray[np.bool_]:
-    """Return the runs of each jackknife replicate: all of them, then all but one fold's (see `study.monte_carlo`)."""
-    folds = min(FOLDS, runs)
-    return np.asarray(np.arange(runs) % folds != np.arange(-1, folds)[:, None])
+def with_error(replicates: Numbers) -> tuple[Numbers, Numbers]:
+    """Return values and their Monte-Carlo errors, NaN where a replicate is not finite (see `study.monte_carlo`)."""
+    finite = np.isfinite(replicates).all(axis=0)
+    error = measured(np.where(finite, replicates, 0.0)).error
+    return replicates[0], np.where(finite, error, np.nan)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.errors import NotIdentifiable
+from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.identification import evidence
 from unbandit.identification.api import decide
 from unbandit.identification.candidates import Candidate
@@ -23,17 +24,16 @@ from unbandit.identification.evidence import (
     shortfall_bound,
     successive_halving,
 )
-from unbandit.inference import NormalPrior
-from unbandit.inference.draws import DemonstrationEvidence
-from unbandit.inference.filter import log_mean
+from unbandit.inference.filter import CloudCollapsed
 
+NOT_SO = InferenceError("not so.", round=2)
 RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
 
 
 @pytest.fixture
 def question():
     log = ub.ActionLog.from_actions([[0, 1, 0, 0], [0, 1, 1, 1]])
-    return IdentificationRequest(log, (4, 4), NormalPrior(), ub.Gaussian(0.5), 900, 0, 1)
+    return IdentificationRequest(log, (4, 4), ub.NormalPrior(), ub.Gaussian(0.5), 900, 0, 1)
 
 
 @pytest.fixture
@@ -41,18 +41,15 @@ def made_up(monkeypatch):
     """Return where a rule's evidence can be put: per cloud, by rule and particles; and what was asked for."""
     values, asked = {}, []
 
-    def evidence_of(log, which, rule, prior, noise, horizon, particles, clouds, seed, threads):
+    def run_filters(log, rule, belief, horizons, particles, clouds, seed, **options):
         asked.append((rule.alpha, particles))
         found = values[rule.alpha]
-        if isinstance(found, str):
-            return DemonstrationEvidence(-math.inf, 0.0, round=2, reason=found)
+        found = found(particles) if callable(found) else found
         if isinstance(found, Exception):
             raise found
-        clouds = np.array(found(particles) if callable(found) else found, float)
-        value, error = log_mean(clouds)
-        return DemonstrationEvidence(value, error, tuple(clouds.tolist()), np.zeros(4))
+        return SimpleNamespace(evidences=np.array(found, float), surprise=np.zeros(4))
 
-    monkeypatch.setattr(evidence, "evidence_of", evidence_of)
+    monkeypatch.setattr(evidence, "run_filters", run_filters)
     return values, asked
 
 
@@ -74,9 +71,9 @@ def test_demonstrations_multiply(question, made_up):
 
 
 def test_what_is_impossible_says_where_and_why(question, made_up):
-    made_up[0][0.0] = "round 2: not so."
+    made_up[0][0.0] = NOT_SO
     found = log_evidence(question, RULES[0], 100)
-    assert (found.value, found.reason, found.round, found.demonstration) == (-math.inf, "round 2: not so.", 2, 0)
+    assert (found.value, found.reason, found.round, found.demonstration) == (-math.inf, str(NOT_SO), 2, 0)
     made_up[0][0.0] = NotIdentifiable("no such kind.")
     assert log_evidence(question, RULES[0], 100).reason == "no such kind."
 
@@ -123,29 +120,23 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
     values[0.0] = [-20.0, -22.0, -21.0, -25.0]
     values[0.1] = [-22.0, -23.0, -21.0, -25.0]
     values[0.2] = [-90.0, -90.0, -90.0, -90.1]
-    values[0.3] = "round 2: not so."
+    values[0.3] = NOT_SO
     successive_halving(question, [one(rule) for rule in RULES])
     assert question.heats == [100, 300, 900]
     tried = {alpha: sorted({number for each, number in asked if each == alpha}) for alpha in values}
     assert tried == {0.0: [100, 300, 900], 0.1: [100, 300, 900], 0.2: [100], 0.3: [100]}
 
 
-def test_clouds_that_collapse_are_given_more_particles(question, monkeypatch):
-    asked = []
-
-    def evidence_of(log, which, rule, prior, noise, horizon, particles, *_):
-        asked.append((rule.alpha, particles))
-        if rule.alpha == 0.0 and particles < 900:
-            return DemonstrationEvidence(-math.inf, 0.0, round=3, reason="round 3: none of them.", collapsed=True)
-        value = -5.0 if rule.alpha == 0.0 else -50.0
-        return DemonstrationEvidence(value, 0.0, (value,) * 3 + (-math.inf,), np.zeros(4))
-
-    monkeypatch.setattr(evidence, "evidence_of", evidence_of)
+def test_clouds_that_collapse_are_given_more_particles(question, made_up):
+    values, asked = made_up
+    collapsed = CloudCollapsed("none of them.", round=3)
+    values[0.0] = lambda particles: collapsed if particles < 900 else [-5.0, -5.0, -5.0, -math.inf]
+    values[0.1] = [-50.0, -50.0, -50.0, -math.inf]
     (late,), (steady,) = successive_halving(question, [one(rule) for rule in RULES[:2]])
     assert {number for alpha, number in asked if alpha == 0.0} == {100, 300, 900}
-    assert late.value == -10.0
+    assert late.value == pytest.approx(-10.0 + 2 * math.log(3 / 4))  # one of four clouds collapsed, twice
     assert late.high <= 0.0
-    assert steady.value == -100.0
+    assert steady.value == pytest.approx(-100.0 + 2 * math.log(3 / 4))
 
 
 def test_a_race_that_is_decided_ends(question, made_up):

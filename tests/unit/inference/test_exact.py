@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from reference_posterior import exact_posterior
 
-from unbandit.demonstrators import parse_rule
-from unbandit.inference import BetaPrior, infer
-from unbandit.instance import Bernoulli, Instance
-from unbandit.log import ActionLog
+import unbandit as ub
 
 RULES = [
     "ucb:alpha=0.25,scale=0.5", "ucb:scale=0.3,ties=random", "ucb:scale=0.5,batch=3", "ucb:scale=0.4,initial=2",
@@ -21,7 +18,7 @@ RULES = [
     "learning-softmax:rate=0.4,temperature=0.4", "exp3:mixing=0.3", "exp3:mixing=0.4,rate=0.5,batch=2",
 ]  # fmt: skip
 MEANS = [0.7, 0.4, 0.5]
-PRIOR = BetaPrior(1.5, 1.0)
+PRIOR = ub.BetaPrior(1.5, 1.0)
 
 
 def counted(rule, records, arms, known=None):
@@ -31,19 +28,19 @@ def counted(rule, records, arms, known=None):
 @pytest.mark.parametrize("text", RULES)
 @pytest.mark.parametrize("arms", [2, 3])
 def test_evidence_and_means_are_those_of_counting(text, arms):
-    rule = parse_rule(text).for_arms(arms)
-    log = rule.demonstrate(Instance(MEANS[:arms], Bernoulli()), 12, seed=3).select(0)
-    short = ActionLog.from_codes(np.ascontiguousarray(log.actions[:9]), log.arms)
+    rule = ub.parse_rule(text).for_arms(arms)
+    log = rule.demonstrate(ub.Instance(MEANS[:arms], ub.Bernoulli()), 12, seed=3).select(0)
+    short = ub.ActionLog.from_codes(np.ascontiguousarray(log.actions[:9]), log.arms)
     evidence, means = counted(rule, [short.actions.tolist()], arms)
-    found = infer(short, rule, PRIOR, None, [12], particles=4_000, clouds=4, seed=1)
+    found = ub.posterior(short, rule, prior=PRIOR, bernoulli=True, horizon=12, particles=4_000, seed=1)
     assert abs(found.log_evidence - evidence) < 0.03 + 4 * found.log_evidence_error
     assert np.allclose(found.draws.mean(axis=0), means, atol=0.03)
 
 
 @pytest.mark.parametrize("text", ["ucb:scale=0.5", "klucb:level=round", "sae:scale=0.2", "softmax:temperature=0.3"])
 def test_known_rewards_are_conditioned_on(text):
-    rule = parse_rule(text).for_arms(2)
-    log = rule.demonstrate(Instance(MEANS[:2], Bernoulli()), 12, seed=5)
+    rule = ub.parse_rule(text).for_arms(2)
+    log = rule.demonstrate(ub.Instance(MEANS[:2], ub.Bernoulli()), 12, seed=5)
     actions = log.actions[:9].tolist()
     evidence, means = None, None
     for guess in ({2: 1, 5: 0}, {2: 0, 5: 1}, {2: 1, 5: 1}, {2: 0, 5: 0}):
@@ -52,19 +49,19 @@ def test_known_rewards_are_conditioned_on(text):
             break
     rewards = np.full(9, np.nan)
     rewards[list(guess)] = list(guess.values())
-    record = ActionLog.from_actions([actions], arms=[0, 1], rewards=[rewards])
-    found = infer(record, rule, PRIOR, None, [12], particles=4_000, seed=1)
+    record = ub.ActionLog.from_actions([actions], arms=[0, 1], rewards=[rewards])
+    found = ub.posterior(record, rule, prior=PRIOR, bernoulli=True, horizon=12, particles=4_000, seed=1)
     assert abs(found.log_evidence - evidence) < 0.03 + 4 * found.log_evidence_error
     assert np.allclose(found.draws.mean(axis=0), means, atol=0.03)
 
 
 @pytest.mark.parametrize("text", ["ucb:scale=0.5", "sae:scale=0.2", "thompson:noise=bernoulli", "exp3:mixing=0.3"])
 def test_demonstrations_of_one_instance_are_pooled(text):
-    rule = parse_rule(text).for_arms(2)
-    logs = rule.demonstrate(Instance(MEANS[:2], Bernoulli()), 12, runs=2, seed=7)
+    rule = ub.parse_rule(text).for_arms(2)
+    logs = rule.demonstrate(ub.Instance(MEANS[:2], ub.Bernoulli()), 12, runs=2, seed=7)
     records = [logs.demonstration(which)[:5].tolist() for which in range(2)]
     evidence, means = counted(rule, records, 2)
-    pooled = ActionLog.from_actions(records, arms=[0, 1])
-    found = infer(pooled, rule, PRIOR, None, [12, 12], particles=4_000, seed=1)
+    pooled = ub.ActionLog.from_actions(records, arms=[0, 1])
+    found = ub.posterior(pooled, rule, prior=PRIOR, bernoulli=True, horizon=12, pool=True, particles=4_000, seed=1)
     assert abs(found.log_evidence - evidence) < 0.03 + 4 * found.log_evidence_error
     assert np.allclose(found.draws.mean(axis=0), means, atol=0.03)

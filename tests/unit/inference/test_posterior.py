@@ -7,8 +7,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError
-from unbandit.inference import BetaPrior, NormalPrior, infer, parse_prior, usual_prior
-from unbandit.inference.draws import evidence_of
+from unbandit.inference import parse_prior, usual_prior
 from unbandit.inference.filter import log_mean, particles_for
 
 RULE = ub.Softmax(temperature=0.3)
@@ -163,18 +162,12 @@ def test_records_that_say_too_little():
 
 
 def test_priors_are_read_as_written():
-    for prior in (NormalPrior(1, 2), BetaPrior(3, 0.5)):
+    for prior in (ub.NormalPrior(1, 2), ub.BetaPrior(3, 0.5)):
         assert parse_prior(str(prior)) == prior
-    assert usual_prior(ub.Bernoulli(), 0.3) == BetaPrior()
-    assert usual_prior(ub.Gaussian(3.0), 7.0) == NormalPrior(7.0, 6.0)
-
-
-def test_evidence_of_what_cannot_be():
-    record = ub.ActionLog.from_actions("AAB")
-    answer = evidence_of(record, 0, ub.UCB(), NormalPrior(), 1.0, 3, particles=20)
-    assert answer.log_evidence == -np.inf
-    assert answer.round == 2
-    assert "comes again" in answer.reason
+    with pytest.raises(ParameterError, match=r"^prior: mean: expected a finite number; got 'x'"):
+        parse_prior("normal:mean=x")
+    assert usual_prior(ub.Bernoulli(), 0.3) == ub.BetaPrior()
+    assert usual_prior(ub.Gaussian(3.0), 7.0) == ub.NormalPrior(7.0, 6.0)
 
 
 def test_a_longer_record_has_fewer_particles():
@@ -212,6 +205,6 @@ def test_a_bootstrap_of_the_posterior(log):
     assert any(notice.code == "bootstrap" for notice in answer.notes)
 
 
-def test_infer_takes_a_prefix_of_a_longer_plan(log):
+def test_a_record_may_be_the_beginning_of_a_longer_run(log):
     short = ub.ActionLog.from_codes(np.ascontiguousarray(log.actions[:60]), log.arms)
-    assert infer(short, RULE, NormalPrior(), 0.5, [300], particles=50).horizon == 300
+    assert ub.posterior(short, RULE, sigma=0.5, horizon=300, particles=50).horizon == 300

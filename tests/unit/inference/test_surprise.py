@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.inference import NormalPrior
-from unbandit.inference.draws import evidence_of
 
 
 def test_an_explored_arm_surprises_in_its_own_round():
     actions = np.array([0, 1] + [0] * 98)
     actions[60] = 1
-    log = ub.ActionLog.from_actions(actions)
-    found = evidence_of(log, 0, ub.EpsilonGreedy(epsilon=0.1), NormalPrior(), 0.5, 100, 200)
-    assert found.surprise is not None
+    found = ub.posterior(ub.ActionLog.from_actions(actions), ub.EpsilonGreedy(epsilon=0.1), sigma=0.5, particles=200)
     assert found.surprise.argmin() == 60
     assert found.surprise[60] == pytest.approx(math.log(0.05), abs=0.01)
     assert found.surprise.sum() == pytest.approx(found.log_evidence, abs=0.5)
@@ -25,5 +21,6 @@ def test_an_explored_arm_surprises_in_its_own_round():
 
 def test_the_uniform_rule_is_surprised_by_every_round_alike():
     log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0, 0.5]), 20, seed=1)
-    found = evidence_of(log, 0, ub.Uniform(), NormalPrior(), 0.5, 20, 20)
-    assert found.surprise == pytest.approx(np.full(20, -math.log(3)))
+    found = ub.identify(log, "uniform", sigma=0.5, particles=20)
+    (surprise,) = found.leading.evidence.surprise
+    assert surprise == pytest.approx(np.full(20, -math.log(3)))

@@ -9,7 +9,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.planning.horizons import crossing, value_at
-from unbandit.planning.runs import read_runs, without_each_fold
+from unbandit.planning.runs import read_runs
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +140,3 @@ def test_a_curve_is_read_between_horizons_and_not_beyond():
     horizons, values = np.array([100.0, 400.0]), np.array([10.0, 20.0])
     assert value_at(horizons, values, np.array([200.0]))[0] == pytest.approx(10 * np.sqrt(2))
     assert np.isnan(value_at(horizons, values, np.array([np.inf]))[0])
-
-
-def test_folds_leave_every_run_out_once():
-    kept = without_each_fold(45)
-    assert kept.shape == (21, 45)
-    assert kept[0].all()
-    assert ((~kept[1:]).sum(axis=0) == 1).all()

@@ -19,6 +19,9 @@ from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
 PARTICLES, RESAMPLING, LEVELS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
 MOVES, REDRAWS = np.uint64(7), np.uint64(10)
 
+Numbers = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
 NEVER, NONE = np.int64(2**62), np.int64(-1)
 """A round that never comes, and the mark of a missing arm or round."""
 
@@ -33,22 +36,12 @@ MOST_CORRELATED = 64
 
 
 class Belief(NamedTuple):
-    """The prior on every mean, and the noise.
-
-    Attributes
-    ----------
-    bernoulli
-        Rewards are 0 or 1, with a Beta prior; otherwise normal, with a normal prior.
-    first, second
-        Per arm: the prior's mean and variance (0 for a known mean), or its two Beta parameters.
-    sigma
-        Standard deviation of a normal reward.
-    """
+    """The prior on every mean, and the noise: 0-1 rewards with a Beta prior, or normal rewards with a normal prior."""
 
     bernoulli: bool
-    first: NDArray[np.float64]
-    second: NDArray[np.float64]
-    sigma: float
+    first: Numbers  # per arm: the mean, or the first Beta parameter
+    second: Numbers  # per arm: the variance (0 for a known mean), or the second Beta parameter
+    sigma: float  # standard deviation of a normal reward
 
 
 class ArmPrior(NamedTuple):
@@ -70,83 +63,47 @@ class Rng(NamedTuple):
 class Steps(NamedTuple):
     """One demonstration as the index and randomised filters read it; a step is a round or a batch of rounds.
 
-    Attributes
-    ----------
-    arm, count
-        The arm that a step pulls, and how often.
-    round
-        The step's first round (from 1), in which the rule decided.
-    next_round
-        The round in which the rule next decides for this arm; `NEVER` if it does not.
-    opening
-        Number of steps before the rule's first decision.
-    binding
-        Whether the arm's state after the step is ever compared; within the opening only after the arm's last pull.
-    left, rival, rival_round
-        Within a stretch of pulls of one arm that another arm ends: the pulls left after this step, the arm that ends
-        the stretch, and the round in which it does. Otherwise `left` is 0.
-    rewards
-        Per round; NaN where unknown.
+    Within a stretch of pulls of one arm that another arm ends, `left` is the number of its pulls after this step,
+    `rival` the arm that ends it, and `rival_round` the round in which it does. Otherwise `left` is 0.
     """
 
-    arm: NDArray[np.int64]
-    count: NDArray[np.int64]
-    round: NDArray[np.int64]
-    next_round: NDArray[np.int64]
-    opening: int
-    binding: NDArray[np.bool_]
-    left: NDArray[np.int64]
-    rival: NDArray[np.int64]
-    rival_round: NDArray[np.int64]
-    rewards: NDArray[np.float64]
+    arm: Integers
+    count: Integers  # of pulls
+    round: Integers  # the first one (from 1), in which the rule decided
+    next_round: Integers  # in which the rule next decides for this arm; `NEVER` if it does not
+    opening: int  # steps before the rule's first decision
+    binding: NDArray[np.bool_]  # whether the new state is compared; in the opening only after the arm's last pull
+    left: Integers
+    rival: Integers
+    rival_round: Integers
+    rewards: Numbers  # per round; NaN where unknown
 
 
 class Cloud(NamedTuple):
     """Particles, their log weights, and what is recorded on the way.
 
-    Attributes
-    ----------
-    belief
-        The prior on every mean.
-    sums
-        Reward sums in this demonstration: (particles, arms).
-    past, before
-        Reward sums and pull counts from earlier demonstrations of the same instance.
-    log_weights
-        Of the particles; the weights themselves have mean 1 after each step.
-    increments
-        Per step: log of the mean weight, that is, the change of the log evidence.
-    effective_size, relaxed
-        Per step: effective sample size before resampling, and the number of particles that violate a comparison.
-    ancestors, lineage
-        Scratch of `resample`: each particle's parent at the last resampling, and its ancestor at the last mark.
-    marks
-        Steps after which the sums are kept, ascending.
-    kept_sums, kept_ancestors, kept_shifts
-        At each mark: the sums, each particle's ancestor at the previous mark, and its level shift so far.
-    shift
-        By how much each particle's rewards were shifted so far (see `gibbs_level`).
-    rng, table
-        The random numbers, and the table of the normal quantile.
+    `past` and `before` are reward sums and pull counts from earlier demonstrations of the same instance. At each mark,
+    `kept_sums`, `kept_ancestors` and `kept_shifts` take the sums, each particle's ancestor at the previous mark, and
+    its level shift so far.
     """
 
     belief: Belief
-    sums: NDArray[np.float64]
-    past: NDArray[np.float64]
-    before: NDArray[np.float64]
-    log_weights: NDArray[np.float64]
-    increments: NDArray[np.float64]
-    effective_size: NDArray[np.float64]
-    relaxed: NDArray[np.int64]
-    ancestors: NDArray[np.int64]
-    lineage: NDArray[np.int64]
-    marks: NDArray[np.int64]
-    kept_sums: NDArray[np.float64]
-    kept_ancestors: NDArray[np.int64]
-    kept_shifts: NDArray[np.float64]
-    shift: NDArray[np.float64]
+    sums: Numbers  # reward sums in this demonstration: (particles, arms)
+    past: Numbers
+    before: Numbers
+    log_weights: Numbers  # the weights have mean 1 after each step
+    increments: Numbers  # per step: log of the mean weight, that is, the change of the log evidence
+    effective_size: Numbers  # per step: effective sample size before resampling
+    relaxed: Integers  # per step: the number of particles that violate a comparison
+    ancestors: Integers  # each particle's parent at the last resampling
+    lineage: Integers  # each particle's ancestor at the last mark
+    marks: Integers  # steps after which the sums are kept, ascending
+    kept_sums: Numbers
+    kept_ancestors: Integers
+    kept_shifts: Numbers
+    shift: Numbers  # by how much each particle's rewards were shifted so far (see `gibbs_level`)
     rng: Rng
-    table: NDArray[np.float64]
+    table: Numbers  # of the normal quantile
 
 
 # Functions called for each particle take numbers, not tuples of arrays: numba counts references to every array of a
@@ -168,27 +125,33 @@ def posterior_mean(prior: ArmPrior, pulls: Any, total: Any) -> Any:
 
 
 @inlined
+def predictive_sum(prior: ArmPrior, pulls: float, total: float, number: int) -> tuple[float, float]:
+    """Return expectation and deviation of the sum of the next `number` normal rewards, `x ~ N(k m, k^2 v + k s^2)`."""
+    mean, variance = posterior_mean(prior, pulls, total)
+    return number * mean, math.sqrt(number * number * variance + number * prior.sigma * prior.sigma)
+
+
+@inlined
 def posterior_success(prior: ArmPrior, pulls: float, total: float) -> float:
     """Return the probability that the next reward is 1, given `total` ones among `pulls` rewards."""
     return (prior.first + total) / (prior.first + prior.second + pulls)
 
 
 @inlined
-def uniform(rng: Rng, stream: np.uint64, step: int, place: int) -> float:
-    """Return the random number in (0, 1) of a stream at a step and a place (a particle, or a particle and an arm)."""
-    word, _ = philox(np.uint64(step), np.uint64(place), rng.name, stream, rng.key_0, rng.key_1)
-    return uniform_from_word(word)
-
-
-@inlined
-def two_uniforms(rng: Rng, step: int, particle: int) -> tuple[float, float]:
-    """Return a particle's two random numbers for a step."""
-    first, second = philox(np.uint64(step), np.uint64(particle), rng.name, PARTICLES, rng.key_0, rng.key_1)
+def two_uniforms(rng: Rng, stream: np.uint64, step: int, place: int) -> tuple[float, float]:
+    """Return the random numbers in (0, 1) of a stream at a step and a place (a particle, or a particle and an arm)."""
+    first, second = philox(np.uint64(step), np.uint64(place), rng.name, stream, rng.key_0, rng.key_1)
     return uniform_from_word(first), uniform_from_word(second)
 
 
 @inlined
-def normal(rng: Rng, stream: np.uint64, step: int, place: int, table: NDArray[np.float64]) -> float:
+def uniform(rng: Rng, stream: np.uint64, step: int, place: int) -> float:
+    """Return the first of these random numbers."""
+    return two_uniforms(rng, stream, step, place)[0]
+
+
+@inlined
+def normal(rng: Rng, stream: np.uint64, step: int, place: int, table: Numbers) -> float:
     """Return the standard normal random number of a stream at a step and a place."""
     word, _ = philox(np.uint64(step), np.uint64(place), rng.name, stream, rng.key_0, rng.key_1)
     return normal_from_word(word, table)
@@ -217,8 +180,7 @@ def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
     cloud.increments[step] = log_mean
     cloud.effective_size[step] = total * total / squares
     if cloud.effective_size[step] >= RESAMPLE_BELOW * number:
-        for particle in range(number):
-            log_weights[particle] -= log_mean
+        log_weights[:] -= log_mean
         return True, False
     # Systematic resampling: offspring k has the ancestor in whose part of the cumulated weights k + U falls.
     offset, cumulated, offspring = uniform(cloud.rng, RESAMPLING, step, 0), 0.0, 0
@@ -243,17 +205,15 @@ def keep_sums(cloud: Cloud, step: int, mark: int) -> int:
     """Keep sums and ancestors if the step is the next mark; return the number of the mark to come."""
     if mark == cloud.marks.size or cloud.marks[mark] != step:
         return mark
-    for particle in range(cloud.lineage.size):
-        for arm in range(cloud.sums.shape[1]):
-            cloud.kept_sums[mark, particle, arm] = cloud.sums[particle, arm]
-        cloud.kept_ancestors[mark, particle] = cloud.lineage[particle]
-        cloud.kept_shifts[mark, particle] = cloud.shift[particle]
-        cloud.lineage[particle] = particle
+    cloud.kept_sums[mark] = cloud.sums
+    cloud.kept_ancestors[mark] = cloud.lineage
+    cloud.kept_shifts[mark] = cloud.shift
+    cloud.lineage[:] = np.arange(cloud.lineage.size)
     return mark + 1
 
 
 @inlined
-def gibbs_level(cloud: Cloud, pulls: NDArray[np.int64], sums: NDArray[np.float64], particle: int, step: int) -> float:
+def gibbs_level(cloud: Cloud, pulls: Integers, sums: Numbers, particle: int, step: int) -> float:
     """Shift all of a particle's rewards by a number drawn from its conditional distribution; return the shift.
 
     For rules that do not see a common shift. A sample mean of `n` rewards has the prior's mean and variance, plus
@@ -275,14 +235,13 @@ def gibbs_level(cloud: Cloud, pulls: NDArray[np.int64], sums: NDArray[np.float64
 
 
 @called
-def liu_west_move(cloud: Cloud, pulls: NDArray[np.int64], memories: NDArray[np.float64], step: int) -> None:
+def liu_west_move(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -> None:
     """Move offspring apart: towards the centre of the cloud and as much at random, `x' = c + a (x - c) + h L z`.
 
     Resampling leaves copies, and an arm that is seldom pulled would soon have one value in the whole cloud. With
     `a^2 + h^2 = 1` and `L L'` the covariance, the move keeps mean and covariance (J. Liu and M. West, "Combined
-    parameter and state estimation in simulation-based filtering", 2001). It treats the cloud as normal, which is an
-    approximation. Sample means, whatever else the rule remembers, and the sample means of earlier demonstrations move
-    together.
+    parameter and state estimation in simulation-based filtering", 2001), but treats the cloud as normal. Sample means,
+    whatever else the rule remembers, and the sample means of earlier demonstrations move together.
     """
     number, arms, columns = memories.shape
     size = arms * (columns + 1)
@@ -319,7 +278,7 @@ def liu_west_move(cloud: Cloud, pulls: NDArray[np.int64], memories: NDArray[np.f
 
 
 @called
-def _covariance_factor(values: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
+def _covariance_factor(values: Numbers, centre: Numbers) -> Numbers:
     """Return the Cholesky factor of the covariance of some values, with zeros for what does not vary."""
     number, size = values.shape
     factor = np.zeros((size, size))

@@ -21,11 +21,15 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compile import called, compiled, inlined
 from unbandit.kernels.smc.cloud import (
+    NEVER,
     ArmPrior,
     Cloud,
+    Integers,
+    Numbers,
     gibbs_level,
     keep_sums,
     posterior_mean,
+    predictive_sum,
     prior_of,
     resample,
     uniform,
@@ -43,30 +47,16 @@ MOST_TWISTED = 8.0
 
 
 class EliminationTests(NamedTuple):
-    """What a demonstration of an elimination rule shows.
+    """What a demonstration of an elimination rule shows."""
 
-    Attributes
-    ----------
-    epoch, width
-        The epoch at whose end each test was made, and the width then.
-    fate
-        Of each arm at each test (tests x arms): `OUT` before it, `STAYS`, `GOES`, or `OPEN` where the record ends.
-    last
-        Per arm: the epoch at whose end it went; 0 if it did not.
-    drop, drop_variance
-        Per arm: roughly how far below the leading arm it was when it went, and the variance of that.
-    known, known_sum
-        The number of known rewards of each arm between a test and the previous one, and their sum.
-    """
-
-    epoch: NDArray[np.int64]
-    width: NDArray[np.float64]
-    fate: NDArray[np.int8]
-    last: NDArray[np.int64]
-    drop: NDArray[np.float64]
-    drop_variance: NDArray[np.float64]
-    known: NDArray[np.int64]
-    known_sum: NDArray[np.float64]
+    epoch: Integers  # at whose end each test was made
+    width: Numbers  # at each test
+    fate: NDArray[np.int8]  # (tests, arms): `OUT` before the test, `STAYS`, `GOES`, or `OPEN` where the record ends
+    last: Integers  # per arm: the epoch at whose end it went; 0 if it did not
+    drop: Numbers  # per arm: roughly how far below the leading arm it was when it went
+    drop_variance: Numbers
+    known: Integers  # (tests, arms): the number of known rewards since the test before
+    known_sum: Numbers
 
 
 class Bounds(NamedTuple):
@@ -87,8 +77,8 @@ class Goal(NamedTuple):
 
 @compiled
 def filter_elimination(
-    tests: EliminationTests, cloud: Cloud, shifts: bool, alike: NDArray[np.bool_], pulls: NDArray[np.int64]
-) -> int:  # fmt: skip
+    tests: EliminationTests, cloud: Cloud, shifts: bool, alike: NDArray[np.bool_], pulls: Integers
+) -> int:
     """Move a cloud from test to test; return 0, or the first test (from 1) that no particle survives.
 
     `alike` marks the arms about which the observer knew the same beforehand. Fills `pulls` with the number of rewards
@@ -96,7 +86,7 @@ def filter_elimination(
     """
     number, arms = cloud.sums.shape
     twists, log_weights = np.zeros(number), np.zeros(number)
-    order = _staying_first(tests.last)
+    order = np.argsort(np.where(tests.last == 0, -NEVER, -tests.last), kind="mergesort")  # the latest to go first
     pulls[:], mark = 0, 0
     for test in range(tests.epoch.size):
         for arm in range(arms):  # known to the observer from the start; the rule sees them now
@@ -126,13 +116,6 @@ def filter_elimination(
 
 
 @called
-def _staying_first(last: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the arms in the order in which they are drawn: those that never go, then the others, the latest first."""
-    keys = np.where(last == 0, -np.int64(2**62), -last)
-    return np.argsort(keys, kind="mergesort")
-
-
-@called
 def _exchange(tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], test: int) -> None:
     """Shuffle in each particle (Fisher-Yates) the sums of the arms that have stayed so far and never go."""
     arms = tests.last.size
@@ -154,7 +137,7 @@ def _later(prior: ArmPrior, known: float, total: float, own: float, left: int, e
 
 
 @called
-def _update_twists(tests: EliminationTests, cloud: Cloud, test: int, twists: NDArray[np.float64]) -> None:
+def _update_twists(tests: EliminationTests, cloud: Cloud, test: int, twists: Numbers) -> None:
     """Compute the log of each particle's twisting factor: how well the arms that go later lie for it."""
     belief, epoch = cloud.belief, tests.epoch[test]
     for particle in range(0 if belief.bernoulli else twists.size):
@@ -181,18 +164,16 @@ def _update_twists(tests: EliminationTests, cloud: Cloud, test: int, twists: NDA
 @inlined
 def _goal(
     prior: ArmPrior, known: float, total: float, own: float, left: int, end: float, drop: float, drop_variance: float
-) -> Goal:  # fmt: skip
+) -> Goal:
     """Return the sample mean that an arm must have when it goes: that of the leading arm, less a drop."""
-    mean, variance = posterior_mean(prior, known, total)
-    spread = GOAL_CAUTION * end * end * (left * left * variance + left * prior.sigma * prior.sigma) + drop_variance
-    return Goal(end * (own + left * mean) - drop, spread, left)
+    mean, variance = _later(prior, known, total, own, left, end)
+    return Goal(mean - drop, GOAL_CAUTION * variance + drop_variance, left)
 
 
 @called
 def _draw_arms(
-    tests: EliminationTests, cloud: Cloud, order: NDArray[np.int64], pulls: NDArray[np.int64], test: int,
-    log_weights: NDArray[np.float64],
-) -> None:  # fmt: skip
+    tests: EliminationTests, cloud: Cloud, order: Integers, pulls: Integers, test: int, log_weights: Numbers
+) -> None:
     """Draw the sums of all active arms up to a test, and the log weight that each particle gains."""
     belief, sums, epoch, width = cloud.belief, cloud.sums, tests.epoch[test], tests.width[test]
     for particle in range(log_weights.size):
@@ -243,25 +224,20 @@ def _draw_arms(
 @inlined
 def _draw_normal(
     prior: ArmPrior, known: float, total: float, base: float, hidden: int, epoch: int, bounds: Bounds, goal: Goal,
-    drawn_by: float, table: NDArray[np.float64],
+    drawn_by: float, table: Numbers,
 ) -> tuple[float, float]:  # fmt: skip
     """Draw the sum of some rewards within the bounds, twisted towards the goal; return it, and its log weight."""
     low, high = bounds.low * epoch, bounds.high * epoch
     if hidden == 0:
         return 0.0, 0.0 if low < base <= high else -math.inf
-    # Predictive distribution of the sum: N(hidden mean, hidden^2 variance + hidden sigma^2).
     if math.isnan(goal.mean):
-        mean, variance = posterior_mean(prior, known, total)
-        centre = hidden * mean
-        deviation = math.sqrt(hidden * hidden * variance + hidden * prior.sigma * prior.sigma)
+        centre, deviation = predictive_sum(prior, known, total, hidden)
         drawn, log_mass = truncated_normal(
             (low - base - centre) / deviation, (high - base - centre) / deviation, drawn_by, table
         )
         return centre + deviation * drawn, log_mass
-    # The same, twisted towards the goal.
-    twist = twisted_proposal(
-        prior, known, total, base, hidden, epoch, max(goal.left, 0), goal.mean, goal.variance
-    )  # fmt: skip
+    left = max(goal.left, 0)
+    twist = twisted_proposal(prior, known, total, base, hidden, epoch, left, goal.mean, goal.variance)
     centre, deviation = twist.centre, twist.deviation
     drawn, log_mass = truncated_normal(
         (low - base - centre) / deviation, (high - base - centre) / deviation, drawn_by, table
@@ -273,7 +249,7 @@ def _draw_normal(
 @inlined
 def _draw_ones(
     prior: ArmPrior, known: float, total: float, base: float, hidden: int, epoch: int, bounds: Bounds, drawn_by: float
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Draw how many of some rewards were 1, among the numbers that fit; return it, and its log weight."""
     ones, zeros = prior.first + total, prior.second + known - total
     mass, drawn, chance = 0.0, 0, no_ones(ones, zeros, hidden)

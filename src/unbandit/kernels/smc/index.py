@@ -4,12 +4,8 @@ An index rule decides without randomness, so a guess at a reward is either right
 record says about it is known in advance: until arm `a` is pulled again, its index is compared with every other arm's,
 in the round in which the first of the two is pulled next, and the one pulled there was not smaller. So each new reward
 is proposed from the interval that these comparisons leave, and its particle weighted by the interval's probability.
-
 Where the index ignores the round, idle arms stay sorted by the round of their next pull, and the two neighbours in that
 order decide; arms never pulled again lie below all others.
-
-If the index rises one for one with the mean, the actions say nothing about the level that all rewards share. A cloud
-would soon hold the level of one ancestor, so each resampling draws every particle's level from its conditional.
 
 An arm pulled again and again stays ahead until another's turn comes, and must then just fall behind. Within such a
 stretch the proposal is twisted towards the mean that its end requires, and each particle carries a twisting factor,
@@ -29,16 +25,18 @@ from unbandit.kernels.formula import index_value, mean_value
 from unbandit.kernels.smc.cloud import (
     NEVER,
     NONE,
+    PARTICLES,
     REDRAWS,
     ArmPrior,
     Cloud,
+    Integers,
+    Numbers,
     Steps,
     gibbs_level,
     keep_sums,
-    posterior_mean,
+    predictive_sum,
     prior_of,
     resample,
-    two_uniforms,
     uniform,
 )
 from unbandit.kernels.smc.proposal import log_twist, no_ones, one_more, reservoir, truncated_normal, twisted_proposal
@@ -51,95 +49,51 @@ MOST_REMEMBERED = 4_000_000
 
 
 class Memo(NamedTuple):
-    """Indices computed within a step: many particles agree on an arm's number of ones, and an index may be slow.
+    """Indices computed within a step: many particles agree on an arm's number of ones, and an index may be slow."""
 
-    Attributes
-    ----------
-    own, other
-        By other arm and reward sum: the index of the arm pulled, and of the other, when the two are next compared.
-    own_step, other_step
-        The step (from 1) in which each was computed.
-    """
-
-    own: NDArray[np.float64]
-    other: NDArray[np.float64]
-    own_step: NDArray[np.int64]
-    other_step: NDArray[np.int64]
+    own: Numbers  # by other arm and reward sum: the index of the arm pulled when the two are next compared
+    other: Numbers  # likewise of the other arm
+    own_step: Integers  # the step (from 1) in which each was computed
+    other_step: Integers
 
 
 class ComparisonState(NamedTuple):
-    """What the comparisons need from step to step.
+    """What the comparisons need from step to step."""
 
-    Attributes
-    ----------
-    sums
-        Of the cloud: (particles, arms).
-    pulls, next_round
-        Per arm: `n_i`, and the round of its next pull (`NEVER`, or `NONE` before its state is first compared).
-    index
-        Per particle and arm, where the index ignores the round.
-    floor, floor_arm
-        Per particle: the largest index of the arms that are never pulled again, and that arm.
-    memo
-        Indices computed within the step, for rewards of 0 and 1.
-    uses_round, random_ties
-        Of the rule: whether the index depends on the round, and whether ties are broken at random.
-    """
-
-    sums: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    next_round: NDArray[np.int64]
-    index: NDArray[np.float64]
-    floor: NDArray[np.float64]
-    floor_arm: NDArray[np.int64]
-    memo: Memo
-    uses_round: bool
-    random_ties: bool
+    sums: Numbers  # of the cloud: (particles, arms)
+    pulls: Integers  # per arm: `n_i`
+    next_round: Integers  # per arm: of its next pull; `NEVER`, or `NONE` before its state is first compared
+    index: Numbers  # per particle and arm, where the index ignores the round
+    floor: Numbers  # per particle: the largest index of the arms that are never pulled again
+    floor_arm: Integers  # per particle: that arm
+    memo: Memo  # for rewards of 0 and 1
+    uses_round: bool  # whether the rule's index depends on the round
+    random_ties: bool  # whether the rule breaks ties at random
 
 
 class LastRewards(NamedTuple):
-    """What redrawing the last reward of each arm needs.
+    """What redrawing the last reward of each arm needs."""
 
-    Attributes
-    ----------
-    cap, drawn
-        Per particle and arm: the upper bound of an idle arm's mean, and the reward sum of its last step.
-    single
-        Per arm: whether its last step hid exactly one reward.
-    """
-
-    cap: NDArray[np.float64]
-    drawn: NDArray[np.float64]
-    single: NDArray[np.bool_]
+    cap: Numbers  # per particle and arm: the upper bound of an idle arm's mean
+    drawn: Numbers  # per particle and arm: the reward sum of its last step
+    single: NDArray[np.bool_]  # per arm: whether its last step hid exactly one reward
 
 
 class Pull(NamedTuple):
-    """A step in the making.
-
-    Attributes
-    ----------
-    step, arm, after, next_round
-        Which step, which arm, its pulls after it, and the round of its next pull.
-    hidden, known
-        The number of unknown rewards, and the observer's rewards of the arm before them.
-    upper, lower
-        The arms pulled next before and after this one will be; `NONE` where there is none.
-    """
+    """A step in the making."""
 
     step: int
     arm: int
-    after: int
+    after: int  # the arm's pulls after the step
     next_round: int
-    hidden: int
-    known: float
-    upper: int
-    lower: int
+    hidden: int  # the number of unknown rewards
+    known: float  # the observer's rewards of the arm before them
+    upper: int  # the arm that is pulled next just before this one will be, or `NONE`
+    lower: int  # the arm that is pulled next just after this one will be, or `NONE`
 
 
 @compiled
-def filter_index(
-    parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool
-) -> int:  # fmt: skip
+def filter_index(parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool) -> int:
     """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives."""
     number, arms = cloud.sums.shape
     belief, sums, past, bernoulli = cloud.belief, cloud.sums, cloud.past, cloud.belief.bernoulli
@@ -164,7 +118,7 @@ def filter_index(
         upper, lower = _neighbours(next_round, arm, own_round)
         pull = Pull(step, arm, after, own_round, hidden, known, upper, lower)
         for particle in range(number):
-            base, drawn_by = sums[particle, arm], two_uniforms(cloud.rng, step, particle)[0]
+            base, drawn_by = sums[particle, arm], uniform(cloud.rng, PARTICLES, step, particle)
             total = past[particle, arm] + base
             log_weight = -log_twists[particle]  # the twisting factor of the previous step is divided out
             log_twists[particle] = 0.0
@@ -248,24 +202,22 @@ def filter_index(
 
 @inlined
 def _propose_normal(
-    prior: ArmPrior, pull: Pull, total: float, low: float, high: float, drawn_by: float, table: NDArray[np.float64]
-) -> tuple[float, float, bool]:  # fmt: skip
-    """Propose from the predictive distribution `N(hidden mean, hidden^2 variance + hidden sigma^2)`."""
-    hidden = pull.hidden
-    mean, variance = posterior_mean(prior, pull.known, total)
-    deviation = math.sqrt(hidden * hidden * variance + hidden * prior.sigma * prior.sigma)
-    low, high = (low - hidden * mean) / deviation, (high - hidden * mean) / deviation
+    prior: ArmPrior, pull: Pull, total: float, low: float, high: float, drawn_by: float, table: Numbers
+) -> tuple[float, float, bool]:
+    """Propose from the predictive distribution, within the bounds."""
+    centre, deviation = predictive_sum(prior, pull.known, total, pull.hidden)
+    low, high = (low - centre) / deviation, (high - centre) / deviation
     if low < high:
         drawn, log_mass = truncated_normal(low, high, drawn_by, table)
-        return hidden * mean + deviation * drawn, log_mass, False
+        return centre + deviation * drawn, log_mass, False
     # Two arms' turns contradict each other: the middle, with a penalty.
-    return hidden * mean + deviation * (0.5 * (low + high)), _penalty(low - high), True
+    return centre + deviation * (0.5 * (low + high)), _penalty(low - high), True
 
 
 @inlined
 def _propose_twisted(
     prior: ArmPrior, pull: Pull, base: float, total: float, low: float, left: int, goal: float, drawn_by: float,
-    table: NDArray[np.float64],
+    table: Numbers,
 ) -> tuple[float, float, float]:  # fmt: skip
     """Propose twisted towards a goal; return also the log of the twisting factor, headway included."""
     twist = twisted_proposal(prior, pull.known, total, base, pull.hidden, pull.after, left, goal, 0.0)
@@ -309,14 +261,14 @@ def _penalty(off: float) -> float:
 
 
 @inlined
-def _mean(sums: NDArray[np.float64], pulls: NDArray[np.int64], particle: int, arm: int) -> float:
+def _mean(sums: Numbers, pulls: Integers, particle: int, arm: int) -> float:
     return sums[particle, arm] * (1.0 / pulls[arm])
 
 
 @inlined
 def _all_bounds(
-    parameters: Any, sums: NDArray[np.float64], pulls: NDArray[np.int64], next_round: NDArray[np.int64], particle: int,
-    arm: int, own_round: int, after: int,
+    parameters: Any, sums: Numbers, pulls: Integers, next_round: Integers, particle: int, arm: int, own_round: int,
+    after: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Compare an arm with every other in the round where one of the two is pulled next; return its mean's bounds."""
     low, high = -math.inf, math.inf
@@ -348,8 +300,7 @@ def _fits(parameters: Any, state: ComparisonState, pull: Pull, particle: int, to
             value = _remembered(parameters, memo.own, memo.own_step, key, total, pull.after, at, step)
             held, pulls = state.sums[particle, other], state.pulls[other]
             its = _remembered(parameters, memo.other, memo.other_step, other, held, pulls, at, step)
-            first = _wins(value, arm, its, other, ties)
-            second = _wins(its, other, value, arm, ties)
+            first, second = _wins(value, arm, its, other, ties), _wins(its, other, value, arm, ties)
             if not (second if other_round < own_round else first):
                 return False
         return True
@@ -378,9 +329,8 @@ def _memo(arms: int, sums: int) -> Memo:
 
 @inlined
 def _remembered(
-    parameters: Any, values: NDArray[np.float64], computed: NDArray[np.int64], other: int, total: float, pulls: int,
-    at: int, step: int,
-) -> float:  # fmt: skip
+    parameters: Any, values: Numbers, computed: Integers, other: int, total: float, pulls: int, at: int, step: int
+) -> float:
     """Return the index of an arm with `total` ones, computed once per step."""
     key = np.int64(total)
     if values.shape[1] == 0:
@@ -392,7 +342,7 @@ def _remembered(
 
 
 @called
-def _neighbours(next_round: NDArray[np.int64], arm: int, own_round: int) -> tuple[int, int]:
+def _neighbours(next_round: Integers, arm: int, own_round: int) -> tuple[int, int]:
     """Return the arm whose next pull is the last before this one's, and that whose is the first after; else `NONE`.
 
     Arms never pulled again are no neighbours; an arm that is one itself has the last of the others.
@@ -440,7 +390,7 @@ def _absorb(steps: Steps, cloud: Cloud, step: int) -> int:
 
 
 @called
-def _follow(ancestors: NDArray[np.int64], state: ComparisonState, last: LastRewards) -> None:
+def _follow(ancestors: Integers, state: ComparisonState, last: LastRewards) -> None:
     """Give offspring the state of their ancestors."""
     state.index[:] = state.index[ancestors]
     state.floor[:] = state.floor[ancestors]
@@ -489,21 +439,6 @@ def _gibbs_levels(cloud: Cloud, state: ComparisonState, last: LastRewards, step:
         last.drawn[particle] += shift
 
 
-@inlined
-def _gibbs_reward(
-    prior: ArmPrior, pulls: int, known: float, base: float, total: float, low: float, high: float, drawn_by: float,
-    table: NDArray[np.float64],
-) -> float:  # fmt: skip
-    """Draw an arm's last reward from its conditional, its sample mean being between two bounds; NaN if none is."""
-    mean, variance = posterior_mean(prior, known, total)
-    deviation = math.sqrt(variance + prior.sigma * prior.sigma)
-    bottom, top = (low * pulls - base - mean) / deviation, (high * pulls - base - mean) / deviation
-    if bottom < top:
-        drawn, _ = truncated_normal(bottom, top, drawn_by, table)
-        return mean + deviation * drawn
-    return math.nan
-
-
 @called
 def _gibbs_last(parameters: Any, cloud: Cloud, state: ComparisonState, last: LastRewards, step: int) -> None:
     """On the way, redraw the last reward of each arm in turn, within all past and coming comparisons."""
@@ -511,9 +446,7 @@ def _gibbs_last(parameters: Any, cloud: Cloud, state: ComparisonState, last: Las
     for particle in range(sums.shape[0]):
         for arm in range(pulls.size):
             if last.single[arm] and next_round[arm] != NONE:
-                low, high = _all_bounds(
-                    parameters, sums, pulls, next_round, particle, arm, next_round[arm], pulls[arm]
-                )  # fmt: skip
+                low, high = _all_bounds(parameters, sums, pulls, next_round, particle, arm, next_round[arm], pulls[arm])
                 _redraw(cloud, pulls, last.drawn, particle, arm, low, min(high, last.cap[particle, arm]), step)
 
 
@@ -530,15 +463,15 @@ def _gibbs_final(cloud: Cloud, state: ComparisonState, last: LastRewards, step: 
 
 @inlined
 def _redraw(
-    cloud: Cloud, pulls: NDArray[np.int64], drawn: NDArray[np.float64], particle: int, arm: int, low: float,
-    high: float, step: int,
-) -> None:  # fmt: skip
-    base = cloud.sums[particle, arm] - drawn[particle, arm]
-    drawn_by = uniform(cloud.rng, REDRAWS, step, particle * pulls.size + arm)
+    cloud: Cloud, pulls: Integers, drawn: Numbers, particle: int, arm: int, low: float, high: float, step: int
+) -> None:
+    """Draw an arm's last reward from its conditional, its sample mean being between two bounds, if there is room."""
+    base, prior = cloud.sums[particle, arm] - drawn[particle, arm], prior_of(cloud.belief, arm)
     known, total = cloud.before[arm] + pulls[arm] - 1.0, cloud.past[particle, arm] + base
-    reward = _gibbs_reward(
-        prior_of(cloud.belief, arm), pulls[arm], known, base, total, low, high, drawn_by, cloud.table
-    )  # fmt: skip
-    if not math.isnan(reward):
-        drawn[particle, arm] = reward
-        cloud.sums[particle, arm] = base + reward
+    mean, deviation = predictive_sum(prior, known, total, 1)
+    bottom, top = (low * pulls[arm] - base - mean) / deviation, (high * pulls[arm] - base - mean) / deviation
+    if bottom < top:
+        drawn_by = uniform(cloud.rng, REDRAWS, step, particle * pulls.size + arm)
+        standard, _ = truncated_normal(bottom, top, drawn_by, cloud.table)
+        drawn[particle, arm] = mean + deviation * standard
+        cloud.sums[particle, arm] = base + drawn[particle, arm]

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from unbandit.kernels.compile import called, inlined
 from unbandit.kernels.rng import normal_quantile
-from unbandit.kernels.smc.cloud import ArmPrior, posterior_mean
+from unbandit.kernels.smc.cloud import ArmPrior, Numbers, posterior_mean
 
 FAR_TAIL = 8.0
 """Beyond this the tail is drawn from its leading term, whose relative error is about 1 / FAR_TAIL^2."""
@@ -37,7 +34,7 @@ def _far_tail(low: float, high: float, uniform: float) -> tuple[float, float]:
 
 
 @called
-def truncated_normal(low: float, high: float, uniform: float, table: NDArray[np.float64]) -> tuple[float, float]:
+def truncated_normal(low: float, high: float, uniform: float, table: Numbers) -> tuple[float, float]:
     """Return a standard normal between `low` and `high`, and the log probability of the interval.
 
     An empty interval has probability 0; its lower end is returned.
@@ -62,19 +59,12 @@ def truncated_normal(low: float, high: float, uniform: float, table: NDArray[np.
 class TwistedProposal(NamedTuple):
     """A normal proposal for a sum: its predictive distribution times a normal density of a later sample mean.
 
-    Attributes
-    ----------
-    centre, deviation
-        Of the proposal.
-    log_weight
-        Log of the normalising constant of the product.
-    slope, constant, variance
-        The later sample mean has expectation `constant + slope * sum` and this variance.
+    The later sample mean has expectation `constant + slope * sum`, and the variance.
     """
 
     centre: float
     deviation: float
-    log_weight: float
+    log_weight: float  # log of the normalising constant of the product
     slope: float
     constant: float
     variance: float
@@ -87,14 +77,8 @@ def twisted_proposal(
 ) -> TwistedProposal:  # fmt: skip
     """Propose the sum of the next `hidden` rewards, twisted towards a sample mean of `goal`, `left` pulls later.
 
-    Parameters
-    ----------
-    known, total
-        The number of rewards that the observer has of the arm, and their sum.
-    base, after
-        The rule's own sum before this step, and its pulls after it.
-    slack
-        Variance of the goal itself.
+    The observer has `known` rewards of the arm, of sum `total`; the rule's own sum before this step is `base`, and its
+    pulls after it are `after`. `slack` is the variance of the goal itself.
     """
     # Predictive distribution of the sum x: N(hidden mean, spread).
     noise = prior.sigma * prior.sigma

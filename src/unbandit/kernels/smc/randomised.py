@@ -12,20 +12,21 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unbandit.kernels.compile import compiled, inlined
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
+    PARTICLES,
     ArmPrior,
     Cloud,
+    Numbers,
     Steps,
     gibbs_level,
     keep_sums,
     liu_west_move,
-    posterior_mean,
     posterior_success,
+    predictive_sum,
     prior_of,
     resample,
     two_uniforms,
@@ -34,9 +35,8 @@ from unbandit.kernels.smc.cloud import (
 
 @compiled
 def filter_randomised(
-    parameters: Any, steps: Steps, cloud: Cloud, memories: NDArray[np.float64], batch: int, tries: int, smooth: bool,
-    shifts: bool,
-) -> int:  # fmt: skip
+    parameters: Any, steps: Steps, cloud: Cloud, memories: Numbers, batch: int, tries: int, smooth: bool, shifts: bool
+) -> int:
     """Move a cloud through a demonstration, round by round; return 0, or the first round that no particle survives.
 
     `memories` has the shape (particles, arms, columns): what the rule remembers, beginning with the sums of rewards.
@@ -70,7 +70,7 @@ def filter_randomised(
                 log_weight += _log(probability(parameters, seen_pulls, seen[particle], decided, arm))
             # Proposal: candidates x_j with shares q_j.
             total = cloud.past[particle, arm] + memory[arm, 0]
-            first, second = two_uniforms(cloud.rng, step, particle)
+            first, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
             size = _spread(prior, bernoulli, behind, total, known, first, cloud.table, candidates, chances)
             # Weight with look-ahead: w *= sum_j q_j p(a_{t+1} | memory, x_j); choose x_j in proportion to its term.
             if look_ahead:
@@ -124,7 +124,7 @@ def _log(chance: float) -> float:
 @inlined
 def _spread(
     prior: ArmPrior, bernoulli: bool, behind: float, total: float, known: float, uniform: float,
-    table: NDArray[np.float64], candidates: NDArray[np.float64], chances: NDArray[np.float64],
+    table: Numbers, candidates: Numbers, chances: Numbers,
 ) -> int:  # fmt: skip
     """Fill in the rewards that a particle may have seen and the share of each; return their number."""
     if not math.isnan(known):
@@ -134,8 +134,7 @@ def _spread(
         chance = posterior_success(prior, behind, total)
         candidates[0], chances[0], candidates[1], chances[1] = 0.0, 1.0 - chance, 1.0, chance
         return 2
-    mean, variance = posterior_mean(prior, behind, total)
-    deviation = math.sqrt(variance + prior.sigma * prior.sigma)
+    mean, deviation = predictive_sum(prior, behind, total, 1)
     for at in range(candidates.size):  # one in each of these equally likely parts
         part = (at + uniform) / candidates.size
         candidates[at], chances[at] = mean + deviation * normal_quantile(part, table), 1.0 / candidates.size
