@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unbandit.paper.claims import distance, error_falls, error_slope, mean_ratio, regret_slope, used, within_range
-from unbandit.paper.four_panels import bound_claims, fraction, panel_claims
+from unbandit.paper.simulations import bound_claims, fraction, panel_claims
 from unbandit.study.curves import Curve
 
 HORIZONS = np.array([500, 1_000, 2_000, 4_000])
@@ -31,7 +31,7 @@ def test_slopes_are_those_of_power_laws():
     curve = made(mse=HORIZONS**-0.7, regret=HORIZONS**0.4)
     every = np.ones(4, bool)
     assert error_slope(curve, every) == pytest.approx([-0.7] * 5)
-    assert regret_slope(curve, every) == pytest.approx([0.4] * 5)
+    assert regret_slope(curve, every).value == pytest.approx(0.4)
 
 
 def test_points_that_rest_on_few_runs_are_left_out():
@@ -74,7 +74,7 @@ def verdicts(claims) -> dict[str, str]:
 def test_the_paper_holds_on_curves_that_follow_it():
     small, large = (made(mse=3 / HORIZONS**a, regret=HORIZONS**a, noise=1e-4) for a in (0.15, 0.25))
     arms = [made(mse=gap / HORIZONS**0.25, regret=1.0, gap=gap, noise=1e-4) for gap in (1 / 3, 2 / 3, 1.0)]
-    found = verdicts(panel_claims([(0.15, small), (0.25, large)], arms, 500, 4_000))
+    found = verdicts(panel_claims({0.15: small, 0.25: large}, arms, 500, 4_000))
     assert set(found.values()) == {"holds"}
     assert len(found) == 13
 
@@ -82,20 +82,20 @@ def test_the_paper_holds_on_curves_that_follow_it():
 def test_the_paper_fails_on_curves_that_do_the_opposite():
     small, large = (made(mse=HORIZONS**a, regret=HORIZONS ** (2 - a), noise=1e-4) for a in (0.15, 0.25))
     arms = [made(mse=1 / gap**2 / HORIZONS, regret=1.0, gap=gap, noise=1e-4) for gap in (1 / 3, 2 / 3, 1.0)]
-    found = verdicts(panel_claims([(0.15, small), (0.25, large)], arms, 500, 4_000))
+    found = verdicts(panel_claims({0.15: small, 0.25: large}, arms, 500, 4_000))
     assert set(found.values()) == {"does not hold"}
 
 
 def test_nothing_is_said_where_nothing_was_estimated():
     none = made(mse=np.nan, regret=1.0, points=0.0)
-    found = verdicts(panel_claims([(0.15, none), (0.25, none)], [none, none, none], 500, 4_000))
+    found = verdicts(panel_claims({0.15: none, 0.25: none}, [none, none, none], 500, 4_000))
     assert {found[says] for says in found if not says.startswith("(a)")} == {"cannot be tested"}
 
 
 def test_the_bounds_are_those_of_theory():
     """The bound 32 (T^alpha - 1) / (alpha gap) is below gap T only from 1,800 rounds on at alpha 0.15."""
     large = made(mse=1.0, regret=np.array([0.0, 0.0, 1e9, 1e9]), noise=1e-4)
-    regret, theorem = bound_claims([(0.15, large)], 4_000, bernoulli=False)
+    regret, theorem = bound_claims({0.15: large}, 4_000, bernoulli=False)
     assert (regret.verdict, theorem.verdict) == ("does not hold", "does not hold")
     assert "the 2 horizons where" in regret.statistic
     assert regret.ours

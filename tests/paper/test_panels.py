@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unbandit.paper.panels import PlainLocator, panels, plain, points
+from unbandit.paper.panels import PlainLocator, Series, panels, plain
 from unbandit.study.monte_carlo import Measured
 
 
@@ -22,7 +22,7 @@ def test_ticks_are_written_without_powers_of_ten():
 
 
 def test_rows_have_one_form():
-    rows = points("a", "alpha 0.25", [500, 5_000], Measured(np.ones(2), np.zeros(2), 20))
+    rows = Series("a", "alpha 0.25", [500, 5_000], Measured(np.ones(2), np.zeros(2), 20)).rows
     assert rows.columns == ["panel", "curve", "x", "value", "error", "share"]
     assert rows["share"].to_list() == [1.0, 1.0]
 

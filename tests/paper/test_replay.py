@@ -7,11 +7,8 @@ import pytest
 
 from unbandit import SAE, UCB
 from unbandit.datasets.registry import two_armed
-from unbandit.estimators import estimate
-from unbandit.log import ActionLog
 from unbandit.paper.figure import Results, Size
-from unbandit.paper.replay import BLOCK, hidden_means, play
-from unbandit.paper.sketches import SketchSwitching
+from unbandit.paper.sketches import BLOCK, SketchSwitching, play
 from unbandit.study.monte_carlo import measured, replicates
 
 RULES = {"SAE": SAE(alpha=0.25), "UCB": UCB(alpha=0.25)}
@@ -20,7 +17,7 @@ RULES = {"SAE": SAE(alpha=0.25), "UCB": UCB(alpha=0.25)}
 def test_ucb_pulls_the_larger_index_of_the_replayed_means():
     rule, horizon, seed = RULES["UCB"], 600, 5
     for played in play(rule, two_armed(), horizon, runs=3, seed=seed):
-        pulls, means = hidden_means(played, seed)
+        pulls, means = played.hidden_means(seed)
         index = means[2:-1] + rule.width(pulls[2:-1].astype(float), horizon)
         assert (index.argmax(axis=1) == played.actions[2:]).all()
 
@@ -47,14 +44,16 @@ def test_nothing_to_replicate():
     assert np.isnan(replicates(lambda values: np.nan, np.empty(0))).all()
 
 
-def test_the_sketch_estimates_what_the_estimators_do():
-    size, horizon = Size(runs=4), 5_000
-    table = SketchSwitching().table(Results(size, {}))
+def test_the_estimates_of_the_sketch_are_the_papers_formulas():
+    """SAE's gap is 2C(n) after n pulls of both; UCB's C(n₂) - C(n₁), for n₁ pulls of the arm kept, n₂ of the other."""
+    table, horizon = SketchSwitching().table(Results(Size(runs=4), {})), 5_000
     for name, rule in RULES.items():
-        rows = {row["run"]: row for row in table.filter(rule=name).iter_rows(named=True)}
-        assert rows
-        for played in play(rule, two_armed(), horizon, runs=size.runs, seed=size.seed):
-            log = ActionLog.from_codes(played.actions[None], played.instance.arms)
-            dropped = [row for row in estimate(log, rule, sigma=1.0) if row.verdict == "estimated"]
-            assert [row.gap for row in dropped] == pytest.approx([rows[played.run]["estimate"]])
-            assert dropped[0].pulls >= rows[played.run]["pulls_dropped"]
+        rows = table.filter(rule=name)
+        dropped, kept = (
+            rule.width(rows[f"pulls_{which}"].to_numpy().astype(float), horizon) for which in ("dropped", "kept")
+        )
+        assert rows.height == 4
+        assert rows["estimate"].to_list() == pytest.approx(2 * dropped if name == "SAE" else dropped - kept)
+        assert (rows["pulls_dropped"] + rows["pulls_kept"] == rows["switching_round"]).all()
+        assert (rows["pulls_dropped"] == rows["pulls_kept"]).all() == (name == "SAE")
+        assert rows["gap"].to_list() == [0.5] * 4

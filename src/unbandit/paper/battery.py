@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,11 +14,11 @@ from unbandit.demonstrators import UCB
 from unbandit.instance import Instance
 from unbandit.paper.claims import FAILS, HOLDS, Claim, below, error_falls, mean_ratio, used
 from unbandit.paper.figure import PaperFigure, Results, Size
-from unbandit.paper.panels import LINES, error_curve, error_points, log_log, named_guide, panels, points
+from unbandit.paper.panels import LINES, Series, draw_series, log_log, named_guide, panels
 from unbandit.plots import INK
 from unbandit.study import Study, spaced
 from unbandit.study.curves import ENOUGH, Curve
-from unbandit.study.monte_carlo import Measured, computed
+from unbandit.study.monte_carlo import computed
 
 ALPHA = 0.25
 HORIZONS = spaced(1_000, 10_000, 10)
@@ -59,7 +57,6 @@ class Battery(PaperFigure):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        """Ask for the twenty protocols of the high regime."""
         instance = twenty("high")
         return {"twenty": Study(instance, variance_adjusted(instance), HORIZONS, size.runs_of(250), size.seed)}
 
@@ -68,23 +65,16 @@ class Battery(PaperFigure):
         curves = {arm: results["twenty"].curve(arm=arm) for arm in three_at_random(twenty("high"))}
         return dict(sorted(curves.items(), key=lambda named: -float(named[1].gap[0])))
 
+    def series(self, results: Results) -> list[Series]:
+        protocols = self.followed(results).items()
+        return [Series.error("", name, arm, f"{name} (gap {arm.gap[0]:.2f})") for name, arm in protocols]
+
     def draw(self, results: Results) -> Figure:
-        """Draw one curve per protocol."""
         figure, (axes,) = panels(1, width=4.8, height=3.4)
-        log_log(axes, "horizon T", "MSE of the normalised lifetime")
-        protocols = self.followed(results)
-        for (name, arm), line in zip(protocols.items(), LINES, strict=False):
-            error_curve(axes, arm, line, f"{name} (gap {arm.gap[0]:.2f})")
-        _guides(axes, protocols.values())
-        axes.legend(loc="lower left")
+        _draw_errors(axes, self.series(results), "")
         return figure
 
-    def table(self, results: Results) -> pl.DataFrame:
-        """Return every point drawn."""
-        return pl.concat(error_points("", name, arm) for name, arm in self.followed(results).items())
-
     def claims(self, results: Results) -> list[Claim]:
-        """Fit the slope of each protocol's error."""
         says = "the longer the record, the better a protocol's lifetime is known"
         return [error_falls(f"{says} ({name})", arm) for name, arm in self.followed(results).items()]
 
@@ -112,7 +102,6 @@ class BatteryRegimes(PaperFigure):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        """Ask for the four protocols in both regimes."""
         instances = [_four(regime) for regime in REGIME_LINES]
         rule = variance_adjusted(instances[0])  # sigma is the same in all regimes
         return {"four": Study(instances, rule, REGIME_HORIZONS, size.runs_of(250), size.seed)}
@@ -121,8 +110,16 @@ class BatteryRegimes(PaperFigure):
         """Return the followed protocol's curve in each regime."""
         return {f"{regime} regime": arm for regime, arm in _by_regime(results).items()}
 
+    def series(self, results: Results) -> list[Series]:
+        """Return lifetimes, with 1 as the share of those ringed and 0 of the others, and errors."""
+        series, ringed = list[Series](), [float(arm in four_protocols()) for arm in _by_lifetime()]
+        for panel, regime in zip("bc", REGIME_LINES, strict=True):
+            series.append(Series.computed("a", regime, np.arange(1, 21), _means(regime), ringed))
+            series.append(Series.computed(panel, regime, np.arange(lifetimes(regime).size), lifetimes(regime)))
+        regimes = _by_regime(results).items()
+        return series + [Series.error("d", name, arm, f"{name} (gap {arm.gap[0]:.3f})") for name, arm in regimes]
+
     def draw(self, results: Results) -> Figure:
-        """Draw lifetimes by protocol, two histograms, and the error in both regimes."""
         figure, axes = panels(4)
         _draw_lifetimes(axes[0])
         for panel, (regime, line) in zip(axes[1:3], REGIME_LINES.items(), strict=True):
@@ -131,54 +128,29 @@ class BatteryRegimes(PaperFigure):
             panel.xaxis.set_major_formatter("{x:,.0f}")
             panel.set_yticks([0, 5, 10, 15, 20])
             panel.grid(visible=False, axis="x")
-        log_log(axes[3], "horizon T", "MSE of the normalised lifetime")
-        arms = _by_regime(results)
-        for regime, arm in arms.items():
-            error_curve(axes[3], arm, REGIME_LINES[regime], f"{regime} (gap {arm.gap[0]:.3f})")
-        _guides(axes[3], arms.values())
-        axes[3].legend(loc="lower left")
+        _draw_errors(axes[3], self.series(results), "d")
         return figure
 
-    def table(self, results: Results) -> pl.DataFrame:
-        """Return lifetimes, with 1 as the share of those ringed and 0 of the others, and errors."""
-        rows = []
-        for panel, regime in zip("bc", REGIME_LINES, strict=True):
-            cycles = lifetimes(regime)
-            ringed = [float(arm in four_protocols()) for arm in _by_lifetime()]
-            rows.append(points("a", regime, np.arange(1, 21), _without_error(_means(regime)), share=ringed))
-            rows.append(points(panel, regime, np.arange(cycles.size), _without_error(cycles)))
-        return pl.concat([*rows, *(error_points("d", regime, arm) for regime, arm in _by_regime(results).items())])
-
     def claims(self, results: Results) -> list[Claim]:
-        """Compare the regimes' ranges, the followed protocol's gaps, and its errors."""
         ends = {regime: (int(lifetimes(regime).min()), int(lifetimes(regime).max())) for regime in REGIME_LINES}
         seen = "; ".join(f"{regime} {low:,} to {high:,} cycles" for regime, (low, high) in ends.items())
         low, high = _by_regime(results).values()
         gaps, both = computed(low.gap[0] / high.gap[0]), low.usable & high.usable
-        smaller, because = below(gaps, 1.0)
-        return [
-            Claim(
-                "the regimes' lifetimes differ widely: 901 to 962 cycles in low, 573 to 1,208 in high",
-                "shortest and longest of the 224 lifetimes, computed from the physics; the value is the width of "
-                "the high range over that of the low one",
-                computed(np.ptp(lifetimes("high")) / np.ptp(lifetimes("low"))),
-                HOLDS if ends == RANGES else FAILS,
-                f"{seen}; computed, so there is no error",
-            ),
-            Claim(
-                f"the followed protocol ({four_protocols()[0]}) has the smaller gap in the low regime",
-                "its gap in low over its gap in high, below 1",
-                gaps,
-                smaller,
-                f"{because}: {low.gap[0]:.4f} against {high.gap[0]:.4f}; computed, so there is no error",
-            ),
-            Claim.below(
-                "its lifetime is easier to estimate in the low regime",
-                f"MSE in low over MSE in high, geometric mean over T, below 1; {used(low, both)}",
-                mean_ratio(low.mse, high.mse, both),
-                1.0,
-            ),
-        ]
+        width = computed(np.ptp(lifetimes("high")) / np.ptp(lifetimes("low")))
+        what = (
+            "shortest and longest of the 224 lifetimes, computed from the physics; the value is the width of the high "
+            "range over that of the low one"
+        )
+        says = "the regimes' lifetimes differ widely: 901 to 962 cycles in low, 573 to 1,208 in high"
+        verdict, because = HOLDS if ends == RANGES else FAILS, f"{seen}; computed, so there is no error"
+        claims = [Claim(says, what, width, verdict, because)]
+        says = f"the followed protocol ({four_protocols()[0]}) has the smaller gap in the low regime"
+        verdict, because = below(gaps, 1.0)
+        because += f": {low.gap[0]:.4f} against {high.gap[0]:.4f}; computed, so there is no error"
+        claims.append(Claim(says, "its gap in low over its gap in high, below 1", gaps, verdict, because))
+        says = "its lifetime is easier to estimate in the low regime"
+        what = f"MSE in low over MSE in high, geometric mean over T, below 1; {used(low, both)}"
+        return [*claims, Claim.below(says, what, mean_ratio(low.mse, high.mse, both), 1.0)]
 
 
 def twenty(regime: str) -> Instance:
@@ -238,16 +210,15 @@ def _means(regime: str) -> np.ndarray:
     return np.array([_value(twenty(regime), arm) for arm in _by_lifetime()])
 
 
-def _without_error(values: np.ndarray) -> Measured:
-    """Return numbers that were computed, not simulated."""
-    return Measured(values, np.zeros_like(values), 0)
-
-
-def _guides(axes: Axes, arms: Collection[Curve]) -> None:
-    """Draw theory's slope above the curves, and below them that of rounds which all arms still share."""
-    horizons, first = next(iter(arms)).horizon, [arm.mse[0, 0] for arm in arms]
-    named_guide(axes, horizons, -ALPHA, float(np.nanmax(first)) * 1.3, beside=(0, 11))
-    named_guide(axes, horizons, -1.0, float(np.nanmin(first)) * 0.55, beside=(-8, -4))
+def _draw_errors(axes: Axes, series: list[Series], panel: str) -> None:
+    """Draw errors with theory's slope above them, and below them that of rounds which all arms still share."""
+    log_log(axes, "horizon T", "MSE of the normalised lifetime")
+    draw_series(axes, series, panel)
+    errors = [each for each in series if each.panel == panel]
+    first = [each.points.value[0] for each in errors]
+    named_guide(axes, errors[0].x, -ALPHA, float(np.nanmax(first)) * 1.3, beside=(0, 11))
+    named_guide(axes, errors[0].x, -1.0, float(np.nanmin(first)) * 0.55, beside=(-8, -4))
+    axes.legend(loc="lower left")
 
 
 def _draw_lifetimes(axes: Axes) -> None:

@@ -25,7 +25,7 @@ from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
 from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision, below, every, interval
 from unbandit.paper.figure import PaperFigure, Results, Selection, Size
-from unbandit.paper.panels import panels, plain_ticks, points
+from unbandit.paper.panels import Series, panels, plain_ticks
 from unbandit.plots import INK
 from unbandit.study import Study
 from unbandit.study.curves import ENOUGH, Curve
@@ -88,11 +88,9 @@ class BatteryLandscape(PaperFigure):
         return {"5σ": variance_adjusted(self.instance, ALPHA), "√2": UCB(alpha=ALPHA)}
 
     def studies(self, size: Size) -> dict[str, Study]:
-        """Ask for all protocols at both widths."""
         return {"all": Study(self.instance, list(self.rules.values()), HORIZONS, size.runs_of(100), size.seed)}
 
     def draw(self, results: Results) -> Figure:
-        """Draw three maps of the error and one of its change, for each width."""
         figure, axes = panels(8, columns=4, width=2.95, height=2.5)
         for scale, line in zip(self.rules, (axes[:4], axes[4:]), strict=True):
             errors = {horizon: self._cycles(results, scale, horizon) for horizon in HORIZONS}
@@ -101,8 +99,9 @@ class BatteryLandscape(PaperFigure):
                 found = float(self._at(results, scale, horizon).found[0, 0])
                 shown = mosaic(panel, errors[horizon], "viridis", norm)
                 panel.set_title(f"T = {horizon:,}", loc="center")
-                corner(panel, f"width {scale}\nbest found\nin {found:.0%} of runs")
-                best(panel, self.instance.gaps == 0)
+                words = f"width {scale}\nbest found\nin {found:.0%} of runs"  # no protocol has two low rates
+                panel.text(-0.4, -0.45, words, fontsize=7.5, va="bottom", linespacing=1.4)
+                star(panel, self.instance.gaps == 0)
             line[0].set_ylabel("second rate, CC2")
             _bar(figure, line[:3], shown, "RMSE of the lifetime (cycles)")
             self._draw_change(figure, line[3], results, scale)
@@ -115,28 +114,31 @@ class BatteryLandscape(PaperFigure):
         drawn = mosaic(panel, shown, "PuOr_r", LogNorm(1 / reach, reach))
         risen = self.instance.gaps > 0
         risen[risen] = _simultaneous(self._suboptimal_changes(results, scale, SPANS[0]))[0] > 0
-        dots(panel, risen)
-        best(panel, self.instance.gaps == 0)
+        panel.plot(*_middles()[risen].T, "o", markersize=2.2, markeredgewidth=0, color=INK)
+        star(panel, self.instance.gaps == 0)
         panel.set_title("70,000 over 25,000", loc="center")
         key(panel)
         _bar(figure, [panel], drawn, "MSE, last over first")
 
-    def table(self, results: Results) -> pl.DataFrame:
-        """Return the error of every protocol on every map, with its rates; x is the protocol's number."""
-        rates, rows, letters = protocols(), [], iter("abcdefgh")
-        numbers = np.arange(rates.height)
+    def series(self, results: Results) -> list[Series]:
+        """Return the error of every protocol on every map; x is the protocol's number."""
+        series, letters, numbers = list[Series](), iter("abcdefgh"), np.arange(protocols().height)
         for scale in self.rules:
             for horizon in HORIZONS:
-                at, name = self._at(results, scale, horizon), f"{scale}, T = {horizon}"
+                at = self._at(results, scale, horizon)
                 error = measured(np.sqrt(at.mse) * LONGEST_LIFETIME)
-                rows.append(points(next(letters), name, numbers, error, share=at.points[0]))
+                series.append(Series(next(letters), f"{scale}, T = {horizon}", numbers, error, at.points[0]))
             changes, compared = self._changes(results, scale, SPANS[0])
-            name, factors = f"{scale}, 70,000 over 25,000", measured(np.exp(changes))
-            rows.append(points(next(letters), name, numbers, factors, share=compared))
-        return pl.concat(pl.concat([row, rates], how="horizontal") for row in rows)
+            factors = measured(np.exp(changes))
+            series.append(Series(next(letters), f"{scale}, 70,000 over 25,000", numbers, factors, compared))
+        return series
+
+    def table(self, results: Results) -> pl.DataFrame:
+        """Return the rows of every map, with the protocols' rates."""
+        rates = protocols()
+        return pl.concat(pl.concat([each.rows, rates], how="horizontal") for each in self.series(results))
 
     def claims(self, results: Results) -> list[Claim]:
-        """Test for each width that the error falls in the mean, and that it falls for every protocol."""
         means = [self._mean(results, scale) for scale in self.rules]
         return means + [self._everywhere(results, scale, span) for scale in self.rules for span in SPANS]
 
@@ -171,17 +173,12 @@ class BatteryLandscape(PaperFigure):
 
     def selection(self, results: Results) -> list[Selection]:
         """Return the effect of the authors' selection of runs on errors averaged over the protocols."""
-        rows, worse = [], self.instance.gaps > 0
-        for scale in self.rules:
-            for horizon in HORIZONS:
-                at = self._at(results, scale, horizon)
-                runs = int(at.runs[0])
-                dropped = runs - round(float(at.kept[0, 0]) * runs)
-                estimated = round(float(at.points[0, worse].mean()) * runs)
-                errors = (_mean_of_known(mse[0, worse]) for mse in (at.mse, at.mse_kept))
-                where = f"mean over all protocols, width {scale}, T = {horizon:,}"
-                rows.append(Selection(where, runs, dropped, estimated, *errors))
-        return rows
+        worse, where = np.flatnonzero(self.instance.gaps > 0), "mean over all protocols"
+        return [
+            Selection.at(f"{where}, width {scale}, T = {horizon:,}", self._at(results, scale, horizon), worse)
+            for scale in self.rules
+            for horizon in HORIZONS
+        ]
 
     def _at(self, results: Results, scale: str, horizon: int) -> Curve:
         return results.once((scale, horizon), lambda: results["all"].over_arms(horizon=horizon, rule=self.rules[scale]))
@@ -235,10 +232,6 @@ def _mean(replicates: NDArray[Any]) -> NDArray[np.float64]:
     return replicates.mean(axis=1) if replicates.shape[1] else np.full(len(replicates), np.nan)
 
 
-def _mean_of_known(values: NDArray[np.float64]) -> float:
-    return float(_mean(values[None, np.isfinite(values)])[0])
-
-
 def _limits(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the smallest and the largest number; any two where there are none."""
     known = values[np.isfinite(values)]
@@ -255,18 +248,17 @@ def _bar(figure: Figure, axes: list[Axes], drawn: PatchCollection, label: str) -
 
 def mosaic(axes: Axes, values: NDArray[np.float64], colours: str, norm: Any) -> PatchCollection:
     """Draw one number a protocol, in the order of protocol numbers; grey where there is none."""
-    first, second, _ = _rates()
-    tiles = np.unique(np.stack([_places(first), _places(second)], axis=1), axis=0)
+    (first, across), (second, up), _ = _rates()
+    tiles = np.unique(np.stack([across, up], axis=1), axis=0)
     axes.add_collection(PatchCollection(_rectangles(tiles, 1 - GAP, 1 - GAP), facecolor=TILE, linewidth=0))
     squares = _rectangles(_middles(), (1 - GAP) / ACROSS, (1 - GAP) / DOWN)
     cmap = colormaps[colours].with_extremes(bad=NO_NUMBER)
     drawn = PatchCollection(squares, cmap=cmap, norm=norm, edgecolor="white", linewidth=0.3)
     drawn.set_array(np.ma.masked_invalid(values))
     axes.add_collection(drawn)
-    names = [[f"{rate:g}" for rate in np.unique(rates)] for rates in (first, second)]
-    axes.set_xticks(range(len(names[0])), names[0])
-    axes.set_yticks(range(len(names[1])), names[1])
-    axes.set(xlim=(-0.55, len(names[0]) - 0.45), ylim=(-0.55, len(names[1]) - 0.45), aspect="equal")
+    axes.set_xticks(range(first.size), [f"{rate:g}" for rate in first])
+    axes.set_yticks(range(second.size), [f"{rate:g}" for rate in second])
+    axes.set(xlim=(-0.55, first.size - 0.45), ylim=(-0.55, second.size - 0.45), aspect="equal")
     axes.set(xlabel="first rate, CC1")
     axes.grid(visible=False)
     axes.tick_params(length=0, labelsize=7.5)
@@ -274,42 +266,26 @@ def mosaic(axes: Axes, values: NDArray[np.float64], colours: str, norm: Any) -> 
     return drawn
 
 
-def best(axes: Axes, which: NDArray[np.bool_]) -> None:
+def star(axes: Axes, which: NDArray[np.bool_]) -> None:
     """Mark the best protocols, which have no gap to estimate: a star on white."""
     middles = _middles()[which]
     axes.plot(*middles.T, "s", markersize=6.5, markerfacecolor="white", markeredgecolor=INK, markeredgewidth=0.6)
     axes.plot(*middles.T, "*", markersize=5, markeredgewidth=0, color=INK)
 
 
-def dots(axes: Axes, which: NDArray[np.bool_]) -> None:
-    """Put a dot on some of the protocols."""
-    axes.plot(*_middles()[which].T, "o", markersize=2.2, markeredgewidth=0, color=INK)
-
-
-def corner(axes: Axes, text: str) -> None:
-    """Write into the empty corner: no protocol has two low rates."""
-    axes.text(-0.4, -0.45, text, fontsize=7.5, va="bottom", linespacing=1.4)
-
-
 def key(axes: Axes) -> None:
     """Show in the empty corner which square of a tile is which third rate."""
-    thirds = np.unique(_rates()[2])
     wide, high, left, bottom = 0.82, 0.62, -0.4, -0.45
-    for place, rate in enumerate(thirds):
+    for place, rate in enumerate(_rates()[2][0]):
         x, y = left + wide * (place % ACROSS), bottom + high * (DOWN - 1 - place // ACROSS)
         axes.add_patch(Rectangle((x, y), wide, high, facecolor="none", edgecolor="#8a8a8a", linewidth=0.5))
         axes.text(x + wide / 2, y + high / 2 - 0.03, f"{rate:g}", fontsize=6, ha="center", va="center")
     axes.text(left, bottom + DOWN * high + 0.1, "a tile, by its\nthird rate, CC3", fontsize=7, va="bottom")
 
 
-def _rates() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    table = protocols()
-    return table["cc1"].to_numpy(), table["cc2"].to_numpy(), table["cc3"].to_numpy()
-
-
-def _places(rates: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return each rate's place among those there are."""
-    return np.unique(rates, return_inverse=True)[1]
+def _rates() -> list[tuple[NDArray[np.float64], NDArray[np.intp]]]:
+    """Return, for the first, second and third rate, the rates there are and each protocol's place among them."""
+    return [np.unique(protocols()[name].to_numpy(), return_inverse=True) for name in ("cc1", "cc2", "cc3")]
 
 
 def _rectangles(middles: NDArray[Any], width: float, height: float) -> list[Rectangle]:
@@ -318,7 +294,7 @@ def _rectangles(middles: NDArray[Any], width: float, height: float) -> list[Rect
 
 def _middles() -> NDArray[np.float64]:
     """Return where each protocol's square has its middle; shape (224, 2)."""
-    first, second, third = (_places(rates) for rates in _rates())
+    first, second, third = (places for _, places in _rates())
     column, line = third % ACROSS, third // ACROSS
     x = first + (1 - GAP) * ((column + 0.5) / ACROSS - 0.5)
     y = second + (1 - GAP) * (0.5 - (line + 0.5) / DOWN)

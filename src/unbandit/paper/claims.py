@@ -48,10 +48,8 @@ class Claim:
     ----------
     says
         What the paper says, in our words.
-    statistic
-        What was computed to test it, and the limit it is compared with.
-    measured
-        The statistic with its Monte-Carlo error; None if there is none.
+    statistic, measured
+        What was computed to test it, with the limit it is compared with; its value with its Monte-Carlo error, if any.
     verdict, because
         `HOLDS`, `FAILS` or `UNTESTED`, and the reason.
     ours
@@ -89,12 +87,22 @@ class Claim:
 
 def below(value: Measured, limit: float) -> Decision:
     """Decide whether a statistic is smaller than a limit."""
-    return _decide(value, HOLDS, FAILS, limit)
+    return _compared(value, limit, HOLDS, FAILS)
 
 
 def above(value: Measured, limit: float) -> Decision:
     """Decide whether a statistic is larger than a limit."""
-    return _decide(value, FAILS, HOLDS, limit)
+    return _compared(value, limit, FAILS, HOLDS)
+
+
+def _compared(value: Measured, limit: float, if_below: str, if_above: str) -> Decision:
+    if not _has_interval(value):
+        return UNTESTED, _why_unknown(value)
+    if value.high < limit:
+        return if_below, f"{_subject(value)} lies below {number(limit)}"
+    if value.low > limit:
+        return if_above, f"{_subject(value)} lies above {number(limit)}"
+    return UNTESTED, OPEN if value.folds else f"the value is {number(limit)}"
 
 
 def within(value: Measured, low: float, high: float) -> Decision:
@@ -116,16 +124,6 @@ def every(decisions: Iterable[Decision]) -> Decision:
         return UNTESTED, NOTHING
     worst = next(verdict for verdict in (FAILS, UNTESTED, HOLDS) if verdict in dict(given))
     return worst, "; ".join(dict.fromkeys(because for verdict, because in given if verdict == worst))
-
-
-def _decide(value: Measured, if_below: str, if_above: str, limit: float) -> Decision:
-    if not _has_interval(value):
-        return UNTESTED, _why_unknown(value)
-    if value.high < limit:
-        return if_below, f"{_subject(value)} lies below {number(limit)}"
-    if value.low > limit:
-        return if_above, f"{_subject(value)} lies above {number(limit)}"
-    return UNTESTED, OPEN if value.folds else f"the value is {number(limit)}"
 
 
 def _has_interval(value: Measured) -> bool:
@@ -155,9 +153,9 @@ def used(curve: Curve, where: Mask) -> str:
     return f"{horizons.size} horizons, T from {horizons.min():,.0f} to {horizons.max():,.0f}"
 
 
-def regret_slope(curve: Curve, where: Mask) -> Replicates:
+def regret_slope(curve: Curve, where: Mask) -> Measured:
     """Return the slope of log regret against log T."""
-    return slope(np.log(curve.horizon), np.log(curve.regret), where)
+    return measured(slope(np.log(curve.horizon), np.log(curve.regret), where))
 
 
 def error_slope(curve: Curve, where: Mask) -> Replicates:

@@ -17,7 +17,7 @@ from unbandit.paper.battery import four_protocols, three_at_random, twenty
 from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision
 from unbandit.paper.figure import PaperFigure, Results, Size, figures
 from unbandit.paper.gene import TRACKED
-from unbandit.paper.panels import LINES, THEORY, panels, points
+from unbandit.paper.panels import LINES, THEORY, Series, panels
 from unbandit.plots.style import Line
 from unbandit.study import Study
 from unbandit.study.curves import ENOUGH, Curve, StudyCurves
@@ -79,7 +79,6 @@ class Coverage(PaperFigure):
         return study
 
     def draw(self, results: Results) -> Figure:
-        """Draw one panel per study."""
         by_study = {name: curves for name, curves in _by_study(results).items() if curves}
         figure, axes = panels(len(by_study), columns=4, width=2.85, height=2.6)
         for panel, (name, curves) in zip(axes, by_study.items(), strict=True):
@@ -90,7 +89,7 @@ class Coverage(PaperFigure):
     def table(self, results: Results) -> pl.DataFrame:
         """Return every point: of all intervals together, and of single arms."""
         return pl.concat(
-            points(name, curve.name, curve.horizon, curve.coverage, share=curve.given).with_columns(
+            Series(name, curve.name, curve.horizon, curve.coverage, curve.given).rows.with_columns(
                 pl.Series("held", curve.held), pl.Series("intervals", curve.intervals)
             )
             for name, curves in _by_study(results).items()
@@ -98,22 +97,17 @@ class Coverage(PaperFigure):
         )
 
     def claims(self, results: Results) -> list[Claim]:
-        """Test that coverage is near its nominal value everywhere."""
+        what = (
+            "coverage of all intervals given, whatever the arm, and of each suboptimal arm (of more than "
+            f"{MOST_SINGLE_ARMS}, those plotted), at every horizon where at least {ENOUGH:.0%} of those that the runs "
+            "could give were given; all within 93% to 97% (by intervals that are right all at once in 95% of cases); "
+            "the value is the smallest"
+        )
         claims = []
         for figure, curves in _by_figure(_by_study(results)).items():
+            says = f"the 95% intervals hold the truth in 93% to 97% of cases, at every point of {figure}"
             smallest, decision = inside(curves, *LIMITS)
-            claims.append(
-                Claim(
-                    f"the 95% intervals hold the truth in 93% to 97% of cases, at every point of {figure}",
-                    "coverage of all intervals given, whatever the arm, and of each suboptimal arm (of more than "
-                    f"{MOST_SINGLE_ARMS}, those plotted), at every horizon where at least {ENOUGH:.0%} of those that "
-                    "the runs could give were given; all within 93% to 97% (by intervals that are right all at once in "
-                    "95% of cases); the value is the smallest",
-                    smallest,
-                    *decision,
-                    ours=True,
-                )
-            )
+            claims.append(Claim(says, what, smallest, *decision, ours=True))
         return claims
 
 
@@ -123,10 +117,8 @@ class CoverageCurve:
 
     Attributes
     ----------
-    cell, arm
-        Instance and rule, as far as the study has several; the arm, empty for all together.
-    plotted
-        Whether a figure plots the arm.
+    cell, arm, plotted
+        Instance and rule, as far as the study has several; the arm, empty for all together; whether a figure plots it.
     horizon, coverage
         The points, and the share of intervals that hold the true gap, with its standard error.
     held, intervals, given
@@ -160,9 +152,8 @@ class CoverageCurve:
         if self.independent:
             return exact_interval(self.held, self.intervals, level)
         # if all groups of runs gave the same, nothing is known of the error
-        return replace(self.coverage, error=np.where(self.coverage.error > 0, self.coverage.error, np.inf)).interval(
-            level
-        )
+        error = np.where(self.coverage.error > 0, self.coverage.error, np.inf)
+        return replace(self.coverage, error=error).interval(level)
 
     def at(self, point: int) -> Measured:
         """Return the coverage at one horizon."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import polars as pl
 
 from unbandit.checks import did_you_mean
 from unbandit.devices import Device
 from unbandit.errors import ParameterError
 from unbandit.paper.claims import Claim
+from unbandit.paper.panels import Series
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
     from unbandit.study import Study, StudyResult
     from unbandit.study.curves import Curve, StudyCurves
@@ -29,13 +33,13 @@ FULL_RUNS = 100_000
 FULL_TIMES = 10
 """How many times the paper's runs the other figures have at full size."""
 
-FILES = ("four_panels", "gap_decay", "naive", "battery", "battery_landscape", "gene", "sketches", "coverage")
+FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage")
 """The modules that define figures, each in a tuple `FIGURES`."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large a reproduction is.
+    """Size of a reproduction.
 
     Parameters
     ----------
@@ -61,7 +65,7 @@ class Size:
         return (FULL_RUNS if synthetic else FULL_TIMES * paper) if self.full else paper
 
 
-class Results(Mapping[str, "StudyCurves"]):
+class Results:
     """The finished studies of a figure, by name: `results["study"]` is its `StudyCurves`."""
 
     def __init__(self, size: Size, studies: Mapping[str, StudyResult]) -> None:
@@ -71,12 +75,6 @@ class Results(Mapping[str, "StudyCurves"]):
 
     def __getitem__(self, name: str) -> StudyCurves:
         return self.once(("curves", name), self.studies[name].curves)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.studies)
-
-    def __len__(self) -> int:
-        return len(self.studies)
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return what `make` returns, computed once: drawing, table and claims share it."""
@@ -108,17 +106,14 @@ class Selection:
     mse_kept: float
 
     @classmethod
-    def at(cls, where: str, curve: Curve, point: int) -> Selection:
-        """Return the effect at one point of a curve over horizons."""
-        runs = int(curve.runs[point])
-        return cls(
-            f"{where}, T = {curve.along[point]:,}",
-            runs,
-            runs - round(float(curve.kept[0, point]) * runs),
-            round(float(curve.points[0, point]) * runs),
-            float(curve.mse[0, point]),
-            float(curve.mse_kept[0, point]),
-        )
+    def at(cls, where: str, curve: Curve, points: ArrayLike) -> Selection:
+        """Return the effect at one point of a curve, or its mean over several: arms of the same runs."""
+        at = np.atleast_1d(points)
+        runs = int(curve.runs[at[0]])
+        dropped = runs - round(float(curve.kept[0, at[0]]) * runs)
+        estimated = round(float(curve.points[0, at].mean()) * runs)
+        errors = [values[0, at][np.isfinite(values[0, at])] for values in (curve.mse, curve.mse_kept)]
+        return cls(where, runs, dropped, estimated, *(float(each.mean()) if each.size else np.nan for each in errors))
 
 
 class PaperFigure(ABC):
@@ -157,13 +152,17 @@ class PaperFigure(ABC):
         """Return where a study's parts lie: under the figure's name, unless it shares them with another."""
         return f"{self.name}/{study}"
 
+    def series(self, results: Results) -> list[Series]:
+        """Return what is drawn, point by point."""
+        return []
+
     @abstractmethod
     def draw(self, results: Results) -> Figure:
         """Draw one figure, its panels lettered (a), (b), ..."""
 
-    @abstractmethod
     def table(self, results: Results) -> pl.DataFrame:
-        """Return the rows behind the figure: what is drawn."""
+        """Return the rows behind the figure."""
+        return pl.concat(series.rows for series in self.series(results))
 
     @abstractmethod
     def claims(self, results: Results) -> list[Claim]:
@@ -175,17 +174,11 @@ class PaperFigure(ABC):
 
     def selection(self, results: Results) -> list[Selection]:
         """Return the effect of the authors' selection of runs, at both ends of the curves followed."""
-        curves = self.followed(results).items()
-        return [Selection.at(name, curve, point) for name, curve in curves for point in (0, len(curve.along) - 1)]
-
-    def render(self, results: Results) -> Figure:
-        """Draw the figure in the house style."""
-        import matplotlib as mpl
-
-        from unbandit.paper.panels import STYLE
-
-        with mpl.rc_context(STYLE):
-            return self.draw(results)
+        return [
+            Selection.at(f"{name}, T = {curve.along[point]:,}", curve, point)
+            for name, curve in self.followed(results).items()
+            for point in (0, -1)
+        ]
 
 
 @cache

@@ -13,20 +13,9 @@ from unbandit.datasets import gene
 from unbandit.datasets.gene import GENES, TRACKED_RANK, means_by_rank
 from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
-from unbandit.paper.claims import Claim, Decision, above, error_falls, mean_ratio, number, used, within
+from unbandit.paper.claims import Claim, above, error_falls, mean_ratio, number, used, within
 from unbandit.paper.figure import PaperFigure, Results, Size
-from unbandit.paper.panels import (
-    LINES,
-    curve,
-    error_curve,
-    error_points,
-    guide,
-    log_log,
-    named_guide,
-    panels,
-    points,
-)
-from unbandit.plots.style import Line
+from unbandit.paper.panels import LINES, Series, draw_series, guide, log_log, named_guide, panels
 from unbandit.study import Study, spaced
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import Measured, Share, measured, share
@@ -70,7 +59,6 @@ class Gene(PaperFigure):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        """Ask for the three choices of genes."""
         instances = [chosen(count) for count in COUNTS]
         rule = variance_adjusted(instances[0], ALPHA)  # sigma is the same for all
         return {"counts": Study(instances, rule, HORIZONS, size.runs_of(100), size.seed)}
@@ -79,32 +67,27 @@ class Gene(PaperFigure):
         """Return the followed gene's curve among each number of arms."""
         return {f"K = {count}": arm for count, arm in _by_count(results).items()}
 
-    def draw(self, results: Results) -> Figure:
-        """Draw the sorted means, and one curve per number of arms."""
-        figure, (left, right) = panels(2)
+    def series(self, results: Results) -> list[Series]:
         means = means_by_rank()
-        left.plot(np.arange(1, means.size + 1), means, color=LINES[0].colour)
-        left.plot(TRACKED_RANK, means[-1], "o", markersize=8, color=LINES[0].colour, fillstyle="none")
+        errors = [Series.error("b", name, arm) for name, arm in self.followed(results).items()]
+        return [Series.computed("a", "mean", np.arange(1, means.size + 1), means), *errors]
+
+    def draw(self, results: Results) -> Figure:
+        figure, (left, right) = panels(2)
+        means, *errors = self.series(results)
+        left.plot(means.x, means.points.value, color=LINES[0].colour)
+        left.plot(TRACKED_RANK, means.points.value[-1], "o", markersize=8, color=LINES[0].colour, fillstyle="none")
         left.set(xlabel="rank", ylabel="mean (original scale)", xticks=[1, 4_000, 8_000, 12_000])
         left.xaxis.set_major_formatter("{x:,.0f}")
         log_log(right, "horizon T", f"MSE of the mean of gene {TRACKED_RANK:,}")
-        arms = self.followed(results)
-        for (name, arm), line in zip(arms.items(), LINES, strict=False):
-            error_curve(right, arm, line, name)
-        least = float(np.nanmin([arm.mse[0] for arm in arms.values()]))
+        draw_series(right, errors, "b")
+        least = float(np.nanmin([each.points.value for each in errors]))
         guide(right, HORIZONS, -ALPHA, through=(HORIZONS[-1], least * 0.75), label=f"slope −{ALPHA}")
         right.set_xticks([2_000, 5_000, 10_000, 20_000, 50_000])
         right.legend()
         return figure
 
-    def table(self, results: Results) -> pl.DataFrame:
-        """Return every point drawn."""
-        means = means_by_rank()
-        sorted_means = points("a", "mean", np.arange(1, means.size + 1), Measured(means, np.zeros_like(means), 0))
-        return pl.concat([sorted_means, *(error_points("b", *named) for named in self.followed(results).items())])
-
     def claims(self, results: Results) -> list[Claim]:
-        """Test that the error falls at every K, and that K hardly matters: over all horizons, and at the longest."""
         arms = _by_count(results)
         gaps = ", ".join(f"{arm.gap[0]:.4f} at K = {count}" for count, arm in arms.items())
         claims = [
@@ -129,23 +112,15 @@ def _hardly_apart(many: Curve, few: Curve, which: str, gaps: str) -> list[Claim]
     over_all = mean_ratio(many.mse, few.mse, both)
     verdict, because = within(over_all, *HARDLY)
     shown = ", ".join(f"{number(ratios[0, at])} at T = {few.along[at]:,}" for at in (0, len(HORIZONS) // 2, -1))
-    return [
-        Claim(
-            f"the error hardly depends on the number of arms {which}",
-            f"ratio of their MSE, geometric mean over T, {limits}; {used(few, both)}; the horizons are ours, the paper "
-            f"gives none; the followed gene's gap is {gaps}",
-            over_all,
-            verdict,
-            f"{because}; the ratio is {shown}",
-        ),
-        Claim.within(
-            f"the error hardly depends on the number of arms, at the longest horizon alone {which}",
-            f"ratio of their MSE at T = {few.along[-1]:,}, {limits}; the horizon is ours, the paper gives none",
-            measured(ratios[:, -1]),
-            HARDLY,
-            ours=True,
-        ),
-    ]
+    what = (
+        f"ratio of their MSE, geometric mean over T, {limits}; {used(few, both)}; the horizons are ours, the paper "
+        f"gives none; the followed gene's gap is {gaps}"
+    )
+    says = "the error hardly depends on the number of arms"
+    claim = Claim(f"{says} {which}", what, over_all, verdict, f"{because}; the ratio is {shown}")
+    what = f"ratio of their MSE at T = {few.along[-1]:,}, {limits}; the horizon is ours, the paper gives none"
+    alone = f"{says}, at the longest horizon alone {which}"
+    return [claim, Claim.within(alone, what, measured(ratios[:, -1]), HARDLY, ours=True)]
 
 
 def _by_count(results: Results) -> dict[int, Curve]:
@@ -176,7 +151,6 @@ class GeneAll(PaperFigure):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        """Ask for all genes."""
         instance = gene()
         return {"all": Study(instance, variance_adjusted(instance, ALPHA), ALL_HORIZONS, size.runs_of(20), size.seed)}
 
@@ -184,57 +158,40 @@ class GeneAll(PaperFigure):
         """Return the curve of the gene that the paper follows."""
         return {f"gene {TRACKED_RANK:,}": results["all"].curve(arm=TRACKED)}
 
+    def series(self, results: Results) -> list[Series]:
+        series, ranks = list[Series](), _ranks()
+        for horizon in ALL_HORIZONS:
+            error, pulls, share = _by_rank(results, horizon)
+            series.append(Series("a", f"T = {horizon}", ranks, error, share, f"T = {horizon:,}"))
+            series.append(Series("b", f"T = {horizon}", ranks, pulls))
+        return series + [Series.error("c", name, arm) for name, arm in self._by_horizon(results).items()]
+
     def draw(self, results: Results) -> Figure:
-        """Draw error and pulls by rank, and the error against the horizon."""
         figure, axes = panels(3, columns=3, height=3.1)
-        for panel, label in zip(axes, ("RMSE of the mean", "mean pulls"), strict=False):
+        series = self.series(results)
+        for panel, letter, label in zip(axes, "ab", ("RMSE of the mean", "mean pulls"), strict=False):
             log_log(panel, "rank (both ends stretched)", label)
             panel.set_xscale("linear")
             panel.set_xticks(_stretched(TICKS), [f"{rank:,}" for rank in TICKS], rotation=45, ha="right", fontsize=7.5)
-        for horizon, line in zip(ALL_HORIZONS, LINES, strict=False):
-            along, unmarked = _stretched(_ranks()), Line(line.colour, "none", line.dashes)
-            error, pulls, share = _by_rank(results, horizon)
-            curve(axes[0], along, error, unmarked, f"T = {horizon:,}", share=share)
-            curve(axes[1], along, pulls, unmarked)
+            for each, line in zip((each for each in series if each.panel == letter), LINES, strict=False):
+                replace(each, x=_stretched(each.x)).draw(panel, line._replace(marker="none"))
         axes[0].legend(fontsize=7, loc="lower right")
         log_log(axes[2], "horizon T", "mean squared error of the mean")
-        arms = self._by_horizon(results)
-        for (name, arm), line in zip(arms.items(), LINES, strict=False):
-            error_curve(axes[2], arm, line, name)
-        top = float(np.nanmax([arm.mse[0, 0] for arm in arms.values()]))
+        draw_series(axes[2], series, "c")
+        top = float(np.nanmax([each.points.value[0] for each in series if each.panel == "c"]))
         named_guide(axes[2], ALL_HORIZONS, -ALPHA, top * 1.3, beside=(0, 10))
         axes[2].legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))
         return figure
 
-    def table(self, results: Results) -> pl.DataFrame:
-        """Return every point drawn; of a rank's errors with the share of its runs that have an estimate."""
-        rows = []
-        for horizon in ALL_HORIZONS:
-            error, pulls, share = _by_rank(results, horizon)
-            rows.append(points("a", f"T = {horizon}", _ranks(), error, share=share))
-            rows.append(points("b", f"T = {horizon}", _ranks(), pulls))
-        return pl.concat([*rows, *(error_points("c", *named) for named in self._by_horizon(results).items())])
-
     def claims(self, results: Results) -> list[Claim]:
-        """Test what would be expected from the paper: errors fall, the best gene is found, no gene is left out."""
         arms, first, last = self._by_horizon(results), ALL_HORIZONS[0], ALL_HORIZONS[-1]
         falls = [error_falls(f"the error falls with T: {name}", arm) for name, arm in arms.items()]
         found, complete = _found(results), _complete(results)
         return [
             *(replace(claim, ours=True) for claim in falls),
-            Claim(
-                "in most runs the best of 12,979 genes is the most-pulled one",
-                f"share of runs that found it at T = {last:,}, above 1/2",
-                found[last],
-                *_above_half(found, last),
-                ours=True,
-            ),
-            Claim(
-                "in most runs no gene is left without an estimate",
-                f"share of runs in which every gene has an estimate at T = {first:,}, above 1/2",
-                complete[first],
-                *_above_half(complete, first),
-                ours=True,
+            _in_most_runs("the best of 12,979 genes is the most-pulled one", "that found it", found, last),
+            _in_most_runs(
+                "no gene is left without an estimate", "in which every gene has an estimate", complete, first
             ),
         ]
 
@@ -302,10 +259,12 @@ def _complete(results: Results) -> dict[int, Share]:
     return {at: share(float(runs.sum()), runs.len()) for at, runs in complete.items()}
 
 
-def _above_half(shares: dict[int, Share], horizon: int) -> Decision:
-    """Decide whether the share at one horizon is above one half; the reason lists the shares at all horizons."""
+def _in_most_runs(says: str, which: str, shares: dict[int, Share], horizon: int) -> Claim:
+    """Claim that a share of runs is above one half at one horizon; the reason lists the shares at all horizons."""
+    what = f"share of runs {which} at T = {horizon:,}, above 1/2"
     verdict, because = above(shares[horizon], 0.5)
-    return verdict, f"{because}; " + ", ".join(f"{found.value:.0%} at T = {at:,}" for at, found in shares.items())
+    because += "; " + ", ".join(f"{found.value:.0%} at T = {at:,}" for at, found in shares.items())
+    return Claim(f"in most runs {says}", what, shares[horizon], verdict, because, ours=True)
 
 
 FIGURES = (Gene(), GeneAll())

@@ -1,10 +1,9 @@
-"""Building blocks of the paper's figures: lettered panels, curves with a band of one standard error, slopes of theory.
-
-The rows behind a curve (`points`, `error_points`) stand beside what draws it (`curve`, `error_curve`).
-"""
+"""Building blocks of the paper's figures: lettered panels, series with a band of a standard error, theory's slopes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike
 
-from unbandit import plots
+from unbandit.formatting import minus
+from unbandit.plots import style
 from unbandit.plots.style import GRID, Line
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import Measured, measured
 
-STYLE: Any = plots.STYLE | {
+STYLE: Any = style.STYLE | {
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
     "axes.axisbelow": True,
@@ -53,70 +53,80 @@ LINES = (
 
 def panels(count: int, *, columns: int = 2, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` panels of a size in inches, lettered (a), (b), ... if there are two or more."""
-    columns = min(columns, count)
-    rows = -(-count // columns)
-    figure = Figure(figsize=(width * columns, height * rows), dpi=150, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for spare in axes[count:]:
-        spare.remove()
-    if count > 1:
-        for letter, panel in zip("abcdefghijklmnopqrstuvwxyz", axes[:count], strict=False):
-            panel.set_title(f"({letter})", fontweight="bold")
-    return figure, axes[:count]
+    figure, axes = style.panels(count, columns=columns, width=width, height=height)
+    for letter, panel in zip("abcdefghijklmnopqrstuvwxyz", axes if count > 1 else (), strict=False):
+        panel.set_title(f"({letter})", fontweight="bold")
+    return figure, axes
 
 
-def curve(
-    axes: Axes,
-    x: ArrayLike,
-    points: Measured,
-    line: Line,
-    label: str | None = None,
-    *,
-    share: ArrayLike | None = None,
-    mark_every: int = 1,
-) -> None:
-    """Draw a curve with a band of one standard error; points without a value are left out.
+@dataclass(frozen=True)
+class Series:
+    """Points of a figure with their standard errors, as a curve of a panel and as rows of the figure's table.
 
-    Where the share of runs with an estimate is below `ENOUGH`, the point is hollow and its line pale.
+    Parameters
+    ----------
+    panel, name
+        The panel's letter and the series' name, in the table.
+    x, points
+        Where the points lie; a number of `x` per number of `points`.
+    share
+        Share of runs with an estimate at each point; 1 by default.
+    label
+        Name in the legend; none by default.
     """
-    along = np.asarray(x, dtype=float)
-    value, error = np.asarray(points.value, dtype=float), np.asarray(points.error, dtype=float)
-    full = np.ones(along.size, bool) if share is None else np.asarray(share) >= ENOUGH
-    look: Any = {"color": line.colour, "marker": line.marker, "markevery": mark_every, "zorder": 3}
-    width = np.where(np.isfinite(error), error, 0.0)
-    low = np.maximum(value - width, value / 10) if axes.get_yscale() == "log" else value - width
-    axes.fill_between(along, low, value + width, color=line.colour, alpha=0.16, linewidth=0, zorder=2)
-    axes.plot(along, value, color=line.colour, linestyle=line.dashes, alpha=0.35, zorder=2.5)
-    axes.plot(along, np.where(full, value, np.nan), linestyle=line.dashes, label=label, **look)
-    hollow = np.where(full, np.nan, value)
-    if np.isfinite(hollow).any():
-        axes.plot(along, hollow, linestyle="none", markerfacecolor="white", **look)
 
+    panel: str
+    name: str
+    x: ArrayLike
+    points: Measured
+    share: ArrayLike | None = None
+    label: str | None = None
 
-def points(panel: str, name: str, x: ArrayLike, points: Measured, *, share: ArrayLike | None = None) -> pl.DataFrame:
-    """Return the rows behind a curve: panel, curve, x, value, standard error, share of runs with an estimate."""
-    along = np.asarray(x, dtype=float)
-    return pl.DataFrame(
-        {
-            "panel": [panel] * along.size,
-            "curve": [name] * along.size,
+    @classmethod
+    def error(cls, panel: str, name: str, arm: Curve, label: str | None = None) -> Series:
+        """Return an arm's mean squared error over the horizons."""
+        return cls(panel, name, arm.horizon, measured(arm.mse), arm.points[0], label or name)
+
+    @classmethod
+    def computed(cls, panel: str, name: str, x: ArrayLike, values: ArrayLike, share: ArrayLike | None = None) -> Series:
+        """Return numbers that were computed, not simulated."""
+        return cls(panel, name, x, Measured(np.asarray(values, float), np.zeros(np.size(values)), 0), share)
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """Return panel, series, x, value, standard error and share of runs with an estimate, one row per point."""
+        along = np.asarray(self.x, dtype=float)
+        numbers = {
             "x": along,
-            "value": np.asarray(points.value, dtype=float),
-            "error": np.asarray(points.error, dtype=float),
-            "share": np.ones(along.size) if share is None else np.asarray(share, dtype=float),
+            "value": np.asarray(self.points.value, dtype=float),
+            "error": np.asarray(self.points.error, dtype=float),
+            "share": np.broadcast_to(1.0 if self.share is None else np.asarray(self.share, float), along.shape),
         }
-    )
+        return pl.DataFrame({"panel": [self.panel] * along.size, "curve": [self.name] * along.size} | numbers)
+
+    def draw(self, axes: Axes, line: Line, *, mark_every: int = 1) -> None:
+        """Draw a curve with a band of one standard error; points without a value are left out.
+
+        Where the share of runs with an estimate is below `ENOUGH`, the point is hollow and its line pale.
+        """
+        along = np.asarray(self.x, dtype=float)
+        value, error = np.asarray(self.points.value, dtype=float), np.asarray(self.points.error, dtype=float)
+        full = np.ones(along.size, bool) if self.share is None else np.asarray(self.share) >= ENOUGH
+        look: Any = {"color": line.colour, "marker": line.marker, "markevery": mark_every, "zorder": 3}
+        width = np.where(np.isfinite(error), error, 0.0)
+        low = np.maximum(value - width, value / 10) if axes.get_yscale() == "log" else value - width
+        axes.fill_between(along, low, value + width, color=line.colour, alpha=0.16, linewidth=0, zorder=2)
+        axes.plot(along, value, color=line.colour, linestyle=line.dashes, alpha=0.35, zorder=2.5)
+        axes.plot(along, np.where(full, value, np.nan), linestyle=line.dashes, label=self.label, **look)
+        hollow = np.where(full, np.nan, value)
+        if np.isfinite(hollow).any():
+            axes.plot(along, hollow, linestyle="none", markerfacecolor="white", **look)
 
 
-def error_curve(axes: Axes, arm: Curve, line: Line, label: str) -> None:
-    """Draw an arm's mean squared error against the horizon."""
-    curve(axes, arm.horizon, measured(arm.mse), line, label, share=arm.points[0])
-
-
-def error_points(panel: str, name: str, arm: Curve) -> pl.DataFrame:
-    """Return the rows behind `error_curve`."""
-    return points(panel, name, arm.horizon, measured(arm.mse), share=arm.points[0])
+def draw_series(axes: Axes, series: Iterable[Series], panel: str) -> None:
+    """Draw the series of one panel, which take the line styles in order."""
+    for each, line in zip((each for each in series if each.panel == panel), LINES, strict=False):
+        each.draw(axes, line)
 
 
 def guide(axes: Axes, x: ArrayLike, slope: float, *, through: tuple[float, float], label: str | None = None) -> None:
@@ -131,15 +141,12 @@ def named_guide(axes: Axes, x: ArrayLike, slope: float, height: float, *, beside
     first, last = float(np.min(x)), float(np.max(x))
     guide(axes, x, slope, through=(first, height))
     look: Any = {"textcoords": "offset points", "ha": "right", "fontsize": 8, "color": THEORY}
-    end = (last, height * (last / first) ** slope)
-    axes.annotate(f"slope {slope:g}".replace("-", "−"), end, xytext=beside, **look)
+    axes.annotate(minus(f"slope {slope:g}"), (last, height * (last / first) ** slope), xytext=beside, **look)
 
 
 def log_log(axes: Axes, x: str, y: str) -> None:
     """Make both axes logarithmic, with their labels and plain numbers as ticks."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set(xlabel=x, ylabel=y)
+    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     for axis in (axes.xaxis, axes.yaxis):
         plain_ticks(axis)
 
@@ -176,11 +183,6 @@ class PlainLocator(Locator):
             evenly = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
             ticks = [float(tick) for tick in evenly if low <= tick <= high]
         return ticks
-
-
-def thousands(axis: Any) -> None:
-    """Label a linear axis with thousands separated."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
 def plain(value: float) -> str:

@@ -21,6 +21,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
+
 from unbandit import checks
 from unbandit._version import __version__
 from unbandit.clusters.cluster import WAIT, Cluster
@@ -30,16 +32,18 @@ from unbandit.files import locked, written_whole
 from unbandit.log.writing import write_table
 from unbandit.paper.figure import PaperFigure, Results, Size, chosen_figures
 from unbandit.paper.page import FinishedFigure, Reproduction, listing, page
+from unbandit.paper.panels import STYLE
 from unbandit.plots import save
 from unbandit.study import Study, StudyResult
 from unbandit.study.dispatch import SupportsSubmit, choose_executor
 from unbandit.study.progress import Progress, Shared, Silent
 from unbandit.study.results import ResultsFolder
 from unbandit.study.storage import is_address
-from unbandit.study.taskgrid import code
+from unbandit.study.taskgrid import code, differences
 
 NAME = "reproduction.json"
 SCHEMA = "unbandit.reproduction/1"
+DEFAULTS = {"device": "cpu", "seed": 1, "o": "reproduction", "executor": "threads"}
 
 
 def reproduce(
@@ -162,9 +166,10 @@ def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFi
     if figure.full_only:  # the paper does not have it
         claims = [replace(claim, ours=True) for claim in claims]
     png, svg, rows = (folder / f"{figure.name}.{kind}" for kind in ("png", "svg", "parquet"))
-    drawing = figure.render(results)
+    with mpl.rc_context(STYLE):
+        drawing = figure.draw(results)
     save(drawing, png)
-    drawing.set_layout_engine("none")  # it is laid out now
+    drawing.set_layout_engine(None)  # it is laid out now, and need not be drawn twice
     save(drawing, svg)
     write_table(lambda: table, rows)
     runs = tuple(sorted({result.study.runs for result in results.studies.values()}))
@@ -190,11 +195,8 @@ def _check_folder(folder: Path, size: Size) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         refusal = f"{folder / NAME}: could not be read."
         raise ResumeError(refusal, path=str(folder / NAME), remedy=_remedy(folder, size)) from None
-    changed = [
-        f"{key}: the folder has {_written(recorded[key])}, asked for {_written(asked)}"
-        for key, asked in _described(size).items()
-        if recorded[key] != asked
-    ]
+    before, now = ({key: _written(it[key]) for key in it} for it in (recorded, _described(size)))
+    changed = differences(before, now)
     if changed:
         refusal = f"{folder}: it has another reproduction ({'; '.join(changed)})."
         raise ResumeError(refusal, path=str(folder), remedy=_remedy(folder, size))
@@ -251,18 +253,21 @@ def _check_writable(folder: Path) -> None:
 
 def _asked(names: Sequence[str], size: Size) -> str:
     """Write what gives the same numbers in a shell."""
-    words = ["unbandit", "reproduce", *names]
-    words += ["--runs", str(size.runs)] if size.runs is not None else []
-    words += ["--full"] if size.full else []
-    words += ["--device", size.device] if size.device != "cpu" else []
-    words += ["--seed", str(size.seed)] if size.seed != 1 else []
-    return shlex.join(words)
+    options = _options(runs=size.runs, full=size.full, device=size.device, seed=size.seed)
+    return shlex.join(["unbandit", "reproduce", *names, *options])
 
 
 def _where(folder: Path, threads: int | None, executor: SupportsSubmit | str | None, address: str | None) -> str:
     """Write how it was asked for besides: what changes no number."""
-    words = ["-o", str(folder)] if str(folder) != "reproduction" else []
-    words += ["--threads", str(threads)] if threads is not None else []
-    words += ["--executor", executor] if isinstance(executor, str) and executor != "threads" else []
-    words += ["--address", address] if address is not None else []
-    return " " + shlex.join(words) if words else ""
+    named = executor if isinstance(executor, str) else None
+    options = _options(o=str(folder), threads=threads, executor=named, address=address)
+    return " " + shlex.join(options) if options else ""
+
+
+def _options(**given: object) -> list[str]:
+    """Write options of the command, but for those at their defaults."""
+    words = []
+    for name, value in given.items():
+        if value is not None and value is not False and value != DEFAULTS.get(name):
+            words += [f"--{name}" if len(name) > 1 else f"-{name}"] + [str(value)] * (value is not True)
+    return words

@@ -5,6 +5,7 @@ The first two need logs and hidden rewards, which studies do not keep, so they r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +15,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from unbandit.datasets.registry import two_armed
+from unbandit.datasets import two_armed
 from unbandit.demonstrators import SAE, UCB, Demonstrator
-from unbandit.kernels.tally import read_epochs
+from unbandit.estimators import estimate
+from unbandit.estimators.switching_moment import switching_rounds
+from unbandit.instance import Instance
+from unbandit.log import ActionLog
 from unbandit.paper.claims import Claim
 from unbandit.paper.figure import PaperFigure, Results, Size
-from unbandit.paper.panels import LINES, curve, guide, log_log, panels, points, thousands
-from unbandit.paper.replay import PlayedRun, hidden_means, play, runs_played
+from unbandit.paper.panels import LINES, Series, guide, log_log, panels
 from unbandit.plots import INK
 from unbandit.study import Study
-from unbandit.study.monte_carlo import Measured, measured, replicates, share, slope
+from unbandit.study.monte_carlo import measured, replicates, share, slope
+from unbandit.tape import Tape
+
+MOST_RUNS = 1_000
+"""Most runs to play: logs are kept here, and rewards replayed one run at a time."""
+
+BLOCK = 200
+"""Runs whose actions are held at a time."""
 
 HORIZON = 5_000
 RULES: dict[str, SAE | UCB] = {"UCB": UCB(alpha=0.25), "SAE": SAE(alpha=0.25)}
@@ -48,6 +58,52 @@ SUBTRACTED = {"SAE": "2C(n)", "UCB": "C(n₂) + C(n₁)"}
 ALPHAS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
+@dataclass(frozen=True)
+class PlayedRun:
+    """One run of a two-armed bandit: its arms in the order of this run (shuffled in every run), number and actions."""
+
+    instance: Instance
+    run: int
+    actions: NDArray[Any]
+
+    @property
+    def worse(self) -> int:
+        """Return the place of the arm with the smaller mean."""
+        return int(self.instance.means.argmin())
+
+    def hidden_means(self, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return both arms' pulls and sample means after every round, from round 0 on: arrays of (horizon + 1, 2).
+
+        The rewards are those that the demonstrator saw; the observer never does. A mean of no rewards is 0.
+        """
+        horizon = self.actions.size
+        pulls, means = np.zeros((horizon + 1, 2), np.int64), np.zeros((horizon + 1, 2))
+        for arm in (0, 1):
+            pulls[1:, arm] = np.cumsum(self.actions == arm)
+            count = np.arange(1, pulls[-1, arm] + 1)
+            rewards = Tape(seed).reward(self.instance, self.run, arm, count) if count.size else np.empty(0)
+            running = np.concatenate([[0.0], np.cumsum(rewards) / count])
+            means[:, arm] = running[pulls[:, arm]]
+        return pulls, means
+
+
+def runs_played(size: Size) -> int:
+    """Return how many runs a sketch plays: 100, or as many as were asked for, up to `MOST_RUNS`."""
+    return min(size.runs_of(100), MOST_RUNS)
+
+
+def play(rule: Demonstrator, instance: Instance, horizon: int, *, runs: int, seed: int) -> Iterator[PlayedRun]:
+    """Play a rule on two arms, listed in a different order in every run."""
+    listed = (instance, instance.reordered([1, 0]))
+    for first in range(0, runs, BLOCK):
+        count = min(BLOCK, runs - first)
+        logs = [rule.demonstrate(each, horizon, runs=count, seed=seed, first_run=first) for each in listed]
+        blocks = [np.asarray(log.actions).reshape(count, horizon) for log in logs]
+        for at, order in enumerate(Tape(seed).orders(np.arange(first, first + count), 2)):
+            which = int(order[0])
+            yield PlayedRun(listed[which], first + at, blocks[which][at])
+
+
 class SketchExploration(PaperFigure):
     """How often each rule pulls the worse of two arms: both explore less and less, one smoothly, one all at once."""
 
@@ -65,50 +121,42 @@ class SketchExploration(PaperFigure):
         "grey, for UCB and for SAE."
     )
 
-    def draw(self, results: Results) -> Figure:
-        """Draw both rules side by side."""
-        figure, axes = panels(2)
-        for panel, line, rule in zip(axes, LINES, RULES, strict=False):
+    def series(self, results: Results) -> list[Series]:
+        middles, series = (np.arange(BINS) + 0.5) * (HORIZON / BINS), list[Series]()
+        for panel, rule in zip("ab", RULES, strict=True):
             shares = _shares(rule, results)[0]
-            panel.stairs(shares[0], np.linspace(0, HORIZON, BINS + 1), color="#b9b9b9", linewidth=0.9, label="one run")
-            label = f"{rule}, mean of {len(shares):,} runs"
-            curve(panel, _middles(), measured(_means(shares)), line, label, mark_every=3)
+            means = measured(replicates(lambda kept: kept.mean(axis=0), shares))
+            series.append(Series(panel, rule, middles, means, label=f"{rule}, mean of {len(shares):,} runs"))
+        return series
+
+    def draw(self, results: Results) -> Figure:
+        figure, axes = panels(2)
+        for panel, line, each in zip(axes, LINES, self.series(results), strict=False):
+            first = _shares(each.name, results)[0][0]
+            panel.stairs(first, np.linspace(0, HORIZON, BINS + 1), color="#b9b9b9", linewidth=0.9, label="one run")
+            each.draw(panel, line, mark_every=3)
             panel.set(xlabel="round", ylabel="share of rounds on the worse arm", ylim=(-0.02, 0.65), xlim=(0, HORIZON))
-            thousands(panel.xaxis)
+            panel.xaxis.set_major_formatter("{x:,.0f}")
             panel.legend(loc="upper right")
         return figure
 
-    def table(self, results: Results) -> pl.DataFrame:
-        """Return the share in every stretch of rounds."""
-        drawn = zip("ab", RULES, strict=True)
-        return pl.concat(
-            points(panel, rule, _middles(), measured(_means(_shares(rule, results)[0]))) for panel, rule in drawn
-        )
-
     def claims(self, results: Results) -> list[Claim]:
-        """Compare the first quarter with the last, the last tenth with nothing, and the rules with each other."""
-        shares = {rule: _shares(rule, results)[0] for rule in RULES}
-        late = {rule: _tried_late(each) for rule, each in shares.items()}
+        claims, late = [], {}
+        for rule in RULES:
+            shares = _shares(rule, results)[0]
+            what = "share of rounds on the worse arm, last quarter less first quarter; below 0"
+            change = measured(replicates(_last_less_first_quarter, shares))
+            claims.append(Claim.below(f"{rule} explores less as time goes on", what, change, 0.0))
+            late[rule] = share(int((shares[:, -LATE:] > 0).any(axis=1).sum()), len(shares))
         tried = "share of runs that pull the worse arm in the last tenth of the rounds"
+        what = f"share of the worse arm in the {BEFORE} rounds up to its last pull, SAE less UCB; above 0"
         stops = [_shares(rule, results)[1] for rule in ("SAE", "UCB")]
+        sooner = measured(replicates(lambda sae, ucb: sae.mean() - ucb.mean(), *stops))
         return [
-            *(
-                Claim.below(
-                    f"{rule} explores less as time goes on",
-                    "share of rounds on the worse arm, last quarter less first quarter; below 0",
-                    measured(replicates(_last_less_first_quarter, each)),
-                    0.0,
-                )
-                for rule, each in shares.items()
-            ),
+            *claims,
             Claim.above("UCB comes back to bad arms until the end", f"{tried}; above 1/2", late["UCB"], 0.5),
             Claim.below("SAE gives a bad arm up for good", f"{tried}; below 1/2", late["SAE"], 0.5),
-            Claim.above(
-                "SAE stops exploring all at once, UCB little by little",
-                f"share of the worse arm in the {BEFORE} rounds up to its last pull, SAE less UCB; above 0",
-                measured(replicates(lambda sae, ucb: sae.mean() - ucb.mean(), *stops)),
-                0.0,
-            ),
+            Claim.above("SAE stops exploring all at once, UCB little by little", what, sooner, 0.0),
         ]
 
 
@@ -128,21 +176,8 @@ def _explored(rule: Demonstrator, size: Size) -> tuple[NDArray[np.float64], NDAr
     return shares, stops
 
 
-def _middles() -> NDArray[np.float64]:
-    width = HORIZON / BINS
-    return np.asarray((np.arange(BINS) + 0.5) * width)
-
-
-def _means(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    return replicates(lambda kept: kept.mean(axis=0), shares)
-
-
 def _last_less_first_quarter(shares: NDArray[np.float64]) -> float:
     return float(shares[:, -QUARTER:].mean() - shares[:, :QUARTER].mean())
-
-
-def _tried_late(shares: NDArray[np.float64]) -> Measured:
-    return share(int((shares[:, -LATE:] > 0).any(axis=1).sum()), len(shares))
 
 
 SWITCH_COLUMNS = {
@@ -157,10 +192,8 @@ class Switch:
 
     Attributes
     ----------
-    run
-        Its number.
-    kept, dropped, gap
-        The places of the two arms, and the true gap between them.
+    played, dropped
+        The run, and the place of the arm that it gave up.
     before, after
         Rounds played when the dropped arm was last worth a pull, and when it no longer was.
     pulls, means
@@ -169,28 +202,25 @@ class Switch:
         The procedure's estimate of the gap.
     """
 
-    run: int
-    kept: int
+    played: PlayedRun
     dropped: int
-    gap: float
     before: int
     after: int
     pulls: NDArray[np.int64]
     means: NDArray[np.float64]
     estimate: float
 
-    @classmethod
-    def of(cls, played: PlayedRun, dropped: int, *around: Any) -> Switch:
-        """Fill in what follows from the run and the arm that it gave up."""
-        gap = float(played.instance.means[1 - dropped] - played.instance.means[dropped])
-        return cls(played.run, 1 - dropped, dropped, gap, *around)
+    @property
+    def kept(self) -> int:
+        """Return the place of the other arm."""
+        return 1 - self.dropped
 
     @property
     def row(self) -> tuple[float, ...]:
         """Return the run's numbers, in the order of `SWITCH_COLUMNS`."""
-        pulls, means = self.pulls[self.after].tolist(), self.means[self.after].tolist()
-        difference = means[self.kept] - means[self.dropped]
-        return self.run, self.after, pulls[self.dropped], pulls[self.kept], difference, self.estimate, self.gap
+        pulls, means = self.pulls[self.after].tolist(), self.means[self.after]
+        difference, gap = (float(of[self.kept] - of[self.dropped]) for of in (means, self.played.instance.means))
+        return self.played.run, self.after, pulls[self.dropped], pulls[self.kept], difference, self.estimate, gap
 
 
 class SketchSwitching(PaperFigure):
@@ -214,7 +244,6 @@ class SketchSwitching(PaperFigure):
     )
 
     def draw(self, results: Results) -> Figure:
-        """Draw the intervals above, the crossing below."""
         figure, axes = panels(4)
         for at, rule in enumerate(FORMULAS):
             shown = _switches(rule, results)[0]
@@ -235,11 +264,11 @@ class SketchSwitching(PaperFigure):
         for rule, formula in FORMULAS.items():
             rows = _switches(rule, results)[1]
             columns = [rows[name].to_numpy() for name in ("hidden_difference", "estimate", "gap")]
+            says = f"when {rule} gives an arm up, its sample means are about {formula} apart"
             what = (
                 "root mean square of (hidden difference less formula), as a share of the estimate's whole error, over "
                 f"the {len(rows):,} of {runs_played(results.size):,} runs with an estimate; below {SMALL:g}"
             )
-            says = f"when {rule} gives an arm up, its sample means are about {formula} apart"
             claims.append(Claim.below(says, what, measured(replicates(_missed, *columns)), SMALL))
         return claims
 
@@ -250,39 +279,24 @@ def _switches(rule: str, results: Results) -> tuple[Switch | None, pl.DataFrame]
 
 
 def _switched(rule: str, size: Size) -> tuple[Switch | None, pl.DataFrame]:
+    runs = play(RULES[rule], two_armed(), HORIZON, runs=runs_played(size), seed=size.seed)
     first, rows = None, []
-    switch = {"SAE": _elimination, "UCB": _last_return}[rule]
-    for played in play(RULES[rule], two_armed(), HORIZON, runs=runs_played(size), seed=size.seed):
-        found = switch(played, size.seed)
-        if found is not None:
-            first = first or found
-            rows.append(found.row)
+    for switch in filter(None, (_switch(rule, played, size.seed) for played in runs)):
+        first = first or switch
+        rows.append(switch.row)
     return first, pl.DataFrame(rows, schema=SWITCH_COLUMNS, orient="row")
 
 
-def _elimination(played: PlayedRun, seed: int) -> Switch | None:
-    """Find the test that SAE's eliminated arm failed (Procedure 1); None while both are active."""
-    passed, _ = read_epochs(played.actions, 2)
-    if not passed.any():
-        return None
-    dropped = int(passed.argmax())
-    pulls, means = hidden_means(played, seed)
-    epochs = int(pulls[-1, dropped])
-    estimate = 2 * float(_width("SAE", epochs))
-    return Switch.of(played, dropped, 2 * (epochs - 1), 2 * epochs, pulls, means, estimate)
-
-
-def _last_return(played: PlayedRun, seed: int) -> Switch | None:
-    """Find UCB's last return to the less-pulled arm from which it came back (Procedure 2); None if there is none."""
-    pulls, means = hidden_means(played, seed)
-    kept = int(pulls[-1].argmax())
-    last_of_kept = int(np.flatnonzero(played.actions == kept)[-1])
-    returns = np.flatnonzero(played.actions[:last_of_kept] != kept)
-    if returns.size < 2 or pulls[returns[-1], kept] == 0:
-        return None
-    at = int(returns[-1])
-    estimate = float(_width("UCB", pulls[at + 1, 1 - kept]) - _width("UCB", pulls[at + 1, kept]))
-    return Switch.of(played, 1 - kept, at, at + 1, pulls, means, estimate)
+def _switch(rule: str, played: PlayedRun, seed: int) -> Switch | None:
+    """Find the arm that a run gave up, when, and what the rule's procedure estimates; None if it gave none up."""
+    log = ActionLog.from_codes(played.actions[None], played.instance.arms)
+    gaps = {row.arm: row.gap for row in estimate(log, RULES[rule], sigma=1.0) if row.verdict == "estimated"}
+    for arm, last in switching_rounds(log, RULES[rule]).items():
+        if (gap := gaps.get(arm)) is not None:
+            step = 2 if rule == "SAE" else 1  # SAE tests both arms when it has pulled both
+            after = -(-last // step) * step
+            return Switch(played, log.arms.index(arm), after - step, after, *played.hidden_means(seed), gap)
+    return None
 
 
 def _width(rule: str, pulls: NDArray[np.int64] | np.int64 | int) -> NDArray[np.float64]:
@@ -315,7 +329,7 @@ def _draw_intervals(axes: Axes, rule: str, switch: Switch) -> None:
     ticks = [f"{name}\nn₁ = {one:,}\nn₂ = {two:,}" for name, (one, two) in zip(names, counts, strict=True)]
     axes.set_xticks([0, 1], ticks)
     axes.set(xlim=(-0.6, 1.6), ylabel="sample mean ± C(n)")
-    axes.set_title(f"{axes.get_title(loc='left')} {rule}, run {switch.run}", loc="left", fontweight="bold")
+    axes.set_title(f"{axes.get_title(loc='left')} {rule}, run {switch.played.run}", loc="left", fontweight="bold")
     axes.grid(axis="x", visible=False)
     axes.margins(y=0.25)
     axes.legend(loc="upper center", ncols=2, handlelength=1.2, columnspacing=1.2)
@@ -336,7 +350,7 @@ def _draw_crossing(axes: Axes, rule: str, switch: Switch) -> None:
     axes.plot([switch.after], [(difference - formula)[here]], "o", color=LINES[1].colour)
     axes.axvline(switch.after, color=LINES[1].colour, linewidth=0.8, linestyle=":", label=f"τ = {switch.after:,}")
     axes.set(xlabel="round", ylabel=f"difference of means\n− {SUBTRACTED[rule]}")
-    thousands(axes.xaxis)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.legend(loc="best")
 
 
@@ -356,34 +370,34 @@ class SketchTradeoff(PaperFigure):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        """Ask for UCB at every alpha."""
         rules = [UCB(alpha=alpha) for alpha in ALPHAS]
         return {"alphas": Study([two_armed()], rules, [HORIZON], size.runs_of(100, synthetic=True), size.seed)}
 
-    def draw(self, results: Results) -> Figure:
-        """Draw mean squared error against regret."""
-        figure, (axes,) = panels(1, width=4.8, height=3.4)
+    def series(self, results: Results) -> list[Series]:
         regret, mse = measured(_of(results, "regret")), measured(_of(results, "mse"))
+        return [Series("", "UCB", regret.value, mse, label="UCB, one point an alpha")]
+
+    def draw(self, results: Results) -> Figure:
+        figure, (axes,) = panels(1, width=4.8, height=3.4)
+        (series,) = self.series(results)
+        regret, mse = measured(_of(results, "regret")), series.points.value
         log_log(axes, "mean regret", "mean squared error of the gap")
-        curve(axes, regret.value, mse, LINES[0], "UCB, one point an alpha")
-        axes.errorbar(regret.value, mse.value, xerr=regret.error, fmt="none", ecolor=LINES[0].colour, elinewidth=0.9)
-        for place, (alpha, x, y) in enumerate(zip(ALPHAS, regret.value, mse.value, strict=True)):
+        series.draw(axes, LINES[0])
+        axes.errorbar(regret.value, mse, xerr=regret.error, fmt="none", ecolor=LINES[0].colour, elinewidth=0.9)
+        for place, (alpha, x, y) in enumerate(zip(ALPHAS, regret.value, mse, strict=True)):
             aside = (0, 8) if place % 2 else (0, -15)
             axes.annotate(f"{alpha:g}", (x, y), xytext=aside, textcoords="offset points", fontsize=8, ha="center")
         middle = len(ALPHAS) // 2
-        guide(axes, regret.value, -1.0, through=(regret.value[middle], mse.value[middle]), label="slope −1")
+        guide(axes, regret.value, -1.0, through=(regret.value[middle], mse[middle]), label="slope −1")
         axes.legend()
         return figure
 
     def table(self, results: Results) -> pl.DataFrame:
         """Return regret and error at every alpha."""
-        regret, mse = measured(_of(results, "regret")), measured(_of(results, "mse"))
-        return points("", "UCB", regret.value, mse).with_columns(
-            pl.Series("alpha", ALPHAS), pl.Series("x_error", regret.error)
-        )
+        error = measured(_of(results, "regret")).error
+        return super().table(results).with_columns(pl.Series("alpha", ALPHAS), pl.Series("x_error", error))
 
     def claims(self, results: Results) -> list[Claim]:
-        """Fit the slope of the error against the regret."""
         fitted = measured(slope(np.log(_of(results, "regret")), np.log(_of(results, "mse"))))
         what = "slope of log mean squared error against log mean regret over the eight alphas; below 0"
         return [Claim.below("a demonstrator that explores more is easier to learn from", what, fitted, 0.0)]
@@ -391,9 +405,7 @@ class SketchTradeoff(PaperFigure):
 
 def _of(results: Results, name: str) -> NDArray[np.float64]:
     """Return one quantity's replicates over the alphas: an array of (folds + 1, alphas)."""
-    folds, instance = results["alphas"], two_armed()
-    worse = instance.arms[1]
-    curves = [folds.curve(instance=instance.name, rule=str(UCB(alpha=alpha)), arm=worse) for alpha in ALPHAS]
+    curves = [results["alphas"].curve(rule=UCB(alpha=alpha), arm="1") for alpha in ALPHAS]
     return np.concatenate([getattr(each, name) for each in curves], axis=1)
 
 

@@ -28,7 +28,7 @@ def draw_identification(answer: Identification) -> Figure:
     """Draw the candidates' evidence beside the predictive check of the leading one."""
     rows = max(len(answer.candidates), len(answer.check.statistics))
     with styled():
-        figure, (left, right) = panels(2, max(2.6, 0.28 * rows + 1.3))
+        figure, (left, right) = panels(2, columns=2, width=5.1, height=max(2.6, 0.28 * rows + 1.3))
         _draw_evidence(left, answer)
         _draw_check(right, answer.check)
     return figure

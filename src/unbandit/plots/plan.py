@@ -33,7 +33,7 @@ def draw_plan(plan: Plan) -> Figure:
     # theory beyond the simulated horizons would only compress the rest
     near = (curves.theory_horizons >= low / 1.2) & (curves.theory_horizons <= high * 1.2)
     with styled():
-        figure, (reach, error, regret) = panels(3, 3.4)
+        figure, (reach, error, regret) = panels(3, columns=3, width=3.4, height=3.4)
         for axes, theory, simulated, label in (
             (reach, curves.theory_reach, curves.reach, "half the interval's length (median)"),
             (error, curves.theory_error, curves.error, "root-mean-square error"),

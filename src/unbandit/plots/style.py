@@ -108,16 +108,20 @@ def frame(
     return figure, axes
 
 
-def panels(count: int, height: float, width: float = 10.2) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels side by side, laid out by Matplotlib."""
+def panels(count: int, *, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels of a size in inches, row by row, laid out by Matplotlib."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(width * columns, height * rows), dpi=150, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
-    axes = list(figure.subplots(1, count, squeeze=False)[0])
-    for each in axes:
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for each in axes[:count]:
         each.set_axisbelow(True)
-    return figure, axes
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
