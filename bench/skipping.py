@@ -34,4 +34,4 @@ def compare(effort: Effort) -> list[Row]:
 def _by_levels(horizon: int) -> None:
     """Count without putting a pull in order, which `evidence` does from 64 arms on."""
     found = np.zeros((3, 1, ARMS), np.int64)
-    count_by_levels(laid_out(instance_of(ARMS), horizon, 0), RULE.parameters(horizon), 0, horizon, *found)
+    count_by_levels(laid_out(instance_of(ARMS), horizon, 0), RULE.parameters(horizon), 0, *found)

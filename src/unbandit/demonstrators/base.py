@@ -17,7 +17,7 @@ from functools import cache, lru_cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,16 @@ from unbandit.log.tallies import Tallies, tally
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
-    from unbandit.kernels.gpu.stage import How, Stage
+    from unbandit.kernels.gpu.stage import Stage
 
 Draw = Literal["every", "needed"]
 """Which rewards are drawn: that of every pull, or only what decides the counts."""
+
+Examples = tuple[Mapping[str, Any], ...]
+"""Parameters worth trying, by name."""
+
+Grid = Mapping[str, Sequence[Any]]
+"""Values worth considering for each of some parameters."""
 
 Gather = Callable[[Bandit, Any, int, Any], None]
 """A function that fills in the evidence of some runs, given a bandit, the rule's parameters and the first run."""
@@ -63,7 +69,7 @@ class Demonstrator(BaseModel, ABC):
     name: ClassVar[str]
     """The rule's name in the shell, in tables and in files."""
 
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    examples: ClassVar[Examples] = ({},)
     """Parameters worth trying: the contract tests run on each of them."""
 
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "values"
@@ -106,7 +112,7 @@ class Demonstrator(BaseModel, ABC):
         return f"{self.name}:{written}" if written else self.name
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return values worth considering for unknown parameters, possibly in units of `noise.deviation`."""
         return {}
 
@@ -222,8 +228,10 @@ class Demonstrator(BaseModel, ABC):
                     for name, column in gathered.part(first, last).arrays.items():
                         column[:] = getattr(counts, name)
             return gathered
-        gathering = rule._drawing_every if draw == "every" else rule._drawing_needed
-        parameters, gather = gathering(instance, horizon)
+        if draw == "every":
+            parameters, gather = rule.parameters(horizon), rule._gather
+        else:
+            parameters, gather = rule._drawing_needed(instance, horizon)
 
         def fill(first: int, last: int) -> None:
             gather(bandit.block(first, last), parameters, first_run + first, gathered.part(first, last))
@@ -236,11 +244,7 @@ class Demonstrator(BaseModel, ABC):
         raise NotIdentifiable("it is not known how to read this rule's demonstrations.", owner=self.name)
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
-        """Fill in the evidence of the runs from `first_run` on."""
-        raise NotIdentifiable("it is not known how to read this rule's demonstrations.", owner=self.name)
-
-    def _tally_simulated(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
-        """Simulate a few runs at a time, and count them."""
+        """Fill in the evidence of the runs from `first_run` on: by default simulate a few at a time, and count them."""
         (runs, arms), horizon = rows.pulls.shape, bandit.horizon
         few = max(1, MOST_SCRATCH_ROUNDS // horizon)
         scratch = np.empty((min(few, runs), horizon), np.min_scalar_type(arms - 1))
@@ -259,23 +263,19 @@ class Demonstrator(BaseModel, ABC):
         check_length(bandit.horizon)
         computed = getattr(self, "power_width", None)  # faster there than a table
         parameters = (computed if computed is not None and self._width_is_plain() else self.parameters)(horizon)
-        return Stage(bandit, parameters, self._way(bandit.means.size), drawn=drawn)
+        return Stage(bandit, parameters, *self._gpu_loop(bandit.means.size), drawn=drawn)
 
     def _width_is_plain(self) -> bool:
         """Return whether a rule with the paper's width uses it at every pull."""
         return True
 
-    def _way(self, arms: int) -> How:
-        """Return how the rule is played on a GPU."""
+    def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
+        """Return how the rule is played on a GPU: one of `kernels.gpu.stage.LOOPS`, and its options."""
         raise ParameterError(
             "this kind of rule cannot be played on a GPU.",
             owner=self.name,
             remedy=f"Take {option('device', 'cpu')}.",
         )
-
-    def _drawing_every(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
-        """Return the rule's parameters, and the function that gathers evidence from every reward."""
-        return self.parameters(horizon), self._gather
 
     def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
         """Return the rule's parameters, and the function that gathers evidence without drawing every reward."""
@@ -479,17 +479,8 @@ def _inverses(horizon: int) -> Table:
     return _filled(lambda n: 1.0 / n, 1.0, horizon)
 
 
-class HasWidth(Protocol):
-    """A rule with a width."""
-
-    name: ClassVar[str]
-
-    def width(self, pulls: Table, horizon: int) -> Table:
-        """Return `C(n)`."""
-
-
 @cached_table
-def width_table(rule: HasWidth, horizon: int) -> Table:
+def width_table(rule: Any, horizon: int) -> Table:
     """Return a rule's `C(n)`, infinite at 0."""
     table = _filled(lambda n: rule.width(n, horizon), np.inf, horizon)
     if not np.isfinite(table[1:]).all():
@@ -497,11 +488,12 @@ def width_table(rule: HasWidth, horizon: int) -> Table:
     return table
 
 
-def width_parameters(rule: HasWidth, horizon: int) -> Any:
-    """Return a rule's widths as the kernels take them: a table or, for a long horizon, a formula."""
-    if horizon > LONGEST_TABLE and hasattr(rule, "power_width"):
-        return power_parameters(rule, horizon)
-    _check_first(rule, horizon)
+def width_parameters(rule: Any, horizon: int, *, table: bool = True) -> Any:
+    """Return a rule's widths as the kernels take them: a `table` or, for a long horizon, what computes them."""
+    if not np.isfinite(rule.width(np.ones(1), horizon)).all():
+        raise ParameterError(f"expected a finite width after one pull. Check {rule}.", owner=rule.name)
+    if hasattr(rule, "power_width") and not (table and horizon <= LONGEST_TABLE):
+        return rule.power_width(horizon)
     return width_table(rule, horizon)
 
 
@@ -512,17 +504,6 @@ def has_power_width(rule: Any, horizon: int) -> bool:
     few, power = np.array([1.0, 2.0, 1000.0, horizon]), rule.power_width(horizon)
     with np.errstate(over="ignore"):
         return np.array_equal(rule.width(few, horizon), power.factor * np.sqrt(power.growth / few))
-
-
-def power_parameters(rule: Any, horizon: int) -> Any:
-    """Return what computes a rule's widths in `1/sqrt(n)`, at any horizon."""
-    _check_first(rule, horizon)
-    return rule.power_width(horizon)
-
-
-def _check_first(rule: HasWidth, horizon: int) -> None:
-    if not np.isfinite(rule.width(np.ones(1), horizon)).all():
-        raise ParameterError(f"expected a finite width after one pull. Check {rule}.", owner=rule.name)
 
 
 class RegretWidth(BaseModel):
@@ -564,7 +545,7 @@ class RegretWidth(BaseModel):
         return cls(alpha=alpha, sigma=sigma)
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return exponents, including the logarithm, with both of the paper's scales."""
         return {"alpha": (0.0, 0.15, 0.25), "scale": (math.sqrt(2), 5 * noise.deviation)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from pydantic import Field
 from unbandit.demonstrators.base import Demonstrator, width_parameters, width_table
 from unbandit.kernels.bandit import Bandit
 from unbandit.log.tallies import Tallies
-
-if TYPE_CHECKING:
-    from unbandit.kernels.gpu.stage import How
 
 
 class EliminationRule(Demonstrator):
@@ -46,10 +43,8 @@ class EliminationRule(Demonstrator):
 
         eliminate(bandit, parameters, first_run, actions)
 
-    def _way(self, arms: int) -> How:
-        from unbandit.kernels.gpu.stage import eliminating
-
-        return eliminating()
+    def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
+        return "elimination", ()
 
     def _width_is_plain(self) -> bool:
         return self.batch == 1 and type(self).tests is EliminationRule.tests

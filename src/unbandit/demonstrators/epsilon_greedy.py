@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
@@ -33,7 +33,7 @@ class EpsilonGreedy(RandomisedRule):
 
     name: ClassVar[str] = "epsilon-greedy"
     smooth: ClassVar[bool] = False
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"epsilon": 0.5, "initial": 2},
         {"epsilon": 1, "decay": 20},
@@ -51,7 +51,7 @@ class EpsilonGreedy(RandomisedRule):
         return self.initial > 0
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return constant probabilities."""
         return {"epsilon": (0.02, 0.05, 0.1, 0.2, 0.4)}
 

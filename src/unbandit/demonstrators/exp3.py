@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
@@ -37,7 +37,8 @@ class EXP3(RandomisedRule):
 
     name: ClassVar[str] = "exp3"
     columns: ClassVar[int] = 3
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    bernoulli_only: ClassVar[bool] = True
+    examples: ClassVar[Examples] = (
         {},
         {"mixing": 1},
         {"mixing": 0.3, "rate": 0.5, "initial": 2},
@@ -47,13 +48,8 @@ class EXP3(RandomisedRule):
     mixing: float = Field(0.1, gt=0, le=1, description="share of the uniform rule, in (0, 1]")
     rate: float | None = Field(None, gt=0, description="learning rate; mixing / K unless given")
 
-    @property
-    def bernoulli_only(self) -> bool:
-        """Return True: it accepts only rewards of 0 and 1."""
-        return True
-
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return shares of the uniform rule."""
         return {"mixing": (0.05, 0.1, 0.2, 0.5)}
 

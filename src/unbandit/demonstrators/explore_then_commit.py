@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.elimination import EliminationRule
 from unbandit.instance import Noise
 from unbandit.log import ActionLog
@@ -29,7 +29,7 @@ class ExploreThenCommit(EliminationRule):
 
     name: ClassVar[str] = "explore-then-commit"
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "best"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"explore": 1}, {"explore": 3})
+    examples: ClassVar[Examples] = ({}, {"explore": 1}, {"explore": 3})
 
     explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits")
     batch: Literal[1] = Field(1, description="always 1: there is one test only")

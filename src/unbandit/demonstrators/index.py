@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import Demonstrator, Gather, has_power_width, power_parameters, width_parameters
+from unbandit.demonstrators.base import Demonstrator, Gather, has_power_width, width_parameters
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.formula import mean_by_bisection
+from unbandit.kernels.formula import formula_parameters, index_value, mean_by_bisection
 from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
-    from unbandit.kernels.gpu.stage import How
     from unbandit.kernels.simulate_index import IndexOptions
 
 
@@ -60,15 +59,11 @@ class IndexRule(Demonstrator):
 
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
-        from unbandit.kernels.formula import formula_parameters
-
         formulas = {"index_value": type(self).formula, "mean_value": type(self).inverse}
         return formula_parameters(formulas, self.numbers(horizon))
 
     def index(self, mean: float, pulls: int, round: int, horizon: int) -> float:
         """Return an arm's index before round `round`, from its sample mean and its pulls."""
-        from unbandit.kernels.formula import index_value
-
         return float("inf") if pulls == 0 else float(index_value(self.parameters(horizon), mean, pulls, round))
 
     @property
@@ -90,10 +85,8 @@ class IndexRule(Demonstrator):
         else:
             pull_largest_index(bandit, parameters, first_run, self._options, actions)
 
-    def _way(self, arms: int) -> How:
-        from unbandit.kernels.gpu.stage import index_by_index, merging
-
-        return merging() if self._merges else index_by_index(self._options)
+    def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
+        return "merge" if self._merges else "index", self._options
 
     def _empty_evidence(self, runs: int, arms: int) -> Tallies:
         return Tallies.zeros((runs, arms), "own", "of_best", "rounds")
@@ -103,9 +96,9 @@ class IndexRule(Demonstrator):
             from unbandit.kernels.counts import count_by_levels
 
             own, of_best, _ = rows.at_switching
-            count_by_levels(bandit, parameters, first_run, bandit.horizon, rows.pulls, own, of_best)
+            count_by_levels(bandit, parameters, first_run, rows.pulls, own, of_best)
         else:
-            self._tally_simulated(bandit, parameters, first_run, rows)
+            super()._gather(bandit, parameters, first_run, rows)
 
     def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:
         obstacles = {
@@ -119,7 +112,7 @@ class IndexRule(Demonstrator):
         for obstacle, present in obstacles.items():
             if present:
                 raise self._cannot_skip(f"{self.name} with {obstacle}")
-        return power_parameters(self, horizon), self._count_over_bridges
+        return width_parameters(self, horizon, table=False), self._count_over_bridges
 
     def _count_over_bridges(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         from unbandit.kernels.counts import count_by_bridges

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.index import IndexRule
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.compile import inlined
@@ -37,7 +37,7 @@ class KLUCB(IndexRule):
     """
 
     name: ClassVar[str] = "klucb"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"level": "round", "double_log": 3},
         {"batch": 4, "ties": "random"},
@@ -61,9 +61,9 @@ class KLUCB(IndexRule):
         return self
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return levels of both kinds, with and without the term ln ln t."""
-        gaussian: Mapping[str, Sequence[Any]] = {"noise": ["gaussian"], "sigma": [noise.deviation]}
+        gaussian: Grid = {"noise": ["gaussian"], "sigma": [noise.deviation]}
         rewards = {"noise": ["bernoulli"]} if isinstance(noise, Bernoulli) else gaussian
         return {**rewards, "level": ("horizon", "round"), "double_log": (0.0, 3.0)}
 

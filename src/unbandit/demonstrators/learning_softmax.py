@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.instance import Noise
 from unbandit.kernels.special import softmax_choice, softmax_share
@@ -36,7 +36,7 @@ class LearningSoftmax(RandomisedRule):
 
     name: ClassVar[str] = "learning-softmax"
     columns: ClassVar[int] = 2
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"rate": 1, "temperature": 0.5, "start": 2},
         {"rate": 0.05, "temperature": 1e-3, "initial": 1},
@@ -48,7 +48,7 @@ class LearningSoftmax(RandomisedRule):
     start: float = Field(0.0, description="value of an arm before its first pull")
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return learning rates, slow and quick, and temperatures in units of the noise."""
         return {"rate": (0.1, 0.3), "temperature": [noise.deviation * part for part in (0.2, 0.5, 1.0)]}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.index import AdditiveIndexRule
 from unbandit.instance import Noise
 
@@ -25,7 +25,7 @@ class LilUCB(AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "lilucb"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"reward_range": 0.2},
         {"reward_range": 2, "delta": 0.5, "batch": 3},
@@ -36,7 +36,7 @@ class LilUCB(AdditiveIndexRule):
     delta: float = Field(0.05, gt=0, le=1, description="error probability of the confidence bound")
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return ranges in units of the noise, and error probabilities."""
         return {"reward_range": [noise.deviation * factor for factor in (1.0, 2.0, 4.0)], "delta": (0.05, 0.1)}
 

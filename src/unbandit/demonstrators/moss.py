@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.index import AdditiveIndexRule
 from unbandit.errors import ParameterError
 from unbandit.instance import Noise
@@ -27,13 +27,13 @@ class MOSS(AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "moss"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"scale": 0.5}, {"scale": 3, "ties": "random", "batch": 2})
+    examples: ClassVar[Examples] = ({}, {"scale": 0.5}, {"scale": 3, "ties": "random", "batch": 2})
 
     scale: float = Field(1.0, gt=0, description="factor of the width")
     arms: int | None = Field(None, ge=2, description="number of arms, K; by default those of the instance or the log")
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return factors in units of the noise."""
         return {"scale": [noise.deviation * factor for factor in (1.0, 2.0, 4.0)]}
 

@@ -11,12 +11,11 @@ from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.formula import Formula, formula_parameters
+from unbandit.kernels.formula import formula_parameters
 from unbandit.kernels.formula import probability as probability_seam
 from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
-    from unbandit.kernels.gpu.stage import How
     from unbandit.kernels.simulate_randomised import RandomisedOptions
 
 
@@ -81,10 +80,7 @@ class RandomisedRule(Demonstrator):
 
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
-        kind = type(self)
-        formulas: dict[str, Formula] = {
-            "probability": kind.probability, "choose": kind.choose, "learn": kind.learn
-        }  # fmt: skip
+        formulas = {name: getattr(type(self), name) for name in ("probability", "choose", "learn")}
         return formula_parameters(formulas, self.numbers(horizon))
 
     def _options(self, arms: int) -> RandomisedOptions:
@@ -97,13 +93,8 @@ class RandomisedRule(Demonstrator):
 
         draw_actions(bandit, parameters, first_run, self._options(bandit.means.size), actions)
 
-    def _way(self, arms: int) -> How:
-        from unbandit.kernels.gpu.stage import with_chance
-
-        return with_chance(self._options(arms))
+    def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
+        return "randomised", self._options(arms)
 
     def _empty_evidence(self, runs: int, arms: int) -> Tallies:
         return Tallies.zeros((runs, arms))
-
-    def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
-        self._tally_simulated(bandit, parameters, first_run, rows)

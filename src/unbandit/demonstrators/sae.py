@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import RegretWidth
+from unbandit.demonstrators.base import Examples, RegretWidth
 from unbandit.demonstrators.elimination import EliminationRule
 
 
@@ -27,7 +26,7 @@ class SAE(RegretWidth, EliminationRule):
     """
 
     name: ClassVar[str] = "sae"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"alpha": 0},
         {"alpha": 0.1, "scale": 0.1},
@@ -47,7 +46,7 @@ class PhasedElimination(RegretWidth, EliminationRule):
     """
 
     name: ClassVar[str] = "phased"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"alpha": 0.1, "scale": 0.1},
         {"alpha": 0.1, "scale": 0.2, "growth": 1.3},

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.instance import Noise
 from unbandit.kernels.special import softmax_choice, softmax_share
@@ -31,7 +31,7 @@ class Softmax(RandomisedRule):
 
     name: ClassVar[str] = "softmax"
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "annealing"})
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"temperature": 1e-4, "initial": 2},
         {"temperature": 2, "annealing": 0.5},
@@ -48,7 +48,7 @@ class Softmax(RandomisedRule):
         return self.initial > 0
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return temperatures, from a small part of the noise to twice as much."""
         return {"temperature": [noise.deviation * part for part in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)]}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.largest import largest_of_betas, largest_of_normals
@@ -37,7 +37,7 @@ class Thompson(RandomisedRule):
 
     name: ClassVar[str] = "thompson"
     one_draw: ClassVar[bool] = False
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"mean": 0.5, "deviation": 0.3, "sigma": 0.5, "initial": 2},
         {"deviation": 10, "batch": 5},
@@ -70,7 +70,7 @@ class Thompson(RandomisedRule):
         return {**given, **{key: usual for key, usual in own.items() if given.get(key) is None}}
 
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return priors, and for normal rewards a noise that is right, too small or too large."""
         if isinstance(noise, Bernoulli):
             return {"noise": ["bernoulli"], "successes": (0.5, 1.0), "failures": (0.5, 1.0)}

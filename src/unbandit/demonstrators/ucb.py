@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from unbandit.demonstrators.base import RegretWidth
+from unbandit.demonstrators.base import Examples, RegretWidth
 from unbandit.demonstrators.index import AdditiveIndexRule
 
 
@@ -24,7 +23,7 @@ class UCB(RegretWidth, AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "ucb"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    examples: ClassVar[Examples] = (
         {},
         {"alpha": 0},
         {"alpha": 0.001, "scale": 0.3},

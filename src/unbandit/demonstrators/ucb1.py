@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.index import IndexRule
 from unbandit.instance import Noise
 
@@ -24,7 +24,9 @@ class UCB1(IndexRule):
     """
 
     name: ClassVar[str] = "ucb1"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    uses_round: ClassVar[bool] = True
+    shifts: ClassVar[bool] = True
+    examples: ClassVar[Examples] = (
         {},
         {"exploration": 0.1},
         {"exploration": 0.5, "ties": "random", "initial": 2},
@@ -33,18 +35,8 @@ class UCB1(IndexRule):
 
     exploration: float = Field(2.0, gt=0, description="factor of ln t in the width's square")
 
-    @property
-    def uses_round(self) -> bool:
-        """Return True: the width grows with the round."""
-        return True
-
-    @property
-    def shifts(self) -> bool:
-        """Return True: gaps need no known mean."""
-        return True
-
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return factors in units of the noise's variance; 8 times that is the usual 2 for rewards from 0 to 1."""
         return {"exploration": [noise.deviation**2 * factor for factor in (1.0, 2.0, 4.0, 8.0, 16.0)]}
 

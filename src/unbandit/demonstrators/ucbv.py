@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.index import IndexRule
 from unbandit.instance import Noise
 
@@ -26,7 +26,9 @@ class UCBV(IndexRule):
     """
 
     name: ClassVar[str] = "ucbv"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    uses_round: ClassVar[bool] = True
+    bernoulli_only: ClassVar[bool] = True  # for other rewards the mean does not determine the variance
+    examples: ClassVar[Examples] = (
         {},
         {"exploration": 0.3, "correction": 0},
         {"exploration": 0.2, "ties": "random", "initial": 2, "batch": 3},
@@ -35,18 +37,8 @@ class UCBV(IndexRule):
     exploration: float = Field(1.2, gt=0, description="factor of ln t")
     correction: float = Field(1.0, ge=0, description="factor of the term 3 L / n, for the range of the rewards")
 
-    @property
-    def uses_round(self) -> bool:
-        """Return True: the width grows with the round."""
-        return True
-
-    @property
-    def bernoulli_only(self) -> bool:
-        """Return True: only for rewards of 0 and 1 does the mean determine the variance."""
-        return True
-
     @classmethod
-    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+    def grid(cls, noise: Noise) -> Grid:
         """Return factors with and without the term for the rewards' range."""
         return {"exploration": (0.5, 1.2), "correction": (0.0, 1.0)}
 

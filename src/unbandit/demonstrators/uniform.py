@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 
 
@@ -20,7 +20,7 @@ class Uniform(RandomisedRule):
 
     name: ClassVar[str] = "uniform"
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "nothing"
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"initial": 2})
+    examples: ClassVar[Examples] = ({}, {"initial": 2})
 
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:

@@ -20,7 +20,8 @@ from unbandit.demonstrators.base import RegretWidth, has_power_width
 from unbandit.errors import NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels import procedures as kernels
-from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions, HalfWidths, PowerWidths, SparseWidths
+from unbandit.kernels.formula import SparseWidths
+from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions, PowerWidths
 from unbandit.log.tallies import Need, Tallies
 
 Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
@@ -291,31 +292,30 @@ def _index_parameters(rule: IndexRule, horizon: Horizon, pulls: Counts, own: Cou
 def _elimination_parameters(
     rule: EliminationRule, horizon: Horizon, pulls: Counts, before: Counts, most: Counts
 ) -> Any:
-    """Return the rule's widths as the kernels take them; see `_index_parameters`."""
+    """Return the rule's widths of half pulls as the kernels take them; see `_index_parameters`."""
     longest = int(most.max(initial=0))
     if isinstance(horizon, int) and longest < pulls.size:
-        return HalfWidths(np.concatenate(([np.nan], rule.width(np.arange(1, 2 * longest + 3) / 2, horizon))))
+        return np.concatenate(([np.nan], rule.width(np.arange(1, 2 * longest + 3) / 2, horizon)))
     if _is_power(rule, horizon):
-        return _power_widths(rule, horizon, len(pulls))
-    return _sparse(
-        partial(rule.width, horizon=int(horizon)), pulls, before, (pulls + most) / 2, np.maximum(most - 1, pulls)
-    )
+        return _power_widths(rule, horizon, len(pulls), halves=2)
+    halves = 2 * pulls, 2 * before, pulls + most, 2 * np.maximum(most - 1, pulls)
+    return _sparse(lambda counts: rule.width(counts / 2, int(horizon)), *halves)
 
 
 def _is_power(rule: Demonstrator, horizon: Horizon) -> bool:
     return isinstance(rule, RegretWidth) and has_power_width(rule, int(np.max(horizon)))
 
 
-def _power_widths(rule: Any, horizon: Horizon, demonstrations: int) -> PowerWidths:
-    growth = np.broadcast_to(theory.growth(horizon, rule.alpha), demonstrations)
+def _power_widths(rule: Any, horizon: Horizon, demonstrations: int, halves: int = 1) -> PowerWidths:
+    growth = np.broadcast_to(halves * theory.growth(horizon, rule.alpha), demonstrations)
     return PowerWidths(float(rule.factor), np.ascontiguousarray(growth, np.float64))
 
 
 def _sparse(width: Callable[[Numbers], Numbers], *counts: NDArray[Any]) -> SparseWidths:
     """Return the widths of some counts; those of 0 are never asked for."""
     different = np.unique(np.concatenate([each.reshape(-1) for each in counts]))
-    different = different[different > 0].astype(np.float64)
-    return SparseWidths(different, width(different))
+    different = different[different > 0]
+    return SparseWidths(different, width(different.astype(np.float64)))
 
 
 def _common(horizon: Horizon) -> Horizon:

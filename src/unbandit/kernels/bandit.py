@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import inlined
+from unbandit.kernels.compile import Integers, Numbers, inlined
 from unbandit.kernels.rng import Word, normal_from_word, philox, uniform_from_word
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -15,39 +15,18 @@ REWARDS, ORDERS = np.uint64(0), np.uint64(3)  # the tape's streams 0 and 3
 
 
 class Bandit(NamedTuple):
-    """An instance as arrays, with the tape's key.
+    """An instance as arrays, with the tape's key."""
 
-    Attributes
-    ----------
-    means
-        `mu_i`.
-    sample
-        A few of the means, of all sizes, for predictions whose cost must not grow with the number of arms.
-    sigma, bernoulli
-        The noise.
-    inverse
-        1/n from n = 0 (where it is 1) on, as far as the table goes: multiplying is faster than dividing.
-    key
-        The seed, as two 32-bit numbers.
-    table
-        The normal quantile's coefficients.
-    horizon
-        `T`.
-    listed, orders
-        The means as the instance lists them, and the order of the arms in each run of a block (empty if all are as
-        listed): see `arrange`.
-    """
-
-    means: NDArray[np.float64]
-    sample: NDArray[np.float64]
+    means: Numbers  # `mu_i`
+    sample: Numbers  # a few of the means, of all sizes, for predictions whose cost must not grow with the arms
     sigma: float
     bernoulli: bool
-    inverse: NDArray[np.float64]
-    key: tuple[np.uint64, np.uint64]
-    table: NDArray[np.float64]
-    horizon: int
-    listed: NDArray[np.float64]
-    orders: NDArray[np.int64]
+    inverse: Numbers  # 1/n from n = 0 (where it is 1) on, as far as the table goes: multiplying is faster
+    key: tuple[np.uint64, np.uint64]  # the seed, as two 32-bit numbers
+    table: Numbers  # the normal quantile's coefficients
+    horizon: int  # `T`
+    listed: Numbers  # the means as the instance lists them
+    orders: Integers  # the order of the arms in each run of a block; empty if all are as listed
 
     def block(self, first: int, last: int) -> Bandit:
         """Return the bandit of some of the runs, with its own means to arrange."""
@@ -63,13 +42,13 @@ def arrange(bandit: Bandit, run: int) -> None:
 
 
 @inlined
-def inverse_of(inverse: NDArray[np.float64], pulls: np.uint64) -> float:
+def inverse_of(inverse: Numbers, pulls: np.uint64) -> float:
     """Return 1/n: looked up, or beyond the table divided, which gives the same bits."""
     return inverse[pulls] if pulls < np.uint64(inverse.size) else 1.0 / np.float64(np.int64(pulls))
 
 
 @inlined
-def reward_from_word(word: Word, mean: float, sigma: float, bernoulli: bool, table: NDArray[np.float64]) -> float:
+def reward_from_word(word: Word, mean: float, sigma: float, bernoulli: bool, table: Numbers) -> float:
     """Turn 64 random bits into a reward: normal around `mean`, or 1 with probability `mean`."""
     if bernoulli:
         return 1.0 if uniform_from_word(word) < mean else 0.0

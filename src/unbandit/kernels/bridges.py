@@ -18,14 +18,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.compile import called, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.rng import normal_from_word, philox
-
-__all__ = ["BRIDGES", "ROOTS", "Path", "first_below", "index_at", "lowest_up_to", "path_of"]
 
 ONE = np.uint64(1)
 BRIDGES = np.uint64(16)  # the tape's stream 16
@@ -33,20 +30,20 @@ ROOTS = 33  # the powers of two up to 2^32, beyond every horizon
 SURE = 0.5 * 18 * math.log(10) * 1.01  # x y / (b - a) above which a crossing has a probability below 1e-18
 ROUNDING = 4e-15  # relative rounding error of a computed index
 
-Room = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+Room = tuple[Integers, Numbers, Numbers]
 """A stack of the right ends of stretches that are being searched: places, sums, indices; ROOTS + 1 of each."""
 
 
 class Path(NamedTuple):
     """One arm's walk: what its numbers are drawn from, and its sums at the powers of two."""
 
-    roots: NDArray[np.float64]
+    roots: Numbers
     mean: float
     sigma: float
     arm: np.uint64
     run: np.uint64
     key: tuple[np.uint64, np.uint64]
-    table: NDArray[np.float64]
+    table: Numbers
 
 
 @inlined
@@ -58,15 +55,19 @@ def _normal(path: Path, n: int) -> float:
 
 
 @called
-def path_of(bandit: Bandit, arm: int, run: int, roots: NDArray[np.float64]) -> Path:
-    """Return an arm's walk, and fill `roots` with its sums at 1, 2, 4, ... up to the horizon."""
-    path = Path(roots, bandit.means[arm], bandit.sigma, np.uint64(arm), np.uint64(run), bandit.key, bandit.table)
-    roots[0] = _normal(path, 1)
+def path_of(bandit: Bandit, arm: int, run: int, roots: Numbers) -> Path:
+    """Return an arm's walk, given the table of all arms' sums at the powers of two."""
+    return Path(roots[arm], bandit.means[arm], bandit.sigma, np.uint64(arm), np.uint64(run), bandit.key, bandit.table)
+
+
+@called
+def fill_roots(path: Path, horizon: int) -> None:
+    """Draw a walk's sums at 1, 2, 4, ... up to the horizon."""
+    path.roots[0] = _normal(path, 1)
     for power in range(1, ROOTS):
-        if 1 << (power - 1) > bandit.horizon:
+        if 1 << (power - 1) > horizon:
             break
-        roots[power] = roots[power - 1] + math.sqrt(float(1 << (power - 1))) * _normal(path, 1 << power)
-    return path
+        path.roots[power] = path.roots[power - 1] + math.sqrt(float(1 << (power - 1))) * _normal(path, 1 << power)
 
 
 @inlined

@@ -16,21 +16,22 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.extending import register_jitable
+from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+Numbers = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Marks = NDArray[np.bool_]
 
 _lock = threading.Lock()
 
 
 def digest_of(*files: Path, text: str = "") -> str:
-    """Return a short digest of the contents of files, and of a text.
-
-    Examples
-    --------
-    >>> len(digest_of(Path(__file__)))
-    12
-    """
+    """Return a short digest of the contents of files, and of a text."""
     state = hashlib.sha256(text.encode())
     for file in files:
         state.update(file.read_bytes())
@@ -57,19 +58,15 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Let compiled loops call `function`, always inlined.
+    """Let compiled loops call `function`, always inlined; the function itself stays plain Python.
 
-    Inlined by LLVM, which is fast; otherwise each call counts references to the arrays it passes. The function itself
-    stays plain Python.
+    Inlined by LLVM, which is fast: otherwise each call counts references to the arrays it passes.
     """
     return register_jitable(forceinline=True, error_model="numpy")(function)
 
 
 def called(function: Function) -> Function:
-    """Let compiled loops call `function`, leaving it to the compiler whether to inline it.
-
-    For longer functions: inlining them everywhere takes long to compile.
-    """
+    """Let compiled loops call a longer `function`: inlining it everywhere would take long to compile."""
     return register_jitable(error_model="numpy")(function)
 
 

@@ -16,12 +16,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
-from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward, reward_from_word
-from unbandit.kernels.bridges import ROOTS, Path, Room, first_below, lowest_up_to, path_of
-from unbandit.kernels.compile import called, compiled, inlined
+from unbandit.kernels.bridges import ROOTS, Path, Room, fill_roots, first_below, lowest_up_to, path_of
+from unbandit.kernels.compile import Integers, Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.rng import Word, philox
 from unbandit.kernels.simulate_index import level_guide, next_level
@@ -34,14 +32,14 @@ HIGHEST = np.finfo(np.float64).max
 class LevelStates(NamedTuple):
     """The arms: pulls, sum of rewards, running minimum, and the levels of the last pull and of the one before it."""
 
-    pulls: NDArray[np.uint64]
-    totals: NDArray[np.float64]
-    lowest: NDArray[np.float64]
-    last: NDArray[np.float64]
-    before: NDArray[np.float64]
+    pulls: Words
+    totals: Numbers
+    lowest: Numbers
+    last: Numbers
+    before: Numbers
 
 
-@register_jitable
+@called
 def _new_states(arms: int) -> LevelStates:
     return LevelStates(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms))
 
@@ -62,6 +60,15 @@ def _pull(
     total += reward_from_word(word, mean, bandit.sigma, bandit.bernoulli, bandit.table)
     index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
     return n, total, min(minimum, index)
+
+
+@inlined
+def pull_again(
+    bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, n: np.uint64, total: float
+) -> tuple[float, float]:
+    """Pull an arm once more after `n` pulls; return the sum of its rewards, and its index."""
+    total += reward(bandit, run, arm, n)
+    return total, index_value(parameters, total * inverse_of(bandit.inverse, n + ONE), n + ONE, ONE)
 
 
 @inlined
@@ -101,15 +108,15 @@ def _advance(bandit: Bandit, parameters: Any, level: float, budget: int, run: in
     return np.int64(made)
 
 
-@register_jitable
-def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: int) -> NDArray[np.float64]:
+@called
+def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: int) -> Numbers:
     """Replay one arm: the level of each of its first `count` pulls, never rising."""
     levels = np.empty(count)
     total, minimum = 0.0, np.inf
     for pull in range(np.uint64(count)):
         levels[pull] = minimum
-        total += reward(bandit, np.uint64(run), np.uint64(arm), pull)
-        minimum = min(minimum, index_value(parameters, total * inverse_of(bandit.inverse, pull + ONE), pull + ONE, ONE))
+        total, index = pull_again(bandit, parameters, np.uint64(run), np.uint64(arm), pull, total)
+        minimum = min(minimum, index)
     return levels
 
 
@@ -120,18 +127,17 @@ def comes_after(level: float, arm: int, other_level: float, other_arm: int) -> b
 
 
 @compiled
-def guide_of(parameters: Any, sample: NDArray[np.float64], arms: int, horizon: int) -> NDArray[np.float64]:
+def guide_of(parameters: Any, sample: Numbers, arms: int, horizon: int) -> Numbers:
     """Return `level_guide`, for simulations on a GPU."""
     return level_guide(parameters, sample, arms, horizon)
 
 
 @compiled
 def count_by_levels(
-    bandit: Bandit, parameters: Any, first_run: int, horizon: int, pulls_out: NDArray[np.int64],
-    own_out: NDArray[np.int64], of_best_out: NDArray[np.int64],
-) -> None:  # fmt: skip
+    bandit: Bandit, parameters: Any, first_run: int, pulls_out: Integers, own_out: Integers, of_best_out: Integers
+) -> None:
     """Fill in, one row per run: pulls, and the pulls of arm and most-pulled arm at switching rounds (0 where none)."""
-    arms = bandit.means.size
+    arms, horizon = bandit.means.size, bandit.horizon
     guide = level_guide(parameters, bandit.sample, arms, horizon)
     states, kept = _new_states(arms), _new_states(arms)
     pulls, totals, lowest, last, before = states
@@ -159,10 +165,9 @@ def count_by_levels(
                     arm = other
             level = lowest[arm]
             while left > 0 and lowest[arm] == level:
-                totals[arm] += reward(bandit, np.uint64(run), np.uint64(arm), pulls[arm])
-                pulls[arm], last[arm], before[arm] = pulls[arm] + ONE, level, last[arm]
-                mean = totals[arm] * inverse_of(bandit.inverse, pulls[arm])
-                lowest[arm] = min(level, index_value(parameters, mean, pulls[arm], ONE))
+                n, total = pulls[arm], totals[arm]
+                totals[arm], index = pull_again(bandit, parameters, np.uint64(run), np.uint64(arm), n, total)
+                pulls[arm], last[arm], before[arm], lowest[arm] = n + ONE, level, last[arm], min(level, index)
                 left -= 1
         # --- an arm's switching round `tau_i`: its last pull that comes before the best arm's last one ---
         best = 0
@@ -196,11 +201,11 @@ def count_by_levels(
 class BridgeStates(NamedTuple):
     """The arms over bridges: sums at powers of two, pulls and running minimum, and both after a step that is tried."""
 
-    roots: NDArray[np.float64]
-    pulls: NDArray[np.int64]
-    lowest: NDArray[np.float64]
-    next_pulls: NDArray[np.int64]
-    next_lowest: NDArray[np.float64]
+    roots: Numbers
+    pulls: Integers
+    lowest: Numbers
+    next_pulls: Integers
+    next_lowest: Numbers
 
 
 @called
@@ -215,7 +220,7 @@ def _try_level(
     for arm in range(bandit.means.size):
         next_pulls[arm], next_lowest[arm] = pulls[arm], lowest[arm]
         if lowest[arm] > level:
-            path = _path(bandit, arm, run, states.roots)
+            path = path_of(bandit, arm, run, states.roots)
             next_pulls[arm], next_lowest[arm] = first_below(
                 path, parameters, level, True, pulls[arm] + 1, pulls[arm] + left, room
             )
@@ -223,12 +228,6 @@ def _try_level(
             if left < 0:
                 return -1
     return left
-
-
-@called
-def _path(bandit: Bandit, arm: int, run: int, roots: NDArray[np.float64]) -> Path:
-    """Return an arm's walk whose sums at the powers of two are known already."""
-    return Path(roots[arm], bandit.means[arm], bandit.sigma, np.uint64(arm), np.uint64(run), bandit.key, bandit.table)
 
 
 @called
@@ -242,10 +241,9 @@ def _made_before(path: Path, parameters: Any, pulls: int, level: float, other: i
 
 @compiled
 def count_by_bridges(
-    bandit: Bandit, parameters: Any, first_run: int, pulls_out: NDArray[np.int64], own_out: NDArray[np.int64],
-    of_best_out: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Fill in, one row per run: pulls, and the pulls of arm and most-pulled arm at switching rounds (0 where none)."""
+    bandit: Bandit, parameters: Any, first_run: int, pulls_out: Integers, own_out: Integers, of_best_out: Integers
+) -> None:
+    """Fill in the same as `count_by_levels`, of other demonstrations with the same distribution."""
     arms = bandit.means.size
     roots = np.empty((arms, ROOTS))
     room = (np.empty(ROOTS + 1, np.int64), np.empty(ROOTS + 1), np.empty(ROOTS + 1))
@@ -257,7 +255,7 @@ def count_by_bridges(
         arrange(bandit, row)
         run = first_run + row
         for arm in range(arms):
-            path_of(bandit, arm, run, roots[arm])
+            fill_roots(path_of(bandit, arm, run, roots), bandit.horizon)
         # --- the opening: every arm once, whatever its index ---
         pulls[:], lowest[:] = 0, np.inf
         left, high, low, step = bandit.horizon, np.inf, -np.inf, 0
@@ -287,7 +285,7 @@ def count_by_bridges(
             for other in range(arms):
                 if lowest[other] > lowest[arm]:
                     arm = other
-            path = _path(bandit, arm, run, roots)
+            path = path_of(bandit, arm, run, roots)
             at, index = first_below(path, parameters, lowest[arm], False, pulls[arm] + 1, pulls[arm] + left, room)
             if at > pulls[arm] + left:
                 at, index = pulls[arm] + left, lowest[arm]
@@ -298,12 +296,12 @@ def count_by_bridges(
             pulls_out[row, arm] = pulls[arm]
             if pulls[arm] > pulls[best]:
                 best = arm
-        path_of_best = _path(bandit, best, run, roots)
+        path_of_best = path_of(bandit, best, run, roots)
         last = lowest_up_to(path_of_best, parameters, pulls[best] - 1, room)  # the level of the best arm's last pull
         for arm in range(arms):
             own = of_best = 0
             if arm != best:
-                path = _path(bandit, arm, run, roots)
+                path = path_of(bandit, arm, run, roots)
                 own = _made_before(path, parameters, pulls[arm], last, best, room)
                 if own > 0:
                     level = lowest_up_to(path, parameters, own - 1, room)

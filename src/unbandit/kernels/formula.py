@@ -1,11 +1,11 @@
 """The seam through which a rule's formulas reach the compiled loops.
 
-A loop calls `index_value(parameters, mean, pulls, round)`, and its like below. Their meaning depends on the *type* of
-`parameters`:
+A loop calls `index_value(parameters, mean, pulls, round)` or one of the functions like it below. What they mean depends
+on the *type* of `parameters`:
 
-- a table of widths, one for each pull count: the index is `mean + widths[pulls]`. An additive rule needs no more, and
-  no kernel is compiled for it;
-- a `PowerWidth`: the same for the paper's width, computed at every pull, where a table would be too long;
+- widths `C(n)`: a table over pull counts, a `PowerWidth` (the paper's, computed at every pull, where a table would be
+  too long) or `SparseWidths`. The index is `mean + C(pulls)`; an additive rule needs no more, and no kernel is compiled
+  for it;
 - a record made by `formula_parameters`: the formulas are the rule's own functions. The record's type carries a digest
   of the files that define them, so a kernel kept on disk is never reused for an edited formula.
 """
@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 from numba.extending import overload
-from numpy.typing import NDArray
 
-from unbandit.kernels.compile import digest_of, inlined
+from unbandit.kernels.compile import Integers, Numbers, digest_of, inlined
 
 Formula = Callable[..., Any]
 
@@ -36,6 +35,13 @@ class PowerWidth(NamedTuple):
 
     factor: float
     growth: float
+
+
+class SparseWidths(NamedTuple):
+    """The widths of some counts alone, which are in increasing order."""
+
+    counts: Integers
+    widths: Numbers
 
 
 _known: dict[str, dict[str, Formula]] = {}
@@ -52,7 +58,12 @@ def mean_value(parameters: Any, index: float, pulls: Any, round: Any) -> float:
     return float(meaning(parameters)["mean_value"](parameters, index, pulls, round))
 
 
-def probability(parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any) -> float:
+def width_value(parameters: Any, pulls: Any) -> float:
+    """Return `C(pulls)` of a rule that is given by its widths."""
+    return float(meaning(parameters)["width_value"](parameters, pulls))
+
+
+def probability(parameters: Any, pulls: Integers, memory: Numbers, round: Any, arm: Any) -> float:
     """Return the probability that a randomised rule pulls `arm` in round `round` (from 1).
 
     `memory` has one row per arm: first the sum of its rewards, then whatever else the rule keeps.
@@ -60,16 +71,12 @@ def probability(parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.fl
     return float(meaning(parameters)["probability"](parameters, pulls, memory, round, arm))
 
 
-def choose(
-    parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, draws: NDArray[np.float64]
-) -> int:
+def choose(parameters: Any, pulls: Integers, memory: Numbers, round: Any, draws: Numbers) -> int:
     """Return the arm that a randomised rule pulls in a round, from one uniform number per arm."""
     return int(meaning(parameters)["choose"](parameters, pulls, memory, round, draws))
 
 
-def learn(
-    parameters: Any, pulls: NDArray[np.int64], memory: NDArray[np.float64], round: Any, arm: Any, reward: float
-) -> None:
+def learn(parameters: Any, pulls: Integers, memory: Numbers, round: Any, arm: Any, reward: float) -> None:
     """Let a rule learn from a reward, before the arm's pull count and reward sum are raised."""
     meaning(parameters)["learn"](parameters, pulls, memory, round, arm, reward)
 
@@ -78,69 +85,66 @@ _SEAMS: dict[str, Formula] = {seam.__name__: seam for seam in (index_value, mean
 
 
 @inlined
-def _power_width(parameters: PowerWidth, pulls: Any) -> float:
+def table_width(parameters: Any, pulls: Any) -> Any:
+    """Look a width up in a table."""
+    return parameters[pulls]
+
+
+@inlined
+def _power_width(parameters: Any, pulls: Any) -> Any:
     return parameters.factor * math.sqrt(parameters.growth / np.float64(np.int64(pulls)))
 
 
-def _index_by_table(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
-    return mean + parameters[pulls]
+@inlined
+def _sparse_width(parameters: Any, pulls: Any) -> Any:
+    return parameters.widths[np.searchsorted(parameters.counts, np.int64(pulls))]
 
 
-def _mean_by_table(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
-    return index - parameters[pulls]
+def _additive_index(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
+    return mean + width_value(parameters, pulls)
 
 
-def _index_by_width(parameters: Any, mean: float, pulls: Any, round: Any) -> Any:
-    return mean + _power_width(parameters, pulls)
+def _additive_mean(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
+    return index - width_value(parameters, pulls)
 
 
-def _mean_by_width(parameters: Any, index: float, pulls: Any, round: Any) -> Any:
-    return index - _power_width(parameters, pulls)
+_WIDTHS: dict[type, Formula] = {np.ndarray: table_width, PowerWidth: _power_width, SparseWidths: _sparse_width}
+
+
+def _width_of(parameters: Any) -> Formula | None:
+    """Return how widths of a compiled type are looked up; None for a rule with its own formulas."""
+    kind = np.ndarray if isinstance(parameters, types.Array) else getattr(parameters, "instance_class", None)
+    return _WIDTHS.get(kind)
+
+
+@overload(width_value, strict=False)
+def _width_by_type(parameters: Any, pulls: Any) -> Any:
+    return _width_of(parameters)
 
 
 @overload(index_value, strict=False)
-def _index_of_width(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
-    return _of_width(parameters, _index_by_table, _index_by_width)
+def _index_by_type(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
+    return None if _width_of(parameters) is None else _additive_index
 
 
 @overload(mean_value, strict=False)
-def _mean_of_width(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
-    return _of_width(parameters, _mean_by_table, _mean_by_width)
-
-
-def _of_width(parameters: Any, by_table: Formula, by_width: Formula) -> Formula | None:
-    """Choose by the type of a rule's widths; None for a rule with its own formulas."""
-    if isinstance(parameters, types.Array):
-        return by_table
-    computed = isinstance(parameters, types.BaseNamedTuple) and parameters.instance_class is PowerWidth
-    return by_width if computed else None
+def _mean_by_type(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
+    return None if _width_of(parameters) is None else _additive_mean
 
 
 def meaning(parameters: Any) -> Mapping[str, Formula]:
-    """Return the formulas behind the functions above for a rule's parameters, by name: for plain Python, and a GPU.
-
-    Examples
-    --------
-    >>> meaning(PowerWidth(2.0, 9.0))["index_value"](PowerWidth(2.0, 9.0), 0.5, 4, 1)
-    3.5
-    """
-    if isinstance(parameters, np.ndarray):
-        return {"index_value": _index_by_table, "mean_value": _mean_by_table}
-    if isinstance(parameters, PowerWidth):
-        return {"index_value": _index_by_width, "mean_value": _mean_by_width}
+    """Return the formulas behind the functions above for a rule's parameters, by name: for plain Python, and a GPU."""
+    width = _WIDTHS.get(type(parameters))
+    if width is not None:
+        return {"width_value": width, "index_value": _additive_index, "mean_value": _additive_mean}
     return _known[parameters.dtype.names[-1]]
 
 
 def formula_parameters(formulas: Mapping[str, Formula], values: Mapping[str, float]) -> np.record:
-    """Return a rule's numbers as the record by which compiled loops find its formulas.
+    """Return a rule's numbers, by name, as the record by which compiled loops find its formulas.
 
-    Parameters
-    ----------
-    formulas
-        By the name of the seam (`index_value`, `probability` ...): a function of the same arguments, compilable by
-        numba; it reads `parameters.name`.
-    values
-        The numbers that they read, by name.
+    These go by the name of the seam (`index_value`, `probability` ...): functions of the same arguments, compilable by
+    numba, that read `parameters.name`.
     """
     marker = next((marker for marker, known in _known.items() if known == formulas), None) or _register(dict(formulas))
     kind = np.dtype([(name, np.float64) for name in values] + [(marker, np.int8)], align=True)
@@ -158,7 +162,7 @@ def _register(formulas: dict[str, Formula]) -> str:
     return marker
 
 
-def _chooser(marker: str, formula: Formula) -> Callable[..., Any]:
+def _chooser(marker: str, formula: Formula) -> Formula:
     """Return the function that resolves a seam to this formula, if the first argument's type has the marker."""
 
     def chosen(*arguments: Any) -> Any:
@@ -177,29 +181,20 @@ def _digest(formula: Formula) -> str:
 
 
 def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
-    """Return the source files of a function and of all that it calls by name, except those of libraries."""
+    """Return the source files of a function or module and of all that it calls by name, except those of libraries."""
     function = getattr(function, "py_func", function)  # what numba has wrapped
-    if inspect.ismodule(function):
-        named: list[Any] = []
-    elif inspect.isfunction(function):
-        named = [function.__globals__.get(name) for name in function.__code__.co_names]
-    else:
+    calls = inspect.isfunction(function)
+    if not (calls or inspect.ismodule(function)):
         return seen
-    if inspect.ismodule(function) and getattr(function, "__file__", None) is None:
-        return seen  # built into the interpreter
-    file = Path(getattr(function, "__file__", None) or function.__code__.co_filename)
-    if file in seen or not file.exists() or _installed(function.__name__, function):
+    package = (getattr(function, "__module__", None) or function.__name__).partition(".")[0]
+    path = function.__code__.co_filename if calls else getattr(function, "__file__", None)
+    library = package in {*sys.stdlib_module_names, "numba", "numpy"}  # which changes with its version only
+    if library or path is None or Path(path) in seen or not Path(path).exists():
         return seen
-    seen.add(file)
-    for other in named:
-        _files_behind(other, seen)
+    seen.add(Path(path))
+    for name in function.__code__.co_names if calls else ():
+        _files_behind(function.__globals__.get(name), seen)
     return seen
-
-
-def _installed(name: str, function: Any) -> bool:
-    """Return whether a function is of numba, NumPy or the standard library, which change only with their version."""
-    package = (getattr(function, "__module__", None) or name).partition(".")[0]
-    return package in sys.stdlib_module_names or package in {"numba", "numpy"}
 
 
 @inlined

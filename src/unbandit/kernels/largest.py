@@ -18,13 +18,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unbandit.kernels.compile import inlined
+from unbandit.kernels.compile import Numbers, inlined
 from unbandit.kernels.special import beta_cdf, exponential, hazard, log_beta, log_share, normal_cdf, normal_density
 
 
-def _hermite(nodes: int) -> NDArray[np.float64]:
+def _hermite(nodes: int) -> Numbers:
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
     return np.column_stack([points, weights / weights.sum()])
 
@@ -41,14 +40,8 @@ MOST_PANELS = 200
 
 
 @inlined
-def largest_of_normals(centres: NDArray[np.float64], roots: NDArray[np.float64], arm: int) -> float:
-    """Return the probability that arm `arm`'s draw is the largest; the arrays are overwritten.
-
-    Parameters
-    ----------
-    centres, roots
-        Each arm's mean, and the inverse of its deviation.
-    """
+def largest_of_normals(centres: Numbers, roots: Numbers, arm: int) -> float:
+    """Return the probability that arm `arm`'s draw is the largest, given means and inverse deviations (overwritten)."""
     centre, deviation, others = centres[arm], 1.0 / roots[arm], 0
     steepness, lowest = 0.0, math.inf
     for other in range(centres.size):
@@ -75,7 +68,7 @@ def largest_of_normals(centres: NDArray[np.float64], roots: NDArray[np.float64],
 
 
 @inlined
-def _product(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int, z: float) -> float:
+def _product(offsets: Numbers, slopes: Numbers, others: int, z: float) -> float:
     product = 1.0
     for other in range(others):
         product *= normal_cdf(offsets[other] + slopes[other] * z)
@@ -83,9 +76,7 @@ def _product(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: 
 
 
 @inlined
-def _at_nodes(
-    offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int, nodes: NDArray[np.float64]
-) -> float:
+def _at_nodes(offsets: Numbers, slopes: Numbers, others: int, nodes: Numbers) -> float:
     total = 0.0
     for at in range(nodes.shape[0]):
         total += nodes[at, 1] * _product(offsets, slopes, others, nodes[at, 0])
@@ -93,7 +84,7 @@ def _at_nodes(
 
 
 @inlined
-def _in_panels(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int) -> float:
+def _in_panels(offsets: Numbers, slopes: Numbers, others: int) -> float:
     """Lay panels to the right and to the left of the peak, until they add next to nothing."""
     peak, width = _normal_peak(offsets, slopes, others)
     total = 0.0
@@ -122,7 +113,7 @@ def _in_panels(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others
 
 
 @inlined
-def _normal_peak(offsets: NDArray[np.float64], slopes: NDArray[np.float64], others: int) -> tuple[float, float]:
+def _normal_peak(offsets: Numbers, slopes: Numbers, others: int) -> tuple[float, float]:
     """Return about where the integrand is largest, and a length in which it changes there.
 
     The logarithm's derivative falls, ever less steeply, and is positive at 0: Newton steps approach from there.
@@ -152,7 +143,7 @@ NARROW = 0.2  # the largest ratio of deviations for which few nodes suffice
 MOST_BETA_PANELS = 400
 
 
-def _integrals() -> NDArray[np.float64]:
+def _integrals() -> Numbers:
     """Return the matrix that maps a function's values at the nodes to its integrals from -1 to each node."""
     powers = np.arange(NODES.size)
     to_coefficients = np.linalg.inv(NODES[:, None] ** powers)
@@ -163,7 +154,7 @@ INTEGRALS = _integrals()
 
 
 @inlined
-def largest_of_betas(a: NDArray[np.float64], b: NDArray[np.float64], arm: int) -> float:
+def largest_of_betas(a: Numbers, b: Numbers, arm: int) -> float:
     """Return the probability that a draw from Beta(a[arm], b[arm]) is larger than one from each of the others."""
     arms = a.size
     work = np.empty((4, arms))
@@ -187,14 +178,7 @@ def largest_of_betas(a: NDArray[np.float64], b: NDArray[np.float64], arm: int) -
 
 
 @inlined
-def _narrow_beta(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    norms: NDArray[np.float64],
-    arm: int,
-    centre: float,
-    deviation: float,
-) -> float:
+def _narrow_beta(a: Numbers, b: Numbers, norms: Numbers, arm: int, centre: float, deviation: float) -> float:
     """Integrate over a narrow density: the other distribution functions by a Taylor series at its middle."""
     nodes, total, certain, x = FEW.shape[0], 0.0, 0.0, 1.0 / (1.0 + math.exp(-centre))
     log_x = math.log(x)
@@ -224,10 +208,7 @@ def _narrow_beta(
 
 
 @inlined
-def _rise(
-    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
-    arm: int, y: float,
-) -> tuple[float, float]:  # fmt: skip
+def _rise(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int, y: float) -> tuple[float, float]:
     """Return about how fast the integrand's logarithm rises at `y`, and how fast that rise falls off."""
     x = 1.0 / (1.0 + math.exp(-y))
     total = a[arm] + b[arm]
@@ -243,9 +224,7 @@ def _rise(
 
 
 @inlined
-def _beta_peak(
-    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64], arm: int
-) -> float:  # fmt: skip
+def _beta_peak(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int) -> float:
     """Return about where the integrand is largest."""
     y = centres[arm]
     for _ in range(30):
@@ -257,10 +236,7 @@ def _beta_peak(
 
 
 @inlined
-def _length(
-    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
-    arm: int, y: float,
-) -> float:  # fmt: skip
+def _length(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int, y: float) -> float:
     """Return how long a panel to the right of `y` may be."""
     length, x = BETA_LONGEST / roots[arm], exponential(log_share(y))
     for each in range(roots.size):
@@ -273,10 +249,7 @@ def _length(
 
 
 @inlined
-def _beginning(
-    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
-    arm: int, peak: float,
-) -> float:  # fmt: skip
+def _beginning(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int, peak: float) -> float:
     """Go to the left of the peak until the integrand has fallen far enough."""
     y, depth, step = peak, 0.0, 0.5 * _length(a, b, centres, roots, arm, peak)
     while depth < BETA_DEPTH:
@@ -292,8 +265,8 @@ def _beginning(
 
 @inlined
 def _along(
-    a: NDArray[np.float64], b: NDArray[np.float64], centres: NDArray[np.float64], roots: NDArray[np.float64],
-    norms: NDArray[np.float64], heights: NDArray[np.float64], arm: int, edge: float, peak: float,
+    a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, norms: Numbers, heights: Numbers, arm: int, edge: float,
+    peak: float,
 ) -> float:  # fmt: skip
     """Integrate from the first panel's left edge on; `heights` are the distribution functions there."""
     nodes, total = NODES.size, 0.0

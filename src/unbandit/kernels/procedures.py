@@ -1,8 +1,8 @@
 """The paper's procedures: from counts to an arm's gap, its interval and its verdict, one arm at a time.
 
-`procedure_1` and `procedure_2` are the formulas. Around them stand what the record allows to say of an arm (`Compared`)
-and the interval that the rewards' noise leaves. On the CPU the loops below run them over demonstrations and arms; a GPU
-runs the same functions, one thread per demonstration (`kernels.gpu`).
+`procedure_1` and `procedure_2` are the formulas. Around them stand what the record allows to say about an arm
+(`Compared`) and the interval that the rewards' noise leaves. On the CPU the loops below run them over demonstrations
+and arms; a GPU runs the same functions, one thread per demonstration (`kernels.gpu`).
 """
 
 from __future__ import annotations
@@ -11,102 +11,57 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import called, compiled, inlined
-from unbandit.kernels.formula import PowerWidth, index_value, mean_value
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.formula import PowerWidth, index_value, mean_value, width_value
+from unbandit.kernels.special import log_normal_cdf
 
 BEST, ESTIMATED, BOUNDED, UNSEEN = 0, 1, 2, 3
 BEST_ARM, NO_ARM = -1, -2
-STEP = 1e-5
-"""By how much the best arm's mean is moved to see how far another arm's follows."""
+STEP = 1e-5  # by how much the best arm's mean is moved to see how far another arm's follows
+ONE_IN_A_MILLION = 4.75  # standard deviations that a normal variable exceeds by luck once in a million times
+CLEAR = 4.0  # deviations by which a gap must exceed the smallest that the record could show, to be taken as it is
 
-ONE_IN_A_MILLION = 4.75
-"""By luck, a normal variable exceeds this many standard deviations once in a million times."""
-
-CLEAR = 4.0
-"""By this many deviations a gap must exceed the smallest that the record could show, to be taken as it is."""
-
-HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
-
-Numbers = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Marks = NDArray[np.bool_]
+Verdicts = NDArray[np.int8]
 
 
 class Assumptions(NamedTuple):
-    """What is assumed besides the counts.
+    """What is assumed besides the counts."""
 
-    Attributes
-    ----------
-    initial, batch
-        Of an index rule: pulls of each arm in the opening, rounds from one decision to the next.
-    shifts
-        Whether gaps need no known mean.
-    anchor, known_mean
-        The arm whose mean is known, `BEST_ARM` for the best arm, whichever it is, `NO_ARM` for none; and that mean.
-    sigma
-        The standard deviation of a reward; NaN for Bernoulli rewards, whose mean decides.
-    z, wider
-        How many deviations an interval reaches, and a bound that luck may have caused.
-    log_error
-        The logarithm of the probability beyond `z`.
-    """
-
-    initial: int
-    batch: int
-    shifts: bool
-    anchor: int
-    known_mean: float
-    sigma: float
-    z: float
-    wider: float
-    log_error: float
+    initial: int  # of an index rule: pulls of each arm in the opening
+    batch: int  # and rounds from one decision to the next
+    shifts: bool  # whether gaps need no known mean
+    anchor: int  # the arm whose mean is known; `BEST_ARM` for the best arm, whichever it is, `NO_ARM` for none
+    known_mean: float  # the mean of that arm
+    sigma: float  # the standard deviation of a reward; NaN for Bernoulli rewards, whose mean decides
+    z: float  # how many deviations an interval reaches
+    wider: float  # and a bound that luck may have caused
+    log_error: float  # the logarithm of the probability beyond `z`
 
 
 class Compared(NamedTuple):
     """Two sample means whose difference the record shows, exactly or up to a bound.
 
     An interval reaches from `below - z s` to `above + z s` with `s^2 = sigma_i^2 / own + (slope sigma_best)^2 / other`,
-    at its upper end with the counts of an earlier comparison where there was one.
-
-    Attributes
-    ----------
-    verdict
-        One of `result.VERDICTS`, as its number.
-    gap
-        The point, NaN where there is none.
-    below, above
-        What the interval's ends start from; NaN where there is no end.
-    own, other
-        How many rewards stand behind the arm's sample mean, and behind that of the arm it was compared with.
-    own_above, other_above
-        The same of the comparison that `above` comes from: the last one that the arm still won or survived.
-    slope
-        How far the arm's estimated mean moves with the best arm's: 1 where gaps need no known mean.
-    cut
-        Of an arm that was eliminated: the smallest gap whose elimination the record was long enough to show.
+    at its upper end with the counts of an earlier comparison where there was one. NaN stands for none.
     """
 
-    verdict: int
-    gap: float
-    below: float
-    above: float
-    own: float
-    other: float
-    own_above: float
+    verdict: int  # one of `result.VERDICTS`, as its number
+    gap: float  # the point
+    below: float  # what the interval's low end starts from
+    above: float  # and its high end
+    own: float  # how many rewards stand behind the arm's sample mean
+    other: float  # and behind that of the arm it was compared with
+    own_above: float  # the same of the comparison that `above` comes from: the last that the arm won or survived
     other_above: float
-    slope: float
-    cut: float
+    slope: float  # how far the arm's estimated mean moves with the best arm's: 1 where gaps need no known mean
+    cut: float  # of an arm that was eliminated: the smallest gap whose elimination the record could show
 
 
 COLUMNS = Compared._fields[1:]
 """The numbers that the loops below fill in, in this order."""
-
-
-# A rule's widths, at counts that may end in one half
 
 
 class PowerWidths(NamedTuple):
@@ -116,76 +71,14 @@ class PowerWidths(NamedTuple):
     growth: Numbers
 
 
-class SparseWidths(NamedTuple):
-    """The widths of some counts, in increasing order: for horizons too long for a table."""
-
-    counts: Numbers
-    widths: Numbers
-
-
-class HalfWidths(NamedTuple):
-    """The widths `C(k / 2)` for k = 0, 1, ..."""
-
-    widths: Numbers
-
-
-def width_value(rule: Any, pulls: float) -> float:
-    """Return `C(pulls)`."""
-    if isinstance(rule, HalfWidths):
-        return half_width(rule, pulls)
-    return _width_by_power(rule, pulls) if isinstance(rule, PowerWidth) else _width_by_search(rule, pulls)
-
-
-@inlined
-def half_width(rule: Any, pulls: float) -> float:
-    """Return `C(pulls)` from a table of `HalfWidths`."""
-    return rule.widths[np.int64(2.0 * pulls)]
-
-
-@inlined
-def _width_by_power(rule: Any, pulls: float) -> float:
-    return rule.factor * math.sqrt(rule.growth / pulls)
-
-
-@called
-def _width_by_search(rule: Any, pulls: float) -> float:
-    low, high = 0, rule.counts.size - 1
-    while low < high:
-        middle = (low + high) // 2
-        if rule.counts[middle] < pulls:
-            low = middle + 1
-        else:
-            high = middle
-    return rule.widths[low]
-
-
-@overload(width_value, strict=False)
-def _width_of(rule: Any, pulls: Any) -> Any:
-    return {HalfWidths: half_width, PowerWidth: _width_by_power, SparseWidths: _width_by_search}[rule.instance_class]
-
-
-@overload(index_value, strict=False)
-def _index_of_sparse(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
-    if getattr(parameters, "instance_class", None) is SparseWidths:
-        return lambda parameters, mean, pulls, round: mean + _width_by_search(parameters, np.float64(pulls))
-    return None
-
-
-@overload(mean_value, strict=False)
-def _mean_of_sparse(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
-    if getattr(parameters, "instance_class", None) is SparseWidths:
-        return lambda parameters, index, pulls, round: index - _width_by_search(parameters, np.float64(pulls))
-    return None
-
-
 def rule_of(rules: Any, which: int) -> Any:
     """Return the rule's parameters for one demonstration: the same for all, or with a growth for each."""
     return PowerWidth(rules.factor, rules.growth[which]) if isinstance(rules, PowerWidths) else rules
 
 
 @overload(rule_of, strict=False)
-def _rule_of(rules: Any, which: Any) -> Any:
-    if isinstance(rules, types.BaseNamedTuple) and rules.instance_class is PowerWidths:
+def _rule_by_type(rules: Any, which: Any) -> Any:
+    if getattr(rules, "instance_class", None) is PowerWidths:
         return lambda rules, which: PowerWidth(rules.factor, rules.growth[which])
     return lambda rules, which: rules
 
@@ -195,8 +88,11 @@ def _rule_of(rules: Any, which: Any) -> Any:
 
 @inlined
 def procedure_1(rule: Any, pulls: float) -> float:
-    """Return an arm's gap (Procedure 1): it was eliminated when it fell two widths behind, `Delta_i = 2 C(n_i)`."""
-    return 2.0 * width_value(rule, pulls)
+    """Return an arm's gap (Procedure 1): it was eliminated when it fell two widths behind, `Delta_i = 2 C(n_i)`.
+
+    Counts may end in one half, so the rule's widths are those of half pulls: `C(n)` is at `2 n`.
+    """
+    return 2.0 * width_value(rule, np.uint64(2.0 * pulls))
 
 
 @inlined
@@ -255,24 +151,14 @@ def compare_index_arm(
     rule: Any, assumed: Assumptions, best_mean: float, pulls: int, own: int, of_best: int, round: int, most: int,
     ended: int, over: bool,
 ) -> Compared:  # fmt: skip
-    """Compare an arm of an index rule with the most-pulled one.
+    """Compare an arm of an index rule, pulled `pulls` times in the end, with the most-pulled one.
 
-    An arm that was never reconsidered, pulled in the opening alone before the best arm's last pull or not at all since,
-    is bounded from below by the same equation with all of the best arm's pulls.
-
-    Parameters
-    ----------
-    best_mean
-        The best arm's mean; NaN where it is not known. Not used where gaps need no known mean.
-    pulls
-        The arm's, in the end.
-    own, of_best, round
-        The pulls of the arm and of the most-pulled one at the arm's switching round, and that round.
-    most, ended
-        The pulls of the most-pulled arm in the end, and the round after its last.
-    over
-        Whether an arm that was never compared had all its pulls behind it, or only those of the opening. (After an
-        opening that no index rule makes, an arm may have more pulls then: all of them count.)
+    At the arm's switching round `round` the two had `own` and `of_best` pulls; the most-pulled arm has `most` in the
+    end, and `ended` is the round after its last. An arm that was never reconsidered, pulled in the opening alone before
+    the best arm's last pull or not at all since, is bounded from below by the same equation with `most`: `over` says
+    whether all its pulls came before, or only those of the opening. (After an opening that no index rule makes, an arm
+    may have more pulls then: all of them count.) `best_mean` is NaN where it is not known, and not used where gaps need
+    no known mean.
     """
     if pulls == 0:
         return _without_comparison(UNSEEN, math.nan)
@@ -302,19 +188,11 @@ def compare_index_arm(
 def compare_eliminated_arm(rule: Any, pulls: int, before: int, gone: bool, active: int, most: int) -> Compared:
     """Read off how an elimination rule treated an arm.
 
-    An arm that is still active at the end has survived its last test: its gap is at most twice the width there. While
-    two or more are active, none of them is known to be best. Where tests are not made at every epoch, an arm that was
-    eliminated at one of them was still there after the test before: its gap lies between twice the width at the one and
-    at the other, and the point halfway.
-
-    Parameters
-    ----------
-    rule
-        The rule's widths.
-    pulls, before, gone
-        The arm's pulls, the last test before its last epoch (0 for none), and whether its turn visibly passed.
-    active, most
-        How many arms were still active in the end, and the pulls of the most-pulled one.
+    `before` is the last test before the arm's last epoch (0 for none), `gone` whether its turn visibly passed; `active`
+    arms were left in the end, and the most-pulled one had `most` pulls. An arm that is still active has survived its
+    last test: its gap is at most twice the width there. While two or more are active, none is known to be best. Where
+    tests are not made at every epoch, an arm that was eliminated at one of them was still there after the test before:
+    its gap lies between twice the width at the one and at the other, and the point halfway.
     """
     nan = math.nan
     if pulls == 0:
@@ -374,16 +252,10 @@ def _variance(of_arm: float, of_best: float, slope: float, own: float, other: fl
 def gap_interval(
     assumed: Assumptions, compared: Compared, of_arm: float, of_best: float, level_deviation: float
 ) -> tuple[float, float, float, float]:
-    """Return the low and high ends of a gap's interval, and the standard deviations behind each of them.
+    """Return the low and high ends of a gap's interval, and the standard deviation behind each.
 
-    A bound is not let below 0, an estimate's end is.
-
-    Parameters
-    ----------
-    of_arm, of_best
-        The standard deviation of a reward of the arm, and of the best arm.
-    level_deviation
-        That of the best arm's mean, where it follows from another arm's; 0 where it is given or does not matter.
+    A bound is not let below 0, an estimate's end is. `of_arm` and `of_best` are the standard deviations of a reward,
+    `level_deviation` that of the best arm's mean where it follows from another arm's (0 otherwise).
     """
     loose = ((1.0 - compared.slope) * level_deviation) * ((1.0 - compared.slope) * level_deviation)
     deviation = math.sqrt(_variance(of_arm, of_best, compared.slope, compared.own, compared.other) + loose)
@@ -414,38 +286,25 @@ def _reach_before_the_end(assumed: Assumptions, ahead: float) -> float:
     least, most = assumed.z, 64.0
     for _ in range(40):
         middle = (least + most) / 2.0
-        if _log_normal_cdf(-middle) - _log_normal_cdf(ahead - middle) > assumed.log_error:
+        if log_normal_cdf(-middle) - log_normal_cdf(ahead - middle) > assumed.log_error:
             least = middle
         else:
             most = middle
     return least
 
 
-@inlined
-def _log_normal_cdf(u: float) -> float:
-    """Return `log Phi(u)`, also where `Phi` itself is too small a number."""
-    if u > -20.0:
-        return math.log(0.5 * math.erfc(-u * math.sqrt(0.5)))
-    square, series = u * u, 1.0
-    for term in range(13, 0, -2):
-        series = 1.0 - term / square * series
-    return -0.5 * square - math.log(-u) - HALF_LOG_TAU + math.log(series)
-
-
 # Loops over demonstrations and arms
 
 
 @inlined
-def _fill(compared: Compared, d: int, arm: int, verdict: NDArray[np.int8], numbers: Numbers) -> None:
+def _fill(compared: Compared, d: int, arm: int, verdict: Verdicts, numbers: Numbers) -> None:
     verdict[d, arm] = compared.verdict
-    numbers[0, d, arm], numbers[1, d, arm], numbers[2, d, arm] = compared.gap, compared.below, compared.above
-    numbers[3, d, arm], numbers[4, d, arm] = compared.own, compared.other
-    numbers[5, d, arm], numbers[6, d, arm] = compared.own_above, compared.other_above
-    numbers[7, d, arm], numbers[8, d, arm] = compared.slope, compared.cut
+    for at, number in enumerate(compared[1:]):
+        numbers[at, d, arm] = number
 
 
 @inlined
-def _taken(verdict: NDArray[np.int8], numbers: Numbers, d: int, arm: int) -> Compared:
+def _taken(verdict: Verdicts, numbers: Numbers, d: int, arm: int) -> Compared:
     return Compared(
         verdict[d, arm], numbers[0, d, arm], numbers[1, d, arm], numbers[2, d, arm], numbers[3, d, arm],
         numbers[4, d, arm], numbers[5, d, arm], numbers[6, d, arm], numbers[7, d, arm], numbers[8, d, arm],
@@ -465,24 +324,14 @@ def _best_mean(rule: Any, assumed: Assumptions, top: int, own: int, of_best: int
 
 @compiled
 def compare_index(
-    rules: Any, assumed: Assumptions, counts_only: bool, pulls: Counts, last: Counts, own: Counts, of_best: Counts,
-    rounds: Counts, best: Marks, verdict: NDArray[np.int8], numbers: Numbers, at_the_end: Numbers,
+    rules: Any, assumed: Assumptions, counts_only: bool, pulls: Integers, last: Integers, own: Integers,
+    of_best: Integers, rounds: Integers, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
 ) -> None:  # fmt: skip
     """Fill in what demonstrations of an index rule say about every arm's gap (Procedure 2).
 
-    Parameters
-    ----------
-    rules
-        The rule's parameters; see `rule_of`.
-    counts_only
-        Whether all indices are taken as equal before the last round, from final counts alone.
-    pulls, last, own, of_best, rounds
-        As in `Tallies`; `last` may have no rows.
-    best, verdict, numbers
-        Which arm was pulled most, the verdicts, and `COLUMNS`: filled in.
-    at_the_end
-        Filled in, if it has rows, with the gaps that the last round shows; 0 where no mean gives one, NaN for arms that
-        are not estimated.
+    Counts are those of `Tallies`; `last` may have no rows. With `counts_only`, all indices are taken as equal before
+    the last round. Filled in are which arm was pulled most (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has
+    rows, `at_the_end`: the gaps that the last round shows, 0 where no mean gives one, NaN for arms without an estimate.
     """
     arms, anchor = pulls.shape[1], max(assumed.anchor, 0)
     for d in range(pulls.shape[0]):
@@ -521,7 +370,7 @@ def compare_index(
 
 @compiled
 def compare_elimination(
-    rules: Any, pulls: Counts, before: Counts, gone: Marks, best: Marks, verdict: NDArray[np.int8], numbers: Numbers
+    rules: Any, pulls: Integers, before: Integers, gone: Marks, best: Marks, verdict: Verdicts, numbers: Numbers
 ) -> None:
     """Fill in what demonstrations of an elimination rule say about every arm's gap (Procedure 1); see `compare_index`.
 
@@ -540,7 +389,7 @@ def compare_elimination(
 
 @compiled
 def compare_naive(
-    horizons: Numbers, constant: float, pulls: Counts, best: Marks, verdict: NDArray[np.int8], numbers: Numbers
+    horizons: Numbers, constant: float, pulls: Integers, best: Marks, verdict: Verdicts, numbers: Numbers
 ) -> None:
     """Fill in the naive estimate, which needs no rule, is not consistent, and has no interval; see `compare_index`."""
     for d in range(pulls.shape[0]):
@@ -560,21 +409,14 @@ def compare_naive(
 
 @compiled
 def fill_intervals(
-    assumed: Assumptions, best: Marks, verdict: NDArray[np.int8], numbers: Numbers, ends: Numbers, means: Numbers
+    assumed: Assumptions, best: Marks, verdict: Verdicts, numbers: Numbers, ends: Numbers, means: Numbers
 ) -> None:
     """Fill in intervals of gaps, and from one known mean those of means.
 
     With any arm but the best as anchor, both comparisons' noise counts: the interval is rather too long, as the two
-    share the best arm's sample mean in part. An anchor without an estimated gap says nothing about the others.
-
-    Parameters
-    ----------
-    best, verdict, numbers
-        As `compare_index` fills them.
-    ends
-        (4, demonstrations, arms): low and high ends of the gaps, and the standard deviation behind each.
-    means
-        (3, demonstrations, arms): points, low and high ends; or no demonstrations, for none.
+    share the best arm's sample mean in part. An anchor without an estimated gap says nothing about the others. `ends`
+    are low and high ends of the gaps and the standard deviation behind each, (4, demonstrations, arms); `means` are
+    points, low and high ends, (3, demonstrations, arms), or (3, 0, arms) for none.
     """
     arms, anchor, known = best.shape[1], assumed.anchor, assumed.known_mean
     for d in range(best.shape[0]):

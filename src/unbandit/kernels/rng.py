@@ -12,9 +12,8 @@ import math
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unbandit.kernels.compile import compiled, inlined
+from unbandit.kernels.compile import Numbers, Words, compiled, inlined
 
 Word = np.uint64
 
@@ -29,7 +28,7 @@ _SHIFT_12, _SHIFT_32, _SHIFT_55 = np.uint64(12), np.uint64(32), np.uint64(55)
 _UNIT_52, _UNIT_53 = 2.0**-52, 2.0**-53
 
 
-def _signed_table() -> NDArray[np.float64]:
+def _signed_table() -> Numbers:
     """Lay out the quantile's coefficients as [level][sign][segment][power], so that the sign is free."""
     table = np.load(Path(__file__).with_name("normal_quantile.npy"))
     signed = np.ascontiguousarray(np.stack([table, -table], axis=1)).ravel()
@@ -75,7 +74,7 @@ Coefficients = tuple[float, float, float, float, float, float, float, float]
 
 
 @inlined
-def coefficients(table: NDArray[np.float64], row: Word) -> Coefficients:
+def coefficients(table: Numbers, row: Word) -> Coefficients:
     """Return the eight numbers of a row of the table; the row number combines level, sign and segment."""
     at = row << _THREE
     return (
@@ -85,7 +84,7 @@ def coefficients(table: NDArray[np.float64], row: Word) -> Coefficients:
 
 
 @inlined
-def _polynomial(table: NDArray[np.float64], row: Word, t: float) -> float:
+def _polynomial(table: Numbers, row: Word, t: float) -> float:
     """Evaluate a row's polynomial of degree 7, as a tree of pairs (short latency)."""
     c0, c1, c2, c3, c4, c5, c6, c7 = coefficients(table, row)
     square = t * t
@@ -106,7 +105,7 @@ def _in_tail(sign: Word, scaled: float) -> tuple[Word, float]:
 
 
 @inlined
-def normal_from_word(word: Word, table: NDArray[np.float64]) -> float:
+def normal_from_word(word: Word, table: Numbers) -> float:
     """Turn 64 random bits into a standard normal: one bit of sign, 8 of segment, 53 within the segment.
 
     It is the quantile at `p = (segment + 1 - t) / 512`, in (0, 1/2], times the sign.
@@ -135,7 +134,7 @@ def _far_tail(probability: float) -> float:
 
 
 @inlined
-def normal_quantile(probability: float, table: NDArray[np.float64]) -> float:
+def normal_quantile(probability: float, table: Numbers) -> float:
     """Return the standard normal quantile of a probability in (0, 1); relative error below 1e-14."""
     if not 0.0 < probability < 1.0:
         return math.nan
@@ -152,15 +151,7 @@ def normal_quantile(probability: float, table: NDArray[np.float64]) -> float:
 
 
 @compiled
-def words(
-    key_low: np.uint64,
-    key_high: np.uint64,
-    run: NDArray[np.uint64],
-    arm: NDArray[np.uint64],
-    pull: NDArray[np.uint64],
-    stream: np.uint64,
-    out: NDArray[np.uint64],
-) -> None:
+def words(key_low: Word, key_high: Word, run: Words, arm: Words, pull: Words, stream: Word, out: Words) -> None:
     """Fill `out` with the 64 bits at each (run, arm, pull); pulls are counted from 0, two to a block."""
     for at in range(out.size):
         first, second = philox(pull[at] >> _ONE, arm[at], run[at], stream, key_low, key_high)
@@ -168,21 +159,21 @@ def words(
 
 
 @compiled
-def uniforms(bits: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
+def uniforms(bits: Words, out: Numbers) -> None:
     """Turn words into numbers in (0, 1)."""
     for at in range(out.size):
         out[at] = uniform_from_word(bits[at])
 
 
 @compiled
-def normals(bits: NDArray[np.uint64], table: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def normals(bits: Words, table: Numbers, out: Numbers) -> None:
     """Turn words into standard normals."""
     for at in range(out.size):
         out[at] = normal_from_word(bits[at], table)
 
 
 @compiled
-def quantiles(probability: NDArray[np.float64], table: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def quantiles(probability: Numbers, table: Numbers, out: Numbers) -> None:
     """Turn probabilities into standard normal quantiles."""
     for at in range(out.size):
         out[at] = normal_quantile(probability[at], table)

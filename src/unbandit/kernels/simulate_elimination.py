@@ -5,40 +5,27 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward_from_word
-from unbandit.kernels.compile import compiled, inlined
-from unbandit.kernels.formula import index_value
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.formula import width_value
 from unbandit.kernels.rng import philox
 
 ONE = np.uint64(1)
 
 
 class EliminationState(NamedTuple):
-    """Working arrays of a simulation, one place per arm.
+    """Working arrays of a simulation, one place per arm."""
 
-    Attributes
-    ----------
-    totals, spare
-        The sum of an arm's rewards, and its reward in the next even epoch: a block of random bits serves two epochs.
-    active
-        The arms that are still active, in their order.
-    ahead
-        For an arm just eliminated, the number of arms before it that stay; -1 for others.
-    """
-
-    totals: NDArray[np.float64]
-    spare: NDArray[np.float64]
-    active: NDArray[np.int64]
-    ahead: NDArray[np.int64]
+    totals: Numbers  # the sum of an arm's rewards
+    spare: Numbers  # its reward in the next even epoch: a block of random bits serves two epochs
+    active: Integers  # the arms that are still active, in their order
+    ahead: Integers  # for an arm just eliminated, the number of arms before it that stay; -1 for others
 
 
 @inlined
-def _epoch(
-    bandit: Bandit, parameters: Any, name: np.uint64, epoch: int, left: int, state: EliminationState
-) -> int:  # fmt: skip
+def _epoch(bandit: Bandit, parameters: Any, name: np.uint64, epoch: int, left: int, state: EliminationState) -> int:
     """Pull the first `left` of the active arms once each, and keep those that pass the test; return how many.
 
     An arm goes if its sample mean is at most the largest one less twice the width. The first arm with the largest mean
@@ -46,7 +33,7 @@ def _epoch(
     """
     totals, spare, active, ahead = state
     inverse = inverse_of(bandit.inverse, np.uint64(epoch))
-    width = index_value(parameters, 0.0, np.uint64(epoch), ONE)  # of a mean of 0: the width alone
+    width = width_value(parameters, np.uint64(epoch))
     largest, leader = -np.inf, 0
     for position in range(left):
         arm = active[position]
@@ -93,7 +80,7 @@ def play_elimination(
 @inlined
 def count_elimination(
     bandit: Bandit, parameters: Any, name: np.uint64, horizon: int, state: EliminationState, pulls: NDArray[Any],
-    gone: NDArray[np.bool_],
+    gone: Marks,
 ) -> None:  # fmt: skip
     """Fill in the pulls of each arm, and whether the actions show that it was eliminated.
 
@@ -119,7 +106,7 @@ def count_elimination(
         pulls[state.active[position]] = epoch + (rest + left - 1) // left if rest > 0 else epoch
 
 
-@register_jitable
+@called
 def _new_state(arms: int) -> EliminationState:
     return EliminationState(np.empty(arms), np.empty(arms), np.empty(arms, np.int64), np.empty(arms, np.int64))
 
@@ -135,7 +122,7 @@ def eliminate(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[
 
 @compiled
 def count_eliminations(
-    bandit: Bandit, parameters: Any, first_run: int, horizon: int, pulls: NDArray[np.int64], gone: NDArray[np.bool_]
+    bandit: Bandit, parameters: Any, first_run: int, horizon: int, pulls: Integers, gone: Marks
 ) -> None:
     """Fill in, one row per run, the pulls of each arm, and whether the actions show that it was eliminated."""
     state = _new_state(bandit.means.size)

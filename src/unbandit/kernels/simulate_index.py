@@ -18,13 +18,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward, reward_from_word
-from unbandit.kernels.compile import compiled, inlined
+from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rng import philox, uniform_from_word
+from unbandit.kernels.rng import Word, philox, uniform_from_word
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 SIGN, SHIFT_63, ALL_BITS = np.uint64(1 << 63), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -35,20 +34,20 @@ WINDOW = 32768  # rounds merged at a time, at least: few enough for the cache, m
 class ArmStates(NamedTuple):
     """The arms of a merge: pulls, sum of rewards and running minimum of the index, one number per arm."""
 
-    pulls: NDArray[np.uint64]
-    totals: NDArray[np.float64]
-    lowest: NDArray[np.float64]
+    pulls: Words
+    totals: Numbers
+    lowest: Numbers
 
 
 class Entries(NamedTuple):
     """Entries of a merge: the level of a stretch of pulls, and its arm (high half) with the last pull (low half)."""
 
-    levels: NDArray[np.float64]
-    tags: NDArray[np.uint64]
+    levels: Numbers
+    tags: Words
 
 
-@register_jitable
-def level_guide(parameters: Any, sample: NDArray[np.float64], arms: int, horizon: int) -> NDArray[np.float64]:
+@called
+def level_guide(parameters: Any, sample: Numbers, arms: int, horizon: int) -> Numbers:
     """Predict the level after N pulls in all, as if every sample mean equalled its mean.
 
     Returns two rows: pulls in all, rising, and the level. It only steers the search for the next level; the actions do
@@ -74,7 +73,7 @@ def level_guide(parameters: Any, sample: NDArray[np.float64], arms: int, horizon
 
 
 @inlined
-def _guided_level(guide: NDArray[np.float64], pulls: float) -> float:
+def _guided_level(guide: Numbers, pulls: float) -> float:
     """Interpolate the guide, linearly in 1/sqrt(pulls), in which additive indices are nearly straight."""
     at, last = 1, guide.shape[1] - 1
     while at < last and guide[0, at] < pulls:
@@ -85,9 +84,7 @@ def _guided_level(guide: NDArray[np.float64], pulls: float) -> float:
 
 
 @inlined
-def next_level(
-    guide: NDArray[np.float64], level: float, pulls: float, target: float, arms: int, step: int, sigma: float
-) -> float:
+def next_level(guide: Numbers, level: float, pulls: float, target: float, arms: int, step: int, sigma: float) -> float:
     """Choose the next level: first one a little above the predicted level, then nine tenths of the way to it.
 
     The fewer the arms, the less reliable the guide is at first. From the ninth step on, steps double, so that the
@@ -101,6 +98,21 @@ def next_level(
 
 
 @inlined
+def _pull(
+    bandit: Bandit, parameters: Any, entries: Entries, word: Word, mean: float, tag: np.uint64, n: np.uint64,
+    total: float, minimum: float, count: np.uint64,
+) -> tuple[np.uint64, float, float, np.uint64]:  # fmt: skip
+    """Pull an arm once more and write its entry down, which a new minimum completes."""
+    n += ONE
+    entries.levels[count], entries.tags[count] = minimum, tag | n
+    total += reward_from_word(word, mean, bandit.sigma, bandit.bernoulli, bandit.table)
+    index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
+    if index < minimum:
+        count, minimum = count + ONE, index
+    return n, total, minimum, count
+
+
+@inlined
 def _uncover(
     bandit: Bandit, parameters: Any, level: float, budget: int, first_arm: int, run: int, states: ArmStates,
     entries: Entries, count: np.uint64,
@@ -108,56 +120,41 @@ def _uncover(
     """Advance each arm until its running minimum is at most `level`, or it has made `budget` pulls more.
 
     Appends an entry for each level at which an arm was pulled, except its very first pull. Returns the arm reached,
-    less than the number of arms if the entries are full, and the number of entries. The pull is written out three
-    times for speed.
+    less than the number of arms if the entries are full, and the number of entries.
     """
-    means, _, sigma, bernoulli, inverse, (key_low, key_high), table, horizon, _, _ = bandit
+    means, (key_low, key_high) = bandit.means, bandit.key
     pulls, totals, lowest = states
-    levels, tags = entries
-    full = np.uint64(levels.size - 2)
+    full = np.uint64(entries.levels.size - 2)
     for arm in range(np.uint64(first_arm), np.uint64(means.size)):
         if lowest[arm] <= level:
             continue
         if count >= full:
             return np.int64(arm), count
         n, total, minimum, mean, tag = pulls[arm], totals[arm], lowest[arm], means[arm], arm << SHIFT_32
-        last = min(n + np.uint64(budget), np.uint64(horizon))  # however often resumed
+        last = min(n + np.uint64(budget), np.uint64(bandit.horizon))  # however often resumed
         # --- the very first pull has no entry; half a block of random bits may be left over ---
         if n == ZERO or n & ONE:
             first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
             if n == ZERO:
                 n = ONE
-                total = reward_from_word(first, mean, sigma, bernoulli, table)
+                total = reward_from_word(first, mean, bandit.sigma, bandit.bernoulli, bandit.table)
                 minimum = index_value(parameters, total, n, ONE)
             if minimum > level:
-                n += ONE
-                levels[count], tags[count] = minimum, tag | n
-                total += reward_from_word(second, mean, sigma, bernoulli, table)
-                index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
-                if index < minimum:
-                    count, minimum = count + ONE, index
+                n, total, minimum, count = _pull(
+                    bandit, parameters, entries, second, mean, tag, n, total, minimum, count
+                )
         # --- then two pulls per block; the next block is computed while this one is used: two independent chains ---
         first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         while minimum > level and n < last and count < full:
             next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-            n += ONE
-            levels[count], tags[count] = minimum, tag | n
-            total += reward_from_word(first, mean, sigma, bernoulli, table)
-            index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
-            if index < minimum:
-                count, minimum = count + ONE, index
+            n, total, minimum, count = _pull(bandit, parameters, entries, first, mean, tag, n, total, minimum, count)
             if minimum <= level:
                 break
-            n += ONE
-            levels[count], tags[count] = minimum, tag | n
-            total += reward_from_word(second, mean, sigma, bernoulli, table)
-            index = index_value(parameters, total * inverse_of(inverse, n), n, ONE)
-            if index < minimum:
-                count, minimum = count + ONE, index
+            n, total, minimum, count = _pull(bandit, parameters, entries, second, mean, tag, n, total, minimum, count)
             first, second = next_first, next_second
         pulls[arm], totals[arm], lowest[arm] = n, total, minimum
         if minimum > level:  # stopped within a stretch at one level: close its entry
-            levels[count], tags[count] = minimum, tag | n
+            entries.levels[count], entries.tags[count] = minimum, tag | n
             count += ONE
             if n < last:
                 return np.int64(arm), count
@@ -165,7 +162,7 @@ def _uncover(
 
 
 @inlined
-def _to_descending_keys(keys: NDArray[np.uint64], entries: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _to_descending_keys(keys: Words, entries: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Turn the bits of levels, in place, into integers that rise where levels fall; return the range of them."""
     least, greatest = ALL_BITS, ZERO
     for entry in range(entries):
@@ -177,7 +174,7 @@ def _to_descending_keys(keys: NDArray[np.uint64], entries: np.uint64) -> tuple[n
 
 
 @inlined
-def _by_insertion(keys: NDArray[np.uint64], tags: NDArray[np.uint64], entries: np.uint64) -> None:
+def _by_insertion(keys: Words, tags: Words, entries: np.uint64) -> None:
     """Finish the order by (key, tag): the radix sort leaves only a few neighbours to exchange."""
     for entry in range(ONE, entries):
         key, tag = keys[entry], tags[entry]
@@ -188,16 +185,12 @@ def _by_insertion(keys: NDArray[np.uint64], tags: NDArray[np.uint64], entries: n
         keys[at], tags[at] = key, tag
 
 
-@register_jitable
-def sort_entries(
-    levels: NDArray[np.float64], tags: NDArray[np.uint64], other_levels: NDArray[np.float64],
-    other_tags: NDArray[np.uint64], entries: np.uint64,
-) -> NDArray[np.uint64]:  # fmt: skip
+@called
+def sort_entries(levels: Numbers, tags: Words, other_levels: Numbers, other_tags: Words, entries: np.uint64) -> Words:
     """Return the tags in order of descending level, equal levels by ascending tag (the arm is its high half).
 
     A radix sort on one to three digits of the levels' bits, whichever bits differ, finished by insertion. All four
-    arrays are overwritten. NumPy's sorts inside a kernel allocate, and know
-    no second key.
+    arrays are overwritten. NumPy's sorts inside a kernel allocate, and know no second key.
     """
     keys, other_keys = levels.view(np.uint64), other_levels.view(np.uint64)
     least, greatest = _to_descending_keys(keys, entries)
@@ -227,9 +220,7 @@ def sort_entries(
 
 
 @inlined
-def _write_out(
-    row: NDArray[Any], at: int, tags: NDArray[np.uint64], entries: np.uint64, written: NDArray[np.uint64]
-) -> int:
+def _write_out(row: NDArray[Any], at: int, tags: Words, entries: np.uint64, written: Words) -> int:
     """Write the sorted entries as actions from round `at` on; return the round reached.
 
     Four actions are written at a time where there is room for them: most stretches are no longer.
@@ -283,9 +274,7 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             budget, count, arm = horizon - made, ZERO, 0
             while True:
                 entries = Entries(levels, tags)
-                arm, count = _uncover(
-                    bandit, parameters, level, budget, arm, first_run + run, states, entries, count
-                )  # fmt: skip
+                arm, count = _uncover(bandit, parameters, level, budget, arm, first_run + run, states, entries, count)
                 if arm == arms:
                     break
                 levels, tags = np.append(levels, levels), np.append(tags, tags)
@@ -298,30 +287,20 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
 
 
 class IndexOptions(NamedTuple):
-    """How an index rule decides.
+    """How an index rule decides."""
 
-    Attributes
-    ----------
-    uses_round
-        Whether the index changes with the round.
-    random_ties
-        Whether a tie goes to one of the tied arms at random, not to the lowest.
-    initial, batch
-        Pulls of each arm in the opening, and rounds from one decision to the next.
-    """
-
-    uses_round: bool
-    random_ties: bool
-    initial: int
-    batch: int
+    uses_round: bool  # whether the index changes with the round
+    random_ties: bool  # whether a tie goes to one of the tied arms at random, not to the lowest
+    initial: int  # pulls of each arm in the opening
+    batch: int  # rounds from one decision to the next
 
 
 class IndexState(NamedTuple):
     """Working arrays of a simulation round by round: pulls, sum of rewards and index, one number per arm."""
 
     pulls: NDArray[Any]
-    totals: NDArray[np.float64]
-    index: NDArray[np.float64]
+    totals: Numbers
+    index: Numbers
 
 
 @inlined

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import Bandit, arrange, reward
-from unbandit.kernels.compile import compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, compiled, inlined
 from unbandit.kernels.formula import choose, learn
 from unbandit.kernels.rng import philox, uniform_from_word
 
@@ -17,31 +17,22 @@ DECISIONS = np.uint64(1)  # the tape's stream 1
 
 
 class RandomisedOptions(NamedTuple):
-    """How a randomised rule decides.
+    """How a randomised rule decides. Each round draws anew from what the rule saw at its last look at the record."""
 
-    Attributes
-    ----------
-    columns, draws_needed
-        How many numbers an arm remembers, and how many uniform numbers a decision takes.
-    initial, batch
-        Pulls of each arm, in turn, before the rule decides; and rounds from one look at its record to the next. Each
-        round draws anew from what the rule saw at its last look.
-    """
-
-    columns: int
-    draws_needed: int
-    initial: int
-    batch: int
+    columns: int  # how many numbers an arm remembers
+    draws_needed: int  # how many uniform numbers a decision takes
+    initial: int  # pulls of each arm, in turn, before the rule decides
+    batch: int  # rounds from one look to the next
 
 
 class RandomisedState(NamedTuple):
     """Working arrays of a simulation, one row per arm: the record now, the draws, and the record at the last look."""
 
-    pulls: NDArray[np.int64]
-    memory: NDArray[np.float64]
-    draws: NDArray[np.float64]
-    seen_pulls: NDArray[np.int64]
-    seen_memory: NDArray[np.float64]
+    pulls: Integers
+    memory: Numbers
+    draws: Numbers
+    seen_pulls: Integers
+    seen_memory: Numbers
 
 
 @inlined

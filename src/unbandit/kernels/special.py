@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unbandit.kernels.compile import inlined
+from unbandit.kernels.compile import Integers, Numbers, inlined
 
 # --- normal distribution ---
 
 CDF_LOWEST, CDF_HIGHEST, CDF_CELLS = -9.0, 6.0, 32  # the table's ends, and its cells per unit
 ROOT_HALF = math.sqrt(0.5)
+HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 
 
-def _cdf_table() -> NDArray[np.float64]:
+def _cdf_table() -> Numbers:
     """Return for each cell the first four Taylor coefficients of the distribution function at its middle."""
     middles = CDF_LOWEST + (np.arange(round((CDF_HIGHEST - CDF_LOWEST) * CDF_CELLS)) + 0.5) / CDF_CELLS
     heights = np.array([0.5 * math.erfc(-u * ROOT_HALF) for u in middles])
@@ -44,6 +44,17 @@ def normal_cdf(u: float) -> float:
     at = np.int64(scaled)
     d, cell = (scaled - at - 0.5) * (1.0 / CDF_CELLS), np.uint64(at)
     return (CDF_TABLE[cell, 0] + d * CDF_TABLE[cell, 1]) + (d * d) * (CDF_TABLE[cell, 2] + d * CDF_TABLE[cell, 3])
+
+
+@inlined
+def log_normal_cdf(u: float) -> float:
+    """Return `log Phi(u)` to full precision, also where `Phi` itself is too small a number."""
+    if u > -20.0:
+        return math.log(0.5 * math.erfc(-u * ROOT_HALF))
+    square, series = u * u, 1.0
+    for term in range(13, 0, -2):
+        series = 1.0 - term / square * series
+    return -0.5 * square - math.log(-u) - HALF_LOG_TWO_PI + math.log(series)
 
 
 @inlined
@@ -116,12 +127,11 @@ def normal_from_uniform(p: float) -> float:
 # --- Beta distribution, on the scale of log odds `y`, where all its shapes are smooth and have one peak: a number `x`
 # in (0, 1) is `1 / (1 + exp(-y))`, and the density of Beta(a, b) is `x^a (1 - x)^b / B(a, b)` ---
 
-HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 CELLS = 16  # of the two tables, per unit
 EXP_LOWEST = -40.0
 
 
-def _beta_tables() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _beta_tables() -> tuple[Numbers, Numbers]:
     """Return `exp` at the middles of its cells, and four Taylor coefficients of `-log(1 + exp(-y))` at those of its."""
     middles = EXP_LOWEST + (np.arange(round((4.0 - EXP_LOWEST) * CELLS)) + 0.5) / CELLS
     y = -20.0 + (np.arange(40 * CELLS) + 0.5) / CELLS
@@ -304,15 +314,13 @@ LARGEST_EXPONENT = 700.0  # beyond it the exponential overflows
 
 
 @inlined
-def _score(memory: NDArray[np.float64], column: int, pulls: NDArray[np.int64], average: bool, arm: int) -> float:
+def _score(memory: Numbers, column: int, pulls: Integers, average: bool, arm: int) -> float:
     """Return an arm's score: the number in a column, or that number per pull."""
     return memory[arm, column] / pulls[arm] if average else memory[arm, column]
 
 
 @inlined
-def softmax_share(
-    memory: NDArray[np.float64], column: int, pulls: NDArray[np.int64], average: bool, sharpness: float, arm: int
-) -> float:
+def softmax_share(memory: Numbers, column: int, pulls: Integers, average: bool, sharpness: float, arm: int) -> float:
     """Return `exp(sharpness score)` of an arm as a share of the sum over all arms."""
     own, others = _score(memory, column, pulls, average, arm), 0.0
     for other in range(pulls.size):
@@ -323,9 +331,7 @@ def softmax_share(
 
 
 @inlined
-def softmax_choice(
-    memory: NDArray[np.float64], column: int, pulls: NDArray[np.int64], average: bool, sharpness: float, draw: float
-) -> int:
+def softmax_choice(memory: Numbers, column: int, pulls: Integers, average: bool, sharpness: float, draw: float) -> int:
     """Return the arm in whose share the draw falls, shares being laid one after the other."""
     largest, total = -math.inf, 0.0
     for arm in range(pulls.size):

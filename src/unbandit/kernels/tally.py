@@ -14,31 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import called, compiled, inlined
+from unbandit.kernels.compile import Integers, Marks, Words, called, compiled, inlined
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
 FEW_ARMS = 15  # arms whose counters fit in a word, four bits each, beside one for codes of no arm
 BLOCK = 1 << 14  # rows checked, then counted, while they are in the processor's nearest memory
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
+Codes = NDArray[Any]  # arms, row by row, as unsigned integers
 
 
 # Counts: pulls, first and last rounds
 
 
 @called
-def _outside(codes: NDArray[Any], start: int, stop: int, arms: int) -> bool:
-    """Return whether there are codes of no arm among some rows."""
-    highest = codes[start]
-    for t in range(start, stop):
-        highest = max(highest, codes[t])
-    return np.uint64(highest) >= np.uint64(arms)
-
-
-@called
-def _count_few(codes: NDArray[Any], start: int, stop: int, arms: int, increments: Words, tables: Integers) -> bool:
+def _count_few(codes: Codes, start: int, stop: int, arms: int, increments: Words, tables: Integers) -> bool:
     """Add rows of few arms to the first entries of `tables`; False if there are codes of no arm.
 
     Each arm has four bits of a word, and codes of no arm have the next four: a word counts 15 rows without waiting for
@@ -66,9 +56,12 @@ def _count_few(codes: NDArray[Any], start: int, stop: int, arms: int, increments
 
 
 @called
-def _count_many(codes: NDArray[Any], start: int, stop: int, arms: int, tables: Integers) -> bool:
+def _count_many(codes: Codes, start: int, stop: int, arms: int, tables: Integers) -> bool:
     """Add rows to `tables`, of which there is one per lane; False if there are codes of no arm."""
-    if _outside(codes, start, stop, arms):
+    highest = codes[start]
+    for t in range(start, stop):
+        highest = max(highest, codes[t])
+    if np.uint64(highest) >= np.uint64(arms):
         return False
     whole = start + (stop - start) // LANES * LANES
     for t in range(start, whole, LANES):
@@ -85,13 +78,12 @@ def _count_many(codes: NDArray[Any], start: int, stop: int, arms: int, tables: I
 
 @called
 def _count_long(
-    codes: NDArray[Any], start: int, stop: int, before: int, increments: Words, tables: Integers, pulls: Integers,
+    codes: Codes, start: int, stop: int, before: int, increments: Words, tables: Integers, pulls: Integers,
     first: Integers,
 ) -> bool:  # fmt: skip
     """Add a long run to the pulls of a demonstration with `before` earlier rounds, and find first pulls.
 
-    The first entries of `tables`, all 0 before, are left with the pulls of this run. False if there are codes of no
-    arm.
+    The first entries of `tables`, all 0 before, are left with this run's pulls. False if there are codes of no arm.
     """
     arms, fresh, t = pulls.size, 0, start
     if arms <= FEW_ARMS:
@@ -115,7 +107,7 @@ def _count_long(
 
 @called
 def _count_short(
-    codes: NDArray[Any], start: int, stop: int, before: int, pulls: Integers, first: Integers, last: Integers
+    codes: Codes, start: int, stop: int, before: int, pulls: Integers, first: Integers, last: Integers
 ) -> bool:
     """Add a short run to the counts of a demonstration, row by row; False if there are codes of no arm."""
     arms = np.uint64(pulls.size)
@@ -131,7 +123,7 @@ def _count_short(
 
 
 @called
-def _find_last(codes: NDArray[Any], start: int, stop: int, before: int, tables: Integers, last: Integers) -> None:
+def _find_last(codes: Codes, start: int, stop: int, before: int, tables: Integers, last: Integers) -> None:
     """Find the last pull of each arm that `tables` counts in this run, from the end backwards."""
     missing = 0
     for arm in range(last.size):
@@ -150,7 +142,7 @@ def _find_last(codes: NDArray[Any], start: int, stop: int, before: int, tables: 
 
 @called
 def _find_switches(
-    codes: NDArray[Any], start: int, stop: int, pulls: Integers, last: Integers, own: Integers, of_best: Integers,
+    codes: Codes, start: int, stop: int, pulls: Integers, last: Integers, own: Integers, of_best: Integers,
     rounds: Integers,
 ) -> None:  # fmt: skip
     """Find the last pulls and switching rounds of a demonstration that is here as a whole, from its end backwards."""
@@ -181,9 +173,8 @@ def _find_switches(
 
 @inlined
 def find_switches_ahead(
-    actions: NDArray[Any], pulls: NDArray[Any], best: int, own: NDArray[Any], of_best: NDArray[Any],
-    rounds: NDArray[Any],
-) -> None:  # fmt: skip
+    actions: Codes, pulls: NDArray[Any], best: int, own: NDArray[Any], of_best: NDArray[Any], rounds: NDArray[Any]
+) -> None:
     """Find the switching rounds of a demonstration whose pulls are counted, on a GPU.
 
     The same as `_find_switches`, without last pulls, and reading four rounds ahead: a GPU waits long for each.
@@ -215,21 +206,14 @@ def find_switches_ahead(
 
 @compiled
 def tally_runs(
-    codes: NDArray[Any], starts: Integers, who: Integers, lengths: Integers, torn: NDArray[np.bool_],
+    codes: Codes, starts: Integers, who: Integers, lengths: Integers, torn: Marks,
     pulls: Integers, first: Integers, last: Integers, own: Integers, of_best: Integers, rounds: Integers,
 ) -> bool:  # fmt: skip
     """Add runs of rows to the counts of their demonstrations; False if there are codes of no arm.
 
-    Parameters
-    ----------
-    codes
-        Arms, row by row, as unsigned integers.
-    starts, who
-        Where each run begins, and the end; the demonstration of each run.
-    lengths, torn
-        For each demonstration the rounds so far, and whether it came in more than one piece.
-    pulls, first, last, own, of_best, rounds
-        As in `Tallies`, (demonstrations, arms), 0 at first; the last three only of demonstrations that are not torn.
+    Run `r` has the rows from `starts[r]` to `starts[r + 1]`, of demonstration `who[r]`. For each demonstration,
+    `lengths` are its rounds so far, and `torn` says whether it came in more than one piece. The other arrays are as in
+    `Tallies`, 0 at first; the last three are filled in only for demonstrations that are not torn.
     """
     arms = pulls.shape[1]
     tables, increments = np.zeros(LANES * arms + FEW_ARMS + 1, np.int64), np.zeros(256, np.uint64)
@@ -259,7 +243,7 @@ def tally_runs(
 
 @compiled
 def count_runs(
-    codes: NDArray[Any], starts: Integers, who: Integers, lengths: Integers, pulls: Integers, first: Integers,
+    codes: Codes, starts: Integers, who: Integers, lengths: Integers, pulls: Integers, first: Integers,
     last: Integers,
 ) -> None:  # fmt: skip
     """Add runs of rows to the counts of their demonstrations, and to nothing else; see `tally_runs`."""
@@ -271,21 +255,14 @@ def count_runs(
 
 @compiled
 def switch_runs(
-    codes: NDArray[Any], starts: Integers, who: Integers, torn: NDArray[np.bool_], best: Integers, end: Integers,
+    codes: Codes, starts: Integers, who: Integers, torn: Marks, best: Integers, end: Integers,
     passed: Integers, of_best_so_far: Integers, own: Integers, of_best: Integers, rounds: Integers,
 ) -> None:  # fmt: skip
-    """Find the switching rounds of torn demonstrations in a second pass over all runs.
+    """Find the switching rounds of torn demonstrations in a second pass over all runs; see `tally_runs`.
 
-    Parameters
-    ----------
-    codes, starts, who, torn
-        As in `tally_runs`.
-    best, end
-        The most-pulled arm of each demonstration, and the round of its last pull.
-    passed, of_best_so_far
-        For each demonstration the rounds of this pass so far, and those of the most-pulled arm among them.
-    own, of_best, rounds
-        As in `Tallies`; of torn demonstrations `own` begins as all pulls, the others as 0.
+    For each demonstration: its most-pulled arm (`best`) and the round of that arm's last pull (`end`), the rounds of
+    this pass so far (`passed`) and those of the most-pulled arm among them. Of torn demonstrations `own` begins as all
+    pulls, the other two as 0.
     """
     for run in range(who.size):
         d = who[run]
@@ -306,12 +283,16 @@ def switch_runs(
 # Switching rounds of every pair of arms, for a record that grows
 
 
-@called
-def _advance_pairs(
-    codes: NDArray[Any], before: int, pulls: Integers, first: Integers, last: Integers, rounds: Integers,
-    own: Integers, of_other: Integers,
+@compiled
+def advance_switching(
+    codes: Codes, before: int, pulls: Integers, first: Integers, last: Integers, rounds: Integers, own: Integers,
+    of_other: Integers,
 ) -> None:  # fmt: skip
-    """Add the next rounds of one demonstration; see `advance_switching`."""
+    """Add the next rounds of one demonstration, which has `before` earlier ones, to the counts of each pair of arms.
+
+    At `[i, b]`, `rounds` is arm i's last pull before arm b's last (0 if there is none), `own` and `of_other` the pulls
+    of both up to there. The rounds are read once from front to back, and back until every pair is found.
+    """
     arms = pulls.size
     old_pulls, old_last = pulls.copy(), last.copy()
     _count_short(codes, 0, codes.size, before, pulls, first, last)
@@ -347,34 +328,15 @@ def _advance_pairs(
 
 
 @compiled
-def advance_switching(
-    codes: NDArray[Any], before: int, pulls: Integers, first: Integers, last: Integers, rounds: Integers,
-    own: Integers, of_other: Integers,
-) -> None:  # fmt: skip
-    """Add the next rounds of one demonstration: once from front to back, and back until every pair is found.
-
-    Parameters
-    ----------
-    codes, before
-        Arms, round by round, and how many rounds came earlier.
-    pulls, first, last
-        Of each arm so far, as in `Tallies`.
-    rounds, own, of_other
-        At `[i, b]`: arm i's last pull before arm b's last (0 if there is none), and the pulls of both up to there.
-    """
-    _advance_pairs(codes, before, pulls, first, last, rounds, own, of_other)
-
-
-@compiled
 def switching_of_runs(
-    codes: NDArray[Any], starts: Integers, who: Integers, lengths: Integers, pulls: Integers, first: Integers,
+    codes: Codes, starts: Integers, who: Integers, lengths: Integers, pulls: Integers, first: Integers,
     last: Integers, rounds: Integers, own: Integers, of_other: Integers,
 ) -> None:  # fmt: skip
-    """Add the next runs of several demonstrations, one row each in every array; `lengths` go on too."""
+    """Add the next runs of several demonstrations, one row each in every array, by `advance_switching`."""
     for run in range(who.size):
         d, start, stop = who[run], starts[run], starts[run + 1]
         before = lengths[d]
-        _advance_pairs(codes[start:stop], before, pulls[d], first[d], last[d], rounds[d], own[d], of_other[d])
+        advance_switching(codes[start:stop], before, pulls[d], first[d], last[d], rounds[d], own[d], of_other[d])
         lengths[d] = before + stop - start
 
 
@@ -390,7 +352,7 @@ def no_marks(demonstrations: int) -> Integers:
 
 @called
 def _advance_ring(
-    codes: NDArray[Any], before: int, following: Integers, preceding: Integers, passed: Integers, marks: Integers
+    codes: Codes, before: int, following: Integers, preceding: Integers, passed: Integers, marks: Integers
 ) -> None:
     """Go round the ring of active arms, and take out those that are passed over; see `epochs_of_runs`."""
     due = marks[DUE]
@@ -423,25 +385,16 @@ def _advance_ring(
 
 @compiled
 def epochs_of_runs(
-    codes: NDArray[Any], starts: Integers, who: Integers, lengths: Integers, following: Integers,
+    codes: Codes, starts: Integers, who: Integers, lengths: Integers, following: Integers,
     preceding: Integers, passed: Integers, marks: Integers,
 ) -> None:  # fmt: skip
-    """Add runs of rows, reading the record of an elimination rule epoch by epoch.
+    """Add runs of rows, reading the record of an elimination rule epoch by epoch; see `tally_runs`.
 
     Until an arm is pulled a second time, arms join the ring as they come. One that comes later had its turn passed in
-    that very round. All arrays but the first three have one row per demonstration.
-
-    Parameters
-    ----------
-    codes, starts, who, lengths
-        As in `tally_runs`.
-    following, preceding
-        The ring of arms still active: each one's neighbours, -1 for an arm not seen yet.
-    passed
-        The round in which each arm's turn visibly passed, 0 if it has not.
-    marks
-        First and last arm of the ring, whose turn it is, the round in which the first epoch was seen to be over, the
-        first round that no elimination rule explains, and its arm; -1 for no arm, 0 for no round.
+    that very round. All arrays but the first three have one row per demonstration: each arm's neighbours in the ring of
+    arms still active (-1 for an arm not seen yet), the round in which its turn visibly `passed` (0 if it has not), and
+    `marks`: first and last arm of the ring, whose turn it is, the round in which the first epoch was seen to be over,
+    the first round that no elimination rule explains, and its arm; -1 for no arm, 0 for no round.
     """
     for run in range(who.size):
         d, start, stop = who[run], starts[run], starts[run + 1]
@@ -449,16 +402,11 @@ def epochs_of_runs(
         lengths[d] += stop - start
 
 
-def read_epochs(actions: NDArray[Any], arms: int) -> tuple[Integers, int]:
-    """Read one demonstration of an elimination rule: the round in which each arm's turn visibly passed.
+def read_epochs(actions: Codes, arms: int) -> tuple[Integers, int]:
+    """Read one demonstration of an elimination rule.
 
-    Returns
-    -------
-    passed
-        For each arm the round (from 1) in which its turn came and another arm was pulled; 0 for an arm still active at
-        the end.
-    broken
-        The first round whose arm had been passed over before, so that no elimination rule explains it; 0 if none.
+    Returns for each arm the round (from 1) in which its turn came and another arm was pulled, 0 for an arm still active
+    at the end; and the first round whose arm had been passed over before, which no elimination rule explains (0: none).
     """
     ring, passed, marks = np.full((2, 1, arms), -1), np.zeros((1, arms), np.int64), no_marks(1)
     starts, who, lengths = np.array([0, actions.size]), np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -466,14 +414,8 @@ def read_epochs(actions: NDArray[Any], arms: int) -> tuple[Integers, int]:
     return passed[0], int(marks[0, BROKEN])
 
 
-# Whether rounds are in order
-
-
 @compiled
-def first_out_of_order(
-    rounds: NDArray[Any], starts: Integers, who: Integers,
-    begins: Integers, counted: Integers,
-) -> int:  # fmt: skip
+def first_out_of_order(rounds: Codes, starts: Integers, who: Integers, begins: Integers, counted: Integers) -> int:
     """Return the first row whose round is not one more than the last of its demonstration; as many as rows if none is.
 
     `begins` is each demonstration's first round, -1 before it came, and `counted` the rows of it so far; both go on.

@@ -199,9 +199,8 @@ def _on_gpu(study: StudyGrid, task: Task, cell: Cell) -> NDArray[np.float64]:
 def _tests(rule: EliminationRule, horizon: int) -> Tests:
     """Return an elimination rule's widths, and its tests, as tables."""
     from unbandit.kernels.gpu.sums import Tests
-    from unbandit.kernels.procedures import HalfWidths
 
     halves, epochs = np.arange(1, 2 * horizon + 3) / 2, np.arange(horizon + 1)
     widths = np.concatenate([[np.inf], rule.width(halves, horizon)])
     tested = (epochs > 0) & rule.tests(epochs)
-    return Tests(HalfWidths(widths), np.maximum.accumulate(np.where(tested, epochs, 0)))
+    return Tests(widths, np.maximum.accumulate(np.where(tested, epochs, 0)))

@@ -125,7 +125,8 @@ def test_both_ways_over_one_arm():
     bandit, parameters = laid_out(instance, length, 6), rule.power_width(length)
     room = (np.empty(bridges.ROOTS + 1, np.int64), np.empty(bridges.ROOTS + 1), np.empty(bridges.ROOTS + 1))
     with np.errstate(over="ignore"):
-        path = bridges.path_of(bandit, 1, 7, np.empty(bridges.ROOTS))
+        path = bridges.path_of(bandit, 1, 7, np.empty((2, bridges.ROOTS)))
+        bridges.fill_roots(path, bandit.horizon)
         tape = tape_of_indices(rule, instance, length, 7, 6, 1, length)
         for n in (0, 1, 2, 3, 64, 100, 2047, 2048, 3000):
             assert bridges.lowest_up_to(path, parameters, n, room) == min(tape[:n], default=math.inf)

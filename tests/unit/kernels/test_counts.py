@@ -74,5 +74,5 @@ def test_no_place_is_out_of_bounds():
     instance = Instance(np.random.default_rng(seed).normal(size=arms), 1e6)
     bandit, found = laid_out(instance, horizon, seed), np.empty((3, 1, arms), np.int64)
     with np.errstate(over="ignore"):  # the generator's products wrap around, as they should
-        count_by_levels.py_func(bandit, rule.parameters(horizon), 0, horizon, *found)
+        count_by_levels.py_func(bandit, rule.parameters(horizon), 0, *found)
     assert all(map(np.array_equal, found, read(rule, instance, horizon, 1, seed)))

@@ -13,8 +13,8 @@ from unbandit.estimators.procedures import Anchor, assumptions, compare
 from unbandit.instance import Bernoulli, Gaussian
 from unbandit.kernels import procedures
 from unbandit.kernels.compile import compiled
-from unbandit.kernels.formula import PowerWidth
-from unbandit.kernels.procedures import HalfWidths, SparseWidths
+from unbandit.kernels.formula import PowerWidth, SparseWidths
+from unbandit.kernels.special import log_normal_cdf
 from unbandit.log.tallies import Tallies
 
 
@@ -26,9 +26,10 @@ def solved(rule, best_mean, pulls, best_pulls, round):
 def test_procedure_1_is_twice_the_width():
     rule, counts = SAE(alpha=0.1), np.arange(1, 41) / 2
     widths = rule.width(counts, 1_000)
-    by_halves = HalfWidths(np.concatenate(([np.nan], widths)))
+    by_halves = np.concatenate(([np.nan], widths))
     power = rule.power_width(1_000)
-    for kind in (by_halves, PowerWidth(power.factor, power.growth), SparseWidths(counts, widths)):
+    sparse = SparseWidths((2 * counts).astype(np.int64), widths)
+    for kind in (by_halves, PowerWidth(power.factor, 2 * power.growth), sparse):
         found = [procedures.procedure_1(kind, pulls) for pulls in counts]
         assert found == pytest.approx(2 * widths, rel=1e-15)
 
@@ -87,7 +88,7 @@ def test_a_long_horizon_needs_no_table(text):
 
 def test_logarithm_of_the_normal_distribution():
     for u in (-60.0, -20.0, -19.99, -5.0, 0.0, 3.0, 8.0):
-        assert procedures._log_normal_cdf(u) == pytest.approx(float(log_ndtr(u)), rel=1e-13, abs=1e-15)
+        assert log_normal_cdf(u) == pytest.approx(float(log_ndtr(u)), rel=1e-13, abs=1e-15)
 
 
 def test_naive_needs_pulls_alone():

@@ -36,14 +36,9 @@ LIBRARIES = ("numba", "numpy", "math", "builtins")
 
 
 def ported(function: Any, meanings: Mapping[Any, Any]) -> Any:
-    """Return a copy of a function that GPU kernels can call.
+    """Return a copy of a function, of the CPU's kernels or of a rule's file, that GPU kernels can call.
 
-    Parameters
-    ----------
-    function
-        Plain Python, of the CPU's kernels or of a rule's file.
-    meanings
-        For functions that mean something else on the GPU, what they mean: see `meanings_of`.
+    `meanings` replaces functions that mean something else on the GPU: see `meanings_of`.
     """
     return _copied(function, meanings, {})
 
@@ -74,11 +69,6 @@ def _copied(function: Any, meanings: Mapping[Any, Any], made: dict[Any, Any]) ->
 def _is_ours(meant: Any) -> bool:
     """Return whether a function must be carried over; the GPU's compiler knows those of libraries."""
     return inspect.isfunction(meant) and (meant.__module__ or "").partition(".")[0] not in LIBRARIES
-
-
-def kernel(function: Any) -> Any:
-    """Compile a loop for the GPU."""
-    return cuda.jit(function)
 
 
 POWERS = 8

@@ -18,20 +18,11 @@ from typing import Any
 import numpy as np
 from numba import cuda, float64, int32, int64
 
-from unbandit.kernels.bandit import REWARDS, inverse_of, reward_from_word
-from unbandit.kernels.counts import FEW_LEFT, comes_after
+from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward_from_word
+from unbandit.kernels.counts import FEW_LEFT, comes_after, pull_again
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.gpu.port import (
-    ALL_NEAR,
-    MOST_NEAR,
-    POWERS,
-    Formulas,
-    bring_near,
-    kernel,
-    meanings_of,
-    near_coefficients,
-    ported,
-)
+from unbandit.kernels.gpu import port
+from unbandit.kernels.gpu.port import ALL_NEAR, MOST_NEAR, POWERS, Formulas, ported
 from unbandit.kernels.rng import philox
 from unbandit.kernels.simulate_index import next_level
 
@@ -65,13 +56,13 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
     Words are (a quarter of the rounds, runs), pulls (arms, runs). Ties are looked for only if `ties` are possible.
     """
     looked_up = arms in LOOKED_UP
-    meanings = meanings_of(formulas, near_coefficients(ALL_NEAR))
+    meanings = port.meanings_of(formulas, port.near_coefficients(ALL_NEAR))
     index_of, inverse, block, draw, fill, stands = (
         ported(function, meanings)
-        for function in (meanings[index_value], inverse_of, philox, reward_from_word, bring_near, place_of)
+        for function in (meanings[index_value], inverse_of, philox, reward_from_word, port.bring_near, place_of)
     )
 
-    @kernel
+    @cuda.jit
     def run_all(scene: Any, parameters: Any, horizon: Any, words: Any, pulls_out: Any) -> None:
         near = cuda.shared.array((POWERS, ALL_NEAR), float64)
         fill(near, scene.far, cuda.threadIdx.x, cuda.blockDim.x)
@@ -158,23 +149,17 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
     It takes a scene, parameters, the guide (`counts.guide_of`), the horizon, three arrays (arms, runs) to fill as
     `count_by_levels` does, and two arrays to work in: (blocks, NUMBERS, arms) and (blocks, COUNTS, arms).
     """
-    meanings = meanings_of(formulas, near_coefficients(MOST_NEAR))
-    index_of, inverse, block, draw, after, choose_level, fill = (
+    meanings = port.meanings_of(formulas, port.near_coefficients(MOST_NEAR))
+    index_of, inverse, block, draw, pull, after, choose_level, fill = (
         ported(function, meanings)
         for function in (
-            meanings[index_value],
-            inverse_of,
-            philox,
-            reward_from_word,
-            comes_after,
-            next_level,
-            bring_near,
+            *(meanings[index_value], inverse_of, philox, reward_from_word),
+            *(pull_again, comes_after, next_level, port.bring_near),
         )
     )
-
     stretch = 2 * group
 
-    @kernel
+    @cuda.jit
     def run_all(
         scene: Any, parameters: Any, guide: Any, horizon: Any, pulls_out: Any, own_out: Any, of_best_out: Any,
         all_numbers: Any, all_counts: Any,
@@ -187,17 +172,13 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
         fill(near, scene.far, me, group)
         cuda.syncthreads()
         table, arms, runs = (near, scene.far), scene.listed.size, pulls_out.shape[1]
-        key_low, key_high = scene.key[0], scene.key[1]
-        totals, lowest, last, before, means = (
-            all_numbers[cuda.blockIdx.x, 0], all_numbers[cuda.blockIdx.x, 1], all_numbers[cuda.blockIdx.x, 2],
-            all_numbers[cuda.blockIdx.x, 3], all_numbers[cuda.blockIdx.x, 4],
-        )  # fmt: skip
-        kept_totals, kept_lowest, kept_last, kept_before = (
-            all_numbers[cuda.blockIdx.x, 5], all_numbers[cuda.blockIdx.x, 6], all_numbers[cuda.blockIdx.x, 7],
-            all_numbers[cuda.blockIdx.x, 8],
-        )  # fmt: skip
-        pulls, kept_pulls, so_far = (
-            all_counts[cuda.blockIdx.x, 0], all_counts[cuda.blockIdx.x, 1], all_counts[cuda.blockIdx.x, 2]
+        numbers, counts = all_numbers[cuda.blockIdx.x], all_counts[cuda.blockIdx.x]
+        totals, lowest, last, before, means = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+        kept_totals, kept_lowest, kept_last, kept_before = numbers[5], numbers[6], numbers[7], numbers[8]
+        pulls, kept_pulls, so_far = counts[0], counts[1], counts[2]
+        bandit = Bandit(
+            means, scene.listed, scene.sigma, scene.bernoulli, scene.inverse, scene.key, table, horizon, scene.listed,
+            scene.order,
         )  # fmt: skip
         for run in range(cuda.blockIdx.x, runs, cuda.gridDim.x):
             name = np.uint64(scene.first_run + run)
@@ -218,13 +199,9 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                     stop = min(n + left - made + 1, horizon)
                     made -= n
                     while minimum > aim and n < stop:
-                        first, second = block(np.uint64(n) >> ONE, np.uint64(arm), name, REWARDS, key_low, key_high)
-                        word = second if n & 1 else first
-                        total += draw(word, means[arm], scene.sigma, scene.bernoulli, table)
+                        total, index = pull(bandit, parameters, name, np.uint64(arm), np.uint64(n), total)
                         n += 1
-                        newer, older = minimum, newer
-                        mean = total * inverse(scene.inverse, np.uint64(n))
-                        minimum = min(minimum, index_of(parameters, mean, np.uint64(n), ONE))
+                        newer, older, minimum = minimum, newer, min(minimum, index)
                     made += n
                     pulls[arm], totals[arm], lowest[arm], last[arm], before[arm] = n, total, minimum, newer, older
                 told[me] = made
@@ -254,14 +231,10 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                 cuda.syncthreads()
                 if chosen % group == me:
                     while left > 0 and lowest[chosen] == level:  # a stretch at one level
-                        n = pulls[chosen]
-                        first, second = block(np.uint64(n) >> ONE, np.uint64(chosen), name, REWARDS, key_low, key_high)
-                        word = second if n & 1 else first
-                        totals[chosen] += draw(word, means[chosen], scene.sigma, scene.bernoulli, table)
-                        n += 1
-                        pulls[chosen], before[chosen], last[chosen] = n, last[chosen], level
-                        mean = totals[chosen] * inverse(scene.inverse, np.uint64(n))
-                        lowest[chosen] = min(level, index_of(parameters, mean, np.uint64(n), ONE))
+                        n, total = pulls[chosen], totals[chosen]
+                        totals[chosen], index = pull(bandit, parameters, name, np.uint64(chosen), np.uint64(n), total)
+                        pulls[chosen], before[chosen], last[chosen] = n + 1, last[chosen], level
+                        lowest[chosen] = min(level, index)
                         left -= 1
                     told[0] = left
                 cuda.syncthreads()
@@ -289,15 +262,9 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
                     if own > 0 and after(level, arm, end, best):
                         most, own, level, minimum, total = own, 0, np.inf, np.inf, 0.0
                         while own < most and not after(minimum, arm, end, best):
-                            first, second = block(
-                                np.uint64(own) >> ONE, np.uint64(arm), name, REWARDS, key_low, key_high
-                            )
-                            word = second if own & 1 else first
-                            total += draw(word, means[arm], scene.sigma, scene.bernoulli, table)
+                            total, index = pull(bandit, parameters, name, np.uint64(arm), np.uint64(own), total)
                             own += 1
-                            level = minimum
-                            mean = total * inverse(scene.inverse, np.uint64(own))
-                            minimum = min(minimum, index_of(parameters, mean, np.uint64(own), ONE))
+                            level, minimum = minimum, min(minimum, index)
                 own = 0 if arm == best else own
                 kept_pulls[arm], kept_last[arm], so_far[arm] = own, level, 0
             cuda.syncthreads()
@@ -305,7 +272,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
             total, minimum, begin = 0.0, np.inf, 0
             while begin < pulls[best]:
                 place = begin // 2 + me
-                first, second = block(np.uint64(place), np.uint64(best), name, REWARDS, key_low, key_high)
+                first, second = block(np.uint64(place), np.uint64(best), name, REWARDS, scene.key[0], scene.key[1])
                 path[2 * me] = draw(first, means[best], scene.sigma, scene.bernoulli, table)
                 path[2 * me + 1] = draw(second, means[best], scene.sigma, scene.bernoulli, table)
                 cuda.syncthreads()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,66 +18,46 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.counts import guide_of
+from unbandit.kernels.gpu import simulate_index, threads
 from unbandit.kernels.gpu.port import SIMULATED, formulas_of, one_sided
-from unbandit.kernels.gpu.simulate_index import (
-    COUNTS,
-    MOST_MERGED_ARMS,
-    NUMBERS,
-    counted_by_levels,
-    merged,
-    threads_per_block,
-)
-from unbandit.kernels.gpu.tally import arranged, moved, packed_switches, shuffled, switches
-from unbandit.kernels.gpu.threads import (
-    MOST_ARMS_IN_LOCAL_MEMORY,
-    by_chance,
-    by_index,
-    counted_eliminations,
-    eliminations,
-    one_a_thread,
-    workspace,
-)
-from unbandit.kernels.simulate_index import IndexOptions
-from unbandit.kernels.simulate_randomised import RandomisedOptions
+
+MOST_RUNS = 1 << 22  # at a time: more do not make a GPU any busier
+MEMORY_SHARE = 0.5  # of the free memory to use: others may be using the GPU too
+THREADS = 512  # per block, where each has its own demonstration
+WARP, SEVERAL_WARPS, THOUSANDS = 32, 256, 2_000  # threads per demonstration for hundreds, and for thousands of arms
+
+LOOPS = {
+    "merge": threads.by_index,  # of index rules whose arms need never be compared
+    "index": threads.by_index,
+    "elimination": threads.eliminations,
+    "randomised": threads.by_chance,
+}
 
 
 class Scene(NamedTuple):
-    """An instance in the GPU's memory, as every simulating kernel takes it.
+    """An instance in the GPU's memory, as every simulating kernel takes it."""
 
-    Attributes
-    ----------
-    far
-        The normal quantile's table (`port.one_sided`).
-    listed
-        The means as the instance lists them.
-    sigma, bernoulli
-        The noise.
-    inverse
-        1/n as far as the table goes; see `kernels.bandit.inverse_of`.
-    key
-        The seed, as two 32-bit numbers.
-    order, place
-        The arm at each position, and the position of each arm, (arms, runs); of no runs if all are as listed.
-    first_run
-        The number of the first run.
-    """
-
-    far: Any
-    listed: Any
+    far: Any  # the normal quantile's table (`port.one_sided`)
+    listed: Any  # the means as the instance lists them
     sigma: float
     bernoulli: bool
-    inverse: Any
-    key: Any
-    order: Any
-    place: Any
+    inverse: Any  # 1/n as far as the table goes; see `kernels.bandit.inverse_of`
+    key: Any  # the seed, as two 32-bit numbers
+    order: Any  # the arm at each position, (arms, runs); of no runs if all are as listed
+    place: Any  # and the position of each arm
     first_run: int
 
 
-MEMORY_SHARE = 0.5
-"""The share of the free memory to use: others may be using the GPU too."""
+class DeviceCounts(NamedTuple):
+    """Counts of some runs, in the GPU's memory, as (positions, runs); None where not asked for."""
 
-MOST_RUNS = 1 << 22
-"""The most runs at a time: more do not make a GPU any busier."""
+    order: Any
+    pulls: Any
+    own: Any = None
+    of_best: Any = None
+    rounds: Any = None
+    gone: Any = None
+
 
 _kept = threading.local()
 
@@ -130,84 +110,26 @@ def _out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error).upper().replace(" ", "_")
 
 
-THREADS = 512
-"""Threads per block where each has its own demonstration."""
-
-WARP, SEVERAL_WARPS, THOUSANDS = 32, 256, 2_000
-"""Threads per demonstration for hundreds of arms and for thousands, and the number of arms in between."""
-
-
-class How(NamedTuple):
-    """How a rule is played, and what is read from its actions.
-
-    Attributes
-    ----------
-    play
-        One of the functions in `threads`; None for an index rule whose arms need never be compared.
-    options
-        What it takes: `IndexOptions`, `RandomisedOptions` or none.
-    columns
-        How many numbers an arm of a randomised rule remembers.
-    reads
-        `switching`, `eliminations` or `pulls`.
-    """
-
-    play: Any
-    options: tuple[Any, ...]
-    columns: int
-    reads: str
-
-
-def merging() -> How:
-    """Play an index rule that ignores the round, with the default ties, opening and batches."""
-    return How(None, (), 0, "switching")
-
-
-def index_by_index(options: IndexOptions) -> How:
-    """Play any index rule."""
-    return How(by_index, options, 0, "switching")
-
-
-def with_chance(options: RandomisedOptions) -> How:
-    """Play a randomised rule."""
-    return How(by_chance, options, options.columns, "pulls")
-
-
-def eliminating() -> How:
-    """Play an elimination rule."""
-    return How(eliminations, (0,), 0, "eliminations")
-
-
-class DeviceCounts(NamedTuple):
-    """Counts of some runs, in the GPU's memory, as (positions, runs); None where not asked for."""
-
-    order: Any
-    pulls: Any
-    own: Any = None
-    of_best: Any = None
-    rounds: Any = None
-    gone: Any = None
-
-
 class Stage:
     """An instance and a rule in the GPU's memory, ready to be played.
 
     Parameters
     ----------
-    bandit
-        The instance as the CPU's kernels take it.
-    parameters
-        The rule's, likewise.
-    how
-        How the rule is played.
+    bandit, parameters
+        The instance and the rule's parameters as the CPU's kernels take them.
+    loop, options
+        One of `LOOPS`, and its options.
     drawn
         Whether each run draws the order of its arms; otherwise it is that of `bandit.orders`.
     """
 
-    def __init__(self, bandit: Bandit, parameters: Any, how: How, *, drawn: bool = False) -> None:
-        self.bandit, self.how, self.drawn = bandit, how, drawn
+    def __init__(
+        self, bandit: Bandit, parameters: Any, loop: str, options: tuple[Any, ...] = (), *, drawn: bool = False
+    ) -> None:
+        self.bandit, self.loop, self.drawn = bandit, loop, drawn
         self.arms, self.horizon = bandit.means.size, int(bandit.horizon)
         self.formulas, self.parameters = formulas_of(parameters), _numbers(parameters)
+        self._options, self._columns = options or (self.horizon,), getattr(options, "columns", 0)
         self._host_parameters = parameters
         self._kind = np.uint8 if self.arms <= 256 else np.uint16 if self.arms <= 65536 else np.uint32
         self._far, self._listed = cuda.to_device(one_sided()), cuda.to_device(np.array(bandit.listed))
@@ -215,19 +137,22 @@ class Stage:
 
     def bytes_a_run(self, *, actions: bool) -> int:
         """Return about how much memory a run takes, in bytes."""
-        numbers, counts = workspace(self.how.play, self.arms, self.how.columns) if self.how.play else (0, 0)
-        room = 8 * (numbers + counts) if self.arms > MOST_ARMS_IN_LOCAL_MEMORY else 0
-        return (self.horizon * np.dtype(self._kind).itemsize if actions else 0) + 40 * self.arms + room + 64
+        size = 40 * self.arms + 64
+        if actions:
+            size += self.horizon * np.dtype(self._kind).itemsize
+        if self.arms > threads.MOST_ARMS_IN_LOCAL_MEMORY and self.loop != "merge":
+            size += 8 * sum(threads.workspace(LOOPS[self.loop], self.arms, self._columns))
+        return size
 
     def counts_alone(self) -> bool:
         """Return whether the counts are simulated without the actions."""
-        return self.how.reads == "eliminations" or self._by_levels()
+        return self.loop == "elimination" or self._by_levels()
 
     def _merged(self) -> bool:
-        return self.how.play is None and self.arms <= MOST_MERGED_ARMS
+        return self.loop == "merge" and self.arms <= simulate_index.MOST_MERGED_ARMS
 
     def _by_levels(self) -> bool:
-        return self.how.play is None and self.arms > MOST_MERGED_ARMS
+        return self.loop == "merge" and self.arms > simulate_index.MOST_MERGED_ARMS
 
     def scene(self, first_run: int, first: int, last: int) -> Scene:
         """Return the scene of the runs from `first_run + first` to `first_run + last`."""
@@ -236,8 +161,8 @@ class Stage:
         if self.drawn:
             bits = cuda.device_array(shape, np.uint64)
             order, place = cuda.device_array(shape, np.uint32), cuda.device_array(shape, np.uint32)
-            shuffled()[blocks(bits.size)](self.bandit.key, first_run + first, bits)
-            arranged()[blocks(bits.size)](bits, order, place)
+            threads.shuffled()[blocks(bits.size)](self.bandit.key, first_run + first, bits)
+            threads.arranged()[blocks(bits.size)](bits, order, place)
         elif self.bandit.orders.shape[0] > 0:
             given = self.bandit.orders[first:last]
             order, place = (
@@ -259,28 +184,25 @@ class Stage:
     def evidence(self, first_run: int, first: int, last: int) -> DeviceCounts:
         """Play some runs and count them; the counts stay in the GPU's memory."""
         scene, runs = self.scene(first_run, first, last), last - first
-        if self.how.reads == "eliminations":
+        if self.loop == "elimination":
             pulls, gone = self._room(runs, np.int32), self._room(runs, np.bool_)
-            self._launch(counted_eliminations, scene, runs, (self.horizon,), pulls, gone)
+            self._launch(threads.counted_eliminations, scene, runs, pulls, gone)
             return DeviceCounts(scene.order, pulls, gone=gone)
         if self._by_levels():
             return self._leveled(scene, runs)
         actions, pulls = self._played(scene, runs)
-        if self.how.reads == "pulls":
+        if self.loop == "randomised":
             return DeviceCounts(scene.order, pulls)
-        own, of_best, rounds = (self._room(runs, np.int32) for _ in range(3))
+        tables = [self._room(runs, np.int32) for _ in range(3)]
         if not self._merged():
-            switches()[blocks(runs)](actions, pulls, own, of_best, rounds)
-            return DeviceCounts(scene.order, pulls, own, of_best, rounds)
-        packed_switches()[blocks(runs)](actions, self.horizon, scene.place, pulls, own, of_best, rounds)
-        if scene.place.shape[1] > 0:  # so far by arm, not by position
-            into = cuda.device_array((4, self.arms, runs), np.int32)
-            moved()[blocks(pulls.size)](scene.place, pulls, own, of_best, rounds, into)
-            pulls, own, of_best, rounds = into[0], into[1], into[2], into[3]
-        return DeviceCounts(scene.order, pulls, own, of_best, rounds)
+            threads.switches()[blocks(runs)](actions, pulls, *tables)
+            return DeviceCounts(scene.order, pulls, *tables)
+        into = cuda.device_array((4, self.arms, runs), np.int32)
+        threads.packed_switches()[blocks(runs)](actions, self.horizon, scene.place, pulls, *tables, into)
+        return DeviceCounts(scene.order, into[0], into[1], into[2], into[3])
 
-    def gathered(self, first_run: int, runs: int) -> Iterator[tuple[int, int, DeviceCounts]]:
-        """Play all runs, and yield their counts batch by batch, copied to the host as (runs, arms)."""
+    def gathered(self, first_run: int, runs: int) -> list[tuple[int, int, DeviceCounts]]:
+        """Play all runs, and return their counts batch by batch, copied to the host as (runs, arms)."""
         found: list[tuple[int, int, DeviceCounts]] = []
 
         def work(first: int, last: int) -> None:
@@ -289,46 +211,44 @@ class Stage:
             found.append((first, last, DeviceCounts(*host)))
 
         in_batches(work, runs, self.bytes_a_run(actions=not self.counts_alone()))
-        yield from found
+        return found
 
     def _room(self, runs: int, kind: Any) -> Any:
         return cuda.device_array((self.arms, runs), kind)
 
     def _played(self, scene: Scene, runs: int) -> tuple[Any, Any]:
-        """Return actions (rounds, runs) and pulls (arms, runs) by position; merged arms: words, and by arm."""
+        """Return actions (rounds, runs) and pulls (arms, runs) by position; of merged arms: words, and by arm."""
         pulls = self._room(runs, np.int32)
         if self._merged():
             words = scratch((-(-self.horizon // 4), runs), np.uint32)
-            start = merged(self.formulas, self.arms, scene.bernoulli)[blocks(runs, threads_per_block(self.arms))]
-            start(scene, self.parameters, self.horizon, words, pulls)
+            play = simulate_index.merged(self.formulas, self.arms, scene.bernoulli)
+            size = blocks(runs, simulate_index.threads_per_block(self.arms))
+            play[size](scene, self.parameters, self.horizon, words, pulls)
             return words, pulls
         actions = scratch((self.horizon, runs), self._kind)
-        if self.how.play is None:
-            self._launch(by_index, scene, runs, IndexOptions(False, False, 1, 1), actions, pulls)
-        else:
-            self._launch(self.how.play, scene, runs, self.how.options, actions, pulls)
+        self._launch(LOOPS[self.loop], scene, runs, actions, pulls)
         return actions, pulls
 
-    def _launch(self, play: Any, scene: Scene, runs: int, options: tuple[Any, ...], first: Any, second: Any) -> None:
+    def _launch(self, play: Any, scene: Scene, runs: int, first: Any, second: Any) -> None:
         """Start one thread per run."""
         rows, numbers, counts = 1, 1, 1
-        if self.arms > MOST_ARMS_IN_LOCAL_MEMORY:
-            rows, (numbers, counts) = runs, workspace(play, self.arms, self.how.columns)
+        if self.arms > threads.MOST_ARMS_IN_LOCAL_MEMORY:
+            rows, (numbers, counts) = runs, threads.workspace(play, self.arms, self._columns)
         room, tally = cuda.device_array((rows, numbers), np.float64), cuda.device_array((rows, counts), np.int64)
-        start = one_a_thread(play, self.formulas, self.arms, self.how.columns)[blocks(runs)]
-        start(scene, self.parameters, options, first, second, room, tally)
+        start = threads.one_a_thread(play, self.formulas, self.arms, self._columns)[blocks(runs)]
+        start(scene, self.parameters, self._options, first, second, room, tally)
 
     def _leveled(self, scene: Scene, runs: int) -> DeviceCounts:
         """Count by levels, with a group of threads per run."""
         group = 4 if SIMULATED else WARP if self.arms < THOUSANDS else SEVERAL_WARPS
         guide = cuda.to_device(guide_of(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
-        a_block = self.arms * (8 * NUMBERS + 8 * COUNTS)
-        blocks = min(runs, _groups_at_once(group), fitting(a_block))
-        numbers = cuda.device_array((blocks, NUMBERS, self.arms), np.float64)
-        counts = cuda.device_array((blocks, COUNTS, self.arms), np.int64)
+        at_once = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // group)
+        count = min(runs, at_once, fitting(8 * self.arms * (simulate_index.NUMBERS + simulate_index.COUNTS)))
+        numbers = cuda.device_array((count, simulate_index.NUMBERS, self.arms), np.float64)
+        counts = cuda.device_array((count, simulate_index.COUNTS, self.arms), np.int64)
         pulls, own, of_best = (self._room(runs, np.int32) for _ in range(3))
         rounds = cuda.to_device(np.zeros((self.arms, runs), np.int32))
-        start = counted_by_levels(self.formulas, group)[blocks, group]
+        start = simulate_index.counted_by_levels(self.formulas, group)[count, group]
         start(scene, self.parameters, guide, self.horizon, pulls, own, of_best, numbers, counts)
         return DeviceCounts(scene.order, pulls, own, of_best, rounds)
 
@@ -337,13 +257,6 @@ def blocks(wanted: int, block: int = THREADS) -> tuple[int, int]:
     """Return the numbers of blocks, and of threads per block, for at least `wanted` threads."""
     block = 4 if SIMULATED else block
     return -(-wanted // block), block
-
-
-def _groups_at_once(group: int) -> int:
-    """Return how many groups keep the GPU busy."""
-    if SIMULATED:
-        return 2
-    return cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // group)
 
 
 def _numbers(parameters: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Simulations on a GPU, one demonstration per thread: the CPU's own loops, on arrays of each thread.
+"""Simulations on a GPU, one demonstration per thread: the CPU's own loops, on arrays of each thread; and their tallies.
 
 Actions are kept as (rounds, runs) and counts as (arms, runs), so that the threads of a warp write side by side.
 """
@@ -11,20 +11,12 @@ from typing import Any
 import numpy as np
 from numba import cuda, float64, int64
 
-from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.gpu.port import (
-    ALL_NEAR,
-    POWERS,
-    Formulas,
-    bring_near,
-    kernel,
-    meanings_of,
-    near_coefficients,
-    ported,
-)
+from unbandit.kernels.bandit import Bandit, arm_order_bits, rank
+from unbandit.kernels.gpu.port import ALL_NEAR, POWERS, Formulas, bring_near, meanings_of, near_coefficients, ported
 from unbandit.kernels.simulate_elimination import EliminationState, count_elimination, play_elimination
 from unbandit.kernels.simulate_index import IndexState, play_largest_index
 from unbandit.kernels.simulate_randomised import RandomisedState, play_by_chance
+from unbandit.kernels.tally import find_switches_ahead
 
 MOST_ARMS_IN_LOCAL_MEMORY = 64
 """Up to this number of arms, a thread works in its own local memory; beyond, in a part of one large array."""
@@ -54,25 +46,23 @@ def by_chance(
         pulls[arm] = counts[arm]
 
 
+def _elimination_state(arms: int, numbers: Any, counts: Any) -> EliminationState:
+    totals, spare = numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms]
+    return EliminationState(totals, spare, counts[:arms], counts[arms : 2 * arms])
+
+
 def eliminations(
     bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, actions: Any, unused: Any
 ) -> None:
     """Play an elimination rule."""
-    arms = bandit.means.size
-    state = EliminationState(
-        numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms], counts[:arms], counts[arms : 2 * arms]
-    )  # fmt: skip
-    play_elimination(bandit, parameters, name, state, actions)
+    play_elimination(bandit, parameters, name, _elimination_state(bandit.means.size, numbers, counts), actions)
 
 
 def counted_eliminations(
     bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, pulls: Any, gone: Any
 ) -> None:
     """Play an elimination rule and count; `options` holds the horizon."""
-    arms = bandit.means.size
-    state = EliminationState(
-        numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms], counts[:arms], counts[arms : 2 * arms]
-    )  # fmt: skip
+    state = _elimination_state(bandit.means.size, numbers, counts)
     count_elimination(bandit, parameters, name, options[0], state, pulls, gone)
 
 
@@ -92,7 +82,7 @@ def one_a_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -> 
     numbers_needed, counts_needed = workspace(play, arms, columns) if in_local_memory else (1, 1)
     play_one, fill = ported(play, meanings_of(formulas, near_coefficients(ALL_NEAR))), ported(bring_near, {})
 
-    @kernel
+    @cuda.jit
     def run_all(
         scene: Any, parameters: Any, options: Any, first: Any, second: Any, all_numbers: Any, all_counts: Any
     ) -> None:
@@ -115,5 +105,111 @@ def one_a_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -> 
         )  # fmt: skip
         name = np.uint64(scene.first_run + run)
         play_one(bandit, parameters, name, options, numbers, counts, first[:, run], second[:, run])
+
+    return run_all
+
+
+@lru_cache(maxsize=1)
+def shuffled() -> Any:
+    """Return the kernel that draws the bits by which arms are ordered, one thread per arm and run."""
+    bits_of = ported(arm_order_bits, {})
+
+    @cuda.jit
+    def run_all(key: Any, first_run: Any, bits: Any) -> None:
+        arm, run = cuda.grid(1) // bits.shape[1], cuda.grid(1) % bits.shape[1]
+        if arm < bits.shape[0]:
+            bits[arm, run] = bits_of(key[0], key[1], np.uint64(first_run + run), arm)
+
+    return run_all
+
+
+@lru_cache(maxsize=1)
+def arranged() -> Any:
+    """Return the kernel that orders arms by their bits: the arm at each position, and the position of each arm."""
+    rank_of = ported(rank, {})
+
+    @cuda.jit
+    def run_all(bits: Any, order: Any, place: Any) -> None:
+        arm, run = cuda.grid(1) // bits.shape[1], cuda.grid(1) % bits.shape[1]
+        if arm < bits.shape[0]:
+            stands = rank_of(bits[:, run], arm)
+            order[stands, run], place[arm, run] = arm, stands
+
+    return run_all
+
+
+@lru_cache(maxsize=1)
+def switches() -> Any:
+    """Return the kernel that reads actions (rounds, runs), one demonstration per thread."""
+    find = ported(find_switches_ahead, {})
+
+    @cuda.jit
+    def run_all(actions: Any, pulls: Any, own: Any, of_best: Any, rounds: Any) -> None:
+        run = cuda.grid(1)
+        if run >= pulls.shape[1]:
+            return
+        best = 0
+        for arm in range(1, pulls.shape[0]):
+            best = arm if pulls[arm, run] > pulls[best, run] else best
+        find(actions[:, run], pulls[:, run], best, own[:, run], of_best[:, run], rounds[:, run])
+
+    return run_all
+
+
+@lru_cache(maxsize=1)
+def packed_switches() -> Any:
+    """Return the kernel that reads actions of few arms, four to a word, as `simulate_index.merged` writes them.
+
+    It finds what `find_switches_ahead` finds, but skips whole words in which only the best arm was pulled. `pulls` and
+    the three tables to work in have one row per arm; `into` is filled with all four by position. Of several most-pulled
+    arms the first position counts; an empty `place` means that all arms are as listed.
+    """
+
+    @cuda.jit
+    def run_all(
+        words: Any, horizon: Any, place: Any, pulls: Any, own: Any, of_best: Any, rounds: Any, into: Any
+    ) -> None:
+        run = cuda.grid(1)
+        if run >= pulls.shape[1]:
+            return
+        best, moved, missing = 0, place.shape[1] > 0, -1
+        for arm in range(pulls.shape[0]):
+            more = pulls[arm, run] - pulls[best, run]
+            if more > 0 or (more == 0 and moved and place[arm, run] < place[best, run]):
+                best = arm
+            own[arm, run], of_best[arm, run], rounds[arm, run] = pulls[arm, run], 0, 0
+            missing += 1 if pulls[arm, run] > 0 else 0
+        most, after, last, found = pulls[best, run], 0, 0, 0
+        at = (horizon - 1) >> 2
+        word, all_best = np.int64(words[at, run]), best * 0x01010101
+        size = horizon - 4 * at
+        while missing > 0 or after == 0:
+            before = np.int64(words[max(at - 1, 0), run])  # read ahead
+            if word == all_best and size == 4:
+                last = 4 * at + 4 if after == 0 else last
+                after += 4
+            else:
+                for back in range(4):
+                    t = 4 * at + 3 - back
+                    arm = (word >> (8 * (3 - back))) & 255
+                    if t >= horizon or (missing == 0 and after > 0):
+                        continue
+                    if arm == best:
+                        last = t + 1 if after == 0 else last
+                        after += 1
+                    elif after == 0:  # not followed by the best arm
+                        own[arm, run] -= 1
+                        missing -= 1 if own[arm, run] == 0 else 0
+                    elif (found >> arm) & 1 == 0:
+                        rounds[arm, run], of_best[arm, run] = t + 1, most - after
+                        found |= 1 << arm
+                        missing -= 1
+            at, word, size = at - 1, before, 4
+        rounds[best, run] = last
+        for arm in range(pulls.shape[0]):
+            stands = place[arm, run] if moved else arm
+            into[0, stands, run] = pulls[arm, run]
+            into[1, stands, run] = own[arm, run] if of_best[arm, run] > 0 else 0
+            into[2, stands, run], into[3, stands, run] = of_best[arm, run], rounds[arm, run]
 
     return run_all
