@@ -17,6 +17,7 @@ from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import table_width, width_value
 from unbandit.kernels.gpu.port import SIMULATED, Formulas, meanings_of, ported
 from unbandit.kernels.gpu.stage import DeviceCounts, Stage, blocks, in_batches
+from unbandit.kernels.gpu.threads import most_pulled
 from unbandit.kernels.procedures import (
     BEST,
     BOUNDED,
@@ -62,13 +63,6 @@ def _answer(assumed: Assumptions, compared: Compared, arm: int, run: int, answer
     answers.low[arm, run], answers.high[arm, run] = low, high
 
 
-def _most_pulled(pulls: Any, run: int) -> int:
-    best = 0
-    for place in range(pulls.shape[0]):
-        best = place if pulls[place, run] > pulls[best, run] else best
-    return best
-
-
 @lru_cache(maxsize=64)
 def by_switching(formulas: Formulas) -> Any:
     """Return the kernel for index rules: at switching rounds, or with `counts_only` at the end.
@@ -76,7 +70,7 @@ def by_switching(formulas: Formulas) -> Any:
     Counts are (positions, runs), answers (arms, runs): `order` has the arm at each position.
     """
     compare, answer = ported(compare_index_arm, meanings_of(formulas, None)), ported(_answer, {})
-    most_pulled = ported(_most_pulled, {})
+    best_of = ported(most_pulled, {})
 
     @cuda.jit
     def run_all(
@@ -86,7 +80,7 @@ def by_switching(formulas: Formulas) -> Any:
         run = cuda.grid(1)
         if run >= pulls.shape[1]:
             return
-        best, total = most_pulled(pulls, run), 0
+        best, total = best_of(pulls, run), 0
         for place in range(pulls.shape[0]):
             total += pulls[place, run]
         most = pulls[best, run]
@@ -114,7 +108,7 @@ def by_switching(formulas: Formulas) -> Any:
 def by_elimination() -> Any:
     """Return the kernel for elimination rules, by visible eliminations or, with `counts_only`, by pulls alone."""
     compare, answer = ported(compare_eliminated_arm, {width_value: table_width}), ported(_answer, {})
-    most_pulled = ported(_most_pulled, {})
+    best_of = ported(most_pulled, {})
 
     @cuda.jit
     def run_all(
@@ -123,7 +117,7 @@ def by_elimination() -> Any:
         run = cuda.grid(1)
         if run >= pulls.shape[1]:
             return
-        best, active, alone = most_pulled(pulls, run), 0, 0
+        best, active, alone = best_of(pulls, run), 0, 0
         most = pulls[best, run]
         for place in range(pulls.shape[0]):
             left = pulls[place, run] < most - 1 if counts_only else gone[place, run]
@@ -143,14 +137,14 @@ def by_elimination() -> Any:
 @lru_cache(maxsize=1)
 def by_pulls() -> Any:
     """Return the kernel for the naive estimator."""
-    gap_of, most_pulled = ported(naive_gap, {}), ported(_most_pulled, {})
+    gap_of, best_of = ported(naive_gap, {}), ported(most_pulled, {})
 
     @cuda.jit
     def run_all(horizon: Any, constant: Any, gaps: Any, order: Any, pulls: Any, answers: Any) -> None:
         run = cuda.grid(1)
         if run >= pulls.shape[1]:
             return
-        best = most_pulled(pulls, run)
+        best = best_of(pulls, run)
         for place in range(pulls.shape[0]):
             gap, verdict = NAN, UNSEEN
             if place == best:

@@ -138,20 +138,25 @@ def arranged() -> Any:
     return run_all
 
 
+def most_pulled(pulls: Any, run: int) -> int:
+    """Return the position of a run's most-pulled arm, the first of several."""
+    best = 0
+    for place in range(pulls.shape[0]):
+        best = place if pulls[place, run] > pulls[best, run] else best
+    return best
+
+
 @lru_cache(maxsize=1)
 def switches() -> Any:
     """Return the kernel that reads actions (rounds, runs), one demonstration per thread."""
-    find = ported(find_switches_ahead, {})
+    find, best_of = ported(find_switches_ahead, {}), ported(most_pulled, {})
 
     @cuda.jit
     def run_all(actions: Any, pulls: Any, own: Any, of_best: Any, rounds: Any) -> None:
         run = cuda.grid(1)
-        if run >= pulls.shape[1]:
-            return
-        best = 0
-        for arm in range(1, pulls.shape[0]):
-            best = arm if pulls[arm, run] > pulls[best, run] else best
-        find(actions[:, run], pulls[:, run], best, own[:, run], of_best[:, run], rounds[:, run])
+        if run < pulls.shape[1]:
+            best = best_of(pulls, run)
+            find(actions[:, run], pulls[:, run], best, own[:, run], of_best[:, run], rounds[:, run])
 
     return run_all
 
