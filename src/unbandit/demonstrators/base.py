@@ -228,8 +228,9 @@ class Demonstrator(BaseModel, ABC):
                     for name, column in gathered.part(first, last).arrays.items():
                         column[:] = getattr(counts, name)
             return gathered
+        gather: Gather = rule._gather
         if draw == "every":
-            parameters, gather = rule.parameters(horizon), rule._gather
+            parameters = rule.parameters(horizon)
         else:
             parameters, gather = rule._drawing_needed(instance, horizon)
 

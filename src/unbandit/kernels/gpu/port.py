@@ -71,6 +71,11 @@ def _is_ours(meant: Any) -> bool:
     return inspect.isfunction(meant) and (meant.__module__ or "").partition(".")[0] not in LIBRARIES
 
 
+def kernel(function: Any) -> Any:
+    """Compile a loop for the GPU."""
+    return cuda.jit(function)
+
+
 POWERS = 8
 ALL_NEAR = 768  # rows of three levels: with eight numbers each they fill the 48 KB that every GPU gives a block
 MOST_NEAR = 512  # rows of two levels, for kernels that need shared memory for other things too

@@ -22,7 +22,7 @@ from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward_from_wor
 from unbandit.kernels.counts import FEW_LEFT, comes_after, pull_again
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.gpu import port
-from unbandit.kernels.gpu.port import ALL_NEAR, MOST_NEAR, POWERS, Formulas, ported
+from unbandit.kernels.gpu.port import ALL_NEAR, MOST_NEAR, POWERS, Formulas, kernel, ported
 from unbandit.kernels.rng import philox
 from unbandit.kernels.simulate_index import next_level
 
@@ -62,7 +62,7 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
         for function in (meanings[index_value], inverse_of, philox, reward_from_word, port.bring_near, place_of)
     )
 
-    @cuda.jit
+    @kernel
     def run_all(scene: Any, parameters: Any, horizon: Any, words: Any, pulls_out: Any) -> None:
         near = cuda.shared.array((POWERS, ALL_NEAR), float64)
         fill(near, scene.far, cuda.threadIdx.x, cuda.blockDim.x)
@@ -159,7 +159,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
     )
     stretch = 2 * group
 
-    @cuda.jit
+    @kernel
     def run_all(
         scene: Any, parameters: Any, guide: Any, horizon: Any, pulls_out: Any, own_out: Any, of_best_out: Any,
         all_numbers: Any, all_counts: Any,

@@ -15,7 +15,7 @@ from numba import cuda, float64
 
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import table_width, width_value
-from unbandit.kernels.gpu.port import SIMULATED, Formulas, meanings_of, ported
+from unbandit.kernels.gpu.port import SIMULATED, Formulas, kernel, meanings_of, ported
 from unbandit.kernels.gpu.stage import DeviceCounts, Stage, blocks, in_batches
 from unbandit.kernels.gpu.threads import most_pulled
 from unbandit.kernels.procedures import (
@@ -72,7 +72,7 @@ def by_switching(formulas: Formulas) -> Any:
     compare, answer = ported(compare_index_arm, meanings_of(formulas, None)), ported(_answer, {})
     best_of = ported(most_pulled, {})
 
-    @cuda.jit
+    @kernel
     def run_all(
         parameters: Any, assumed: Any, counts_only: Any, gaps: Any, order: Any, pulls: Any, own: Any, of_best: Any,
         rounds: Any, answers: Any,
@@ -110,7 +110,7 @@ def by_elimination() -> Any:
     compare, answer = ported(compare_eliminated_arm, {width_value: table_width}), ported(_answer, {})
     best_of = ported(most_pulled, {})
 
-    @cuda.jit
+    @kernel
     def run_all(
         tests: Any, assumed: Any, counts_only: Any, gaps: Any, order: Any, pulls: Any, gone: Any, answers: Any
     ) -> None:
@@ -139,7 +139,7 @@ def by_pulls() -> Any:
     """Return the kernel for the naive estimator."""
     gap_of, best_of = ported(naive_gap, {}), ported(most_pulled, {})
 
-    @cuda.jit
+    @kernel
     def run_all(horizon: Any, constant: Any, gaps: Any, order: Any, pulls: Any, answers: Any) -> None:
         run = cuda.grid(1)
         if run >= pulls.shape[1]:
@@ -163,7 +163,7 @@ def by_pulls() -> Any:
 def placed() -> Any:
     """Return the kernel that orders pulls by the instance's arms, and computes each run's regret."""
 
-    @cuda.jit
+    @kernel
     def run_all(gaps: Any, order: Any, pulls: Any, by_arm: Any, regret: Any) -> None:
         run = cuda.grid(1)
         if run >= pulls.shape[1]:
@@ -182,7 +182,7 @@ def placed() -> Any:
 def summed() -> Any:
     """Return the kernel with one block per (fold, arm, chunk of runs); it fills (chunks, statistics, folds, arms)."""
 
-    @cuda.jit
+    @kernel
     def run_all(first_run: Any, chunk: Any, gaps: Any, pulls: Any, regret: Any, answers: Any, sums: Any) -> None:
         parts = cuda.shared.array((MANY, THREADS), float64)
         me, fold, arm, part = cuda.threadIdx.x, cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z
@@ -268,8 +268,9 @@ def scored(
         read, shape = stage.evidence(first_run, first, last), (stage.arms, last - first)
         by_arm, regret = cuda.device_array(shape, np.int32), cuda.device_array(last - first)
         placed()[blocks(last - first)](true_gaps, read.order, read.pulls, by_arm, regret)
-        numbers, verdict = [cuda.device_array(shape) for _ in range(3)], cuda.device_array(shape, np.int8)
-        answers = Answers(*numbers, verdict, *(cuda.device_array(last - first, np.int8) for _ in range(2)))
+        gap, low, high = (cuda.device_array(shape) for _ in range(3))
+        found, kept = (cuda.device_array(last - first, np.int8) for _ in range(2))
+        answers = Answers(gap, low, high, cuda.device_array(shape, np.int8), found, kept)
         chunks = -(-(last - first) // chunk)
         gathered = []
         for estimator in estimators:

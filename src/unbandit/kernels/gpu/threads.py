@@ -12,7 +12,8 @@ import numpy as np
 from numba import cuda, float64, int64
 
 from unbandit.kernels.bandit import Bandit, arm_order_bits, rank
-from unbandit.kernels.gpu.port import ALL_NEAR, POWERS, Formulas, bring_near, meanings_of, near_coefficients, ported
+from unbandit.kernels.gpu import port
+from unbandit.kernels.gpu.port import ALL_NEAR, POWERS, Formulas, kernel, ported
 from unbandit.kernels.simulate_elimination import EliminationState, count_elimination, play_elimination
 from unbandit.kernels.simulate_index import IndexState, play_largest_index
 from unbandit.kernels.simulate_randomised import RandomisedState, play_by_chance
@@ -80,9 +81,10 @@ def one_a_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -> 
     """
     in_local_memory = arms <= MOST_ARMS_IN_LOCAL_MEMORY
     numbers_needed, counts_needed = workspace(play, arms, columns) if in_local_memory else (1, 1)
-    play_one, fill = ported(play, meanings_of(formulas, near_coefficients(ALL_NEAR))), ported(bring_near, {})
+    meanings = port.meanings_of(formulas, port.near_coefficients(ALL_NEAR))
+    play_one, fill = ported(play, meanings), ported(port.bring_near, {})
 
-    @cuda.jit
+    @kernel
     def run_all(
         scene: Any, parameters: Any, options: Any, first: Any, second: Any, all_numbers: Any, all_counts: Any
     ) -> None:
@@ -114,7 +116,7 @@ def shuffled() -> Any:
     """Return the kernel that draws the bits by which arms are ordered, one thread per arm and run."""
     bits_of = ported(arm_order_bits, {})
 
-    @cuda.jit
+    @kernel
     def run_all(key: Any, first_run: Any, bits: Any) -> None:
         arm, run = cuda.grid(1) // bits.shape[1], cuda.grid(1) % bits.shape[1]
         if arm < bits.shape[0]:
@@ -128,7 +130,7 @@ def arranged() -> Any:
     """Return the kernel that orders arms by their bits: the arm at each position, and the position of each arm."""
     rank_of = ported(rank, {})
 
-    @cuda.jit
+    @kernel
     def run_all(bits: Any, order: Any, place: Any) -> None:
         arm, run = cuda.grid(1) // bits.shape[1], cuda.grid(1) % bits.shape[1]
         if arm < bits.shape[0]:
@@ -151,7 +153,7 @@ def switches() -> Any:
     """Return the kernel that reads actions (rounds, runs), one demonstration per thread."""
     find, best_of = ported(find_switches_ahead, {}), ported(most_pulled, {})
 
-    @cuda.jit
+    @kernel
     def run_all(actions: Any, pulls: Any, own: Any, of_best: Any, rounds: Any) -> None:
         run = cuda.grid(1)
         if run < pulls.shape[1]:
@@ -170,7 +172,7 @@ def packed_switches() -> Any:
     arms the first position counts; an empty `place` means that all arms are as listed.
     """
 
-    @cuda.jit
+    @kernel
     def run_all(
         words: Any, horizon: Any, place: Any, pulls: Any, own: Any, of_best: Any, rounds: Any, into: Any
     ) -> None:
