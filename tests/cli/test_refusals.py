@@ -154,9 +154,9 @@ def test_what_the_record_cannot_tell_ends_with_4(refused, data, options, said):
 def test_a_folder_that_is_not_there_ends_with_3(refused, tmp_path, name):
     (tmp_path / "log.csv").write_bytes(GOOD)
     message = refused(3, "estimate", "log.csv", *ASKED, "-o", f"missing/{name}")
-    assert f"missing/{name}: could not be written: No such file or directory" in message
+    assert f"missing/{name}: could not be written: its folder is not there." in message
     message = refused(3, "estimate", "log.csv", *ASKED, "-o", f"log.csv/{name}")
-    assert "Not a directory" in message
+    assert f"log.csv/{name}: could not be written: its folder is not there." in message
 
 
 def test_a_target_that_is_a_folder_ends_with_3(refused, tmp_path):

@@ -105,7 +105,7 @@ def test_an_interrupted_command_says_that_it_can_go_on(script, tmp_path):
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=600)
-    assert (running.returncode, out) == (130, "")
+    assert (running.returncode, out) == (130, ""), err
     assert "kept in reproduction: the same command resumes." in err
     assert "Traceback" not in err
     assert list(parts.rglob("0*.parquet"))

@@ -31,7 +31,7 @@ from unbandit.files import written_whole
 from unbandit.log.writing import write_table
 from unbandit.study import Study, StudyResult
 from unbandit.study.dispatch import run
-from unbandit.study.progress import Progress, Shared, Silent
+from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import Result, ResultsFolder
 
 KINDS = ("closed-forms", "posterior", "identify")
@@ -54,7 +54,7 @@ def calibrate(
     clouds: int = 2,
     threads: int | None = None,
     timing: bool = False,
-    progress: Callable[[str], Progress] = lambda label: Silent(),
+    progress: Callable[[str], Progress] = lambda label: Progress(),
     say: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
 ) -> Calibration:

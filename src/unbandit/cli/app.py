@@ -9,19 +9,7 @@ import typer
 
 from unbandit import errors
 from unbandit._version import __version__
-from unbandit.cli import (
-    calibrate,
-    demo,
-    estimate,
-    identify,
-    lists,
-    plan,
-    posterior,
-    report,
-    reproduce,
-    simulate,
-    study,
-)
+from unbandit.cli import demo, estimate, inference, lists, plan, report, simulate, studies
 from unbandit.errors import UnbanditError, shell_option
 
 EXIT_CODES: dict[type[UnbanditError], int] = {
@@ -45,8 +33,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo.demo, estimate.estimate, report.report, posterior.posterior, identify.identify, report.serve,
-    simulate.simulate, study.study, plan.plan, plan.leak, reproduce.reproduce, calibrate.calibrate,
+    demo.demo, estimate.estimate, report.report, inference.posterior, inference.identify, report.serve,
+    simulate.simulate, studies.study, plan.plan, plan.leak, studies.reproduce, studies.calibrate,
     lists.demonstrators, lists.datasets,
 ):  # fmt: skip
     app.command()(command)

@@ -1,13 +1,13 @@
 """`unbandit demo`: the whole story on the battery instance."""
 
-from __future__ import annotations
-
 import shutil
 import sys
-import warnings
 from pathlib import Path
 
 from typer import Option
+
+from unbandit.cli import output as printer
+from unbandit.errors import OutputError, option, phrase, shell_option
 
 
 def demo(
@@ -22,25 +22,22 @@ def demo(
     Example:  unbandit demo
     """
     from unbandit import datasets
-    from unbandit.cli.output import announce_compilation, console, estimate_table, write_truth
     from unbandit.datasets.battery import LONGEST_LIFETIME
     from unbandit.demonstrators import UCB
-    from unbandit.errors import AssumptionWarning, OutputError, option, phrase, shell_option
     from unbandit.estimators import estimate
     from unbandit.plots import arms_with_intervals, save
     from unbandit.reporting import LogSource, report
 
-    announce_compilation()
+    printer.announce_compilation()
     instance = datasets.load("battery-high", arms=20)
     rule = UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
-    with console(error=True).status("Simulating"):
+    with printer.console(error=True).status("Simulating"):
         log = rule.demonstrate(instance, horizon, seed=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AssumptionWarning)  # they are said below the table
+    with printer.answering():
         answer = estimate(log, rule, best_mean=instance.best_mean)
     truth = dict(zip(instance.arms, instance.means.tolist(), strict=True))
 
-    out = console()
+    out = printer.console()
     out.print(
         f"A UCB experiment tested 20 charging protocols {horizon:,} times, looking for the longest battery life.\n"
         f"Its rewards are hidden. All we see is which protocol was tested when:"
@@ -48,7 +45,9 @@ def demo(
     shown = [instance.arms[code] for code in log.demonstration(0)[:6]]
     out.print("  " + ", ".join(shown) + ", ...\n")
     out.print("From that alone, every protocol's lifetime in cycles, beside the truth that was hidden:")
-    table = estimate_table(answer, "1", truth=truth, unit=LONGEST_LIFETIME, value="lifetime", digits=0, narrow=True)
+    table = printer.estimate_table(
+        answer, "1", truth=truth, unit=LONGEST_LIFETIME, value="lifetime", digits=0, narrow=True
+    )
     out.print(table)
     rows = [row for row in answer if row.mean_low is not None and row.mean_high is not None]
     held = sum(row.mean_low <= truth[row.arm] <= row.mean_high for row in rows)
@@ -68,9 +67,9 @@ def demo(
     for name in ("lifetimes.png", "lifetimes.svg"):
         save(figure, place / name)
     log.write(place / "log.csv")
-    write_truth(instance, place / "truth.csv")
+    printer.write_truth(instance, place / "truth.csv")
     asked = f"{place / 'log.csv'} --rule {rule} --best-mean 1"
-    with console(error=True).status("Writing the report"):
+    with printer.console(error=True).status("Writing the report"):
         report(
             log, rule, source=LogSource.of_file(place / "log.csv"), truth=truth, audience=shell_option,
             command=f"unbandit report {asked} --truth {place / 'truth.csv'} -o {place / 'report.html'}",

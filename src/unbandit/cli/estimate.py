@@ -1,16 +1,23 @@
-"""`unbandit estimate`: from a log to a ranked table."""
+"""`unbandit estimate`: from a log to a ranked table; with --follow, again and again as the log grows."""
 
-from __future__ import annotations
-
-import warnings
+import json
+import time
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from typer import Option
 
 from unbandit.cli import options
+from unbandit.cli import output as printer
 from unbandit.cli.options import EstimateCommand
-from unbandit.errors import AssumptionWarning, LogError, ParameterError, option
+from unbandit.errors import LogError, NotIdentifiable, ParameterError, UnbanditError, option, phrase, shell_option
+
+if TYPE_CHECKING:
+    from unbandit.estimators.streaming import StreamingEstimate
+    from unbandit.log.following import Follower
 
 SNAPSHOT = "With --follow: save progress here and resume from it, even after a crash."
 
@@ -55,64 +62,140 @@ def estimate(
     With --follow the table is printed again whenever the log has grown: a CSV that lines are added to, or a folder that
     Parquet files are added to.
     """
-    from unbandit.cli import output as printer
     from unbandit.estimators import estimate as estimate_log
     from unbandit.estimators import sensitivity as estimate_nearby
     from unbandit.estimators.request import draws
     from unbandit.log import ActionLog
     from unbandit.log.action_log import read_or_scan
-    from unbandit.log.writing import check_name
     from unbandit.result import json_pieces
 
     asked = EstimateCommand.read(context.params)
-    if output is not None and not output.lower().endswith(".json"):
-        check_name(output, also=(".json",), parameter="output")
-    if not follow:
-        _refuse_without_follow(every=every, snapshot=snapshot, until_idle=until_idle)
+    printer.check_output(output, ".json")
+    for name, value in (("every", every), ("snapshot", snapshot), ("until_idle", until_idle)):
+        if not follow and value is not None:
+            needed = option("follow")
+            raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter=name)
     printer.announce_compilation()
     if follow:
-        from unbandit.cli.follow import follow_log
-
         if sensitivity:
             raise ParameterError(
                 f"expected without {option('follow')}; leave one of them out.", parameter="sensitivity"
             )
-        follow_log(asked, 2.0 if every is None else every, snapshot, until_idle, as_json, output)
+        _follow(asked, 2.0 if every is None else every, snapshot, until_idle, as_json, output)
         return
-    with printer.console(error=True).status("Estimating"), warnings.catch_warnings():
+    with printer.console(error=True).status("Estimating"):
         read = ActionLog.read if draws(method, asked.rule) else read_or_scan
         path = asked.logs[0] if len(asked.logs) == 1 else asked.logs
         log = read(path, columns=asked.columns, arms=asked.arms)
-        warnings.simplefilter("ignore", AssumptionWarning)  # they are printed below, with their places
-        try:
+        with printer.answering(asked.name):
             answer = estimate_log(log, asked.rule, **asked.options)
-        except LogError as error:
-            raise error.at(path=asked.name) from None
-        others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
+            others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
     if answer.seed is None:
-        answer = replace(answer, seed=seed)
-    if output is not None:
-        printer.write_answer(answer, output, json_pieces(answer, others))
-    if as_json:
-        for piece in json_pieces(answer, others):
-            typer.echo(piece, nl=False)
-        typer.echo()
+        answer = replace(answer, seed=seed)  # as given, even if the method draws nothing
+    pieces = partial(json_pieces, answer, others)
+    if not printer.deliver(answer, output, as_json, json_pieces=pieces, written=f"{len(answer):,} rows"):
         return
     if output is None or others:
         printer.print_estimate(answer)
-    else:
-        typer.echo(f"{output}: {len(answer):,} rows", err=True)
-        summary = printer.summary_of_many(answer)
-        if summary:
-            typer.echo(summary, err=True)
+    elif summary := printer.summary_of_many(answer):
+        typer.echo(summary, err=True)
     for name, other in others.items():
         printer.print_estimate(other, f"with {name} instead")
     printer.print_notices(answer.warnings, answer.notes)
 
 
-def _refuse_without_follow(**given: object) -> None:
-    """Refuse an option that would not be used."""
-    for name, value in given.items():
-        if value is not None:
-            follow = option("follow")
-            raise ParameterError(f"expected only with {follow}; leave it out, or add {follow}.", parameter=name)
+def _follow(
+    asked: EstimateCommand, every: float, snapshot: str | None, until_idle: float | None, as_json: bool,
+    output: str | None,
+) -> None:  # fmt: skip
+    """Read what is there, print, and continue as more comes, until the log is idle or Ctrl-C."""
+    from unbandit.estimators.streaming import StreamingEstimate
+    from unbandit.log.following import Follower
+
+    for name, value in (("every", every), ("until_idle", until_idle)):
+        if value is not None and not 0 < value < float("inf"):
+            raise ParameterError(f"expected a number of seconds above 0; got {value:g}.", parameter=name, value=value)
+    if asked.log == "-":
+        raise ParameterError(
+            "expected a file or a folder; got standard input, which can be read only once.", parameter="follow"
+        )
+    if snapshot is not None and not Path(snapshot).absolute().parent.is_dir():
+        raise ParameterError(f'expected a file in a folder that is there; got "{snapshot}".', parameter="snapshot")
+    streaming = StreamingEstimate(asked.rule, arms=asked.arms, snapshot=snapshot, **asked.options)
+    follower = Follower(asked.log, streaming.log, asked.columns, streaming.position)
+    answers = _Printer(streaming, follower, as_json, output)
+    news = saved = time.monotonic()
+    try:
+        while True:
+            for _ in follower.news():
+                news, answers.due = time.monotonic(), True
+                if news - saved > every:
+                    saved = _save(streaming, follower)
+            if answers.due:
+                saved = _save(streaming, follower)
+                answers.print()
+            left = float("inf") if until_idle is None else news + until_idle - time.monotonic()
+            if left <= 0:
+                break
+            time.sleep(min(every, left))
+    except KeyboardInterrupt:
+        if follower.settled:
+            _save(streaming, follower)
+            answers.print()
+        else:  # some rows were read and counted only in part: the last snapshot does not have them
+            typer.echo("note: stopped while rows were being read; they are left out.", err=True)
+        raise typer.Exit(130) from None
+    if answers.refusal is not None:
+        raise answers.refusal
+
+
+def _save(streaming: "StreamingEstimate", follower: "Follower") -> float:
+    """Write the snapshot, if one was asked for, and return the time."""
+    if streaming.snapshot is not None:
+        streaming.position = follower.position()
+        streaming.save()
+    return time.monotonic()
+
+
+class _Printer:
+    """Printer of an answer whenever there is a new one, and of each notice once."""
+
+    def __init__(self, streaming: "StreamingEstimate", follower: "Follower", as_json: bool, output: str | None) -> None:
+        self._streaming, self._follower, self._as_json, self._output = streaming, follower, as_json, output
+        self.due = True
+        self.refusal: UnbanditError | None = None
+        self._printed: set[str] = set()
+
+    def print(self) -> None:
+        """Print the table, or a line of JSON; while the log is too short for an answer, print what is missing."""
+        if not self.due:
+            return
+        self.due, self.refusal = False, None
+        try:
+            with printer.answering():
+                answer = self._streaming.estimate()
+        except (LogError, NotIdentifiable) as error:
+            self.refusal = error
+            self._print_once(f"waiting: {error.phrased(shell_option)}")
+            return
+        if self._output is not None:
+            printer.write_answer(answer, self._output, [answer.to_json()])
+        if self._as_json:
+            typer.echo(json.dumps(answer.to_dict(), allow_nan=False))
+            return
+        rounds = f"{self._streaming.log.lengths.sum():,} rounds"
+        printer.print_estimate(answer, f"{answer.rule}, method {answer.method}, after {rounds}")
+        for notice in self._follower.notices:
+            self._print_once(f"note: {phrase(notice.text, shell_option)}")
+        printer.print_notices(
+            *([each for each in notices if self._is_new(each.text)] for notices in (answer.warnings, answer.notes))
+        )
+
+    def _is_new(self, message: str) -> bool:
+        known = message in self._printed
+        self._printed.add(message)
+        return not known
+
+    def _print_once(self, message: str) -> None:
+        if self._is_new(message):
+            typer.echo(message, err=True)

@@ -1,7 +1,5 @@
 """`unbandit demonstrators` and `unbandit datasets`: the rules and the instances that come with the package."""
 
-from __future__ import annotations
-
 import json
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +39,7 @@ def demonstrators(
         typer.echo("\nWith a name, a rule's parameters:  unbandit demonstrators ucb")
 
 
-def _print_parameters(rule: type[Demonstrator]) -> None:
+def _print_parameters(rule: "type[Demonstrator]") -> None:
     """Print a rule's parameters with their defaults, those that all rules share last."""
     fields = sorted(rule.model_fields.items(), key=lambda field: field[0] in {"ties", *rule.unwritten})
     for key, field in fields:

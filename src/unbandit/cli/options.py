@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer import Argument, Option
 
-from unbandit.errors import ParameterError, option
+from unbandit.errors import ParameterError, UnbanditError, option
 
 if TYPE_CHECKING:
     from unbandit.demonstrators import Demonstrator
     from unbandit.instance import Instance
+    from unbandit.log import ActionLog
 
 # The log and its rule
 
@@ -85,12 +85,7 @@ Executor = Annotated[
     str, Option("--executor", metavar="NAME", help="threads, ray or dask; the results do not depend on it.")
 ]
 Address = Annotated[
-    str | None,
-    Option(
-        "--address",
-        metavar="HEAD",
-        help="Address of a cluster's head; by default one is started here.",
-    ),
+    str | None, Option("--address", metavar="HEAD", help="Address of a cluster's head; by default one is started here.")
 ]
 Wait = Annotated[float, Option("--wait", metavar="SECONDS", help="Seconds that the head has to answer.")]
 
@@ -101,8 +96,7 @@ ESTIMATE_OPTIONS = (
 """Options of `estimate` that are passed on as they are."""
 
 
-@dataclass(frozen=True)
-class EstimateCommand:
+class EstimateCommand(NamedTuple):
     """What `estimate` and `report` were asked, checked as far as possible without the log."""
 
     logs: tuple[str, ...]  # paths, or "-"
@@ -110,7 +104,6 @@ class EstimateCommand:
     options: dict[str, Any]  # of `unbandit.estimate`
     columns: dict[str, str] | None
     arms: list[str] | None
-    seed: int | None  # as given, even if the method draws nothing
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> EstimateCommand:
@@ -122,8 +115,8 @@ class EstimateCommand:
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": read_anchor(given["anchor"])}
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
-        columns = read_pairs("columns", given["columns"])
-        return cls(tuple(given["logs"]), rule, options, columns, read_names("arms", given["arms"]), given["seed"])
+        columns, arms = read_pairs("columns", given["columns"]), read_names("arms", given["arms"])
+        return cls(tuple(given["logs"]), rule, options, columns, arms)
 
     @property
     def log(self) -> str:
@@ -139,13 +132,19 @@ class EstimateCommand:
     @property
     def name(self) -> str:
         """Return what messages call the log."""
-        more = f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else ""
-        return log_name(self.logs[0]) + more
+        return log_name(self.logs[0]) + (f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else "")
 
 
 def log_name(path: str) -> str:
     """Return what messages call a log."""
     return "standard input" if path == "-" else path
+
+
+def read_log(path: str, columns: str | None, arms: str | None) -> ActionLog:
+    """Read a log, with the names of columns and arms as they were given."""
+    from unbandit.log import ActionLog
+
+    return ActionLog.read(path, columns=read_pairs("columns", columns), arms=read_names("arms", arms))
 
 
 def _comma_list(text: str) -> list[str]:
@@ -250,21 +249,18 @@ def folder_device(folder: str, description: str, device: str, executor: str) -> 
     `description` is the file in which the folder describes itself. A cluster starts on its CPUs: the GPUs of its
     workers cannot be seen from here.
     """
-    if device != "auto":
-        return device
-    earlier = folder_setting(folder, description, "device")
-    return earlier if earlier in ("cpu", "cuda") else device if executor == "threads" else "cpu"
+    earlier = folder_setting(folder, description, "device", ("cpu", "cuda")) if device == "auto" else None
+    return earlier or ("cpu" if device == "auto" and executor != "threads" else device)
 
 
-def folder_setting(folder: str, description: str, key: str) -> str | None:
-    """Return a value from the file in which a folder describes itself; None if there is none."""
+def folder_setting(folder: str, description: str, key: str, known: tuple[str, ...]) -> str | None:
+    """Return a value from the file in which a folder describes itself; None if there is none that is known."""
     import json
 
-    from unbandit.errors import UnbanditError
     from unbandit.study.storage import storage_at
 
     try:
         value = json.loads(storage_at(folder).read(description)).get(key)
     except (OSError, ValueError, AttributeError, UnbanditError):
         return None  # the command that uses the folder says what is wrong with it
-    return None if value is None else str(value)
+    return value if value in known else None

@@ -1,27 +1,26 @@
-"""Output: consoles and tables for people, files and JSON for programs, notices on the error stream."""
+"""Output: tables for people, files and JSON for programs, notices on the error stream; the same for every command.
+
+Whatever is slow to load is imported when it is used: every command imports this module, `--help` too.
+"""
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import polars as pl
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from unbandit.errors import Notice, OutputError, phrase, shell_option
-from unbandit.files import written_whole
-from unbandit.formatting import interval
-from unbandit.kernels.compile import CACHE_DIRECTORY
-from unbandit.log.writing import check_name, write_table
+from unbandit.errors import AssumptionWarning, LogError, Notice, OutputError, phrase, shell_option
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import polars
+    from rich.console import Console
+    from rich.table import Table
 
     from unbandit.instance import Instance
     from unbandit.result import ArmEstimate, Estimate
@@ -42,30 +41,10 @@ WORD: Mapping[str, Any] = {"no_wrap": True}
 NUMBER: Mapping[str, Any] = {"justify": "right", "no_wrap": True}
 
 
-class PrintedAnswer(Protocol):
-    """Answer that can be a table, JSON and a picture."""
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """Return the table."""
-
-    def to_json(self) -> str:
-        """Return the JSON text."""
-
-    def plot(self) -> Figure:
-        """Return the picture."""
-
-
-@runtime_checkable
-class NetcdfAnswer(Protocol):
-    """Answer that can be a netCDF file."""
-
-    def to_netcdf(self, path: str) -> None:
-        """Write the file."""
-
-
 def console(*, error: bool = False) -> Console:
     """Return a console that fits its window, does not wrap lines when piped, and prints names verbatim."""
+    from rich.console import Console
+
     stream = sys.stderr if error else sys.stdout
     window = stream.isatty()
     return Console(
@@ -75,19 +54,31 @@ def console(*, error: bool = False) -> Console:
 
 def say_on(out: Console) -> Callable[[str], None]:
     """Return a function that prints a sentence on a console."""
-    return lambda sentence: out.print(phrase(sentence, shell_option), soft_wrap=True, highlight=False, markup=False)
+    return lambda sentence: out.print(phrase(sentence, shell_option), soft_wrap=True)
 
 
-def new_table(*columns: tuple[str, Mapping[str, Any]]) -> Table:
-    """Return an empty table with columns of the kinds `TEXT`, `WORD` or `NUMBER`."""
+def columns(kind: Mapping[str, Any], *names: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return columns of a table that are of the same kind: `TEXT`, `WORD` or `NUMBER`."""
+    return [(name, kind) for name in names]
+
+
+def new_table(headings: Iterable[tuple[str, Mapping[str, Any]]], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table with columns of some kinds."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name, kind in columns:
+    for name, kind in headings:
         table.add_column(name, **kind)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
 def announce_compilation() -> None:
     """Say, on the error stream, that the kernels are compiled on the first start of a version."""
+    from unbandit.kernels.compile import CACHE_DIRECTORY
+
     if not any(CACHE_DIRECTORY.rglob("*.nbi")):
         typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)
 
@@ -100,6 +91,8 @@ def check_folder(path: str) -> None:
 
 def check_output(output: str | None, *also: str) -> None:
     """Refuse a file name of no known format, or a folder that does not exist; `also` are formats besides tables."""
+    from unbandit.log.writing import check_name
+
     if output is None:
         return
     if not output.lower().endswith(also):
@@ -107,10 +100,76 @@ def check_output(output: str | None, *also: str) -> None:
     check_folder(output)
 
 
-def write_answer(answer: PrintedAnswer, output: str, json_pieces: Iterable[str] | None = None) -> None:
-    """Write the picture, the JSON or the table that a file's name asks for; whole, or not at all."""
+@contextmanager
+def answering(log: str | None = None) -> Iterator[None]:
+    """Name the log in its errors, and ignore warnings: they are among the notices that are printed later."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        try:
+            yield
+        except LogError as error:
+            raise error.at(path=log or error.path) from None
+
+
+@contextmanager
+def resumable(sentence: Callable[[], str]) -> Iterator[None]:
+    """When Ctrl-C stops the block, say what is kept and end with exit code 130.
+
+    The signal is remembered because a library that it reaches at a bad moment may turn it into an error of its own.
+    """
+    interrupted = False
+
+    def interrupt(*_: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except BaseException as error:
+        if not (interrupted or isinstance(error, KeyboardInterrupt)):
+            raise
+        typer.echo(sentence(), err=True)
+        raise typer.Exit(130) from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def deliver(
+    answer: Any,
+    output: str | None,
+    as_json: bool,
+    *,
+    table: Callable[[], polars.DataFrame] | None = None,
+    json_pieces: Callable[[], Iterable[str]] | None = None,
+    written: str = "written",
+) -> bool:
+    """Write the file and print the JSON, where asked for; return whether the answer is still to be shown to a person.
+
+    An answer has `frame`, `to_json()` and `plot()`; `table` and `json_pieces` stand for the first two.
+    """
+    pieces = json_pieces or (lambda: [answer.to_json()])
+    if output is not None:
+        write_answer(answer, output, pieces(), table)
+    if as_json:
+        for piece in pieces():
+            typer.echo(piece, nl=False)
+        typer.echo()
+    elif output is not None:
+        typer.echo(f"{output}: {written}", err=True)
+    return not as_json
+
+
+def write_answer(
+    answer: Any, output: str, json_pieces: Iterable[str], table: Callable[[], polars.DataFrame] | None = None
+) -> None:
+    """Write the picture, the draws, the JSON or the table that a file's name asks for; whole, or not at all."""
+    from unbandit.files import written_whole
+    from unbandit.log.writing import write_table
+
     name = output.lower()
-    if isinstance(answer, NetcdfAnswer) and name.endswith(".nc"):
+    if name.endswith(".nc"):
         answer.to_netcdf(output)
     elif name.endswith(PICTURES):
         from unbandit.plots import save
@@ -118,34 +177,20 @@ def write_answer(answer: PrintedAnswer, output: str, json_pieces: Iterable[str] 
         save(answer.plot(), output)
     elif name.endswith(".json"):
         with written_whole(output) as temporary, temporary.open("w", encoding="utf-8") as file:
-            file.writelines([answer.to_json()] if json_pieces is None else json_pieces)
+            file.writelines(json_pieces)
             file.write("\n")
     else:
-        write_table(lambda: answer.frame, output)
+        write_table(table or (lambda: answer.frame), output)
 
 
 def write_truth(instance: Instance, path: str | Path) -> None:
     """Write every arm's true mean and gap."""
+    import polars as pl
+
+    from unbandit.log.writing import write_table
+
     table = pl.DataFrame({"arm": list(instance.arms), "mean": instance.means, "gap": instance.gaps})
     write_table(lambda: table, path)
-
-
-def deliver(
-    answer: PrintedAnswer,
-    output: str | None,
-    as_json: bool,
-    show: Callable[[Console], None],
-    json_text: Callable[[], str] | None = None,
-) -> None:
-    """Write the file if one was asked for, then print the answer: as JSON, or as `show` does."""
-    if output is not None:
-        write_answer(answer, output)
-    if as_json:
-        typer.echo((json_text or answer.to_json)())
-        return
-    show(console())
-    if output is not None:
-        typer.echo(f"{output}: written", err=True)
 
 
 def say_left_out(out: Console, total: int, things: str) -> None:
@@ -159,37 +204,45 @@ def estimate_table(
     value: str = "mean", digits: int | None = None, narrow: bool = False,
 ) -> Table:  # fmt: skip
     """Return the table of one demonstration, best arm first; in a narrow console means replace the gaps."""
+    from unbandit.formatting import interval
+
+    def number(value: float | None) -> str:
+        if value is None:
+            return "-"
+        return f"{value * unit:.4g}" if digits is None else f"{value * unit:,.{digits}f}"
+
     rows = estimate.ranked(demonstration)
     has = {name: any(getattr(row, name) is not None for row in rows) for name in ("gap", "gap_low", "mean", "ratio")}
     gaps = (has["gap_low"] or (has["gap"] and not has["ratio"])) and not (has["mean"] and narrow)
-    heading = f"{estimate.level * 100:g}% interval"
+    ends = f"{estimate.level * 100:g}% interval"
     longest = min(16, max(len(row.arm) for row in rows))
-    table = new_table(("rank", NUMBER), ("arm", {**TEXT, "min_width": longest}), ("verdict", WORD), ("pulls", NUMBER))
-    for name, shown in (("gap", gaps), (value, has["mean"])):
-        if shown:
-            table.add_column(name, **NUMBER)
-            table.add_column(heading, **WORD)
-    if has["ratio"]:
-        table.add_column("ratio", **NUMBER)
-    if truth is not None:
-        table.add_column("truth", **NUMBER)
-        table.add_column("held", **WORD)
+    headings = [("rank", NUMBER), ("arm", {**TEXT, "min_width": longest}), ("verdict", WORD), ("pulls", NUMBER)]
+    headings += [("gap", NUMBER), (ends, WORD)] if gaps else []
+    headings += [(value, NUMBER), (ends, WORD)] if has["mean"] else []
+    headings += [("ratio", NUMBER)] if has["ratio"] else []
+    headings += [("truth", NUMBER), ("held", WORD)] if truth is not None else []
+    lines = []
     for rank, row in enumerate(rows, 1):
         cells = [str(rank), row.arm, row.verdict, f"{row.pulls:,}"]
-        if gaps:
-            cells += [_number(row.gap, unit, digits), _interval(row.gap_low, row.gap_high, unit, digits)]
-        if has["mean"]:
-            cells += [_number(row.mean, unit, digits), _interval(row.mean_low, row.mean_high, unit, digits)]
-        if has["ratio"]:
-            cells.append(_number(row.ratio, 1.0, None))
-        if truth is not None:
-            cells += [_number(truth[row.arm], unit, digits), _held(row, truth[row.arm])]
-        table.add_row(*cells)
-    return table
+        cells += [number(row.gap), interval(row.gap_low, row.gap_high, number)] if gaps else []
+        cells += [number(row.mean), interval(row.mean_low, row.mean_high, number)] if has["mean"] else []
+        cells += ["-" if row.ratio is None else f"{row.ratio:.4g}"] if has["ratio"] else []
+        cells += [number(truth[row.arm]), _held(row, truth[row.arm])] if truth is not None else []
+        lines.append(cells)
+    return new_table(headings, lines)
+
+
+def _held(row: ArmEstimate, truth: float) -> str:
+    if row.mean_low is None and row.mean_high is None:
+        return ""
+    above = row.mean_low is None or row.mean_low <= truth
+    return "yes" if above and (row.mean_high is None or truth <= row.mean_high) else "no"
 
 
 def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     """Print the table of every demonstration, or of the first few of many."""
+    import numpy as np
+
     out = console()
     intervals = any(np.isfinite(ends).any() for ends in (estimate.columns.gap_low, estimate.columns.gap_high))
     head = f"{estimate.rule}, method {estimate.method}"
@@ -225,20 +278,3 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
             where = f" (demonstration {first.demonstration})" if first.demonstration else ""
             more = f" The same kind of {kind} for {len(others):,} more." if others else ""
             out.print(f"{kind}{where}: {phrase(first.text, shell_option)}{more}", soft_wrap=True)
-
-
-def _number(value: float | None, unit: float, digits: int | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value * unit:.4g}" if digits is None else f"{value * unit:,.{digits}f}"
-
-
-def _interval(low: float | None, high: float | None, unit: float, digits: int | None) -> str:
-    return interval(low, high, lambda end: _number(end, unit, digits))
-
-
-def _held(row: ArmEstimate, truth: float) -> str:
-    if row.mean_low is None and row.mean_high is None:
-        return ""
-    above = row.mean_low is None or row.mean_low <= truth
-    return "yes" if above and (row.mean_high is None or truth <= row.mean_high) else "no"

@@ -1,20 +1,16 @@
 """`unbandit plan` and `unbandit leak`: how long must a rule run, and what does the log of its actions reveal?"""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import typer
 from typer import Option
 
 from unbandit.cli import options
-from unbandit.cli.options import read_instance
-from unbandit.formatting import with_error
+from unbandit.cli import output as printer
+from unbandit.cli.output import MOST_LINES, NUMBER, TEXT, WORD
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from unbandit.planning import Leak, Plan
 
 REVEALED = {
@@ -49,27 +45,24 @@ def plan(
     Example:  unbandit plan linear --rule ucb:alpha=0.25 --within 0.1 -o plan.png
     """
     from unbandit import planning
-    from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.demonstrators import parse_rule
 
     chosen = parse_rule(rule)
-    guessed = read_instance("plan", instance, means, sigma, bernoulli, arms)
-    check_output(output, *PICTURES, ".json")
-    announce_compilation()
-    with console(error=True).status("Planning") as status:
+    guessed = options.read_instance("plan", instance, means, sigma, bernoulli, arms)
+    printer.check_output(output, *printer.PICTURES, ".json")
+    printer.announce_compilation()
+    with printer.console(error=True).status("Planning") as status:
         answer = planning.plan(
             guessed, chosen, within, level=level, longest=longest, points=points, runs=runs, seed=seed, threads=threads,
             progress=lambda horizon: status.update(f"Simulating {runs:,} x {horizon:,} rounds"),
         )  # fmt: skip
-    deliver(answer, output, as_json, lambda out: _print_plan(out, answer))
-
-
-def _print_plan(out: Console, answer: Plan) -> None:
-    from unbandit.cli.output import say_left_out
-
+    if not printer.deliver(answer, output, as_json):
+        return
+    out = printer.console()
     out.print(f"{answer.rule} on {answer.instance}: every gap to within {answer.within:g}", style="bold")
-    out.print(_plan_table(answer))
-    say_left_out(out, len(answer.needs), "lines")
+    numbers = printer.columns(NUMBER, "theory: rounds", "regret", "simulated: rounds", "regret")
+    out.print(printer.new_table([("arm", TEXT), ("gap", NUMBER), ("known by", WORD), *numbers], _plan_rows(answer)))
+    printer.say_left_out(out, len(answer.needs), "lines")
     out.print(f"Interval: half its length ({answer.level * 100:g}%) is at most {answer.within:g} in half of the runs.")
     out.print(f"Error: the root-mean-square error is at most {answer.within:g}. ± is the Monte-Carlo standard error.")
     out.print(f"All gaps by interval: {answer.answer('interval')}; by error: {answer.answer('error')}.")
@@ -77,23 +70,16 @@ def _print_plan(out: Console, answer: Plan) -> None:
         typer.echo(f"note: {note}", err=True)
 
 
-def _plan_table(answer: Plan) -> Table:
-    """Return theory and simulation side by side, the arms in order of their gaps."""
-    from unbandit.cli.output import MOST_LINES, NUMBER, TEXT, WORD, new_table
+def _plan_rows(answer: "Plan") -> Iterator[tuple[str, ...]]:
+    """Yield theory and simulation side by side, the arms in order of their gaps."""
     from unbandit.planning.result import amount, rounded
 
-    table = new_table(
-        ("arm", TEXT),
-        ("gap", NUMBER),
-        ("known by", WORD),
-        *((name, NUMBER) for name in ("theory: rounds", "regret", "simulated: rounds", "regret")),
-    )
     for need in sorted(answer.needs, key=lambda need: need.gap)[:MOST_LINES]:
         simulated = f"not by {answer.curves.horizons[-1]:,.0f}"
         if need.horizon is not None:
             before = "by " if need.status == "earlier" else ""
             simulated = f"{before}{rounded(need.horizon)}{_error(need.horizon_error)}"
-        table.add_row(
+        yield (
             need.arm,
             f"{need.gap:.3g}",
             need.criterion,
@@ -102,7 +88,6 @@ def _plan_table(answer: Plan) -> Table:
             simulated,
             "-" if need.regret is None else f"{amount(need.regret)}{_error(need.regret_error)}",
         )
-    return table
 
 
 def _error(error: float | None) -> str:
@@ -134,26 +119,22 @@ def leak(
     Example:  unbandit leak linear --rule ucb:alpha=0.25 --horizon 5000 -o leak.png
     """
     from unbandit import planning
-    from unbandit.cli.output import PICTURES, announce_compilation, check_output, console, deliver
     from unbandit.demonstrators import parse_rule
 
     chosen = parse_rule(rule)
-    faced = read_instance("leak", instance, means, sigma, bernoulli, arms)
-    check_output(output, *PICTURES, ".json")
-    announce_compilation()
-    with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
+    faced = options.read_instance("leak", instance, means, sigma, bernoulli, arms)
+    printer.check_output(output, *printer.PICTURES, ".json")
+    printer.announce_compilation()
+    with printer.console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
         answer = planning.leak(faced, chosen, horizon, runs=runs, seed=seed, threads=threads)
-    deliver(answer, output, as_json, lambda out: _print_leak(out, answer))
-
-
-def _print_leak(out: Console, answer: Leak) -> None:
-    from unbandit.cli.output import say_left_out
-
-    out.print(
-        f"{answer.rule} on {answer.instance}, {answer.horizon:,} rounds: what the record gives away", style="bold"
-    )
-    out.print(_leak_table(answer))
-    say_left_out(out, len(answer.arms), "arms")
+    if not printer.deliver(answer, output, as_json):
+        return
+    out = printer.console()
+    title = f"{answer.rule} on {answer.instance}, {answer.horizon:,} rounds: what the record gives away"
+    out.print(title, style="bold")
+    numbers = printer.columns(NUMBER, "gap", "pulls", "estimated", "RMSE", "equivalent", "of its pulls")
+    out.print(printer.new_table([("arm", TEXT), *numbers], _leak_rows(answer)))
+    printer.say_left_out(out, len(answer.arms), "arms")
     out.print(REVEALED[answer.reveals].format(found="" if answer.found is None else f"{answer.found:.1%}"))
     if answer.reveals == "values":
         out.print(
@@ -161,14 +142,12 @@ def _print_leak(out: Console, answer: Leak) -> None:
         )
 
 
-def _leak_table(answer: Leak) -> Table:
-    """Return the arms in order of their gaps."""
-    from unbandit.cli.output import MOST_LINES, NUMBER, TEXT, new_table
+def _leak_rows(answer: "Leak") -> Iterator[tuple[str, ...]]:
+    """Yield the arms in order of their gaps."""
+    from unbandit.formatting import with_error
 
-    numbers = ("gap", "pulls", "estimated", "RMSE", "equivalent", "of its pulls")
-    table = new_table(("arm", TEXT), *((name, NUMBER) for name in numbers))
     for row in sorted(answer.arms, key=lambda row: row.gap)[:MOST_LINES]:
-        table.add_row(
+        yield (
             row.arm,
             f"{row.gap:.3g}",
             f"{row.pulls:,.0f}",
@@ -177,4 +156,3 @@ def _leak_table(answer: Leak) -> Table:
             with_error(row.equivalent, row.equivalent_error),
             "-" if row.share is None else f"{row.share:.0%}" + (f" ± {row.share_error:.0%}" if row.share_error else ""),
         )
-    return table

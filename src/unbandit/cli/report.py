@@ -1,7 +1,5 @@
 """`unbandit report` writes an answer as a page; `unbandit serve` asks and answers on one."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -9,8 +7,9 @@ import typer
 from typer import Option
 
 from unbandit.cli import options
+from unbandit.cli import output as printer
 from unbandit.cli.options import EstimateCommand
-from unbandit.errors import LogError, ParameterError, option, shell_option
+from unbandit.errors import ParameterError, option, shell_option
 
 
 def report(
@@ -46,37 +45,32 @@ def report(
     Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
     """
     from unbandit import reporting
-    from unbandit.cli.output import announce_compilation, console, print_notices
     from unbandit.reporting.provenance import read_log, typed_line
     from unbandit.reporting.truth import read_truth
 
     asked = EstimateCommand.read(context.params)
     _check_files(asked, output, pdf, truth)
-    announce_compilation()
-    with console(error=True).status("Reading the log") as status:
+    printer.announce_compilation()
+    with printer.console(error=True).status("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
         log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
-        try:
+        with printer.answering(asked.name):
             written = reporting.report(
                 log, asked.rule, source=source, command=typed_line(sys.argv), truth=means,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
             )  # fmt: skip
-        except LogError as error:
-            raise error.at(path=asked.name) from None
         written.write(output)
         if pdf is not None:
             status.update("Printing")
             reporting.write_pdf(written.html, pdf)
-    out = console()
+    out = printer.console()
     out.print(written.sentence)
-    print_notices(written.answer.warnings)
+    printer.print_notices(written.answer.warnings)
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
 
 
 def _check_files(asked: EstimateCommand, output: str, pdf: str | None, truth: str | None) -> None:
     """Refuse what cannot be written or printed before any work is done."""
-    from unbandit.cli.output import check_folder
-
     if not output.lower().endswith((".html", ".htm")):
         raise ParameterError(
             f'expected a name that ends in .html; got "{output}". For paper, add {option("pdf", "PATH")}.',
@@ -84,14 +78,14 @@ def _check_files(asked: EstimateCommand, output: str, pdf: str | None, truth: st
         )
     if truth == "-" and asked.log == "-":
         raise ParameterError("standard input is the log already. Name a file.", parameter="truth")
-    check_folder(output)
+    printer.check_folder(output)
     if pdf is None:
         return
     if not pdf.lower().endswith(".pdf"):
         raise ParameterError(f'expected a name that ends in .pdf; got "{pdf}".', parameter="pdf")
     if Path(pdf).absolute() == Path(output).absolute():
         raise ParameterError(f'expected a different file; got "{pdf}", where the report goes.', parameter="pdf")
-    check_folder(pdf)
+    printer.check_folder(pdf)
     from unbandit.reporting.pdf import find_browser
 
     find_browser()
@@ -111,14 +105,13 @@ def serve(
 
     Example:  unbandit serve
     """
-    from unbandit.cli.output import announce_compilation
     from unbandit.web.jobs import Limits
     from unbandit.web.server import serve as start
 
     for name, value in (("max_upload", upload), ("max_rows", rows), ("max_seconds", seconds)):
         if not value > 0:
             raise ParameterError(f"expected a number above 0; got {value}.", parameter=name, value=value)
-    announce_compilation()
+    printer.announce_compilation()
     size = upload * 1024**2
     limits = Limits(upload=size, unpacked=8 * size, rows=rows, seconds=seconds)
     start(host, port, open_browser=not no_open, limits=limits, say=typer.echo)

@@ -1,7 +1,5 @@
 """`unbandit simulate`: logs of a rule on a known instance."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +9,7 @@ import typer
 from typer import Option
 
 from unbandit.cli import options
-from unbandit.cli.options import choose_device, read_instance
+from unbandit.cli import output as printer
 from unbandit.errors import ParameterError, option
 
 if TYPE_CHECKING:
@@ -43,16 +41,15 @@ def simulate(
 
     Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
     """
-    from unbandit.cli.output import announce_compilation, check_folder, console, write_truth
     from unbandit.demonstrators import parse_rule
     from unbandit.log.writing import check_name, write_table
 
     chosen = parse_rule(rule)
-    faced = read_instance("simulate", instance, means, sigma, bernoulli, arms)
+    faced = options.read_instance("simulate", instance, means, sigma, bernoulli, arms)
     for name, path in (("output", output), ("truth", truth)):
         if path is not None and path != "-":
             check_name(path, parameter=name)
-            check_folder(path)
+            printer.check_folder(path)
     if truth is not None and Path(truth).absolute() == Path(output).absolute():
         raise ParameterError(f'expected a different file; got "{truth}", where the log goes.', parameter="truth")
     if draw != "every" and not counts:
@@ -60,9 +57,11 @@ def simulate(
             f"{option('draw', draw)}: expected with {option('counts')}, for a log shows every round. "
             f"Add {option('counts')}."
         )
-    device = "cpu" if draw != "every" and device == "auto" else choose_device(device, max(runs, 0) * max(horizon, 0))
-    announce_compilation()
-    with console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
+    device = (
+        "cpu" if draw != "every" and device == "auto" else options.choose_device(device, max(runs, 0) * max(horizon, 0))
+    )
+    printer.announce_compilation()
+    with printer.console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
         if counts:
             asked = {"runs": runs, "seed": seed, "threads": threads, "draw": draw, "device": device}
             table = _counts_table(chosen.evidence(faced, horizon, **cast(Any, asked)), faced.arms)
@@ -76,10 +75,10 @@ def simulate(
         write_table(lambda: table, output)
         typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)
     if truth is not None:
-        write_truth(faced, truth)
+        printer.write_truth(faced, truth)
 
 
-def _counts_table(evidence: Tallies, arms: Sequence[str]) -> polars.DataFrame:
+def _counts_table(evidence: "Tallies", arms: Sequence[str]) -> "polars.DataFrame":
     """Return one row per run and arm: its pulls and, of an index rule, the counts at its switching round.
 
     `switching_pulls` are the arm's own there, `switching_pulls_of_best` those of the run's most-pulled arm; empty if

@@ -8,7 +8,7 @@ libraries take over signals, logs and warnings; and a head that does not answer 
 whatever the library is waiting for.
 """
 
-from unbandit.clusters.backends import LostWorker
-from unbandit.clusters.cluster import LIBRARIES, WAIT, Cluster
+from unbandit.clusters.backends import LIBRARIES, LostWorker
+from unbandit.clusters.cluster import WAIT, Cluster
 
 __all__ = ["LIBRARIES", "WAIT", "Cluster", "LostWorker"]

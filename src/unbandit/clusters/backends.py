@@ -1,4 +1,4 @@
-"""Ray and Dask behind one interface, and the function that their workers call.
+"""Ray and Dask behind one interface (`BACKENDS`), and the function that their workers call.
 
 Both libraries retry the call of a worker that died; `LostWorker` means that they gave up. An error of the call itself
 comes back as a value, so whatever a library raises is about the cluster. Of a call that ended, `outcome` returns what
@@ -13,7 +13,7 @@ import time
 import uuid
 from concurrent.futures import CancelledError
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from unbandit.errors import ClusterError
 
@@ -36,6 +36,20 @@ WAIT_SHARE = 0.9
 """Share of the time to answer after which a head without workers is given up: our caller waits no longer than that."""
 
 
+class Library(NamedTuple):
+    """A library: what it is called, its module, and the environment variable with the address of a head."""
+
+    title: str
+    module: str
+    setting: str
+
+
+LIBRARIES = {
+    "ray": Library("Ray", "ray", "RAY_ADDRESS"),
+    "dask": Library("Dask", "distributed", "DASK_SCHEDULER_ADDRESS"),
+}
+
+
 class LostWorker(Exception):
     """A worker died during a call, and so did those that retried it."""
 
@@ -45,15 +59,7 @@ class LostHead(Exception):
 
 
 def call_to_outcome(call: bytes) -> bytes:
-    """Run a pickled ``(function, arguments)`` and return ``("done", value)`` or ``("failed", error)``, pickled.
-
-    Examples
-    --------
-    >>> pickle.loads(call_to_outcome(pickle.dumps((divmod, (7, 2)))))
-    ('done', (3, 1))
-    >>> pickle.loads(call_to_outcome(pickle.dumps((divmod, (7, 0)))))
-    ('failed', ZeroDivisionError('integer division or modulo by zero'))
-    """
+    """Run a pickled ``(function, arguments)`` and return ``("done", value)`` or ``("failed", error)``, pickled."""
     try:
         function, arguments = pickle.loads(call)
         return pickle.dumps(("done", function(*arguments)))
@@ -67,25 +73,18 @@ def call_to_outcome(call: bytes) -> bytes:
 
 
 def _cannot_start(library: str, reason: str) -> ClusterError:
-    return ClusterError(
-        f"{library}: a worker could not start: {reason}.",
-        remedy="Install the same version of unbandit on every worker.",
-    )
+    remedy = "Install the same version of unbandit on every worker."
+    return ClusterError(f"{library}: a worker could not start: {reason}.", remedy=remedy)
 
 
-class RayBackend:
+class _Ray:
     """A Ray cluster: the one at an address, or our own."""
 
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
         self._ray: Any = import_module("ray")
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        if address:
-            self._ray.init(address=address, **quiet)
-        else:
-            self._ray.init(
-                address="local", num_cpus=workers, include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES,
-                **quiet,
-            )  # fmt: skip
+        own = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+        settings: dict[str, Any] = {"address": address} if address else {"address": "local"} | own
+        self._ray.init(**settings, log_to_driver=False, logging_level=logging.ERROR)
         self._remote = self._ray.remote(num_cpus=1, max_retries=MOST_RETRIES)(call_to_outcome)
         until = time.monotonic() + WAIT_SHARE * wait
         while not self.workers():
@@ -94,14 +93,12 @@ class RayBackend:
             time.sleep(0.2)
 
     def submit(self, call: bytes) -> Any:
-        """Start a call, and return a future that knows its reference."""
         reference = self._remote.remote(call)
         future = reference.future()
         future.reference = reference
         return future
 
     def outcome(self, future: Any) -> bytes:
-        """Return the outcome of a call."""
         exceptions = self._ray.exceptions
         try:
             outcome: bytes = future.result()
@@ -116,19 +113,16 @@ class RayBackend:
         return outcome
 
     def cancel(self, future: Any) -> None:
-        """Drop a call; one that is running is asked to end."""
-        self._ray.cancel(future.reference, force=False)
+        self._ray.cancel(future.reference, force=False)  # a call that is running is asked to end
 
     def workers(self) -> int:
-        """Return the processors of the cluster."""
         return int(self._ray.cluster_resources().get("CPU", 0))
 
     def close(self) -> None:
-        """Leave the cluster."""
         self._ray.shutdown()
 
 
-class DaskBackend:
+class _Dask:
     """A Dask cluster: the one at an address, or our own."""
 
     def __init__(self, address: str | None, workers: int, wait: float) -> None:
@@ -150,11 +144,9 @@ class DaskBackend:
             raise ClusterError("it has no workers") from None
 
     def submit(self, call: bytes) -> Any:
-        """Start a call, and return its future."""
         return self._client.submit(call_to_outcome, call, key=f"unbandit-{uuid.uuid4().hex}", pure=False)
 
     def outcome(self, future: Any) -> bytes:
-        """Return the outcome of a call."""
         try:
             outcome: bytes = future.result()
         except self._killed as error:
@@ -170,22 +162,21 @@ class DaskBackend:
         return outcome
 
     def cancel(self, future: Any) -> None:
-        """Drop a call; one that is running goes on to its end, and nobody waits for it."""
         self._cancelled.add(future.key)
-        future.cancel()
+        future.cancel()  # a call that is running goes on to its end, and nobody waits for it
 
     def workers(self) -> int:
-        """Return the threads of all workers."""
         if self._client.status != "running":
             raise LostHead("the connection to it broke")
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         return sum(each["nthreads"] for each in workers.values())
 
     def close(self) -> None:
-        """Leave the cluster."""
         self._client.close(timeout=2)
         if self._own is not None:
             self._own.close(timeout=5)
 
 
-Backend = RayBackend | DaskBackend
+Backend = _Ray | _Dask
+
+BACKENDS: dict[str, type[Backend]] = {"ray": _Ray, "dask": _Dask}

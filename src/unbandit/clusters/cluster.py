@@ -17,11 +17,8 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any
 
 from unbandit import checks
-from unbandit.clusters.backends import LostWorker
+from unbandit.clusters.backends import LIBRARIES, LostWorker
 from unbandit.errors import ClusterError, MissingExtra, ParameterError, option
-
-LIBRARIES = {"ray": ("Ray", "ray"), "dask": ("Dask", "distributed")}
-"""The libraries: what they are called, and the module that must be installed."""
 
 WAIT = 20.0
 """Default seconds that a head has to answer."""
@@ -37,28 +34,11 @@ ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "
 
 
 class Cluster:
-    """An executor that submits calls to a cluster, for use in a `with` block.
+    """An executor that submits calls to a Ray or Dask cluster, for use in a `with` block.
 
-    Parameters
-    ----------
-    name
-        ``"ray"`` or ``"dask"``.
-    address
-        Of its head; by default that of the library's own setting (``RAY_ADDRESS``, ``DASK_SCHEDULER_ADDRESS``), and
-        without one a cluster is started on this machine, and stopped at the end.
-    workers
-        Of a cluster on this machine; by default one per core.
-    wait
-        Seconds that the head has to answer.
-
-    Raises
-    ------
-    ParameterError
-        For another name.
-    MissingExtra
-        If the library is not installed.
-    ClusterError
-        On entering, if the head does not answer in time, or there are no workers.
+    The address of its head is by default that of the library's own setting (``RAY_ADDRESS``,
+    ``DASK_SCHEDULER_ADDRESS``); without one, a cluster with so many `workers` is started on this machine, and stopped
+    at the end. Entering raises a `ClusterError` if the head does not answer within `wait` seconds, or has no workers.
     """
 
     def __init__(self, name: str, address: str | None = None, workers: int | None = None, wait: float = WAIT) -> None:
@@ -66,8 +46,8 @@ class Cluster:
             checks.one_of("executor", name, ["threads", *LIBRARIES])
         if not wait > 0:
             raise ParameterError(f"expected seconds above 0; got {wait!r}.", parameter="wait")
-        setting = {"ray": "RAY_ADDRESS", "dask": "DASK_SCHEDULER_ADDRESS"}[name]
-        self.name, self.address, self.wait = name, address or os.environ.get(setting) or None, wait
+        self.name, self.wait, self._library = name, wait, LIBRARIES[name]
+        self.address = address or os.environ.get(self._library.setting) or None
         if self.address and workers is not None:
             raise ParameterError(
                 f"the cluster at an address has its own workers; leave {option('threads')} out.", parameter="threads"
@@ -78,7 +58,7 @@ class Cluster:
         self._lost: ClusterError | None = None
         self._answers: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
         self.workers = 0
-        if find_spec(LIBRARIES[name][1]) is None:
+        if find_spec(self._library.module) is None:
             raise MissingExtra(option("executor", name), name)
 
     def __enter__(self) -> Cluster:
@@ -91,8 +71,7 @@ class Cluster:
         self._listener = threading.Thread(target=self._listen, name="cluster", daemon=True)
         self._listener.start()
         try:
-            with suppress(OSError):  # the listener reports a driver that cannot start
-                self._send((self.name, self.address, self._own_workers, self.wait))
+            self._send(self.name, self.address, self._own_workers, self.wait)
             self._await_answer()
         except BaseException:
             self._driver.kill()  # it may wait long for an answer
@@ -111,18 +90,13 @@ class Cluster:
             if self._lost is not None:
                 raise self._lost
             self._futures[future.number] = future
-        with suppress(OSError):  # the listener reports a driver that is gone
-            self._send(("submit", future.number, call))
+        self._send("submit", future.number, call)
         return future
 
-    def _cancel(self, number: int) -> None:
-        with suppress(OSError):
-            self._send(("cancel", number))
-
-    def _send(self, message: tuple[Any, ...]) -> None:
+    def _send(self, *message: Any) -> None:
         assert self._driver.stdin is not None
         data = pickle.dumps(message, protocol=5)
-        with self._sending:
+        with self._sending, suppress(OSError):  # the listener reports a driver that is gone
             self._driver.stdin.write(data)
             self._driver.stdin.flush()
 
@@ -177,7 +151,7 @@ class Cluster:
             limit = self.wait if self.address else SECONDS_TO_START
 
     def _error(self, event: str, reason: str, remedy: str | None = None) -> ClusterError:
-        library = LIBRARIES[self.name][0]
+        library = self._library.title
         head = f"the {library} head at {self.address}" if self.address else f"the {library} cluster on this machine"
         because = f" ({reason})" if reason else ""
         return ClusterError(f"{event.format(head)}{because}.", remedy=remedy)
@@ -226,5 +200,5 @@ class _ClusterFuture(Future[Any]):
     def cancel(self) -> bool:
         """Ask to drop the call; it has ended when `result` returns or raises."""
         if not self.done():
-            self._cluster._cancel(self.number)
+            self._cluster._send("cancel", self.number)
         return False

@@ -19,10 +19,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any
 
-from unbandit.clusters.backends import Backend, DaskBackend, LostHead, LostWorker, RayBackend
+from unbandit.clusters.backends import BACKENDS, LIBRARIES, Backend, LostHead, LostWorker
 from unbandit.errors import ClusterError, first_line
-
-BACKENDS: dict[str, tuple[str, type[Backend]]] = {"ray": ("ray", RayBackend), "dask": ("distributed", DaskBackend)}
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -45,19 +43,18 @@ class Driver:
     def serve(self, messages: IO[bytes]) -> None:
         """Reach the cluster, and follow messages until they end."""
         name, address, workers, wait = pickle.load(messages)
-        module, backend_of = BACKENDS[name]
         try:
-            import_module(module)
+            import_module(LIBRARIES[name].module)
             self.send("loaded")
-            backend: Backend = backend_of(address, workers, wait)
+            backend = BACKENDS[name](address, workers, wait)
         except Exception as error:  # each library fails in its own ways to reach a head
             self.send("refused", first_line(error))
             return
         try:
             self.send("workers", backend.workers())
             self.send("ready")
-            for watch in (self._count_workers, self._watch_answers):
-                threading.Thread(target=watch, args=(backend, wait), daemon=True).start()
+            threading.Thread(target=self._count_workers, args=(backend,), daemon=True).start()
+            threading.Thread(target=self._watch_answers, args=(wait,), daemon=True).start()
             with suppress(EOFError):
                 while True:
                     kind, number, *rest = pickle.load(messages)
@@ -92,7 +89,7 @@ class Driver:
         except Exception as error:  # not the call's own error, which comes as a value
             self.send("failed", number, ClusterError(f"the cluster: {first_line(error)}."))
 
-    def _count_workers(self, backend: Backend, wait: float) -> None:
+    def _count_workers(self, backend: Backend) -> None:
         """Report the number of workers from time to time."""
         while not self._closing.wait(SECONDS_BETWEEN_LOOKS):
             try:
@@ -103,7 +100,7 @@ class Driver:
                     self.send("gone", first_line(error))
                 return
 
-    def _watch_answers(self, backend: Backend, wait: float) -> None:
+    def _watch_answers(self, wait: float) -> None:
         """Report that the head is gone when it has not answered for too long: a library may wait for it for ever."""
         while not self._closing.wait(SECONDS_BETWEEN_LOOKS):
             if time.monotonic() - self._last_answer > wait + SECONDS_BETWEEN_LOOKS:

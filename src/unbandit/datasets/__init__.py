@@ -8,14 +8,4 @@ from unbandit.datasets.battery import battery, lifetimes, protocols
 from unbandit.datasets.gene import gene
 from unbandit.datasets.registry import linear, load, names, shrinking_gap, two_armed
 
-__all__ = [
-    "battery",
-    "gene",
-    "lifetimes",
-    "linear",
-    "load",
-    "names",
-    "protocols",
-    "shrinking_gap",
-    "two_armed",
-]
+__all__ = ["battery", "gene", "lifetimes", "linear", "load", "names", "protocols", "shrinking_gap", "two_armed"]

@@ -106,17 +106,7 @@ def conduction_matrix() -> Array:
 
 
 def heat_step(matrix: Array, before: Array, heat: Array) -> Array:
-    """Return the temperatures one time step later.
-
-    Parameters
-    ----------
-    matrix
-        From `conduction_matrix`.
-    before
-        Degrees Celsius, shape (12, protocols).
-    heat
-        W / m^3 (`q`), one number per protocol.
-    """
+    """Return the temperatures one time step later, in degrees Celsius, shape (12, protocols); heat (`q`) in W / m^3."""
     known = np.zeros_like(before)
     known[1] = RADIAL_STEP**2 * (before[1] + TIME_STEP * heat / CONDUCTIVITY)
     known[2:11] = before[2:11] / (DIFFUSIVITY * TIME_STEP) + heat / CONDUCTIVITY
@@ -215,12 +205,8 @@ def lifetimes(regime: str) -> NDArray[np.int64]:
     """
     table = lifetimes_by_regime()
     if regime not in table:
-        raise ParameterError(
-            f'expected "low", "medium" or "high"; got {regime!r}.',
-            parameter="regime",
-            value=regime,
-            remedy="Choose one of the three.",
-        )
+        refusal = f'expected "low", "medium" or "high"; got {regime!r}.'
+        raise ParameterError(refusal, parameter="regime", value=regime, remedy="Choose one of the three.")
     return table[regime]
 
 

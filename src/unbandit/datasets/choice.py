@@ -17,8 +17,7 @@ Arms = int | Iterable[int] | None
 def random_order(size: int, seed: int) -> NDArray[np.int64]:
     """Return 0 to size - 1 in an order that depends on the seed alone.
 
-    The raw words of Philox are sorted: NumPy promises that those never change, and not what its distributions make of
-    them.
+    The raw words of Philox are sorted: NumPy promises that they never change, and not its distributions.
     """
     number = integer(seed)
     if number is None or number < 0:
@@ -29,18 +28,9 @@ def random_order(size: int, seed: int) -> NDArray[np.int64]:
 def chosen_numbers(
     arms: Arms, numbers: range, noun: str, draw: Callable[[int], NDArray[np.int64]]
 ) -> NDArray[np.int64]:
-    """Return the numbers of the arms that were asked for.
+    """Return the numbers of the arms that were asked for, out of those that exist.
 
-    Parameters
-    ----------
-    arms
-        `None`, a count, or the numbers themselves, whose order is kept.
-    numbers
-        The numbers that exist.
-    noun
-        The word for one of them in an error message.
-    draw
-        A function that picks a number of them.
+    `noun` is the word for one of them in an error message; `draw` picks a number of them.
     """
     if arms is None:
         return np.array(numbers, dtype=np.int64)

@@ -132,10 +132,6 @@ def load(name: str, arms: Arms = None, seed: int = 1) -> Instance:
     unbandit.errors.ParameterError: data set: expected one of ...; got "batery-high". Did you mean "battery-high"?
     """
     if name not in ENTRIES:
-        raise ParameterError(
-            f'expected one of {", ".join(ENTRIES)}; got "{name}".',
-            owner="data set",
-            value=name,
-            remedy=did_you_mean(name, ENTRIES) or "Take one of these.",
-        )
+        refusal, remedy = f'expected one of {", ".join(ENTRIES)}; got "{name}".', did_you_mean(name, ENTRIES)
+        raise ParameterError(refusal, owner="data set", value=name, remedy=remedy or "Take one of these.")
     return ENTRIES[name].build(arms, seed)

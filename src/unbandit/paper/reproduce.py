@@ -36,7 +36,7 @@ from unbandit.paper.panels import STYLE
 from unbandit.plots import save
 from unbandit.study import Study, StudyResult
 from unbandit.study.dispatch import SupportsSubmit, choose_executor
-from unbandit.study.progress import Progress, Shared, Silent
+from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import ResultsFolder
 from unbandit.study.storage import is_address
 from unbandit.study.taskgrid import code, differences
@@ -131,7 +131,7 @@ def reproduce(
             stack.enter_context(workers)  # one for all studies, and before anything is written
         stack.enter_context(_locked_folder(target, size))
         ready()
-        bar = progress or Silent()
+        bar = progress or Progress()
         bar.begin(reproduction.rounds, done)
         results: dict[Path, StudyResult] = {}  # figures may share a study
         who: dict[str, Any] = {"threads": workers} if isinstance(workers, int) else {"executor": workers}

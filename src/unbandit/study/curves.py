@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import ParameterError
 from unbandit.study.grid import StudyGrid
@@ -31,16 +32,9 @@ Replicates = NDArray[np.float64]
 
 
 class StudyCurves:
-    """The sums of a study's rows over the runs of each fold.
+    """The sums of a study's rows over the runs of each fold, `count` of them; built by `StudyResult.curves()`.
 
-    Built by `StudyResult.curves()`. Statistics come from `curve` (over horizons) or `over_arms`.
-
-    Attributes
-    ----------
-    study
-        The study that the rows belong to.
-    count
-        How many folds there are.
+    Statistics come from `curve` (over horizons) or `over_arms`.
     """
 
     def __init__(self, study: StudyGrid, parts: Iterable[pl.DataFrame]) -> None:
@@ -59,26 +53,22 @@ class StudyCurves:
 
     def keys(self) -> Iterator[dict[str, str]]:
         """Yield every combination of instance, rule, estimator and arm: the arguments of `curve`."""
-        for given in self.study.instances:
-            cells = [cell for cell in self.study.cells if cell.instance_name == given.name]
-            for rule in self.study.rules:
-                for estimator in self.study.estimators:
-                    for arm in cells[0].instance.arms:
-                        yield {"instance": given.name, "rule": str(rule), "estimator": str(estimator), "arm": arm}
+        arms = {cell.instance_name: cell.instance.arms for cell in self.study.cells}
+        for given, rule, estimator in product(self.study.instances, self.study.rules, self.study.estimators):
+            for arm in arms[given.name]:
+                yield {"instance": given.name, "rule": str(rule), "estimator": str(estimator), "arm": arm}
 
     def curve(
         self, *, arm: object, instance: str | None = None, rule: object = None, estimator: str = "switching"
     ) -> Curve:
         """Return the statistics of one arm over the horizons; name instance and rule where there are several."""
-        cells = sorted(self._cells(instance, rule), key=lambda at: self.study.cells[at].horizon)
-        which = self._estimator(estimator)
-        names, name = [self.study.cells[at].instance.arms for at in cells], str(arm)
-        if any(name not in arms for arms in names):
-            raise ParameterError(f'expected one of {", ".join(names[0][:12])}; got "{name}".', parameter="arm")
-        places = [arms.index(name) for arms in names]
-        gaps = np.array([self.study.cells[at].instance.gaps[place] for at, place in zip(cells, places, strict=True)])
-        sums = np.stack([self._sums[at][:, which, :, place] for at, place in zip(cells, places, strict=True)], axis=-1)
-        return self._curve(np.array([self.study.cells[at].horizon for at in cells]), gaps, sums)
+        numbers = sorted(self._cells(instance, rule), key=lambda number: self.study.cells[number].horizon)
+        cells, which = [self.study.cells[number] for number in numbers], self._estimator(estimator)
+        places = [checks.position("arm", str(arm), cell.instance.arms) for cell in cells]
+        gaps = np.array([cell.instance.gaps[place] for cell, place in zip(cells, places, strict=True)])
+        at_place = zip(numbers, places, strict=True)
+        sums = np.stack([self._sums[number][:, which, :, place] for number, place in at_place], axis=-1)
+        return self._curve(np.array([cell.horizon for cell in cells]), gaps, sums)
 
     def over_arms(
         self, *, horizon: int, instance: str | None = None, rule: object = None, estimator: str = "switching"
@@ -94,15 +84,13 @@ class StudyCurves:
 
     def _cells(self, instance: str | None, rule: object) -> list[int]:
         """Return the positions of the cells of one instance and one rule; a rule may be given as its text."""
-        wanted = {
-            "instance": _one("instance", instance, [given.name for given in self.study.instances]),
-            "rule": _one("rule", _canonical(rule), [str(each) for each in self.study.rules]),
-        }
-        return [
-            at
-            for at, cell in enumerate(self.study.cells)
-            if {"instance": cell.instance_name, "rule": str(cell.rule)} == wanted
-        ]
+        text = None if rule is None else str(parse_rule(rule) if isinstance(rule, str) else rule)
+        wanted = (
+            _one("instance", instance, [given.name for given in self.study.instances]),
+            _one("rule", text, [str(each) for each in self.study.rules]),
+        )
+        cells = enumerate(self.study.cells)
+        return [number for number, cell in cells if (cell.instance_name, str(cell.rule)) == wanted]
 
     def _estimator(self, text: str) -> int:
         known = [str(estimator) for estimator in self.study.estimators]
@@ -119,28 +107,23 @@ def _one(parameter: str, given: str | None, known: list[str]) -> str:
     return given
 
 
-def _canonical(rule: object) -> str | None:
-    """Return a rule's full text, given the rule or a shorter text."""
-    return None if rule is None else str(parse_rule(rule) if isinstance(rule, str) else rule)
+class _Ratio:
+    """A statistic of a `Curve`: one of its sums divided by another."""
+
+    def __init__(self, of: str, to: str) -> None:
+        self._of, self._to = of, to
+
+    def __get__(self, curve: Curve, owner: type[Curve]) -> Replicates:
+        return curve.ratio(self._of, self._to)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Statistics at each of some points, as replicates: arrays of (folds + 1, points).
+    """Statistics at each of some points, as replicates: arrays of (folds + 1, points)."""
 
-    Attributes
-    ----------
-    along
-        The points: horizons, or the arms' names.
-    gap
-        The true gap at each point.
-    sums
-        By name, arrays of (folds, points).
-    """
-
-    along: NDArray[Any]
-    gap: NDArray[np.float64]
-    sums: dict[str, NDArray[Any]]
+    along: NDArray[Any]  # the points: horizons, or the arms' names
+    gap: NDArray[np.float64]  # the true one
+    sums: dict[str, NDArray[Any]]  # by name, (folds, points)
 
     @property
     def horizon(self) -> NDArray[np.float64]:
@@ -164,65 +147,30 @@ class Curve:
         """Return the number of runs at each point."""
         return np.asarray(self.replicates("runs")[0])
 
-    @property
-    def mse(self) -> Replicates:
-        """Return the mean squared error of the estimated gap, over all runs that have one."""
-        return self.ratio("squared", "points")
-
-    @property
-    def mean_error(self) -> Replicates:
-        """Return the mean error of the estimated gap: its bias."""
-        return self.ratio("error", "points")
-
-    @property
-    def mean_absolute_error(self) -> Replicates:
-        """Return the mean absolute error of the estimated gap."""
-        return self.ratio("absolute", "points")
-
-    @property
-    def mse_kept(self) -> Replicates:
-        """Return the mean squared error over the runs whose most-pulled arm is the best one: selected by the truth."""
-        return self.ratio("kept_squared", "kept_points")
-
-    @property
-    def kept(self) -> Replicates:
-        """Return the share of runs whose most-pulled arm is the best one."""
-        return self.ratio("kept", "runs")
-
-    @property
-    def points(self) -> Replicates:
-        """Return the share of runs in which the arm has an estimated gap."""
-        return self.ratio("points", "runs")
-
-    @property
-    def estimated(self) -> Replicates:
-        """Return the share of runs with the verdict estimated."""
-        return self.ratio("estimated", "runs")
-
-    @property
-    def bounded(self) -> Replicates:
-        """Return the share of runs with the verdict bounded."""
-        return self.ratio("bounded", "runs")
-
-    @property
-    def coverage(self) -> Replicates:
-        """Return the share of intervals, of estimated arms, that contain the true gap."""
-        return self.ratio("held", "intervals")
-
-    @property
-    def found(self) -> Replicates:
-        """Return the share of runs that found the best arm."""
-        return self.ratio("found", "runs")
-
-    @property
-    def regret(self) -> Replicates:
-        """Return the mean regret."""
-        return self.ratio("regret", "runs")
-
-    @property
-    def pulls(self) -> Replicates:
-        """Return the mean number of pulls of the arm."""
-        return self.ratio("pulls", "runs")
+    mse = _Ratio("squared", "points")
+    """The mean squared error of the estimated gap, over all runs that have one."""
+    mean_error = _Ratio("error", "points")
+    """The mean error of the estimated gap: its bias."""
+    mean_absolute_error = _Ratio("absolute", "points")
+    """The mean absolute error of the estimated gap."""
+    mse_kept = _Ratio("kept_squared", "kept_points")
+    """The mean squared error over the runs whose most-pulled arm is the best one: selected by the truth."""
+    kept = _Ratio("kept", "runs")
+    """The share of runs whose most-pulled arm is the best one."""
+    points = _Ratio("points", "runs")
+    """The share of runs in which the arm has an estimated gap."""
+    estimated = _Ratio("estimated", "runs")
+    """The share of runs with the verdict estimated."""
+    bounded = _Ratio("bounded", "runs")
+    """The share of runs with the verdict bounded."""
+    coverage = _Ratio("held", "intervals")
+    """The share of intervals, of estimated arms, that contain the true gap."""
+    found = _Ratio("found", "runs")
+    """The share of runs that found the best arm."""
+    regret = _Ratio("regret", "runs")
+    """The mean regret."""
+    pulls = _Ratio("pulls", "runs")
+    """The mean number of pulls of the arm."""
 
     @property
     def usable(self) -> NDArray[np.bool_]:
@@ -239,26 +187,15 @@ def summary(curves: StudyCurves) -> pl.DataFrame:
     """
     tables = []
     for cell, estimator in product(curves.study.cells, map(str, curves.study.estimators)):
-        known = {"instance": cell.instance_name, "rule": str(cell.rule), "horizon": cell.horizon}
         curve = curves.over_arms(instance=cell.instance_name, rule=cell.rule, horizon=cell.horizon, estimator=estimator)
         rmse = measured(np.sqrt(curve.mse))
-        tables.append(
-            pl.DataFrame(
-                known
-                | {
-                    "estimator": estimator,
-                    "arm": cell.instance.arms,
-                    "gap": curve.gap,
-                    "runs": curve.runs.astype(np.int64),
-                    "estimated": curve.estimated[0],
-                    "rmse": rmse.value,
-                    "rmse_error": rmse.error,
-                    "coverage": curve.coverage[0],
-                    "found": curve.found[0],
-                    "regret": curve.regret[0],
-                }
-            )
-        )
+        columns = {
+            "instance": cell.instance_name, "rule": str(cell.rule), "horizon": cell.horizon, "estimator": estimator,
+            "arm": cell.instance.arms, "gap": curve.gap, "runs": curve.runs.astype(np.int64),
+            "estimated": curve.estimated[0], "rmse": rmse.value, "rmse_error": rmse.error,
+            "coverage": curve.coverage[0], "found": curve.found[0], "regret": curve.regret[0],
+        }  # fmt: skip
+        tables.append(pl.DataFrame(columns))
     return pl.concat(tables).with_columns(pl.selectors.float().fill_nan(None).round_sig_figs(FIGURES))
 
 

@@ -124,15 +124,7 @@ KEYS = {
 def read_description(
     path: str | os.PathLike[str], build: Callable[..., Built], *, runs: int | None = None, seed: int | None = None
 ) -> Built:
-    """Read a study's arguments and build it from them; `runs` and `seed`, where given, replace those in the file.
-
-    Raises
-    ------
-    DescriptionError
-        For anything wrong in the file, with its place.
-    ParameterError
-        For a wrong `runs` or `seed` given to this function.
-    """
+    """Read a study's arguments and build it from them; `runs` and `seed`, where given, replace those in the file."""
     replacements = {} if runs is None else {"runs": checks.whole("runs", runs, 2)}
     replacements |= {} if seed is None else {"seed": checks.seed(seed)}
     try:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +30,7 @@ from unbandit import checks
 from unbandit.clusters import WAIT, Cluster, LostWorker
 from unbandit.errors import ClusterError, ParameterError, option
 from unbandit.formatting import counted
-from unbandit.study.progress import Progress, Silent
+from unbandit.study.progress import Progress
 from unbandit.study.results import ResultsFolder
 from unbandit.study.taskgrid import Task, TaskGrid, differences
 
@@ -76,7 +75,6 @@ def choose_executor(
     executor: SupportsSubmit | str | None, *, address: str | None = None, wait: float = WAIT, threads: int | None = None
 ) -> int | Cluster | SupportsSubmit:
     """Return the number of threads, the cluster (not yet reached), or the caller's executor that does the tasks."""
-    workers = None if threads is None else checks.whole("threads", threads)
     if executor is None or executor == "threads":
         if address is not None:
             raise ParameterError(
@@ -86,7 +84,7 @@ def choose_executor(
             )
         return checks.threads(threads)
     if isinstance(executor, str):
-        return Cluster(executor, address, workers, wait)
+        return Cluster(executor, address, threads, wait)
     for parameter, given in (("threads", threads), ("address", address)):
         if given is not None:
             raise ParameterError(f"the executor has its own; leave {parameter} or executor out.", parameter=parameter)
@@ -100,7 +98,7 @@ def run(
 ) -> Path | str:  # fmt: skip
     """Do what is not yet done of a study, and return its folder; see `Study.run`."""
     chosen = choose_executor(executor, address=address, wait=wait, threads=threads)
-    place, tasks, progress = ResultsFolder(folder, study), study.tasks, progress if progress is not None else Silent()
+    place, tasks, progress = ResultsFolder(folder, study), study.tasks, progress or Progress()
     if isinstance(chosen, Cluster) and place.storage.only_this_process:
         raise ParameterError(
             f"{place.path}: expected a folder that the cluster's workers see; got one in the memory of this process.",
@@ -134,17 +132,13 @@ def run(
 
 
 def dispatch(
-    executor: int | SupportsSubmit,
-    study: TaskGrid,
-    missing: Sequence[int],
-    place: ResultsFolder,
-    progress: Progress,
+    executor: int | SupportsSubmit, study: TaskGrid, missing: Sequence[int], place: ResultsFolder, progress: Progress,
     say: Say,
-) -> None:
+) -> None:  # fmt: skip
     """Have tasks done by a number of threads or by an executor; at the first error, start no more and raise it."""
     if isinstance(executor, Cluster):
         pickled, folder, cluster = pickle_study(study), place.absolute, executor
-        calls = _Calls(lambda batch: cluster.submit(run_tasks, pickled, batch, folder))
+        calls = _Calls(lambda batch: cluster.submit(run_tasks, pickled, batch, folder), SECONDS_TO_STOP)
         _dispatch_to_cluster(calls, Batches(study.tasks, missing), cluster, progress, say)
         away = len(study.tasks) - len(place.present())
         if away:  # the workers' folder may be another disk under the same name
@@ -154,38 +148,30 @@ def dispatch(
     elif isinstance(executor, int):
         count = min(executor, len(missing))
         with ThreadPoolExecutor(count, "study") as threads:
-            dispatch_one_by_one(threads, study, missing, place, progress, TASKS_PER_THREAD * count)
+            _dispatch_one_by_one(threads, study, missing, place, progress, TASKS_PER_THREAD * count)
     else:
-        dispatch_one_by_one(executor, study, missing, place, progress, TASKS_IN_HAND)
+        _dispatch_one_by_one(executor, study, missing, place, progress, TASKS_IN_HAND)
 
 
-def dispatch_one_by_one(
-    executor: SupportsSubmit,
-    study: TaskGrid,
-    missing: Iterable[int],
-    place: ResultsFolder,
-    progress: Progress,
+def _dispatch_one_by_one(
+    executor: SupportsSubmit, study: TaskGrid, missing: Sequence[int], place: ResultsFolder, progress: Progress,
     in_hand: int,
-) -> None:
+) -> None:  # fmt: skip
     """Keep a number of tasks in hand until all are done."""
     folder, left = os.fspath(place.path), deque(missing)
-    calls = _Calls(lambda batch: executor.submit(run_task, study, batch[0], folder))
-    try:
+    with _Calls(lambda batch: executor.submit(run_task, study, batch[0], folder)) as calls:
         while left or calls:
             while left and len(calls) < in_hand:
                 calls.begin([left.popleft()])
             ended = calls.next(None)
             assert ended is not None
             progress.advance(ended[0].result().rounds)
-    except BaseException:
-        calls.stop(None)
-        raise
 
 
 def _dispatch_to_cluster(calls: _Calls, batches: Batches, cluster: Cluster, progress: Progress, say: Say) -> None:
     """Keep some batches per worker in hand until all are done, or there has been no worker for too long."""
     last_seen, workers_before = time.monotonic(), 0
-    try:
+    with calls:
         while batches or calls:
             workers = cluster.workers
             if workers < workers_before:
@@ -210,9 +196,6 @@ def _dispatch_to_cluster(calls: _Calls, batches: Batches, cluster: Cluster, prog
                 ) from None
             batches.learn(batch, receipt.seconds)
             progress.advance(receipt.rounds)
-    except BaseException:
-        calls.stop(SECONDS_TO_STOP)
-        raise
 
 
 class Receipt(NamedTuple):
@@ -232,19 +215,20 @@ def run_task(study: TaskGrid, number: int, folder: str | os.PathLike[str]) -> Re
 def run_tasks(pickled: PickledStudy, numbers: Sequence[int], folder: str) -> Receipt:
     """Do some tasks and write their parts; it needs nothing but its arguments, so it can run anywhere."""
     start = time.perf_counter()
-    study = pickled.load()
+    study = unpickle_study(pickled)
     rounds = sum(run_task(study, number, folder).rounds for number in numbers)
     return Receipt(rounds, time.perf_counter() - start)
 
 
 class _Calls:
-    """The calls in hand, and a queue of those that ended.
+    """The calls in hand, and a queue of those that ended; an error in its block cancels what has not begun.
 
-    Not `concurrent.futures.wait`: it scans all futures at every call, and accepts none but those of its own module.
+    It then waits for the rest, at most `limit` seconds, so that parts stay whole. Not `concurrent.futures.wait`: it
+    scans all futures at every call, and accepts none but those of its own module.
     """
 
-    def __init__(self, submit: Callable[[list[int]], Future[Receipt]]) -> None:
-        self._submit = submit
+    def __init__(self, submit: Callable[[list[int]], Future[Receipt]], limit: float | None = None) -> None:
+        self._submit, self._limit = submit, limit
         self._in_hand: dict[Future[Receipt], list[int]] = {}
         self._ended: SimpleQueue[Future[Receipt]] = SimpleQueue()
 
@@ -264,12 +248,16 @@ class _Calls:
             return None
         return future, self._in_hand.pop(future)
 
-    def stop(self, limit: float | None) -> None:
-        """Cancel what has not begun and wait for the rest, at most `limit` seconds; parts stay whole."""
+    def __enter__(self) -> _Calls:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
+            return
         for future in self._in_hand:
             future.cancel()
-        if limit is not None:
-            wait_for(self._in_hand, limit)
+        if self._limit is not None:
+            wait_for(self._in_hand, self._limit)
             return
         for future in self._in_hand:
             with suppress(Exception):
@@ -282,13 +270,6 @@ class Batches:
     Tasks differ a thousandfold in duration between rules, so a batch is sized by what the last ones took: about a
     second, longer on a large cluster, whose head hands out a batch to every worker in that time. Towards the end
     batches shrink, so that all workers finish together. Parts do not depend on any of this.
-
-    Parameters
-    ----------
-    tasks
-        Of the study.
-    numbers
-        Of the tasks to do, the longest first.
     """
 
     def __init__(self, tasks: Sequence[Task], numbers: Iterable[int]) -> None:
@@ -321,27 +302,12 @@ class Batches:
         self._seconds_per_cost = pace if self._seconds_per_cost is None else (self._seconds_per_cost + pace) / 2
 
 
-@dataclass(frozen=True)
-class PickledStudy:
-    """A study on its way to other processes.
-
-    Attributes
-    ----------
-    data
-        The study, pickled.
-    identity
-        Its identity where it comes from, as JSON.
-    rules_by_value
-        Whether rules travel with their code, so that their file is not looked for at the other end.
-    """
+class PickledStudy(NamedTuple):
+    """A study on its way to other processes."""
 
     data: bytes
-    identity: str
-    rules_by_value: bool
-
-    def load(self) -> TaskGrid:
-        """Return the study; raise a `ClusterError` if other code than where it comes from would run it."""
-        return _load(self)
+    identity: str  # where it comes from, as JSON
+    rules_by_value: bool  # rules travel with their code: their file is not looked for at the other end
 
 
 def pickle_study(study: TaskGrid) -> PickledStudy:
@@ -353,7 +319,8 @@ def pickle_study(study: TaskGrid) -> PickledStudy:
 
 
 @lru_cache(maxsize=4)
-def _load(pickled: PickledStudy) -> TaskGrid:
+def unpickle_study(pickled: PickledStudy) -> TaskGrid:
+    """Return the study; raise a `ClusterError` if other code than where it comes from would run it."""
     try:
         study: TaskGrid = pickle.loads(pickled.data)
     except (ImportError, AttributeError) as error:

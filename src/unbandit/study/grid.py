@@ -1,7 +1,6 @@
 """The grid of a study: instances, rules and horizons, with a number of runs in each cell.
 
-Every cell has its own seed, so a cell's numbers do not depend on the rest of the grid. Every cell is cut into tasks, so
-a study can stop anywhere and resume later.
+Every cell has its own seed, so its numbers do not depend on the rest of the grid, and is cut into tasks.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal, Protocol, Self, runtime_checkable
@@ -27,16 +26,8 @@ from unbandit.errors import ParameterError
 from unbandit.estimators.procedures import Method, check_comparable
 from unbandit.formatting import counted
 from unbandit.instance import Bernoulli, Gaussian, Instance
-from unbandit.study.taskgrid import (
-    GPU_TASK_ROUNDS,
-    TASK_ROUNDS,
-    TASK_ROWS,
-    TaskGrid,
-    Tasks,
-    code,
-    describe_rule,
-    runs_per_task,
-)
+from unbandit.study import taskgrid
+from unbandit.study.taskgrid import TaskGrid, Tasks
 
 SCHEMA = "unbandit.study/2"
 
@@ -67,11 +58,8 @@ def spaced(start: int, stop: int, points: int, spacing: str = "log") -> tuple[in
         raise ParameterError(f"expected two or more; got {count}.", parameter="points")
     numbers = (np.geomspace if spacing == "log" else np.linspace)(first, last, count).round().astype(int).tolist()
     if len(set(numbers)) < count:
-        raise ParameterError(
-            f"expected at most as many as there are whole numbers; got {count} from {first} to {last}.",
-            parameter="points",
-            remedy="Use fewer.",
-        )
+        refusal = f"expected at most as many as there are whole numbers; got {count} from {first} to {last}."
+        raise ParameterError(refusal, parameter="points", remedy="Use fewer.")
     return tuple(numbers)
 
 
@@ -96,8 +84,7 @@ class ShrinkingGap:
     beta
         0 or more.
     bernoulli
-        Rewards are 0 or 1, the means symmetric around 1/2. By default rewards have unit variance and the better arm has
-        mean 1.
+        Rewards are 0 or 1, the means symmetric around 1/2; else of unit variance, and the better arm has mean 1.
 
     Examples
     --------
@@ -153,9 +140,8 @@ class Estimator:
         if self.constant is None:
             return
         if self.method != "naive":
-            raise ParameterError(
-                f'expected a constant only for naive; got one for "{self.method}".', parameter="estimator"
-            )
+            refusal = f'expected a constant only for naive; got one for "{self.method}".'
+            raise ParameterError(refusal, parameter="estimator")
         if not (math.isfinite(self.constant) and self.constant > 0):
             raise ParameterError(f"constant: expected a positive number; got {self.constant}.", parameter="estimator")
         object.__setattr__(self, "constant", float(self.constant))  # 1 and 1.0 are the same constant and text
@@ -264,27 +250,23 @@ class StudyGrid(TaskGrid):
             (given.name, horizon): given if isinstance(given, Instance) else _resolved(given, horizon)
             for given, horizon in product(self.instances, self.horizons)
         }
-        return tuple(
-            Cell(
-                given.name,
-                instance := resolved[given.name, horizon],
-                rule,
-                horizon,
-                cell_seed(self.seed, given.name, instance, rule, horizon),
-            )
-            for given, rule, horizon in product(self.instances, self.rules, self.horizons)
-        )
+        cells = []
+        for given, rule, horizon in product(self.instances, self.rules, self.horizons):
+            instance = resolved[given.name, horizon]
+            seed = cell_seed(self.seed, given.name, instance, rule, horizon)
+            cells.append(Cell(given.name, instance, rule, horizon, seed))
+        return tuple(cells)
 
     @property
     def _task_rounds(self) -> int:
-        return GPU_TASK_ROUNDS if self.device == "cuda" else TASK_ROUNDS
+        return taskgrid.GPU_TASK_ROUNDS if self.device == "cuda" else taskgrid.TASK_ROUNDS
 
     @cached_property
     def tasks(self) -> Tasks:
         """Return the tasks: blocks of runs whose sizes depend on the grid alone."""
         rows = 0 if self.device == "cuda" and self.keep == "sums" else len(self.estimators)  # no run leaves the GPU
         sizes = (
-            (cell.horizon, runs_per_task(cell.horizon, rows * len(cell.instance), self._task_rounds))
+            (cell.horizon, taskgrid.runs_per_task(cell.horizon, rows * len(cell.instance), self._task_rounds))
             for cell in self.cells
         )
         return Tasks(sizes, self.runs)
@@ -303,13 +285,13 @@ class StudyGrid(TaskGrid):
         return {
             "schema": SCHEMA,
             "version": __version__,
-            "code": code(),
+            "code": taskgrid.code(),
             "polars": pl.__version__,
             "instances": [
-                describe_instance(given.name, given) if isinstance(given, Instance) else self._describe_family(given)
+                _describe_instance(given.name, given) if isinstance(given, Instance) else self._describe_family(given)
                 for given in self.instances
             ],
-            "rules": [describe_rule(rule) for rule in self.rules],
+            "rules": [taskgrid.describe_rule(rule) for rule in self.rules],
             "horizons": list(self.horizons),
             "runs": self.runs,
             "seed": self.seed,
@@ -317,21 +299,16 @@ class StudyGrid(TaskGrid):
             "level": self.level,
             "device": self.device,
             "keep": self.keep,
-            "tasks": {"rounds": self._task_rounds, "rows": TASK_ROWS, "count": len(self.tasks)},
+            "tasks": {"rounds": self._task_rounds, "rows": taskgrid.TASK_ROWS, "count": len(self.tasks)},
         }
 
     def _describe_family(self, family: Family) -> dict[str, Any]:
         """Describe one of our families by its parameters, any other by the instances that it returns."""
         if type(family) is ShrinkingGap:  # a subclass may return anything
-            return {
-                "name": family.name, "family": "shrinking-gap", "beta": family.beta, "bernoulli": family.bernoulli,
-            }  # fmt: skip
+            return {"name": family.name, "family": "shrinking-gap"} | asdict(family)
         members = {cell.horizon: cell.instance for cell in self.cells if cell.instance_name == family.name}
-        return {
-            "name": family.name,
-            "family": type(family).__qualname__,
-            "members": [describe_instance(str(horizon), instance) for horizon, instance in members.items()],
-        }
+        described = [_describe_instance(str(horizon), instance) for horizon, instance in members.items()]
+        return {"name": family.name, "family": type(family).__qualname__, "members": described}
 
     def replace(self, **changes: Any) -> Self:
         """Return a study with some of its arguments changed."""
@@ -341,15 +318,12 @@ class StudyGrid(TaskGrid):
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def __repr__(self) -> str:
-        sizes = [
-            counted(len(values), noun)
-            for noun, values in (("instance", self.instances), ("rule", self.rules), ("horizon", self.horizons))
-        ]
+        sizes = (counted(len(getattr(self, noun + "s")), noun) for noun in ("instance", "rule", "horizon"))
         by = ", ".join(str(estimator) for estimator in self.estimators)
         return f"<Study: {' x '.join(sizes)}, {self.runs:,} runs each, estimated by {by}>"
 
 
-def describe_instance(name: str, instance: Instance) -> dict[str, Any]:
+def _describe_instance(name: str, instance: Instance) -> dict[str, Any]:
     """Describe an instance by all its arms or, where there are very many, by their number and a digest."""
     known: dict[str, Any] = {"name": name, "noise": str(instance.noise)}
     if len(instance) <= MOST_ARMS_LISTED:
@@ -371,10 +345,8 @@ def _instance(given: Any) -> Instance | Family:
     if isinstance(given, str):
         return datasets.load(given)
     if not isinstance(given, Instance) and not (callable(given) and isinstance(given, Family)):
-        raise ParameterError(
-            f"expected an Instance, the name of a data set, or a callable with a name; got {given!r}.",
-            parameter="instances",
-        )
+        refusal = f"expected an Instance, the name of a data set, or a callable with a name; got {given!r}."
+        raise ParameterError(refusal, parameter="instances")
     if not (isinstance(given.name, str) and given.name):
         raise ParameterError(f"expected a name for each; got {given.name!r}.", parameter="instances")
     return given

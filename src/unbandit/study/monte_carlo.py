@@ -26,19 +26,11 @@ FOLDS = 20
 
 @dataclass(frozen=True)
 class Measured:
-    """A statistic with its Monte-Carlo standard error; numbers, or arrays of them.
-
-    Attributes
-    ----------
-    value, error
-        The statistic from all runs, and its standard error.
-    folds
-        How many groups the error comes from; 0 for a computed value, which has no error.
-    """
+    """A statistic with its Monte-Carlo standard error; numbers, or arrays of them."""
 
     value: Any
     error: Any
-    folds: int
+    folds: int  # how many groups the error comes from; 0 for a computed value, which has no error
 
     @property
     def low(self) -> Any:
@@ -60,26 +52,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Share(Measured):
-    """A share of runs, whose interval is exact even where the share is 0 or 1.
-
-    Attributes
-    ----------
-    held, runs
-        How many runs, out of how many.
-    """
+    """A share `held / runs` of runs, whose interval is exact even where the share is 0 or 1."""
 
     held: int
     runs: int
 
-    @property
-    def low(self) -> float:
-        """Return the lower end of the 95% interval (Clopper and Pearson)."""
-        return float(exact_interval(self.held, self.runs, LEVEL)[0])
-
-    @property
-    def high(self) -> float:
-        """Return the upper end of the 95% interval."""
-        return float(exact_interval(self.held, self.runs, LEVEL)[1])
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return both ends of an interval (Clopper and Pearson)."""
+        low, high = exact_interval(self.held, self.runs, level)
+        return float(low), float(high)
 
 
 def computed(value: float) -> Measured:
@@ -88,14 +69,7 @@ def computed(value: float) -> Measured:
 
 
 def share(held: float, runs: float) -> Share:
-    """Return the share of independent runs in which something holds.
-
-    Examples
-    --------
-    >>> none = share(0, 100)
-    >>> none.value, round(none.high, 3)
-    (0.0, 0.036)
-    """
+    """Return the share of independent runs in which something holds."""
     value = held / runs
     return Share(value, float(np.sqrt(value * (1 - value) / runs)), 1, round(held), round(runs))
 
@@ -142,13 +116,7 @@ def measured(replicates: ArrayLike) -> Measured:
 
 
 def replicates(statistic: Callable[..., Any], *per_run: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the replicates of a statistic, which is a function of arrays with one row per run.
-
-    Examples
-    --------
-    >>> replicates(np.mean, np.array([1.0, 2.0, 3.0]))
-    array([2. , 2.5, 2. , 1.5])
-    """
+    """Return the replicates of a statistic, which is a function of arrays with one row per run."""
     runs = np.arange(len(per_run[0]))
     folds = max(1, min(FOLDS, runs.size))
     kept = [runs >= 0, *(runs % folds != fold for fold in range(folds))]

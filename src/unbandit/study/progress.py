@@ -1,8 +1,6 @@
-"""Progress of a study: a bar for people, and its silent counterpart."""
+"""Progress of a study: a bar for people, or nothing."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -11,8 +9,8 @@ from rich.progress import Task as RichTask
 from rich.text import Text
 
 
-class Progress(Protocol):
-    """Anything that can be notified of a study's progress."""
+class Progress:
+    """A study's progress, shown nowhere; others inherit from it, or have the same methods."""
 
     def begin(self, rounds: int, done: int) -> None:
         """Start, given the rounds of the study and those done before."""
@@ -24,20 +22,7 @@ class Progress(Protocol):
         """Stop, whether everything is done or not."""
 
 
-class Silent:
-    """Progress that shows nothing."""
-
-    def begin(self, rounds: int, done: int) -> None:
-        """Do nothing."""
-
-    def advance(self, rounds: int) -> None:
-        """Do nothing."""
-
-    def end(self) -> None:
-        """Do nothing."""
-
-
-class Shared(Silent):
+class Shared(Progress):
     """Progress of one of several studies that share a bar; whoever owns the bar begins and ends it."""
 
     def __init__(self, bar: Progress) -> None:
@@ -48,16 +33,8 @@ class Shared(Silent):
         self._bar.advance(rounds)
 
 
-class Bar:
-    """A bar with rounds per second and the time left.
-
-    Parameters
-    ----------
-    console
-        Where it is drawn.
-    label
-        The text before it.
-    """
+class Bar(Progress):
+    """A bar with a label, rounds per second and the time left."""
 
     def __init__(self, console: Console, label: str = "Simulating") -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Speed(), TimeRemainingColumn())
@@ -93,5 +70,5 @@ class Speed(ProgressColumn):
 
 
 def progress_on(console: Console, label: str = "Simulating") -> Progress:
-    """Return a bar if the console is a terminal, else its silent counterpart."""
-    return Bar(console, label) if console.is_terminal else Silent()
+    """Return a bar if the console is a terminal, else progress that is not shown."""
+    return Bar(console, label) if console.is_terminal else Progress()

@@ -7,8 +7,8 @@
     FOLDER/summary.csv             the table that `unbandit study` ends with
 
 A part that is there is final, so a killed study resumes by doing the parts that are missing. Each part carries the
-digest of its study and its own number, so that a part of another study is not mistaken for one of this study, and a
-checksum, so that a part that was cut or altered is redone. The folder is local or at an address (see `storage`).
+digest of its study, its own number and a checksum, so that a part of another study is refused and one that was cut or
+altered is redone. The folder is local or at an address (see `storage`).
 """
 
 from __future__ import annotations
@@ -17,23 +17,17 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from unbandit import checks
 from unbandit.errors import OutputError, ResumeError, first_line
-from unbandit.study.storage import (
-    CHECKSUM,
-    LEFTOVER,
-    read_checked_metadata,
-    storage_at,
-    write_checked,
-)
+from unbandit.study.storage import CHECKSUM, LEFTOVER, read_checked_metadata, storage_at, write_checked
 from unbandit.study.taskgrid import TaskGrid, differences, readable_json
 
 ANOTHER_FOLDER = "Use another folder, or delete this one."
@@ -46,15 +40,7 @@ Grid = TypeVar("Grid", bound=TaskGrid)
 
 
 class ResultsFolder:
-    """The folder with a study's parts.
-
-    Attributes
-    ----------
-    study
-        The study asked for.
-    damaged
-        The numbers of parts that were cut or altered, as of the last `finished`.
-    """
+    """The folder with a study's parts; `damaged` are the parts that were cut or altered, as of the last `finished`."""
 
     def __init__(self, path: str | os.PathLike[str], study: TaskGrid) -> None:
         self.storage, self.study = storage_at(path), study
@@ -77,37 +63,26 @@ class ResultsFolder:
         """Return where the summary is."""
         return self.storage.where(SUMMARY)
 
-    def part(self, number: int) -> PurePosixPath:
+    def part(self, number: int) -> str:
         """Return where in the folder a task's rows are; names sort as numbers do."""
-        return PurePosixPath(PARTS, f"{number:0{self._digits}d}.parquet")
+        return f"{PARTS}/{number:0{self._digits}d}.parquet"
 
     def finished(self) -> set[int]:
-        """Return the numbers of the tasks whose parts are there and whole, and write nothing.
-
-        Parts that were cut or altered since they were written are in `damaged`.
-
-        Raises
-        ------
-        ResumeError
-            If the folder is not this study's: it has another study, other files, or parts of another study.
-        """
+        """Return the numbers of the tasks whose parts are there and whole; refuse a folder that is not this study's."""
         if not self._has_this_study():
             return set()
         present = self.present()
+        unread = sorted(present - self._whole)
         with self._system_errors():
-            unread = sorted(present - self._whole)
-            with ThreadPoolExecutor(PARTS_READ_AT_ONCE, "checking") as readers:
-                fitting = list(readers.map(lambda number: self._fits(number, self._read(number)), unread))
+            blocks = [(number, number + 1) for number in unread]
+            fitting = checks.in_threads(lambda at, _: self._fits(at, self._read(at)), blocks, PARTS_READ_AT_ONCE)
         self._whole |= {number for number, fits in zip(unread, fitting, strict=True) if fits}
         self.damaged = present - self._whole
         return present & self._whole
 
     @contextmanager
     def open(self) -> Iterator[set[int]]:
-        """Create the folder or resume it, locked where it can be; yields the numbers of the finished parts.
-
-        Of two studies that begin in a new folder at the same time one is refused.
-        """
+        """Create the folder or resume it, locked where it can be; yields the numbers of the finished parts."""
         with ExitStack() as stack:
             with self._system_errors():
                 self.storage.make()
@@ -127,7 +102,7 @@ class ResultsFolder:
             for name in self._names(PARTS):
                 stem, _, suffix = name.rpartition(".")
                 number = int(stem) if suffix == "parquet" and stem.isdecimal() else -1
-                if not 0 <= number < count or name != self.part(number).name:
+                if not 0 <= number < count or f"{PARTS}/{name}" != self.part(number):
                     item = self.storage.where(f"{PARTS}/{name}")
                     raise ResumeError(f"{item}: expected only parts of this study; got another file. Remove it.")
                 present.add(number)
@@ -138,15 +113,16 @@ class ResultsFolder:
         with self._system_errors():
             data = self._read(number)
         if not self._fits(number, data):
+            place = self.storage.where(self.part(number))
+            remedy = "Run the study again to redo the part."
             raise ResumeError(
-                f"{self.storage.where(str(self.part(number)))}: expected a part as it was written; its checksum does "
-                "not match. Run the study again to redo the part."
+                f"{place}: expected a part as it was written; its checksum does not match.", remedy=remedy
             )
         return pl.read_parquet(io.BytesIO(data), columns=None if columns is None else list(columns))
 
     def write(self, number: int, rows: pl.DataFrame) -> None:
         """Write a task's rows, whole or not at all; equal rows give equal bytes."""
-        self.storage.write(str(self.part(number)), write_checked(rows, self._metadata(number)))
+        self.storage.write(self.part(number), write_checked(rows, self._metadata(number)))
 
     def write_summary(self, table: pl.DataFrame) -> None:
         """Write the table that the study ends with."""
@@ -164,7 +140,7 @@ class ResultsFolder:
         """Return the rows of all parts lazily; polars reads local files itself, remote ones come one by one."""
         if isinstance(self.path, Path):
             return pl.scan_parquet(self.path / PARTS, glob=False)
-        names = [str(self.part(number)) for number in range(len(self.study.tasks))]
+        names = [self.part(number) for number in range(len(self.study.tasks))]
 
         def source(
             columns: list[str] | None, predicate: pl.Expr | None, most: int | None, batch: int | None
@@ -234,11 +210,11 @@ class ResultsFolder:
         return {"unbandit.study": self.study.digest, "unbandit.task": str(number)}
 
     def _read(self, number: int) -> bytes:
-        return self.storage.read(str(self.part(number)))
+        return self.storage.read(self.part(number))
 
     def _fits(self, number: int, data: bytes) -> bool:
         """Return whether a part is as it was written; refuse one that is whole, but another."""
-        part, remedy = self.storage.where(str(self.part(number))), "Delete it, and run the study again to redo it."
+        part, remedy = self.storage.where(self.part(number)), "Delete it, and run the study again to redo it."
         metadata, expected = read_checked_metadata(data), self._metadata(number)
         if metadata is None:
             return False

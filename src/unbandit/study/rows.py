@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -63,10 +63,10 @@ _gpu = Lock()
 def rows(study: StudyGrid, task: Task) -> pl.DataFrame:
     """Simulate the runs of a task and return one row for each estimator, run and arm, in that order.
 
-    Every run shuffles its arms, so that no estimator can profit from the position of the best one.
-    Columns: instance, rule, horizon, estimator, run, arm, position (in the run's order, from 0), pulls, gap (the true
-    one), estimate, low, high (of the gap; null where there is none), verdict, and of the run: regret, found (exactly
-    one arm was declared best, and it is), most_pulled_is_best.
+    Every run shuffles its arms, so that no estimator can profit from the position of the best one. Columns: instance,
+    rule, horizon, estimator, run, arm, position (in the run's order, from 0), pulls, gap (the true one), estimate, low,
+    high (of the gap; null where there is none), verdict, and of the run: regret, found (exactly one arm was declared
+    best, and it is), most_pulled_is_best.
     """
     cell = study.cells[task.cell]
     instance, runs = cell.instance, np.arange(task.first_run, task.last_run)
@@ -102,7 +102,7 @@ def rows(study: StudyGrid, task: Task) -> pl.DataFrame:
         alone = comparison.best.sum(axis=1) == 1
         found = alone & (comparison.best & (gaps == 0)).any(axis=1)
         codes = arm_by_arm(comparison.verdict).astype(np.uint32)
-        columns = same | {
+        of_estimator = {
             "estimate": arm_by_arm(comparison.gap),
             "low": arm_by_arm(low),
             "high": arm_by_arm(high),
@@ -111,14 +111,13 @@ def rows(study: StudyGrid, task: Task) -> pl.DataFrame:
             "found": np.repeat(found, arms),
             "most_pulled_is_best": np.repeat(first_is_best, arms),
         }
-        names = {"instance": cell.instance_name, "rule": str(cell.rule), "estimator": str(estimator)}
-        table = pl.DataFrame(columns, nan_to_null=True).with_columns(
-            *(pl.lit(text, pl.String).alias(name) for name, text in names.items()),
-            pl.lit(cell.horizon, pl.Int64).alias("horizon"),
-            pl.col("estimate", "low", "high").cast(pl.Float64),
-        )
-        tables.append(table.select("instance", "rule", "horizon", "estimator", *columns))
+        tables.append(_table(cell, {"estimator": str(estimator)} | same | of_estimator))
     return pl.concat(tables)
+
+
+def _table(cell: Cell, columns: dict[str, Any]) -> pl.DataFrame:
+    names = {"instance": cell.instance_name, "rule": str(cell.rule), "horizon": cell.horizon}
+    return pl.DataFrame(names | columns, nan_to_null=True, schema_overrides={"horizon": pl.Int64})
 
 
 def fold_count(study: StudyGrid) -> int:
@@ -167,12 +166,7 @@ def sums(study: StudyGrid, task: Task) -> pl.DataFrame:
     }
     # (estimators, statistics, folds, arms): one column per statistic
     columns |= {name: summed[:, at].reshape(-1) for at, name in enumerate(SUMMED)}
-    table = pl.DataFrame(columns).with_columns(
-        pl.lit(cell.instance_name, pl.String).alias("instance"),
-        pl.lit(str(cell.rule), pl.String).alias("rule"),
-        pl.lit(cell.horizon, pl.Int64).alias("horizon"),
-    )
-    return table.select("instance", "rule", "horizon", *columns)
+    return _table(cell, columns)
 
 
 def _on_gpu(study: StudyGrid, task: Task, cell: Cell) -> NDArray[np.float64]:

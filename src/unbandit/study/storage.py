@@ -45,14 +45,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[A-Za-z][A-Za-z0-9+.-]+)*://")
 
 
 def write_checked(rows: pl.DataFrame, metadata: Mapping[str, str]) -> bytes:
-    """Return rows as a Parquet file with some metadata, among them its checksum.
-
-    Examples
-    --------
-    >>> data = write_checked(pl.DataFrame({"pulls": [3, 5]}), {"study": "mine"})
-    >>> read_checked_metadata(data)["study"], read_checked_metadata(data[:-1] + b"?")
-    ('mine', None)
-    """
+    """Return rows as a Parquet file with some metadata, among them its checksum."""
     file = io.BytesIO()
     rows.write_parquet(file, metadata={**metadata, CHECKSUM: _BLANK.decode()})
     data = file.getvalue()
@@ -83,16 +76,7 @@ def read_checked_metadata(data: bytes) -> dict[str, str] | None:
 
 
 class LocalStorage:
-    """A folder on this machine; names are relative to it, with "/" between folder and file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = LocalStorage(Path(tempfile.mkdtemp()))
-    >>> place.write("a.txt", b"whole")
-    >>> place.names(), place.read("a.txt")
-    (['a.txt'], b'whole')
-    """
+    """A folder on this machine; names are relative to it, with "/" between folder and file."""
 
     only_this_process = False  # another process sees it, too
 
@@ -150,7 +134,8 @@ class RemoteStorage:
         protocols = {protocol} if isinstance(protocol, str) else set(protocol)
         self.only_this_process = "memory" in protocols
         self._has_folders = not protocols & OBJECT_STORES
-        self._renames = self._has_folders and _overrides(self._files, "mv")
+        plain = import_module("fsspec").AbstractFileSystem
+        self._renames = self._has_folders and type(self._files).mv is not plain.mv
 
     def where(self, name: str = "") -> str:
         """Return the address, or that of a file."""
@@ -232,29 +217,17 @@ Storage = LocalStorage | RemoteStorage
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
-    """Return whether a text is the address of remote storage rather than a path on this machine.
-
-    Examples
-    --------
-    >>> is_address("s3://bucket/results"), is_address("results"), is_address("C://results"), is_address("file:///results")
-    (True, False, False, False)
-    """
+    """Return whether a text is the address of remote storage rather than a path on this machine."""
     text = os.fspath(path)
     return isinstance(path, str) and bool(_ADDRESS.match(text)) and urlsplit(text).scheme not in ("file", "local")
 
 
 def storage_at(path: str | os.PathLike[str]) -> Storage:
-    """Return the storage at a path or an address.
-
-    Examples
-    --------
-    >>> storage_at("results").where("study.json"), storage_at("file:///results").where("study.json")
-    ('results/study.json', '/results/study.json')
-    """
+    """Return the storage at a path or an address; `file://` is a folder on this machine."""
     text = os.fspath(path)
     if is_address(path):
         return RemoteStorage(text)
-    if isinstance(path, str) and _ADDRESS.match(text):  # file:// is a folder on this machine
+    if isinstance(path, str) and _ADDRESS.match(text):
         parts = urlsplit(text)
         return LocalStorage(Path(unquote(parts.path if not parts.netloc else f"{parts.netloc}{parts.path}")))
     return LocalStorage(Path(text))
@@ -276,11 +249,6 @@ def _open_file_system(address: str) -> tuple[Any, str]:
     if not root:
         raise ParameterError(f"{address}: expected a folder below it, such as {address.rstrip('/')}/results.")
     return files, root
-
-
-def _overrides(files: Any, name: str) -> bool:
-    plain = import_module("fsspec").AbstractFileSystem
-    return getattr(type(files), name, None) is not getattr(plain, name)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 
@@ -65,23 +65,11 @@ class Study(StudyGrid):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, runs: int | None = None, seed: int | None = None) -> Self:
-        """Read a study from a TOML file; `runs` and `seed` replace those in the file.
-
-        Raises
-        ------
-        DescriptionError
-            For anything wrong in the file, with its place.
-        """
+        """Read a study from a TOML file; `runs` and `seed` replace those in the file."""
         return read_description(path, cls, runs=runs, seed=seed)
 
     def on(self, device: str, *, keep: str | None = None) -> Self:
-        """Return the same study on another device, keeping rows or sums.
-
-        Examples
-        --------
-        >>> Study("two-armed", "ucb", 100, runs=10).on("cpu", keep="sums").keep
-        'sums'
-        """
+        """Return the same study on another device, keeping rows or sums."""
         return self.replace(device=device, keep=self.keep if keep is None else keep)
 
     def rows(self, task: Task) -> pl.DataFrame:
@@ -135,12 +123,8 @@ class Study(StudyGrid):
         >>> result.scan().collect().height
         40
         """
-        return StudyResult(
-            self,
-            run(
-                self, folder, executor=executor, address=address, wait=wait, threads=threads, progress=progress, say=say
-            ),
-        )
+        who: dict[str, Any] = {"executor": executor, "address": address, "wait": wait, "threads": threads}
+        return StudyResult(self, run(self, folder, **who, progress=progress, say=say))
 
 
 class StudyResult(Result[Study]):

@@ -43,25 +43,13 @@ DECIDING = (
 
 @dataclass(frozen=True)
 class Task:
-    """A block of a cell's runs.
+    """A block of a cell's runs."""
 
-    Attributes
-    ----------
-    number
-        The task's place in the study, from 0.
-    cell
-        The cell's place in `study.cells`.
-    first_run, last_run
-        The runs from `first_run` up to, but not including, `last_run`.
-    rounds
-        How many rounds those runs have together.
-    """
-
-    number: int
-    cell: int
+    number: int  # its place in the study, from 0
+    cell: int  # the cell's place in `study.cells`
     first_run: int
-    last_run: int
-    rounds: int
+    last_run: int  # not included
+    rounds: int  # of all its runs together
 
 
 def runs_per_task(horizon: int, rows: int, rounds: int = TASK_ROUNDS) -> int:
@@ -73,18 +61,7 @@ def runs_per_task(horizon: int, rows: int, rounds: int = TASK_ROUNDS) -> int:
 class Tasks(Sequence[Task]):
     """The tasks of a study, cell by cell, computed on demand: there can be millions.
 
-    Parameters
-    ----------
-    cells
-        Horizon and runs per task of each cell.
-    runs
-        Runs of each cell: one number for all, or one per cell.
-
-    Examples
-    --------
-    >>> tasks = Tasks([(100, 4), (200, 10)], runs=10)
-    >>> [(task.cell, task.first_run, task.last_run) for task in tasks]
-    [(0, 0, 4), (0, 4, 8), (0, 8, 10), (1, 0, 10)]
+    Of each cell are given its horizon and the runs per task; `runs` is one number for all cells, or one per cell.
     """
 
     def __init__(self, cells: Iterable[tuple[int, int]], runs: int | Sequence[int]) -> None:
@@ -163,10 +140,7 @@ class TaskGrid(ABC):
 
 @cache
 def code(*deciding: str) -> str:
-    """Return a digest of the sources that decide a study's numbers, so that parts of edited code are never mixed.
-
-    A study of another kind names the files and folders that decide its own; the default is `DECIDING`.
-    """
+    """Return a digest of the sources (by default `DECIDING`) that decide a study's numbers: edited code never mixes."""
     home = Path(__file__).parents[1]
     places = [home / name for name in deciding or DECIDING]
     files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
@@ -188,13 +162,7 @@ def describe_rule(rule: Demonstrator) -> str:
 def differences(
     before: Mapping[str, Any], now: Mapping[str, Any], sides: tuple[str, str] = ("the folder has", "asked for")
 ) -> list[str]:
-    """Return one phrase per difference between two identities; `sides` introduces the values of each.
-
-    Examples
-    --------
-    >>> differences({"runs": 100, "horizons": [10, 20]}, {"runs": 200, "horizons": [10, 30, 40]})
-    ['runs: the folder has 100, asked for 200', 'horizons: the folder has 20, asked for 30, 40']
-    """
+    """Return one phrase per difference between two identities; `sides` introduces the values of each."""
     phrases = []
     for key in [*now, *(key for key in before if key not in now)]:
         old, new = before.get(key), now.get(key)

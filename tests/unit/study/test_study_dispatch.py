@@ -12,7 +12,15 @@ from unbandit import ClusterError, MissingExtra, OutputError, ParameterError
 from unbandit.clusters import Cluster, LostWorker
 from unbandit.clusters.backends import call_to_outcome
 from unbandit.study import Study, dispatch
-from unbandit.study.dispatch import FIRST_BATCH_ROUNDS, MOST_TASKS_PER_BATCH, Batches, PickledStudy, pickle_study, run
+from unbandit.study.dispatch import (
+    FIRST_BATCH_ROUNDS,
+    MOST_TASKS_PER_BATCH,
+    Batches,
+    PickledStudy,
+    pickle_study,
+    run,
+    unpickle_study,
+)
 from unbandit.study.taskgrid import Task
 
 STUDY = Study(["two-armed", "linear"], ["ucb", "sae"], [100, 150, 200], runs=10)
@@ -132,10 +140,10 @@ def test_what_a_worker_cannot_write_is_said(tmp_path):
 
 
 def test_a_study_on_its_way_is_the_same_at_the_other_end():
-    there = pickle.loads(pickle.dumps(pickle_study(STUDY))).load()
+    there = unpickle_study(pickle.loads(pickle.dumps(pickle_study(STUDY))))
     assert there == STUDY
     assert there.digest == STUDY.digest
-    assert pickle_study(STUDY).load() is there  # opened once
+    assert unpickle_study(pickle_study(STUDY)) is there  # opened once
 
 
 @pytest.mark.parametrize(
@@ -150,7 +158,7 @@ def test_other_code_at_the_other_end_is_refused(change, said):
     own = pickle_study(STUDY)
     other = PickledStudy(own.data, json.dumps(STUDY.identity | dict([change])), own.rules_by_value)
     with pytest.raises(ClusterError) as refused:
-        other.load()
+        unpickle_study(other)
     assert said in str(refused.value)
     assert str(refused.value).endswith("Install the same versions of unbandit and polars on every worker.")
 

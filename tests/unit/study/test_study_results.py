@@ -353,8 +353,8 @@ def test_a_part_of_another_study_under_a_right_name_is_refused(tmp_path, place):
 
 def test_part_names_sort_as_numbers_do(place):
     long = Study("two-armed", "ucb", 10**7, runs=400_000)
-    assert ResultsFolder(place, long).part(7).name == "000007.parquet"
-    assert ResultsFolder(place, STUDY).part(7).name == "00007.parquet"
+    assert ResultsFolder(place, long).part(7) == "parts/000007.parquet"
+    assert ResultsFolder(place, STUDY).part(7) == "parts/00007.parquet"
 
 
 def test_threads_or_an_executor(place):

@@ -1,0 +1,268 @@
+"""Commands that filter a log: `unbandit posterior` and `unbandit identify`."""
+
+import json
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import typer
+from typer import Option
+
+from unbandit.cli import options
+from unbandit.cli import output as printer
+from unbandit.cli.output import NUMBER, TEXT, WORD
+from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option, shell_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from unbandit.identification import Identification
+    from unbandit.identification.evidence import Contender
+    from unbandit.inference import Posterior
+
+QUICK_PARTICLES = 150
+"""Particles per cloud with --quick."""
+
+LONGEST_REASON = 76
+"""Characters of a reason that the table shows."""
+
+
+def posterior(
+    log: options.Log,
+    rule: options.Rule,
+    prior: options.Prior = None,
+    sigma: options.Sigma = None,
+    bernoulli: options.BernoulliRewards = False,
+    best_mean: options.BestMean = None,
+    anchor: options.Anchor = None,
+    pair: str = Option(None, "--pair", metavar="A,B", help="Also the probability that arm A beats arm B."),
+    by: float = Option(0.0, "--by", help="With --pair: by at least this much."),
+    pool: options.Pool = False,
+    horizon: options.Horizon = None,
+    level: options.Level = 0.95,
+    particles: int = Option(None, "--particles", help="Per cloud, of four clouds; by default 250 to 4,000."),
+    draws: int = Option(1_000, "--draws", help="Per cloud."),
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    arms: options.Arms = None,
+    columns: options.Columns = None,
+    as_json: options.Json = False,
+    output: str = Option(None, "--output", "-o", help="A table, .json, a picture, or .nc for ArviZ."),
+) -> None:
+    """Draw from the posterior of every arm's mean, given the actions and any rewards in the log.
+
+    The answer has the probability that each arm is the best, and intervals of every mean and gap. -o writes a table
+    (.csv, .parquet), .json, a picture of the hidden sample means over the rounds (.png, .svg), or a netCDF file for
+    ArviZ (.nc).
+
+    Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
+    """
+    from unbandit.demonstrators import parse_rule
+    from unbandit.estimators.posterior import posterior as infer
+
+    assumed = parse_rule(rule)
+    printer.check_output(output, *printer.PICTURES, ".json", ".nc")
+    rivals = _read_pair(pair)
+    printer.announce_compilation()
+    with printer.console(error=True).status("Filtering"):
+        record = options.read_log(log, columns, arms)
+        with printer.answering(options.log_name(log)):
+            found = infer(
+                record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
+                anchor=options.read_anchor(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
+                seed=seed, threads=threads,
+            )  # fmt: skip
+    beaten = [
+        {"arm": one, "other": other, "by": by, "probability": found.beats(one, other, by)} for one, other in rivals
+    ]
+
+    def to_json() -> list[str]:
+        answer = {
+            "schema": "unbandit.posterior/1", "rule": found.rule, "prior": str(found.prior), "sigma": found.sigma,
+            "horizon": found.horizon, "level": level, "seed": seed, "log_evidence": found.log_evidence,
+            "log_evidence_error": found.log_evidence_error, "particles": found.particles,
+            "effective_size": found.effective_size, "pairs": beaten,
+            "warnings": [{"code": notice.code, "message": notice.message} for notice in found.warnings],
+            "arms": found.frame(level).to_dicts(),
+        }  # fmt: skip
+        return [json.dumps(answer, indent=2, allow_nan=False)]
+
+    if not printer.deliver(found, output, as_json, table=lambda: found.frame(level), json_pieces=to_json):
+        return
+    out = printer.console()
+    out.print(f"{found.rule}, prior {found.prior}, {level * 100:g}% intervals", style="bold")
+    out.print(_posterior_table(found, level))
+    margin = f" by {by:g} or more" if by else ""
+    for row in beaten:
+        out.print(f'P("{row["arm"]}" beats "{row["other"]}"{margin}) = {row["probability"]:.3f}')
+    out.print(
+        f"log evidence {found.log_evidence:.1f} ± {found.log_evidence_error:.1f}; 4 clouds of {found.particles:,} "
+        f"particles, smallest effective size {found.effective_size:.0f}"
+    )
+    printer.print_notices(found.warnings)
+
+
+def _read_pair(text: str | None) -> list[tuple[str, str]]:
+    if text is None:
+        return []
+    first, comma, second = (part.strip() for part in text.partition(","))
+    if not (first and comma and second):
+        raise ParameterError(f'expected two arms, as in A,B; got "{text}".', parameter="pair", value=text)
+    return [(first, second)]
+
+
+def _posterior_table(found: "Posterior", level: float) -> "Table":
+    numbers = printer.columns(NUMBER, "pulls", "P(best)", "mean")
+    rows = (
+        (
+            row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", f"{row['mean']:.4g}",
+            f"{row['mean_low']:.4g} to {row['mean_high']:.4g}", f"{row['gap']:.4g}",
+            f"{row['gap_low']:.4g} to {row['gap_high']:.4g}",
+        )
+        for row in found.frame(level).iter_rows(named=True)
+    )  # fmt: skip
+    return printer.new_table([("arm", TEXT), *numbers, ("interval", WORD), ("gap", NUMBER), ("interval", WORD)], rows)
+
+
+def identify(
+    log: options.Log,
+    candidates: str = Option(None, "--candidates", metavar="A,B:key=value,...", help="By default all that fit."),
+    sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
+    bernoulli: options.BernoulliRewards = False,
+    prior: str = Option(None, "--prior", metavar="normal:mean=0,deviation=1", help="On every arm's mean."),
+    horizon: options.Horizon = None,
+    particles: int = Option(None, "--particles", help="Per cloud in the last heat; by default what fits."),
+    quick: bool = Option(False, "--quick", help="Take few particles, for a first look."),
+    values: bool = Option(False, "--values", help="Also what each arm was worth, by the leading candidate."),
+    level: float = Option(0.95, "--level", help="Level of the intervals of --values."),
+    arms: options.Arms = None,
+    columns: options.Columns = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    as_json: options.Json = False,
+    output: options.Output = None,
+) -> None:
+    """Which rule made this log? Candidates weighed by how probable they make it, and the leading one checked.
+
+    LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as given;
+    the unknown parameters of a bare name are averaged over a grid, which is shown; ucb:alpha=0|0.25 sets the grid. With
+    --values the arms' means and gaps follow, under the leading candidate, with intervals that include the uncertainty
+    about its parameters. "Cannot tell" is an answer too: the difference is within the Monte-Carlo error, or the log is
+    too short.
+
+    Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
+    """
+    from unbandit import checks, identification
+
+    if quick and particles is not None:
+        raise ParameterError(f"expected it or {option('particles')}, not both.", parameter="quick")
+    checks.level(level)
+    printer.check_output(output, *printer.PICTURES, ".json")
+    printer.announce_compilation()
+    with printer.console(error=True).status("Reading") as status:
+        record = options.read_log(log, columns, arms)
+        with printer.answering(options.log_name(log)):
+            answer = identification.identify(
+                record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
+                particles=QUICK_PARTICLES if quick else particles, seed=seed, threads=threads, progress=status.update,
+            )  # fmt: skip
+            worth, missing = _worth(answer) if values else (None, "")
+
+    def to_json() -> list[str]:
+        rows = {"values": None if worth is None else worth.frame(level).to_dicts()} if values else {}
+        return [json.dumps(answer.to_dict() | rows, indent=2, allow_nan=False)]
+
+    if not printer.deliver(answer, output, as_json, json_pieces=to_json):
+        return
+    out = printer.console()
+    _print_answer(out, answer)
+    if worth is not None:
+        out.print(f"\nWhat the arms were worth under {worth.rule}, {level * 100:g}% intervals", style="bold")
+        out.print(_posterior_table(worth, level))
+    printer.print_notices(answer.warnings, answer.notes)
+    if missing:
+        typer.echo(f"note: {missing}", err=True)
+
+
+def _worth(answer: "Identification") -> tuple["Posterior | None", str]:
+    """Return the means under the leading candidate, averaged over its parameters, or why there are none."""
+    if len(answer.question.log) > 1:
+        return None, (
+            f"{shell_option('values')}: the log has several demonstrations; in Python, posterior(demonstration=...) "
+            "takes one."
+        )
+    try:
+        return answer.posterior(), ""
+    except (NotIdentifiable, InferenceError) as error:
+        return None, error.phrased(shell_option)
+
+
+def _print_answer(out: "Console", answer: "Identification") -> None:
+    """Print the verdict, the candidates, the check, and the most surprising rounds."""
+    from unbandit.instance import Bernoulli
+
+    asked = answer.question
+    rewards = "rewards of 0 and 1" if isinstance(asked.noise, Bernoulli) else f"sigma {asked.noise.sigma:g}"
+    verdict = answer.answer()
+    out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
+    headings = [("candidate", TEXT), *printer.columns(NUMBER, "log evidence", "behind", "probability"), ("", {})]
+    out.print(printer.new_table(headings, map(partial(_candidate, answer), answer.candidates)))
+    out.print(f"Log evidence ± its Monte-Carlo error; {rewards}, prior {asked.prior}, all candidates equally likely.")
+    for candidate in answer.candidates:
+        if len(candidate.guesses) > 1:
+            out.print(f"{candidate.name}: {_guesses(candidate)}")
+    check = answer.check
+    fits = "reproduces" if check.fits else "does not reproduce"
+    out.print(
+        f"\n{check.candidate} {fits} the record: p = {check.probability:.2g} in {check.simulations} simulations",
+        style="bold",
+    )
+    headings = [("", WORD), *printer.columns(NUMBER, "record", "simulated", "95% of them", "as far out")]
+    rows = (
+        (
+            row.name, f"{row.observed:,.5g}", f"{row.median:,.5g}", f"{row.low:,.5g} to {row.high:,.5g}",
+            f"{row.tail:.0%}" if row.tail >= 0.1 else f"{row.tail:.1%}",
+        )
+        for row in check.statistics
+    )  # fmt: skip
+    out.print(printer.new_table(headings, rows))
+    if answer.surprises:
+        several = len(asked.log) > 1
+        rounds = (
+            f"{row.round:,} (arm {row.arm}{f', demonstration {row.demonstration}' if several else ''}, "
+            f"1 in {math.exp(-row.log_probability):,.3g})"
+            for row in answer.surprises
+        )
+        out.print(f"Rounds that surprise it most: {', '.join(rounds)}.")
+
+
+def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, ...]:
+    """Return a candidate's line of the table."""
+    if not candidate.possible:
+        reason = candidate.reason or ""
+        shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
+        return candidate.name, "-", "-", "0", f"cannot be: {shown}"
+    evidence = candidate.evidence
+    return (
+        candidate.name,
+        f"{evidence.value:,.1f} ± {evidence.error:.1f}",
+        f"{answer.leading.evidence.value - evidence.value:,.1f}",
+        f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001",
+        "cannot be told apart" if len(answer.left) > 1 and candidate.name in answer.left else "",
+    )
+
+
+def _guesses(candidate: "Contender") -> str:
+    """Write a candidate's grid: the parameters that differ, with the posterior probability of each set of them."""
+    every = [guess.rule.model_dump() for guess in candidate.guesses]
+    differing = [key for key in every[0] if any(other[key] != every[0][key] for other in every)]
+    written = []
+    for guess, values in zip(candidate.guesses, every, strict=True):
+        shown = (f"{key} {_short(values[key])}" for key in differing)
+        written.append(", ".join(shown) + (f" {guess.share:.0%}" if candidate.possible else ""))
+    return " | ".join(written)
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
