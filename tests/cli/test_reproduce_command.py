@@ -83,8 +83,8 @@ def test_a_folder_with_other_numbers_is_refused(unbandit, refused):
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="sets a limit by bash")
-def test_no_room_leaves_finished_parts_intact(script, tmp_path):
-    assert script("reproduce", *ASKED).returncode == 0
+def test_no_room_leaves_finished_parts_intact(script, unbandit, tmp_path):
+    assert unbandit("reproduce", *ASKED).code == 0
     before = {path: path.read_bytes() for path in (tmp_path / "reproduction").rglob("*") if path.is_file()}
     limited = subprocess.run(
         ["bash", "-c", f"ulimit -f 10; exec {script.path} reproduce {' '.join(ASKED)}"],

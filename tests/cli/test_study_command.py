@@ -165,22 +165,20 @@ def test_the_example_of_the_help_runs(unbandit):
     assert unbandit("study", "study.toml", "-o", "results", "--runs", 2).code == 0
 
 
-@pytest.mark.parametrize("times", [1, 3])
-def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(begun, script, tmp_path, undisturbed, times):
-    for at in range(times):
-        process = begun(1 + at)
+def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(begun, unbandit, tmp_path, undisturbed):
+    for parts in (1, 2, 3):
+        process = begun(parts)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "all" / "parts").glob("*.parquet")}
     assert 0 < len(kept) < 48
     assert not (tmp_path / "all" / "summary.csv").exists()
-    done = script("study", "study.toml", "-o", "all")
-    assert done.returncode == 0
+    assert unbandit("study", "study.toml", "-o", "all").code == 0
     assert contents(tmp_path / "all") == undisturbed
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_interrupted_it_says_what_is_kept_and_goes_on(begun, script, tmp_path, undisturbed):
+def test_interrupted_it_says_what_is_kept_and_goes_on(begun, unbandit, tmp_path, undisturbed):
     process = begun(1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=600)
@@ -188,23 +186,22 @@ def test_interrupted_it_says_what_is_kept_and_goes_on(begun, script, tmp_path, u
     kept = len(list((tmp_path / "all" / "parts").iterdir()))
     assert 1 <= kept < 48
     assert err == f"Stopped: {kept} of 48 parts are kept in all. The same command resumes.\n"
-    done = script("study", "study.toml", "-o", "all")
-    assert done.returncode == 0
+    assert unbandit("study", "study.toml", "-o", "all").code == 0
     assert contents(tmp_path / "all") == undisturbed
 
 
-def test_a_second_process_is_kept_out(begun, script):
+def test_a_second_process_is_kept_out(begun, unbandit):
     begun(1).send_signal(signal.SIGSTOP)  # it waits, and holds the folder
-    done = script("study", "study.toml", "-o", "all")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == ("unbandit: all: another run is working in this folder. Wait until it ends, or stop it.\n")
+    done = unbandit("study", "study.toml", "-o", "all")
+    assert (done.code, done.out) == (3, "")
+    assert done.err == ("unbandit: all: another run is working in this folder. Wait until it ends, or stop it.\n")
 
 
-def test_a_disk_that_fills_up_keeps_the_finished_parts(script, tmp_path):
+def test_a_disk_that_fills_up_keeps_the_finished_parts(script, unbandit, tmp_path):
     # a limit on the size of a file stands in for a full disk; a part of the second instance is beyond it
     text = 'instances = ["two-armed", "battery-high"]\nrules = ["ucb"]\nhorizons = [300, 301, 302]\nruns = 100\n'
     (tmp_path / "study.toml").write_text(text)
-    assert script("study", "study.toml", "-o", "warm").returncode == 0  # compiled kernels could not be kept either
+    assert unbandit("study", "study.toml", "-o", "again").code == 0  # compiled kernels could not be kept either
     limit = 16_384
     full = script(
         "study", "study.toml", "-o", "all", "--threads", 1,
@@ -216,8 +213,7 @@ def test_a_disk_that_fills_up_keeps_the_finished_parts(script, tmp_path):
     assert "File too large" in full.stderr
     assert len(full.stderr.splitlines()) == 1
     kept = contents(tmp_path / "all")
-    assert script("study", "study.toml", "-o", "all").returncode == 0
-    assert script("study", "study.toml", "-o", "again").returncode == 0
+    assert unbandit("study", "study.toml", "-o", "all").code == 0
     assert contents(tmp_path / "all") == contents(tmp_path / "again")
     assert kept
     assert kept.items() <= contents(tmp_path / "all").items()

@@ -58,7 +58,7 @@ assert unbandit.theory.__name__ == "unbandit.theory"
     ("first", "then"),
     [
         ("unbandit", "import unbandit.estimators"),
-        ("unbandit.cli", "import unbandit.cli.estimate, unbandit.cli.lists"),
+        ("unbandit.cli", "import unbandit.cli.estimate, unbandit.cli.simulate"),
         ("unbandit.estimators.api", "from unbandit import estimate; import unbandit.estimators.procedures"),
         ("unbandit.log", "import unbandit.datasets.battery, unbandit.plots, unbandit.theory"),
     ],

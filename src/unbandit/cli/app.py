@@ -9,7 +9,7 @@ import typer
 
 from unbandit import errors
 from unbandit._version import __version__
-from unbandit.cli import demo, estimate, inference, lists, plan, report, simulate, studies
+from unbandit.cli import demo, estimate, inference, plan, report, simulate, studies
 from unbandit.errors import UnbanditError, shell_option
 
 EXIT_CODES: dict[type[UnbanditError], int] = {
@@ -35,7 +35,7 @@ app = typer.Typer(
 for command in (
     demo.demo, estimate.estimate, report.report, inference.posterior, inference.identify, report.serve,
     simulate.simulate, studies.study, plan.plan, plan.leak, studies.reproduce, studies.calibrate,
-    lists.demonstrators, lists.datasets,
+    simulate.demonstrators, simulate.datasets,
 ):  # fmt: skip
     app.command()(command)
 

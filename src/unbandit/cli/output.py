@@ -89,14 +89,14 @@ def check_folder(path: str) -> None:
         raise OutputError(f"{path}: could not be written: its folder is not there. Make the folder first.")
 
 
-def check_output(output: str | None, *also: str) -> None:
+def check_output(output: str | None, *also: str, parameter: str = "output") -> None:
     """Refuse a file name of no known format, or a folder that does not exist; `also` are formats besides tables."""
     from unbandit.log.writing import check_name
 
     if output is None:
         return
     if not output.lower().endswith(also):
-        check_name(output, also=also, parameter="output")
+        check_name(output, also=also, parameter=parameter)
     check_folder(output)
 
 

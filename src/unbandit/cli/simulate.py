@@ -1,12 +1,13 @@
-"""`unbandit simulate`: logs of a rule on a known instance."""
+"""`unbandit simulate`, and the lists of what it can: `unbandit demonstrators` and `unbandit datasets`."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from unbandit.cli import options
 from unbandit.cli import output as printer
@@ -42,14 +43,13 @@ def simulate(
     Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
     """
     from unbandit.demonstrators import parse_rule
-    from unbandit.log.writing import check_name, write_table
+    from unbandit.log.writing import write_table
 
     chosen = parse_rule(rule)
     faced = options.read_instance("simulate", instance, means, sigma, bernoulli, arms)
     for name, path in (("output", output), ("truth", truth)):
-        if path is not None and path != "-":
-            check_name(path, parameter=name)
-            printer.check_folder(path)
+        if path != "-":
+            printer.check_output(path, parameter=name)
     if truth is not None and Path(truth).absolute() == Path(output).absolute():
         raise ParameterError(f'expected a different file; got "{truth}", where the log goes.', parameter="truth")
     if draw != "every" and not counts:
@@ -57,9 +57,8 @@ def simulate(
             f"{option('draw', draw)}: expected with {option('counts')}, for a log shows every round. "
             f"Add {option('counts')}."
         )
-    device = (
-        "cpu" if draw != "every" and device == "auto" else options.choose_device(device, max(runs, 0) * max(horizon, 0))
-    )
+    device = "cpu" if draw != "every" and device == "auto" else device
+    device = options.choose_device(device, max(runs, 0) * max(horizon, 0))
     printer.announce_compilation()
     with printer.console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
         if counts:
@@ -99,3 +98,46 @@ def _counts_table(evidence: "Tallies", arms: Sequence[str]) -> "polars.DataFrame
     if runs == 1:
         del columns["demonstration"]
     return pl.DataFrame(columns).with_columns(pl.col("^switching_.*$").replace(0, None))
+
+
+def demonstrators(
+    names: Annotated[list[str] | None, Argument(metavar="[RULE]...", help="Rules whose parameters to show.")] = None,
+    as_json: bool = Option(False, "--json", help="Print their JSON schemas."),
+) -> None:
+    """List the rules that can be simulated and inverted; with a rule's name, its parameters.
+
+    Example:  unbandit demonstrators ucb
+    """
+    from unbandit.demonstrators import parse_rule, rules
+
+    chosen = {rule.name: type(rule) for rule in map(parse_rule, names)} if names else rules()
+    if as_json:
+        listed = {
+            name: {"summary": rule.summary(), "parameters": rule.model_json_schema()["properties"]}
+            for name, rule in chosen.items()
+        }
+        typer.echo(json.dumps(listed, indent=2))
+        return
+    column = max(map(len, chosen)) + 2
+    for name, rule in chosen.items():
+        typer.echo(f"{name:{column}}{rule.summary()}")
+        fields = rule.model_fields.items() if names else ()
+        for key, field in sorted(fields, key=lambda each: each[0] in {"ties", *rule.unwritten}):  # shared ones last
+            usual = "" if field.default is None else f" (default {field.default})"
+            typer.echo(f"  {key}: {field.description or ''}{usual}")
+    if not names:
+        typer.echo("\nWith a name, a rule's parameters:  unbandit demonstrators ucb")
+
+
+def datasets(as_json: options.Json = False) -> None:
+    """List the built-in instances that `unbandit simulate` takes.
+
+    Example:  unbandit datasets
+    """
+    from unbandit.datasets import names
+
+    if as_json:
+        typer.echo(json.dumps(names(), indent=2))
+        return
+    for name, line in names().items():
+        typer.echo(f"{name:16} {line}")

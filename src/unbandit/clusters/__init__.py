@@ -1,7 +1,4 @@
-"""Ray and Dask clusters as executors.
-
-`cluster` is our end: futures, and a process that we exchange messages with. `driver` is that process, the one that
-knows a cluster; `backends` holds both libraries behind one interface, and the function that workers call.
+"""Clusters as executors: our end (`cluster`), a process that knows one (`driver`), Ray and Dask (`backends`).
 
 A driver has its own process for three reasons: Ray ends the process that it runs in when its head is gone; both
 libraries take over signals, logs and warnings; and a head that does not answer can be given up after a time limit,

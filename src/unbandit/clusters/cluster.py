@@ -75,12 +75,9 @@ class Cluster:
             self._await_answer()
         except BaseException:
             self._driver.kill()  # it may wait long for an answer
-            self._end()
+            self.__exit__()
             raise
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Have a call done by a worker of the cluster."""
@@ -173,7 +170,7 @@ class Cluster:
             added |= dict.fromkeys(ONE_THREAD, "1") | {"RAY_USAGE_STATS_ENABLED": "0"}
         return os.environ | added
 
-    def _end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the driver, and with it a cluster of our own."""
         with suppress(OSError):
             assert self._driver.stdin is not None
