@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from unbandit.web.examples import EXAMPLES, example_path, simulate_example
+from unbandit.web.examples import EXAMPLES
 
 
 def main() -> None:
     """Write each log; examples that show the same one in another way share its file."""
-    for path, name in {example_path(example.name): example.name for example in EXAMPLES}.items():
-        simulate_example(name).write(path)
+    for path, example in {example.path: example for example in EXAMPLES.values()}.items():
+        example.simulate().write(path)
         print(f"Written: {path.name}")
 
 

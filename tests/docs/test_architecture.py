@@ -18,9 +18,14 @@ SPANS = sorted(set(re.findall(r"`([^`\n]+)`", PROSE)))
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
 
 PATHS = re.compile(r"[\w./-]*(\.(py|pyi|npy|toml|md|html|css)|/)")
+WRITTEN = ("study.json",)  # files that the package writes
 FILES = [span for span in SPANS if PATHS.fullmatch(span)]
 IN_FILES = [span for span in SPANS if re.fullmatch(r"[\w./-]+\.py:\w+", span)]
-NAMES = [span for span in SPANS if re.fullmatch(r"[A-Za-z_]\w+(\.[A-Za-z_]\w*)*(\(.*\))?", span) and span not in FILES]
+NAMES = [
+    span
+    for span in SPANS
+    if re.fullmatch(r"[A-Za-z_]\w+(\.[A-Za-z_]\w*)*(\(.*\))?", span) and span not in (*FILES, *WRITTEN)
+]
 COMMANDS = [span for span in SPANS if span.startswith("make ")]
 
 

@@ -85,11 +85,11 @@ def test_the_files_are_the_answer(client, log):
     assert "http://" not in re.sub(r"http://www\.w3\.org\S*", "", got["report.html"].text)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda each: each.name)
 def test_every_example_gives_an_answer(client, example):
     looked = client.get(f"/look?example={example.name}")
     assert looked.status_code == 200
-    answer = ended(client, client.post("/estimate", data={**dict(example.form), "example": example.name}))
+    answer = ended(client, client.post("/estimate", data={**example.form, "example": example.name}))
     assert answer.status_code == 200, text_of(answer)
     assert "/files/report.html" in answer.text
 

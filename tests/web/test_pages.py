@@ -43,7 +43,7 @@ STRANGE = replace(
     notices=(EVIL,),
     carried=EVIL,
 )
-EXAMPLES = (Example("battery", "Batteries", "Twenty protocols.", ()), Example("x y", EVIL, EVIL, ()))
+EXAMPLES = (Example("battery", "Batteries", "Twenty protocols."), Example("x y", EVIL, EVIL))
 FORM = {"rule": "ucb", "ucb.alpha": EVIL, "best_mean": EVIL, "column.arm": EVIL, "arms": EVIL, "rule-x": EVIL}
 ERRORS = {"ucb.alpha": EVIL, "rule": EVIL, "ucb": EVIL, "best_mean": EVIL, "column.arm": EVIL, EVIL: EVIL}
 OUTCOME = Outcome("Estimate of " + EVIL, "<h1>Answer</h1>", (Download(f'a"{EVIL}.csv', EVIL, "text/csv", b""),))
@@ -302,5 +302,5 @@ def test_style_script_and_icon_are_there() -> None:
     assert "#rule-ucb:checked" in pages.stylesheet()
     assert "prefers-reduced-motion" in pages.stylesheet()
     assert "url(" not in pages.stylesheet()
-    assert "innerHTML" not in pages.script()
-    assert pages.icon().startswith("<svg")
+    assert "innerHTML" not in pages.static("page.js")
+    assert pages.static("icon.svg").startswith("<svg")

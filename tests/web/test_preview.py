@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from unbandit.errors import LogError
-from unbandit.web.examples import EXAMPLES, example_log, example_truth, simulate_example
+from unbandit.web.examples import EXAMPLES
 from unbandit.web.jobs import Limits
 from unbandit.web.preview import (
     MOST_COLUMNS,
@@ -20,7 +20,6 @@ from unbandit.web.preview import (
     from_form_text,
     preview,
     read,
-    unpack,
 )
 
 MOST_BYTES = 10_000
@@ -59,17 +58,18 @@ def test_a_carried_bomb_is_not_unpacked():
 
 def test_a_bomb_of_several_members_is_not_unpacked():
     with pytest.raises(LogError, match="it holds more"):
-        unpack(gzip.compress(bytes(6_000)) * 2, MOST_BYTES, "log.csv.gz")
+        read(Upload("log.csv.gz", gzip.compress(bytes(6_000)) * 2), None, None, Limits(unpacked=MOST_BYTES))
 
 
 @pytest.mark.parametrize("broken", [gzip.compress(b"arm\nA\n", mtime=0)[:-4], b"\x1f\x8bnot gzip at all"])
 def test_a_broken_gzip_file_is_named(broken):
     with pytest.raises(LogError, match=r"log\.csv\.gz: expected a whole gzip file"):
-        unpack(broken, MOST_BYTES, "log.csv.gz")
+        read(Upload("log.csv.gz", broken), None, None, Limits())
 
 
-def test_text_is_left_as_it_is():
-    assert unpack(b"arm\nA\n", 1, "log.csv") == b"arm\nA\n"
+def test_text_is_not_unpacked():
+    log, sent = read(Upload("log.csv", b"arm\nA\nB\n"), None, None, Limits(unpacked=1))
+    assert (log.arms, sent) == (("A", "B"), b"arm\nA\nB\n")
 
 
 @pytest.mark.parametrize(
@@ -203,12 +203,12 @@ def test_an_endless_name_is_cut_in_a_refusal_too():
     assert len(seen.problem) < 1_100
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda each: each.name)
 def test_every_example_is_understood_and_has_its_truth(example):
     seen = preview(Upload(example.title, example=example.name), None, None, LIMITS)
     assert seen.problem is None
     assert seen.rows
-    assert set(example_log(example.name).arms) == set(example_truth(example.name))
-    log, anew = example_log(example.name), simulate_example(example.name)
+    assert set(example.log().arms) == set(example.truth())
+    log, anew = example.log(), example.simulate()
     assert (log == anew) if log.ordered else (log.pulls == anew.pulls).all()
-    assert dict(example.form)["rule"]
+    assert example.form["rule"]

@@ -16,17 +16,17 @@ import re
 import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from unbandit import checks
-from unbandit.calibration.closed_forms import closed_form_studies, coverage_metrics, has_closed_form
-from unbandit.calibration.costs import timed, timing_requests
-from unbandit.calibration.metrics import identify_metrics, posterior_metrics
+from unbandit.calibration import settings
+from unbandit.calibration.metrics import coverage_metrics, identify_metrics, posterior_metrics, timed, timing_requests
 from unbandit.calibration.page import Calibration, page
-from unbandit.calibration.settings import BERNOULLI, CANDIDATES, CLOUDS, GAUSSIAN, identify_settings, posterior_settings
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
-from unbandit.errors import AssumptionWarning, OutputError, ParameterError
+from unbandit.errors import AssumptionWarning, ParameterError
+from unbandit.estimators.procedures import can_compare
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
 from unbandit.study import Study, StudyResult
@@ -94,7 +94,9 @@ def calibrate(
         Before anything is simulated or written: an unknown name, a wrong number, a folder that cannot be used or holds
         another calibration.
     """
-    chosen_kinds, chosen_rules = _chosen("kind", kinds, KINDS), _chosen("rule", rules, _names())
+    known = (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.CANDIDATES)
+    names = dict.fromkeys(parse_rule(text).name for text in known)
+    chosen_kinds, chosen_rules = _chosen("kind", kinds, KINDS), _chosen("rule", rules, tuple(names))
     asked = {"runs": runs, "main-runs": main_runs, "side-runs": side_runs, "records": records}
     numbers = {name: None if given is None else checks.whole("runs", given, 2) for name, given in asked.items()}
     seed = checks.seed(seed)
@@ -104,13 +106,16 @@ def calibrate(
         checks.whole("threads", threads)
     done = Calibration(Path(folder), _asked(kinds, rules, numbers, timing), seed, particles, clouds)
     folders = {kind: [*_folders(done, kind, chosen_rules, numbers)] for kind in chosen_kinds}
-    before = {kind: sum(_rounds_done(each) for each in folders[kind]) for kind in chosen_kinds}
+    finished = {  # refuses folders that do not fit, and writes nothing
+        kind: sum(each.study.tasks[number].rounds for each in folders[kind] for number in each.finished())
+        for kind in chosen_kinds
+    }
     ready()
     with warnings.catch_warnings():  # `identify` warns of each record for itself; here its outcome is counted
         warnings.simplefilter("ignore", AssumptionWarning)
         for kind in chosen_kinds:
             bar = progress(kind.replace("-", " ").capitalize())
-            bar.begin(sum(each.study.rounds for each in folders[kind]), before[kind])
+            bar.begin(sum(each.study.rounds for each in folders[kind]), finished[kind])
             try:
                 for each in folders[kind]:
                     _measure(done, each, threads, Shared(bar), say)
@@ -118,35 +123,33 @@ def calibrate(
                 bar.end()
     if timing:
         done.timings = [timed(each) for each in timing_requests() if parse_rule(each.text).name in chosen_rules]
-    _write(done)
+    with suppress(OSError):  # the next line says why the folder cannot be used
+        done.folder.mkdir(parents=True, exist_ok=True)
+    write_table(lambda: done.figures, done.folder / "figures.csv")
+    with written_whole(done.page) as temporary:
+        temporary.write_text(page(done), encoding="utf-8")
     return done
 
 
 def _folders(
     done: Calibration, kind: str, rules: Sequence[str], numbers: Mapping[str, int | None]
 ) -> Iterator[ResultsFolder]:  # fmt: skip
-    """Yield the folders of a kind of measure, each with its work: one for each rule, or two."""
+    """Yield the folders of a kind of measure: one for each rule, or two."""
     runs = numbers["runs"]
-    for text in CANDIDATES if kind == "identify" else (*GAUSSIAN, *BERNOULLI):
+    for text in settings.CANDIDATES if kind == "identify" else (*settings.GAUSSIAN, *settings.BERNOULLI):
         if parse_rule(text).name not in rules:
             continue
         home = done.folder / kind / re.sub("[:=,]", "-", text)
         if kind == "posterior":
-            cells = posterior_settings(text, runs, numbers["main-runs"], numbers["side-runs"])
-            particles = done.particles * CLOUDS.get(text, 1)
+            cells = settings.posterior_settings(text, runs, numbers["main-runs"], numbers["side-runs"])
+            particles = done.particles * settings.CLOUDS.get(text, 1)
             yield ResultsFolder(home, PosteriorTrials(cells, done.seed, particles, done.clouds))
         elif kind == "identify":
-            cells = identify_settings(text, runs or numbers["records"])
-            yield ResultsFolder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, CANDIDATES))))
-        elif has_closed_form(text):
-            for name, study in closed_form_studies(text, runs, done.seed).items():
+            cells = settings.identify_settings(text, runs or numbers["records"])
+            yield ResultsFolder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, settings.CANDIDATES))))
+        elif can_compare(parse_rule(text), "switching"):
+            for name, study in settings.closed_form_studies(text, runs, done.seed).items():
                 yield ResultsFolder(home / name, study)
-
-
-def _rounds_done(folder: ResultsFolder) -> int:
-    """Return how many rounds are done; refuse a folder that does not fit, and write nothing."""
-    tasks = folder.study.tasks
-    return sum(tasks[number].rounds for number in folder.finished())
 
 
 def _measure(
@@ -165,22 +168,6 @@ def _measure(
                 done.identified.append(identify_metrics(setting, own))
             else:
                 done.posteriors.append(posterior_metrics(setting, own))
-
-
-def _write(done: Calibration) -> None:
-    try:
-        done.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        refusal = f"{done.folder}: could not be used: {error.strerror}."
-        raise OutputError(refusal, path=str(done.folder), remedy="Choose another folder.") from error
-    figures = done.figures
-    write_table(lambda: figures, done.folder / "figures.csv")
-    with written_whole(done.page) as temporary:
-        temporary.write_text(page(done), encoding="utf-8")
-
-
-def _names() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(parse_rule(text).name for text in (*GAUSSIAN, *BERNOULLI, *CANDIDATES)))
 
 
 def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

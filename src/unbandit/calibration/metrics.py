@@ -1,63 +1,61 @@
-"""Metrics from the rows of trials, each with its Monte-Carlo error."""
+"""Metrics of posteriors, closed forms and `identify`, each with its Monte-Carlo error; time and memory on one core."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import multiprocessing
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.calibration.settings import TrialSetting
-from unbandit.calibration.trials import CANNOT_TELL, RANKS, RIGHT, WRONG
-from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
+from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, TrialSetting, trial_setting
+from unbandit.calibration.trials import CANNOT_TELL, RANKS, RIGHT, WRONG, play
+from unbandit.demonstrators import IndexRule, Thompson, parse_rule
+from unbandit.inference import infer
+from unbandit.instance import Instance
+from unbandit.study import StudyResult
+from unbandit.study.monte_carlo import FOLDS, Measured, Share, measured, replicates, share
 
-BINS = 20
+RANK_BINS = 20
 """Number of bins into which ranks are counted."""
 
-FEWEST = 5
+FEWEST_RANKS = 5
 """Fewest ranks that a bin must be expected to hold for the test to be worth anything."""
+
+USUAL_RECORD, LARGE_RECORD = (4, 5_000), (224, 25_000)
+"""Arms and rounds of the records whose posteriors are timed."""
+
+REPEATS = 3
+"""How often a usual record is timed; the median is reported."""
+
+NOTHING = Measured(np.nan, np.nan, 0)
 
 
 @dataclass(frozen=True)
 class PosteriorMetrics:
-    """Metrics of the posterior in one cell.
-
-    Attributes
-    ----------
-    setting
-        The cell.
-    runs, failed, warned
-        Number of runs, of those without a posterior, and of those with a warning.
-    coverage, gap_coverage
-        Share of the intervals that hold the true mean, and the true gap, averaged over arms.
-    lowest
-        The same of that arm, by its place, whose intervals of the mean hold least often.
-    uniform
-        P-value of uniform ranks; NaN for too few runs.
-    against_oracle
-        Root of the mean squared error of the gaps, divided by that of an observer who sees the rewards.
-    against_naive
-        Mean squared error of the gaps, divided by that of the naive estimator.
-    """
+    """Metrics of the posterior in one cell."""
 
     setting: TrialSetting
     runs: int
-    failed: int
-    warned: int
-    coverage: Measured
-    gap_coverage: Measured
-    lowest: Share
-    uniform: float
-    against_oracle: Measured
-    against_naive: Measured
+    failed: int  # runs without a posterior
+    warned: int  # runs with a warning
+    coverage: Measured  # share of the intervals that hold the true mean, averaged over arms
+    gap_coverage: Measured  # the same of the gaps
+    lowest: Share  # coverage of the arm, by its place, whose intervals hold least often
+    uniform: float  # p-value of uniform ranks; NaN for too few runs
+    against_oracle: Measured  # root mean squared error of the gaps, divided by that of an observer who sees the rewards
+    against_naive: Measured  # mean squared error of the gaps, divided by that of the naive estimator
 
 
 def posterior_metrics(setting: TrialSetting, rows: pl.DataFrame) -> PosteriorMetrics:
     """Return the metrics of one cell; runs without a posterior are counted, and do not enter the others."""
     rows = rows.sort("run", "arm")
     answered = rows.filter(pl.col("failure").is_null())
-    failed = (rows.height - answered.height) // setting.arms
 
     def table(values: pl.Expr) -> NDArray[np.float64]:
         """Lay out a column with one row per run, and one column per arm."""
@@ -73,7 +71,7 @@ def posterior_metrics(setting: TrialSetting, rows: pl.DataFrame) -> PosteriorMet
     return PosteriorMetrics(
         setting,
         runs=rows.height // setting.arms,
-        failed=failed,
+        failed=(rows.height - answered.height) // setting.arms,
         warned=answered.filter(pl.col("warnings").is_not_null())["run"].n_unique(),
         coverage=_average(held),
         gap_coverage=_average(gap_held),
@@ -87,17 +85,14 @@ def posterior_metrics(setting: TrialSetting, rows: pl.DataFrame) -> PosteriorMet
 def _average(held: NDArray[np.float64]) -> Measured:
     """Return a share averaged over arms; its error is that of a mean over runs, whatever arms have in common."""
     if not held.size:
-        return Measured(np.nan, np.nan, 0)
+        return NOTHING
     by_run = held.mean(axis=1)
     error = float(by_run.std(ddof=1) / np.sqrt(by_run.size)) if by_run.size > 1 else 0.0
     return Measured(float(by_run.mean()), max(error, least_error(held.sum(), held.size)), by_run.size)
 
 
 def least_error(held: float, among: float) -> float:
-    """Return the least error of a share: that of independent cases, with two more that held and two that did not.
-
-    So a share of 1 is not taken as known.
-    """
+    """Return the error of a share of independent cases, two hits and two misses added: a share of 1 is not certain."""
     added = (held + 2) / (among + 4)
     return float(np.sqrt(added * (1 - added) / (among + 4)))
 
@@ -113,11 +108,11 @@ def rank_test(ranks: NDArray[np.float64]) -> float:
     """Return the p-value of independent ranks being uniform: chi-square in 20 bins."""
     from scipy.special import chdtrc
 
-    expected = ranks.size / BINS
-    if expected < FEWEST:
+    expected = ranks.size / RANK_BINS
+    if expected < FEWEST_RANKS:
         return float("nan")
-    counts = np.bincount((ranks * BINS // (RANKS + 1)).astype(int), minlength=BINS)
-    return float(chdtrc(BINS - 1, ((counts - expected) ** 2 / expected).sum()))
+    counts = np.bincount((ranks * RANK_BINS // (RANKS + 1)).astype(int), minlength=RANK_BINS)
+    return float(chdtrc(RANK_BINS - 1, ((counts - expected) ** 2 / expected).sum()))
 
 
 def holm(chances: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,7 +128,7 @@ def holm(chances: NDArray[np.float64]) -> NDArray[np.float64]:
 def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool = False) -> Measured:
     """Return the ratio of two sums over runs (rows), or its root, with its error by leaving out folds of runs."""
     if not below.sum() > 0:
-        return Measured(np.nan, np.nan, 0)
+        return NOTHING
     with np.errstate(invalid="ignore", divide="ignore"):
         quotients = replicates(lambda top, bottom: top.sum() / bottom.sum(), above, below)
     return measured(np.sqrt(quotients) if root else quotients)
@@ -141,17 +136,7 @@ def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool 
 
 @dataclass(frozen=True)
 class IdentifyMetrics:
-    """How often the rule that made a record was found.
-
-    Attributes
-    ----------
-    setting
-        Whose records they are.
-    right, wrong, cannot_tell
-        Shares of them.
-    taken_for
-        What the wrong ones were taken for, and how often.
-    """
+    """Shares of one rule's records by outcome, and what the wrong ones were taken for, how often."""
 
     setting: TrialSetting
     right: Share
@@ -170,3 +155,109 @@ def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetri
     )
     counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
     return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()))
+
+
+@dataclass(frozen=True)
+class CoverageMetrics:
+    """Coverage of one rule's closed-form intervals, for one instance and horizon."""
+
+    instance: Instance
+    rule: str
+    horizon: int
+    runs: int
+    estimated: Measured  # share of intervals that hold the true gap, of arms with this verdict; NaN if there are none
+    bounded: Measured
+    intervals: int  # of arms with the verdict estimated
+    bounds: int  # of arms with the verdict bounded
+    found: float  # share of the runs that found the best arm; intervals are of all runs
+
+
+def coverage_metrics(result: StudyResult) -> Iterator[CoverageMetrics]:
+    """Yield the coverage in every cell of a finished study."""
+    study, keys = result.study, ("instance", "rule", "horizon")
+    low, gap, high = pl.col("low"), pl.col("gap"), pl.col("high")
+    given = low.is_not_null() | high.is_not_null()
+    held = given & (low.is_null() | (low <= gap)) & (high.is_null() | (gap <= high))
+    sums = [
+        (cases & (pl.col("verdict") == verdict)).sum().alias(f"{verdict} {name}")
+        for verdict in ("estimated", "bounded")
+        for name, cases in (("given", given), ("held", held))
+    ]
+    fold = (pl.col("run") % min(FOLDS, study.runs)).alias("fold")
+    columns = (*keys, "run", "gap", "low", "high", "verdict", "found")
+    by_part = [part.group_by(*keys, fold).agg(*sums, pl.col("found").sum(), pl.len()) for part in result.parts(columns)]
+    by_fold = pl.concat(by_part).group_by(*keys, "fold").sum().sort("fold")
+    for cell in study.cells:
+        rows = by_fold.filter(instance=cell.instance_name, rule=str(cell.rule), horizon=cell.horizon)
+        yield CoverageMetrics(
+            cell.instance, str(cell.rule), cell.horizon, study.runs, _share(rows, "estimated"), _share(rows, "bounded"),
+            int(rows["estimated given"].sum()), int(rows["bounded given"].sum()),
+            float(rows["found"].sum()) / float(rows["len"].sum()),
+        )  # fmt: skip
+
+
+def _share(folds: pl.DataFrame, verdict: str) -> Measured:
+    """Return the share of a verdict's intervals that hold."""
+    given, held = (folds[f"{verdict} {name}"].to_numpy().astype(np.float64) for name in ("given", "held"))
+    if not given.any():
+        return NOTHING
+    coverage = ratio(held, given)
+    return replace(coverage, error=float(np.fmax(coverage.error, least_error(held.sum(), given.sum()))))
+
+
+@dataclass(frozen=True)
+class TimingRequest:
+    """A posterior to be timed: rule, arms and rounds of the record, most seconds and most bytes to reach."""
+
+    text: str
+    arms: int
+    rounds: int
+    seconds: float
+    memory: float = np.inf
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a posterior took: seconds, and the most memory that its process ever had, in bytes."""
+
+    asked: TimingRequest
+    seconds: float
+    memory: float
+
+
+def timing_requests() -> Iterator[TimingRequest]:
+    """Yield everything that is to be timed: index rules and Thompson sampling, and one large record."""
+    for text in (*GAUSSIAN, *BERNOULLI):
+        rule = parse_rule(text)
+        if isinstance(rule, IndexRule | Thompson):
+            yield TimingRequest(text, *USUAL_RECORD, seconds=5.0 if isinstance(rule, Thompson) else 2.0)
+    yield TimingRequest("ucb:alpha=0.25", *LARGE_RECORD, seconds=60.0, memory=2e9)
+
+
+def timed(asked: TimingRequest) -> Timing:
+    """Time one posterior on one core, with the default number of particles, in a separate process."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return Timing(asked, *process.submit(_seconds_and_bytes, asked).result())
+
+
+def _seconds_and_bytes(asked: TimingRequest) -> tuple[float, float]:
+    _seconds(asked, 2 * asked.arms)  # to compile
+    repeats = REPEATS if (asked.arms, asked.rounds) == USUAL_RECORD else 1
+    return float(np.median([_seconds(asked, asked.rounds, run) for run in range(repeats)])), _peak_memory()
+
+
+def _seconds(asked: TimingRequest, rounds: int, run: int = 0) -> float:
+    setting = trial_setting(asked.text, asked.arms, rounds, REPEATS)
+    trial = play(setting, 1, run)
+    began = time.perf_counter()
+    infer(trial.log, setting.rule, setting.prior, setting.noise, [rounds], seed=trial.seed, threads=1)
+    return time.perf_counter() - began
+
+
+def _peak_memory() -> float:
+    """Return the most memory that this process ever had, in bytes; NaN if the system does not report it."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return 1024.0 * next(float(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return float("nan")

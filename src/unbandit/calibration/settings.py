@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
 
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.inference import BetaPrior, NormalPrior, Prior
-from unbandit.instance import Bernoulli, Gaussian, Noise
+from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
+from unbandit.study import Study
 from unbandit.study.taskgrid import describe_rule
 
 SIGMA = 0.5
@@ -67,30 +71,22 @@ CANDIDATES = (
 IDENTIFY_CELL = (4, 2_000, 100)
 """Arms, horizon and records of each of them."""
 
+STUDY_SIGMAS = (0.5, 1.0)
+"""Noise of Gaussian rewards in studies of the closed forms, whose best arm is 1 better than the worst."""
+
+STUDY_TIMES = 10
+"""How many times the runs of the posterior's cells: closed forms take no time, so their errors can be smaller."""
+
 
 @dataclass(frozen=True)
 class TrialSetting:
-    """One cell of the grid: a rule, and the bandits that it plays.
-
-    Parameters
-    ----------
-    rule
-        The demonstrator.
-    arms, horizon
-        `K` and `T`.
-    runs
-        Number of records, each of a different bandit.
-    prior
-        What the means are drawn from, and the analyst's prior.
-    noise
-        Noise of the rewards.
-    """
+    """One cell of the grid: a rule, and the bandits that it plays."""
 
     rule: Demonstrator
     arms: int
     horizon: int
-    runs: int
-    prior: Prior = NORMAL
+    runs: int  # records, each of a different bandit
+    prior: Prior = NORMAL  # what the means are drawn from, and the analyst's prior
     noise: Noise = NOISE
 
     @property
@@ -122,15 +118,19 @@ class TrialSetting:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
+def trial_setting(text: str, arms: int, horizon: int, runs: int) -> TrialSetting:
+    """Return a cell of one rule, with the prior and the noise of its rewards."""
+    prior, noise = (BETA, Bernoulli()) if text in BERNOULLI else (NORMAL, NOISE)
+    return TrialSetting(parse_rule(text), arms, horizon, runs, prior, noise)
+
+
 def posterior_settings(
     text: str, runs: int | None = None, main: int | None = None, side: int | None = None
-) -> tuple[TrialSetting, ...]:  # fmt: skip
-    """Return the grid of one rule's posterior: every cell.
+) -> tuple[TrialSetting, ...]:
+    """Return every cell of one rule's posterior; slow rules have a part of the runs.
 
-    `runs` replaces the number of runs in every cell, `main` in the main cell and `side` in all others. Slow rules have
-    a part of the runs.
+    `runs` replaces the number of runs in every cell, `main` in the main cell and `side` in all others.
     """
-    prior, noise = (BETA, Bernoulli()) if text in BERNOULLI else (NORMAL, NOISE)
 
     def number(arms: int, usual: int) -> int:
         if runs is not None:
@@ -138,16 +138,41 @@ def posterior_settings(
         asked = main if arms == MAIN else side
         return max(2, (usual if asked is None else asked) // SLOW.get(text, 1))
 
-    return tuple(
-        TrialSetting(parse_rule(text), arms, horizon, number(arms, usual), prior, noise)
-        for arms, horizon, usual in CELLS
-    )
+    return tuple(trial_setting(text, arms, horizon, number(arms, usual)) for arms, horizon, usual in CELLS)
 
 
 def identify_settings(text: str, runs: int | None = None) -> tuple[TrialSetting, ...]:
     """Return the records of one rule, which is to be found."""
     arms, horizon, usual = IDENTIFY_CELL
     return (TrialSetting(parse_rule(text), arms, horizon, usual if runs is None else runs),)
+
+
+def closed_form_studies(text: str, runs: int | None = None, seed: int = 1) -> dict[str, Study]:
+    """Return the studies of one rule by name, one for each number of runs; `runs` replaces that number.
+
+    The means lie at even distances, and are shuffled in every run.
+    """
+    studies = {}
+    for usual, group in groupby(sorted(CELLS, key=lambda cell: cell[2]), key=lambda cell: cell[2]):
+        cells = [(arms, horizon) for arms, horizon, _ in group]
+        numbers, horizons = dict.fromkeys(arms for arms, _ in cells), dict.fromkeys(horizon for _, horizon in cells)
+        if text in BERNOULLI:
+            instances = [_even(arms, 0.9, 0.1, Bernoulli()) for arms in numbers]
+        else:
+            instances = [_even(arms, 1.0, 0.0, Gaussian(sigma)) for arms in numbers for sigma in STUDY_SIGMAS]
+        count = STUDY_TIMES * usual if runs is None else runs
+        name = f"{'-and-'.join(str(arms) for arms in numbers)}-arms"
+        studies[name] = Study(instances, parse_rule(text), tuple(horizons), count, seed)
+    return studies
+
+
+def _even(arms: int, best: float, worst: float, noise: Noise) -> Instance:
+    return Instance(np.linspace(best, worst, arms), noise, name=f"{arms} arms, {noise_name(noise)}")
+
+
+def noise_name(noise: Noise) -> str:
+    """Write the noise as tables name it."""
+    return f"sigma {noise.sigma:g}" if isinstance(noise, Gaussian) else "Bernoulli"
 
 
 def short(rule: object) -> str:

@@ -53,28 +53,14 @@ DECIDING = (
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One record, and the truth behind it.
-
-    Attributes
-    ----------
-    setting, run
-        What was played, and the number of the run.
-    instance
-        The bandit, its means drawn from the prior.
-    log
-        The record: all that the method may see.
-    sums
-        Total reward of each arm: hidden from the method.
-    seed
-        Seed of the method's own randomness; the record has another.
-    """
+    """One record, and the truth behind it."""
 
     setting: TrialSetting
     run: int
-    instance: Instance
-    log: ActionLog
-    sums: NDArray[np.float64]
-    seed: int
+    instance: Instance  # its means are drawn from the prior
+    log: ActionLog  # all that the method may see
+    sums: NDArray[np.float64]  # total reward of each arm
+    seed: int  # of the method's own randomness; the record has another
 
 
 def play(setting: TrialSetting, seed: int, run: int) -> Trial:
@@ -99,13 +85,8 @@ class Trials(TaskGrid):
     settings: tuple[TrialSetting, ...]
     seed: int = 1
     kind: ClassVar[str]
-    """What is done with the records, in a word."""
-
-    deciding: ClassVar[tuple[str, ...]] = ()
-    """The files that decide its numbers, beside those of every kind."""
-
-    columns: ClassVar[dict[str, Any]]
-    """The columns of its rows, and their types, after those that say what was played."""
+    deciding: ClassVar[tuple[str, ...]] = ()  # the files that decide its numbers, beside those of every kind
+    columns: ClassVar[dict[str, Any]]  # with their types, after those that say what was played
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", tuple(self.settings))
@@ -147,18 +128,14 @@ class Trials(TaskGrid):
     def rows(self, task: Task) -> pl.DataFrame:
         """Make the trials of a task, one after the other."""
         setting = self.settings[task.cell]
-        known = {"rule": pl.String, "arms": pl.Int64, "horizon": pl.Int64, "run": pl.Int64}
-        tables = []
-        for run in range(task.first_run, task.last_run):
-            trial = play(setting, self.seed, run)
-            rows = pl.DataFrame(self.one(trial), schema_overrides=self.columns, nan_to_null=True)
-            played = {"rule": str(setting.rule), "arms": setting.arms, "horizon": setting.horizon, "run": run}
-            tables.append(
-                rows.select(
-                    *(pl.lit(value, known[name]).alias(name) for name, value in played.items()),
-                    *(pl.col(name).cast(kind) for name, kind in self.columns.items()),
-                )
+        played = {"rule": str(setting.rule), "arms": setting.arms, "horizon": setting.horizon}
+        schema = {"rule": pl.String, "arms": pl.Int64, "horizon": pl.Int64, "run": pl.Int64, **self.columns}
+        tables = [
+            pl.DataFrame(
+                {**played, "run": run, **self.one(play(setting, self.seed, run))}, schema=schema, nan_to_null=True
             )
+            for run in range(task.first_run, task.last_run)
+        ]
         return pl.concat(tables, rechunk=True)
 
 
@@ -171,24 +148,17 @@ NUMBERS = (
 
 @dataclass(frozen=True, eq=False)
 class PosteriorTrials(Trials):
-    """Trials of the posterior; one row per run and arm.
+    """Trials of the posterior; one row per run and arm, with nulls and a `failure` where there is no posterior."""
 
-    A run without a posterior has its rows too, with nulls and a `failure`. `particles` and `draws` are those of each
-    cloud.
-    """
-
-    particles: int = 250
+    particles: int = 250  # of each cloud
     clouds: int = 2
-    draws: int = 1_000
-
+    draws: int = 1_000  # of each cloud
     kind: ClassVar[str] = "posterior"
     columns: ClassVar[dict[str, Any]] = {
-        "arm": pl.Int64,
-        "pulls": pl.Int64,
+        **dict.fromkeys(("arm", "pulls"), pl.Int64),
         **dict.fromkeys(NUMBERS, pl.Float64),
         "rank": pl.Int64,
-        "warnings": pl.String,
-        "failure": pl.String,
+        **dict.fromkeys(("warnings", "failure"), pl.String),
     }
 
     @property
@@ -200,7 +170,7 @@ class PosteriorTrials(Trials):
         """Return what the posterior says of every arm of one record, and the truth."""
         setting, pulls = trial.setting, trial.log.pulls[0]
         seen = oracle(setting.prior, setting.noise, pulls, trial.sums)
-        known = {
+        known = dict.fromkeys(self.columns) | {
             "arm": np.arange(setting.arms),
             "pulls": pulls,
             "mean": trial.instance.means,
@@ -209,11 +179,10 @@ class PosteriorTrials(Trials):
             "oracle_gap": seen.gap,
             "naive_gap": compare_naive(pulls[None], setting.horizon, np.sqrt(2) * trial.instance.sigma).gap[0],
         }
-        nothing = dict.fromkeys(self.columns.keys() - known.keys(), None)
         try:
-            return known | nothing | self._answer(trial)
+            return known | self._answer(trial)
         except InferenceError as error:
-            return known | nothing | {"failure": str(error)}
+            return known | {"failure": str(error)}
 
     def _answer(self, trial: Trial) -> dict[str, Any]:
         setting = trial.setting
@@ -241,17 +210,14 @@ class PosteriorTrials(Trials):
 
 @dataclass(frozen=True, eq=False)
 class IdentifyTrials(Trials):
-    """Trials of `identify` among some candidates; one row per record. `particles` None is the default of `identify`."""
+    """Trials of `identify` among some candidates; one row per record."""
 
     candidates: tuple[Demonstrator, ...] = ()
-    particles: int | None = None
-
+    particles: int | None = None  # by default as many as `identify` takes
     kind: ClassVar[str] = "identify"
     deciding: ClassVar[tuple[str, ...]] = ("identification", "estimators/request.py")
     columns: ClassVar[dict[str, Any]] = {
-        "outcome": pl.String,
-        "verdict": pl.String,
-        "leading": pl.String,
+        **dict.fromkeys(("outcome", "verdict", "leading"), pl.String),
         "assured": pl.Float64,
         "failure": pl.String,
     }
@@ -275,13 +241,8 @@ class IdentifyTrials(Trials):
             return dict.fromkeys(self.columns) | {"outcome": [WRONG], "failure": [str(error)]}
         right = result.winner == str(setting.rule)
         outcome = CANNOT_TELL if result.verdict == CANNOT_TELL else RIGHT if right else WRONG
-        return {
-            "outcome": [outcome],
-            "verdict": [result.verdict],
-            "leading": [result.leading.name],
-            "assured": [result.assured],
-            "failure": [None],
-        }
+        row = (outcome, result.verdict, result.leading.name, result.assured, None)
+        return {name: [value] for name, value in zip(self.columns, row, strict=True)}
 
 
 class OracleBelief(NamedTuple):
@@ -304,13 +265,10 @@ def oracle(prior: Prior, noise: Noise, pulls: NDArray[np.int64], sums: NDArray[n
 
 
 def expected_largest(mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> float:
-    """Return the expectation of the largest of independent normal variables: `h - integral of prod F_i` up to `h`.
-
-    The points of the quadrature lie around every variable, as closely as its deviation requires.
-    """
+    """Return the expectation of the largest of independent normal variables: `h - integral of prod F_i` up to `h`."""
     from scipy.special import ndtr
 
-    points = np.unique(mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS))
+    points = np.unique(_around(mean, deviation))
     below = ndtr((points[:, None] - mean) / deviation).prod(axis=1)
     return float(points[-1] - np.trapezoid(below, points))
 
@@ -319,8 +277,12 @@ def _largest_of_betas(successes: NDArray[np.float64], failures: NDArray[np.float
     from scipy.special import betainc
 
     total = successes + failures
-    mean, deviation = successes / total, np.sqrt(successes * failures / (total + 1)) / total
-    around = mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS)
+    around = _around(successes / total, np.sqrt(successes * failures / (total + 1)) / total)
     points = np.unique(np.clip(np.concatenate([around.ravel(), np.linspace(0, 1, POINTS)]), 0, 1))
     below = betainc(successes, failures, points[:, None]).prod(axis=1)
     return float(1 - np.trapezoid(below, points))
+
+
+def _around(mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points of the quadrature around every variable, as close together as its deviation requires."""
+    return mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS)

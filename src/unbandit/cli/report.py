@@ -1,5 +1,6 @@
 """`unbandit report` writes an answer as a page; `unbandit serve` asks and answers on one."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def report(
     Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
     """
     from unbandit import reporting
-    from unbandit.reporting.provenance import read_log, typed_line
+    from unbandit.reporting.provenance import read_log
     from unbandit.reporting.truth import read_truth
 
     asked = EstimateCommand.read(context.params)
@@ -56,7 +57,7 @@ def report(
         log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
         with printer.answering(asked.name):
             written = reporting.report(
-                log, asked.rule, source=source, command=typed_line(sys.argv), truth=means,
+                log, asked.rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]), truth=means,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
             )  # fmt: skip
         written.write(output)

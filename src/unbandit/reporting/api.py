@@ -21,12 +21,14 @@ from unbandit.formatting import counted, share, shown
 from unbandit.log import ActionLog
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
-from unbandit.reporting.page import group_notices, main_part, standalone
+from unbandit.reporting.page import group_notices, main_part, ranked_table, standalone
 from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
 from unbandit.reporting.sentence import reported_quantity, sentence
-from unbandit.reporting.table import MOST_TABLES, ranked_table
 from unbandit.reporting.truth import check_truth, compare
 from unbandit.result import VERDICTS, Estimate
+
+MOST_TABLES = 5
+"""Of more demonstrations than this, the first ones are shown."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def report(
     >>> made.html.startswith("<!doctype html>")
     True
     """
-    report_progress = progress or (lambda step, share: None)
+    report_progress = progress or (lambda step, part: None)
     report_progress("Reading the log", 0.0)
     if isinstance(log, str | os.PathLike):
         log, file_source = read_log(log)
@@ -130,14 +132,14 @@ def report(
         answer = estimate(record, assumed, **options)
         quantity, first = reported_quantity(answer), answer.demonstrations[:MOST_TABLES]
         ranked = [answer.ranked(name) for name in first]
-        data = FigureData(
-            record, assumed.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means
-        )  # fmt: skip
+        data = FigureData(record, assumed.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means)
         figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part))
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
     composed = python_line(assumed, options) if source is None else shell_line(source.name, assumed, options)
-    title, answer_sentence = _title(name or (Path(source.name).name if source else None)), sentence(answer, ranked[0])
+    called = name or (Path(source.name).name if source else None)
+    title = "What every arm was worth" + ("" if called is None else f": {shown(called)}")
+    answer_sentence = sentence(answer, ranked[0])
     main = main_part(
         title=title,
         sentence=answer_sentence,
@@ -167,11 +169,6 @@ def report(
     )
     report_progress("Done", 1.0)
     return Report(title, answer, answer_sentence, main)
-
-
-def _title(name: str | None) -> str:
-    title = "What every arm was worth"
-    return title if name is None else f"{title}: {shown(name)}"
 
 
 def _overview(log: ActionLog, answer: Estimate) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +44,8 @@ KINDS: tuple[tuple[type[Demonstrator], str], ...] = (
 )
 
 
-class Assumption(NamedTuple):
-    """One assumption of an answer."""
-
-    about: str
-    text: str
-
-
-def assumptions(
-    answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]
-) -> list[Assumption]:  # fmt: skip
-    """List what the answer rests on, the most important first."""
+def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the answer rests on, by what it is about, the most important first."""
     kind = next((text for of, text in KINDS if isinstance(rule, of)), "")
     eliminated = isinstance(rule, EliminationRule) and answer.method == "switching"
     texts = {
@@ -83,17 +74,16 @@ def assumptions(
     if answer.posteriors:
         prior = answer.posteriors[0].prior
         texts["The prior"] = f"The prior on every mean is {prior}: what was believed before the record was seen."
-    return [Assumption(about, text) for about, text in texts.items()]
+    return texts
 
 
 def parameters(rule: Demonstrator) -> list[tuple[str, str, str]]:
     """List a rule's parameters that are set, its own first: name, value, meaning."""
     fields, last = type(rule).model_fields, {"ties", *rule.unwritten}
-    named = sorted(rule.model_dump().items(), key=lambda item: item[0] in last)
-    values = {name: value for name, value in named if value is not None}
     return [
         (name, f"{value:.10g}" if isinstance(value, float) else str(value), fields[name].description or "")
-        for name, value in values.items()
+        for name, value in sorted(rule.model_dump().items(), key=lambda item: item[0] in last)
+        if value is not None
     ]
 
 

@@ -17,10 +17,9 @@ from unbandit.estimators.learning_curve import LearningCurve, learning_curve
 from unbandit.estimators.request import DRAWING
 from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
 from unbandit.formatting import counted, interval, number, quoted, share
-from unbandit.inference import Posterior
 from unbandit.log import ActionLog
 from unbandit.reporting.sentence import reported_estimate
-from unbandit.reporting.truth import holds_truth, true_values
+from unbandit.reporting.truth import intervals_with_truth, true_values
 from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity
 
 if TYPE_CHECKING:
@@ -60,11 +59,6 @@ class FigureData:
     rows: Sequence[ArmEstimate]
     means: Mapping[str, float]
 
-    @property
-    def has_rounds(self) -> bool:
-        """Return whether there are rounds to follow."""
-        return self.log.ordered and int(self.log.lengths[0]) >= FEWEST_ROUNDS
-
     @cached_property
     def truth(self) -> dict[str, float]:
         """Return the true values of the quantity shown."""
@@ -73,7 +67,11 @@ class FigureData:
 
 def draw_figures(data: FigureData, progress: Callable[[str, float], None]) -> list[ReportFigure]:
     """Draw the figures that this log allows."""
-    makers = (_arms, _errors, _timeline, _pulls, _switching_moment, _learning_curve, _densities, _paths)
+    makers: list[Callable[[FigureData], ReportFigure | None]] = [_arms, _errors]
+    if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
+        makers += [_timeline, _pulls, _switching_moment, _learning_curve]
+    if data.answer.posteriors:
+        makers += [_densities, _paths]
     figures = []
     for at, maker in enumerate(makers):
         progress("Drawing the figures", at / len(makers))
@@ -109,13 +107,13 @@ def _describe_arms(rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mappi
         for row in some:
             reach = interval(*row.interval(quantity))
             text += f" {where} is {quoted(row.arm)} at {number(row.value(quantity))}{reach and f' ({reach})'}."
-    held = [holds for row in rows if (holds := holds_truth(row, quantity, truth)) is not None]
+    held = intervals_with_truth(rows, quantity, truth)
     return text + (f" Red marks show the truth: it lies inside {_of(held)} intervals." if held else "")
 
 
 def _errors(data: FigureData) -> ReportFigure | None:
     rows, quantity, truth = data.rows, data.quantity, data.truth
-    held = [holds for row in rows if (holds := holds_truth(row, quantity, truth)) is not None]
+    held = intervals_with_truth(rows, quantity, truth)
     errors = {
         row.arm: value - truth[row.arm]
         for row in rows
@@ -142,9 +140,7 @@ def _errors(data: FigureData) -> ReportFigure | None:
     )
 
 
-def _timeline(data: FigureData) -> ReportFigure | None:
-    if not data.has_rounds:
-        return None
+def _timeline(data: FigureData) -> ReportFigure:
     arms, codes, pulls = data.log.arms, data.log.demonstration(0), data.log.pulls[0]
     first, second = np.argsort(-pulls, kind="stable")[:2]
     recent = float(np.mean(codes[-max(codes.size // 10, 1) :] == first))
@@ -161,9 +157,7 @@ def _timeline(data: FigureData) -> ReportFigure | None:
     )
 
 
-def _pulls(data: FigureData) -> ReportFigure | None:
-    if not data.has_rounds:
-        return None
+def _pulls(data: FigureData) -> ReportFigure:
     switching = {} if isinstance(data.rule, RandomisedRule) else switching_rounds(data.log, data.rule)
     marked = " A mark is the round in which the rule last turned from an arm to a better one." if switching else ""
     return _put(
@@ -193,9 +187,7 @@ def _describe_pulls(log: ActionLog, switching: Mapping[str, int]) -> str:
 def _switching_moment(data: FigureData) -> ReportFigure | None:
     """Show when the best arm's closest rival was last as promising to the rule as the best arm itself."""
     shifts = getattr(data.rule, "shifts", True) or data.quantity == "mean"
-    if not data.has_rounds or isinstance(data.rule, RandomisedRule) or data.quantity == "ratio" or not shifts:
-        return None
-    if data.options.get("pool"):
+    if isinstance(data.rule, RandomisedRule) or data.quantity == "ratio" or not shifts or data.options.get("pool"):
         return None
     try:
         moment = switching_moment(data.log, data.rule, estimate=data.answer)
@@ -232,7 +224,7 @@ def _describe_moment(moment: SwitchingMoment) -> str:
 
 
 def _learning_curve(data: FigureData) -> ReportFigure | None:
-    if not data.has_rounds or data.answer.method in DRAWING or data.options.get("pool"):
+    if data.answer.method in DRAWING or data.options.get("pool"):
         return None
     try:
         curve = learning_curve(data.log, data.rule, **data.options)
@@ -273,35 +265,29 @@ def _describe_curve(curve: LearningCurve) -> str:
     return text
 
 
-def _densities(data: FigureData) -> ReportFigure | None:
-    if not data.answer.posteriors:
-        return None
-    posterior, gaps = data.answer.posteriors[0], data.quantity != "mean"
+def _densities(data: FigureData) -> ReportFigure:
+    posterior, gaps, level = data.answer.posteriors[0], data.quantity != "mean", data.answer.level
+    low, high = posterior.interval(level, gaps=gaps)
+    chance = posterior.probability_best
+    alt = f"Hills that show how plausible each {'gap' if gaps else 'mean'} is, one per arm."
+    for arm in np.argsort(-chance, kind="stable")[:3].tolist():
+        alt += (
+            f" {quoted(posterior.arms[arm])}: {share(level)} between {number(low[arm], 3)} and {number(high[arm], 3)}, "
+            f"best with probability {number(chance[arm], 3)}."
+        )
     return _put(
         plots.densities(posterior, gaps=gaps, truth=data.truth or None),
         "densities",
         f"How plausible each {'gap' if gaps else 'mean'} is",
         "A hill for each arm: the higher, the more plausible. Narrow hills are well known, wide ones are not.",
-        _describe_densities(posterior, data.answer.level, gaps=gaps),
+        alt,
     )
 
 
-def _describe_densities(posterior: Posterior, level: float, *, gaps: bool) -> str:
-    low, high = posterior.interval(level, gaps=gaps)
-    chance = posterior.probability_best
-    text = f"Hills that show how plausible each {'gap' if gaps else 'mean'} is, one per arm."
-    for arm in np.argsort(-chance, kind="stable")[:3].tolist():
-        text += (
-            f" {quoted(posterior.arms[arm])}: {share(level)} between {number(low[arm], 3)} and {number(high[arm], 3)}, "
-            f"best with probability {number(chance[arm], 3)}."
-        )
-    return text
-
-
 def _paths(data: FigureData) -> ReportFigure | None:
-    if not data.answer.posteriors or len(data.answer.posteriors[0].path_rounds) < 2:
-        return None
     posterior = data.answer.posteriors[0]
+    if len(posterior.path_rounds) < 2:
+        return None
     alt = "Bands in which each arm's average reward, which the rule saw and the log hides, moved over the rounds."
     for arm in np.argsort(-posterior.pulls, kind="stable")[:3].tolist():
         low, middle, high = posterior.path[-1, arm]

@@ -1,20 +1,23 @@
-"""The report as HTML that needs no other file, no script and no network."""
+"""The report as HTML that needs no other file, no script and no network: its table, its notices, its templates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
-from unbandit.formatting import counted, shortened, shown
+from unbandit.formatting import counted, interval, number, shortened, shown
+from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
 from unbandit.reporting.glossary import GLOSSARY, NOTICES, VERDICTS, Explanation
+from unbandit.reporting.truth import holds_truth
+from unbandit.result import ArmEstimate, Quantity
 
 MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 """One mark per verdict, so that nobody needs colours to distinguish them."""
@@ -22,9 +25,52 @@ MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 MOST_MESSAGES = 5
 """Of more notices of one kind than this, the first are shown."""
 
+MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
+"""Of more arms than the first number, only the first and the last ones are shown."""
 
-@dataclass(frozen=True)
-class NoticeGroup:
+
+def ranked_table(
+    rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None
+) -> dict[str, Any]:
+    """Return what the template shows of ranked rows; `demonstration` is None where there is only one."""
+    many, ranked = len(rows) > MOST_ROWS, list(enumerate(rows, 1))
+    top, bottom = (ranked[:FIRST_ROWS], ranked[-LAST_ROWS:]) if many else (ranked, [])
+    cells = [(row.value(quantity), *row.interval(quantity)) for _, row in top + bottom]
+    values = [value for three in cells for value in three if value is not None]
+    span = (min(values), max(values)) if values and min(values) < max(values) else None
+    lines = [_table_row(rank, row, quantity, span, truth) for rank, row in top + bottom]
+    return {
+        "demonstration": demonstration,
+        "first": lines[: len(top)],
+        "last": lines[len(top) :],
+        "left_out": len(rows) - len(lines),
+        "span": span and tuple(map(number, span)),  # the values at which bars begin and end
+        "has_intervals": any(line["interval"] for line in lines),
+        "has_gaps": quantity == "mean" and any(line["gap"] for line in lines),
+        "has_truth": bool(truth),
+    }
+
+
+def _table_row(
+    rank: int, row: ArmEstimate, quantity: Quantity, span: tuple[float, float] | None, truth: Mapping[str, float]
+) -> dict[str, Any]:
+    value, (low, high) = row.value(quantity), row.interval(quantity)
+    drawn, held = (value, low, high) != (None, None, None), holds_truth(row, quantity, truth)
+    return {
+        "rank": rank,
+        "arm": shown(row.arm),
+        "verdict": row.verdict,
+        "pulls": f"{row.pulls:,}",
+        "value": number(value, missing=""),
+        "interval": interval(low, high),
+        "bar": Markup(interval_bar(low, value, high, span, row.verdict)) if drawn and span else "",
+        "gap": number(row.gap, missing=""),
+        "truth": number(truth.get(row.arm), missing=""),
+        "held": "" if held is None else "yes" if held else "no",
+    }
+
+
+class NoticeGroup(NamedTuple):
     """All notices of one kind: its explanation, the first messages, and how many more there are."""
 
     code: str
@@ -54,7 +100,7 @@ def group_notices(
 @cache
 def stylesheet() -> str:
     """Return the report's style sheet: the standalone page contains it, a web page links it."""
-    return _file("report.css")
+    return resources.files("unbandit.reporting").joinpath("report.css").read_text(encoding="utf-8")
 
 
 def main_part(**contents: Any) -> str:
@@ -62,31 +108,26 @@ def main_part(**contents: Any) -> str:
 
     `contents` are what the template shows; one that is missing is an error.
     """
-    return _template("report.html").render(
-        it=contents,
-        version=__version__,
-        marks=MARKS,
-        meanings=VERDICTS,
-        glossary=GLOSSARY,
-        paper=provenance.PAPER,
-        entries=(provenance.paper_entry(), provenance.software_entry()),
-        authors=provenance.AUTHORS,
-        year=provenance.RELEASED[:4],
-    )
+    template = templates("unbandit.reporting").get_template("report.html")
+    entries = (provenance.paper_entry(), provenance.software_entry())
+    return template.render(
+        it=contents, version=__version__, marks=MARKS, meanings=VERDICTS, glossary=GLOSSARY, paper=provenance.PAPER,
+        entries=entries, authors=provenance.AUTHORS, year=provenance.RELEASED[:4],
+    )  # fmt: skip
 
 
 def standalone(title: str, main: str) -> str:
     """Return the whole page around its main part."""
-    return _template("standalone.html").render(title=title, main=main, style=stylesheet(), version=__version__)
+    template = templates("unbandit.reporting").get_template("standalone.html")
+    return template.render(title=title, main=main, style=stylesheet(), version=__version__)
 
 
 @cache
-def _template(name: str) -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    filters: dict[str, Any] = {"counted": counted, "shown": shown}
-    environment.filters |= filters
-    return environment.from_string(_file(name))
-
-
-def _file(name: str) -> str:
-    return resources.files("unbandit.reporting").joinpath(name).read_text(encoding="utf-8")
+def templates(package: str, folder: str = "") -> Environment:
+    """Return the templates in a folder of a package: whatever they show is escaped, and a missing name is an error."""
+    environment = Environment(
+        loader=PackageLoader(package, folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"counted": counted, "shown": shown}
+    return environment

@@ -7,22 +7,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 
 from unbandit.errors import OutputError, ParameterError
 from unbandit.files import written_whole
 
-__all__ = ["find_browser", "write_pdf"]
-
 NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "microsoft-edge",
-    "msedge",
-    "brave-browser",
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
+    *("microsoft-edge", "msedge", "brave-browser"),
 )
 """Browsers that print a page without a window, in order of preference."""
 
@@ -43,12 +36,10 @@ PLACES = {
 
 def find_browser() -> str:
     """Return an installed browser, or say what to install."""
-    for name in NAMES:
-        if found := shutil.which(name):
-            return found
-    for place in PLACES.get(sys.platform, ()):
-        if Path(place).is_file():
-            return place
+    on_path = (found for name in NAMES if (found := shutil.which(name)))
+    elsewhere = (place for place in PLACES.get(sys.platform, ()) if Path(place).is_file())
+    if browser := next(chain(on_path, elsewhere), None):
+        return browser
     raise ParameterError(
         "expected an installed browser that can print (Chromium, Chrome or Edge), and found none.",
         parameter="pdf",
@@ -81,25 +72,15 @@ def write_pdf(html: str, path: str | os.PathLike[str], seconds: float = 120) -> 
 def _print(browser: str, page: Path, printed: Path, folder: Path, seconds: float, *, sandbox: bool) -> str:
     """Let the browser print, and return its messages."""
     options = [
-        "--headless",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-extensions",
-        "--no-first-run",
-        "--no-pdf-header-footer",
-        f"--user-data-dir={folder / 'profile'}",
-        f"--print-to-pdf={printed}",
+        *("--headless", "--disable-gpu", "--disable-background-networking", "--disable-extensions", "--no-first-run"),
+        *("--no-pdf-header-footer", f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={printed}"),
+        *([] if sandbox else ["--no-sandbox"]),  # the page is ours, holds no script, and may load nothing
     ]
-    if not sandbox:  # the page is ours, holds no script, and may load nothing
-        options.append("--no-sandbox")
     try:
         done = subprocess.run(
-            [browser, *options, page.as_uri()],
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+            [browser, *options, page.as_uri()], capture_output=True, timeout=seconds, check=False,
             stdin=subprocess.DEVNULL,
-        )
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"it did not end within {seconds:g} seconds"
     except OSError as error:

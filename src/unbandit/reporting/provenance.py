@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from unbandit._version import __version__
@@ -52,11 +53,8 @@ class LogSource:
                         digest.update(block)
                         size += len(block)
         except OSError as error:
-            raise LogError(
-                f"expected a readable file; got an error of the system: {error.strerror or error}.",
-                path=os.fspath(path),
-                remedy="Check the path.",
-            ) from error
+            refusal = f"expected a readable file; got an error of the system: {error.strerror or error}."
+            raise LogError(refusal, path=os.fspath(path), remedy="Check the path.") from error
         return cls(os.fspath(path), digest.hexdigest(), size)
 
     @classmethod
@@ -82,9 +80,8 @@ def read_log(
     log = ActionLog.read(path, columns=columns, arms=arms)
     source = LogSource.of_file(file)
     if _state(file) != before:
-        raise LogError(
-            "the file changed while it was being read.", path=name, remedy="Try again once it has been written."
-        )
+        refusal = "the file changed while it was being read."
+        raise LogError(refusal, path=name, remedy="Try again once it has been written.")
     return log, source
 
 
@@ -98,14 +95,7 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 
 def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
-    """Write the shell command that reproduces a report.
-
-    Examples
-    --------
-    >>> from unbandit import UCB1
-    >>> shell_line("my log.csv", UCB1(), {"anchor": {"B": 0.4}, "best_mean": None, "pool": True, "level": 0.9})
-    "unbandit report 'my log.csv' --rule ucb1:exploration=2.0 --anchor B=0.4 --pool --level 0.9"
-    """
+    """Write the shell command that reproduces a report."""
     words = ["unbandit", "report", log, "--rule", str(rule)]
     for name, value in _given(options).items():
         words.append("--" + name.replace("_", "-"))
@@ -116,26 +106,8 @@ def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def typed_line(words: Sequence[str]) -> str:
-    """Write a command as it was typed, without the program's path.
-
-    Examples
-    --------
-    >>> typed_line(["/usr/bin/unbandit", "report", "my log.csv"])
-    "unbandit report 'my log.csv'"
-    """
-    return shlex.join(["unbandit", *words[1:]])
-
-
 def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:
-    """Write the Python call that reproduces a report of a log that was never a file.
-
-    Examples
-    --------
-    >>> from unbandit import UCB1
-    >>> python_line(UCB1(), {"sigma": 0.5, "seed": None})
-    'unbandit.report(log, "ucb1:exploration=2.0", sigma=0.5).write("report.html")'
-    """
+    """Write the Python call that reproduces a report of a log that was never a file."""
     plain = (bool, int, float, str, dict)
     given = {name: value if isinstance(value, plain) else str(value) for name, value in _given(options).items()}
     arguments = "".join(f", {name}={value!r}" for name, value in given.items())
@@ -145,11 +117,8 @@ def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out options that have their default."""
     defaults: dict[str, Any] = {"scale": "known", "level": 0.95}
-    return {
-        name: value
-        for name, value in options.items()
-        if value is not None and value is not False and value != defaults.get(name)
-    }
+    given = {key: value for key, value in options.items() if value is not None and value is not False}
+    return {key: value for key, value in given.items() if value != defaults.get(key)}
 
 
 # Citation: written here once; a test compares it with CITATION.cff.
@@ -160,18 +129,7 @@ LICENCE = "Apache-2.0"
 ABOUT = "Recovers what every arm of a multi-armed bandit was worth from the record of which arm was pulled."
 
 
-@dataclass(frozen=True)
-class Paper:
-    """Bibliographic data of a paper; authors as (family name, given names)."""
-
-    authors: tuple[tuple[str, str], ...]
-    title: str
-    venue: str
-    year: int
-    identifier: str
-
-
-PAPER = Paper(
+PAPER = SimpleNamespace(
     authors=(
         ("Guo", "Wenshuo"),
         ("Agrawal", "Kumar Krishna"),
@@ -184,7 +142,7 @@ PAPER = Paper(
     year=2022,
     identifier="arXiv:2106.14866",
 )
-"""The paper that Procedures 1 and 2 come from."""
+"""The paper that Procedures 1 and 2 come from; its authors by family name and given names."""
 
 
 def paper_entry() -> str:
@@ -203,14 +161,8 @@ def paper_entry() -> str:
 def software_entry() -> str:
     """Return the package's BibTeX entry."""
     about = ABOUT[0].lower() + ABOUT[1:].rstrip(".")
-    return _entry(
-        "software",
-        "unbandit",
-        author=f"{{{AUTHORS}}}",
-        title=f"{{unbandit: {about}}}",
-        version=__version__,
-        year=RELEASED[:4],
-    )
+    title = f"{{unbandit: {about}}}"
+    return _entry("software", "unbandit", author=f"{{{AUTHORS}}}", title=title, version=__version__, year=RELEASED[:4])
 
 
 def _entry(kind: str, key: str, **fields: str) -> str:

@@ -64,7 +64,7 @@ def _of_many(answer: Estimate) -> str:
     alone = Counter({answer.arms[at]: int(times_best[at]) for at in places if times_best[at]})
     (first, times), *others = alone.most_common()
     which = f"{times:,} of {total:,}" if times < total else "both" if total == 2 else f"all {total:,}"
-    text = f"In {which} demonstrations {quoted(first)} is the {_superlative(arms)} of the {arms:,} arms"
+    text = f"In {which} demonstrations {quoted(first)} is the {_best_of(arms)} of the {arms:,} arms"
     parts = [f"in {count:,} it is {quoted(arm)}" for arm, count in others[:3]]
     if len(others) > 3:
         parts.append(f"in {sum(count for _, count in others[3:]):,} it is one of {len(others) - 3:,} other arms")
@@ -103,9 +103,9 @@ def _which(
     arms = len(answer.arms)
     if len(best) != 1:
         among = f"of the {arms:,} arms" if len(best) in (0, arms) else f"of {listed(best)}"
-        return f"The record does not tell which {among} is the {_superlative(len(best) or arms)}"
+        return f"The record does not tell which {among} is the {_best_of(len(best) or arms)}"
     doubtful = close or any(notice.code == "tied-best" for notice in answer.warnings)
-    is_best = f"{quoted(best[0])} is {'taken to be ' if doubtful else ''}the {_superlative(arms)} one"
+    is_best = f"{quoted(best[0])} is {'taken to be ' if doubtful else ''}the {_best_of(arms)} one"
     known = quantity == "mean" and rows[0].mean is not None
     worth = f", {_worth(answer, rows[0], quantity, in_full=True)}" if known else ""
     text = f"Of the {arms:,} arms {is_best}{_chance(answer, best[0])}{worth}"
@@ -174,7 +174,7 @@ def _chance(answer: Estimate, best: str) -> str:
     return f" with probability {'more than 0.999' if probability > 0.999 else number(probability, 3)}"
 
 
-def _superlative(arms: int) -> str:
+def _best_of(arms: int) -> str:
     return "better" if arms == 2 else "best"
 
 

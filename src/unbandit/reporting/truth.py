@@ -76,13 +76,18 @@ def holds_truth(row: ArmEstimate, quantity: Quantity, truth: Mapping[str, float]
     return (low is None or low <= truth[row.arm]) and (high is None or truth[row.arm] <= high)
 
 
+def intervals_with_truth(rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float]) -> list[bool]:
+    """Return for each arm with an interval and a truth whether the one contains the other."""
+    return [held for row in rows if (held := holds_truth(row, quantity, truth)) is not None]
+
+
 def compare(
     rows: Sequence[ArmEstimate], quantity: Quantity, means: Mapping[str, float], answer: Estimate,
     options: Mapping[str, Any],
 ) -> str:  # fmt: skip
     """Say in a sentence how the answer compares with the truth, and what of it was given beforehand."""
     best, truth = answer.best_by_demonstration[0], true_values(means, quantity, answer)
-    held = [holds for row in rows if (holds := holds_truth(row, quantity, truth)) is not None]
+    held = intervals_with_truth(rows, quantity, truth)
     true_best = [arm for arm, mean in means.items() if mean == max(means.values())]
     given = ""
     if options.get("best_mean") is not None:

@@ -25,12 +25,12 @@ from unbandit.estimators.request import draws
 from unbandit.reporting import stylesheet as report_stylesheet
 from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES
-from unbandit.web.fields import FieldErrors
+from unbandit.web.fields import collect
 from unbandit.web.forms import read_columns, read_options, read_rule, read_simulation
 from unbandit.web.jobs import Job, JobQueue, Limits, QueueFull
 from unbandit.web.preview import Upload, clean_name
 from unbandit.web.problems import BROKEN, Problem, problem_of
-from unbandit.web.safety import UPLOADS, AccessPolicy, TooLarge, TooSlow, guard
+from unbandit.web.safety import UPLOADS, AccessPolicy, TooLarge, TooSlow, guard, show
 
 WAIT_SECONDS = 0.9
 """Time to wait for a job before the visitor is shown its progress."""
@@ -48,23 +48,17 @@ class JobGone(Exception):
     """A job was forgotten, or never existed."""
 
 
-EXPLAINED: tuple[type[Exception], ...] = (
-    TooLarge, TooSlow, QueueFull, JobGone, UnbanditError, HTTPException, ClientDisconnect, Exception,
-)  # fmt: skip
+PROBLEMS: dict[type[Exception], Problem] = {
+    TooSlow: problems.SLOW, QueueFull: problems.FULL, JobGone: problems.GONE,
+}  # fmt: skip
+EXPLAINED = (*PROBLEMS, TooLarge, UnbanditError, HTTPException, ClientDisconnect, Exception)
 """Exceptions that are answered with a page."""
 
 
 def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None, workers: int | None = None) -> ASGIApp:
     """Return the page as an ASGI application; its worker processes start and end with it.
 
-    Parameters
-    ----------
-    limits
-        Limits on what one visitor may ask for.
-    policy
-        Who may open the page; by default this computer only.
-    workers
-        Number of worker processes.
+    By default only this computer may open it.
     """
     bounds = limits or Limits()
 
@@ -87,41 +81,40 @@ def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None,
             Route("/jobs/{id}/cancel", _cancel, methods=["POST"]),
             Route("/jobs/{id}/forget", _forget, methods=["POST"]),
             Route("/jobs/{id}/files/{name}", _file),
-            Route("/report.css", _text(report_stylesheet, "text/css")),
-            Route("/site.css", _text(pages.stylesheet, "text/css")),
-            Route("/page.js", _text(pages.script, "text/javascript")),
-            Route("/icon.svg", _text(pages.icon, "image/svg+xml")),
+            Route("/report.css", _text(report_stylesheet(), "text/css"), methods=["GET"]),
+            Route("/site.css", _text(pages.stylesheet(), "text/css"), methods=["GET"]),
+            Route("/page.js", _text(pages.static("page.js"), "text/javascript"), methods=["GET"]),
+            Route("/icon.svg", _text(pages.static("icon.svg"), "image/svg+xml"), methods=["GET"]),
         ],
         exception_handlers=dict.fromkeys(EXPLAINED, _explain),
         lifespan=lifespan,
     )
     app.state.limits = bounds
-    return guard(app, policy or AccessPolicy(), bounds, pages.failure)
+    return guard(app, policy or AccessPolicy(), bounds)
 
 
 async def _home(request: Request) -> Response:
-    return HTMLResponse(pages.home(EXAMPLES, request.app.state.limits))
+    return HTMLResponse(pages.home(EXAMPLES.values(), request.app.state.limits))
 
 
 async def _preview(request: Request) -> Response:
     if request.method == "GET":
-        name = request.query_params.get("example", "")
-        form = next((dict(each.form) for each in EXAMPLES if each.name == name), None)
-        if form is None:
-            return _show(problems.NO_PAGE)
-        return await _show_preview(request, _example(name), form, {})
+        example = EXAMPLES.get(request.query_params.get("example", ""))
+        if example is None:
+            return show(problems.NO_PAGE)
+        return await _show_preview(request, Upload.of_example(example), example.form, {})
     form, upload = await _read_request(request)
-    return _show(problems.NO_FILE) if upload is None else await _show_preview(request, upload, form, {})
+    return show(problems.NO_FILE) if upload is None else await _show_preview(request, upload, form, {})
 
 
 async def _estimate(request: Request) -> Response:
     form, upload = await _read_request(request)
     if upload is None:
-        return _show(problems.NO_FILE)
+        return show(problems.NO_FILE)
     errors: dict[str, str] = {}
-    columns, arms = _read(read_columns, form, errors) or (None, None)
-    rule = _read(read_rule, form, errors)
-    options = _read(read_options, form, errors)
+    columns, arms = collect(errors, read_columns, form) or (None, None)
+    rule = collect(errors, read_rule, form)
+    options = collect(errors, read_options, form) or {}
     if errors:
         return await _show_preview(request, upload, form, errors)
     if rule is None:
@@ -139,8 +132,8 @@ async def _simulate(request: Request) -> Response:
         return HTMLResponse(pages.simulate({}, {}), headers=GO_BACK)
     form, _ = await _read_request(request)
     errors: dict[str, str] = {}
-    simulation = _read(read_simulation, form, errors)
-    if errors or simulation is None:
+    simulation = collect(errors, read_simulation, form)
+    if simulation is None:
         return HTMLResponse(pages.simulate(form, errors), status_code=422, headers=GO_BACK)
     quick = _quick(simulation.rule, {}) and simulation.horizon <= 100_000
     return await _started(request, _queue(request).submit(simulation.title, "simulate", simulation, quick=quick))
@@ -186,14 +179,9 @@ async def _file(request: Request) -> Response:
     return Response(asked.data, media_type=asked.media_type, headers=shown)
 
 
-def _text(make: Any, media_type: str) -> Any:
-    """Return an endpoint for a static text, which is rendered once."""
-    text = make()
-
-    async def serve(request: Request) -> Response:
-        return Response(text, media_type=media_type, headers={"cache-control": "no-cache"})
-
-    return serve
+def _text(text: str, media_type: str) -> ASGIApp:
+    """Return an endpoint for a static text: a response is an application too."""
+    return Response(text, media_type=media_type, headers={"cache-control": "no-cache"})
 
 
 def _queue(request: Request) -> JobQueue:
@@ -206,11 +194,6 @@ def _find_job(request: Request) -> Job:
     if job is None:
         raise JobGone
     return job
-
-
-def _example(name: str) -> Upload:
-    title = next((each.title for each in EXAMPLES if each.name == name), name)
-    return Upload(name=f"{title} (an example)", example=name)
 
 
 async def _read_request(request: Request) -> tuple[dict[str, str], Upload | None]:
@@ -226,8 +209,8 @@ async def _read_request(request: Request) -> tuple[dict[str, str], Upload | None
                 raise TooLarge
             data = await file.read()
             return fields, Upload(clean_name(file.filename), data=data) if data else None
-    if any(fields.get("example") == each.name for each in EXAMPLES):
-        return fields, _example(fields["example"])
+    if example := EXAMPLES.get(fields.get("example", "")):
+        return fields, Upload.of_example(example)
     if fields.get("carried"):
         return fields, Upload(clean_name(fields.get("carried_name", "")), carried=fields.pop("carried"))
     return fields, None
@@ -235,13 +218,13 @@ async def _read_request(request: Request) -> tuple[dict[str, str], Upload | None
 
 async def _show_preview(request: Request, upload: Upload, form: Mapping[str, str], errors: dict[str, str]) -> Response:
     """Show what was understood of a log, and the form below it."""
-    columns, arms = _read(read_columns, form, errors) or (None, None)
+    columns, arms = collect(errors, read_columns, form) or (None, None)
     job = _queue(request).submit(
         f"Reading {upload.name}", "preview", upload, columns, arms, weight=upload.weight, quick=True
     )
     await _wait(job, math.inf)
     if job.problem is not None:
-        return _show(job.problem)
+        return show(job.problem)
     seen, status = job.result, 422 if errors or job.result.problem else 200
     _queue(request).forget(job)
     return HTMLResponse(pages.preview(seen, form, errors, request.app.state.limits), status, headers=GO_BACK)
@@ -261,22 +244,9 @@ async def _wait(job: Job, seconds: float) -> None:
         pause = min(1.2 * pause, 0.05)
 
 
-def _read(reader: Any, form: Mapping[str, str], errors: dict[str, str]) -> Any:
-    """Read a part of a form, and collect its errors."""
-    try:
-        return reader(form)
-    except FieldErrors as wrong:
-        errors.update(wrong.errors)
-        return None
-
-
 def _quick(rule: str | None, options: Mapping[str, Any]) -> bool:
     """Whether an estimate is certain to be quick: an equation, no draws."""
     return rule is not None and not draws(options.get("method"), parse_rule(rule))
-
-
-def _show(problem: Problem) -> Response:
-    return HTMLResponse(pages.failure(problem), status_code=problem.status)
 
 
 async def _explain(request: Request, error: Exception) -> Response:
@@ -286,12 +256,10 @@ async def _explain(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         if error.status_code == 405:
             return RedirectResponse("/", status_code=303)
-        return _show(problems.NO_PAGE if error.status_code == 404 else problems.BAD_FORM)
+        return show(problems.NO_PAGE if error.status_code == 404 else problems.BAD_FORM)
     if isinstance(error, TooLarge):
-        return _show(problems.too_large(request.app.state.limits.upload))
-    problem = {TooSlow: problems.SLOW, QueueFull: problems.FULL, JobGone: problems.GONE}.get(type(error)) or problem_of(
-        error
-    )
+        return show(problems.too_large(request.app.state.limits.upload))
+    problem = PROBLEMS.get(type(error)) or problem_of(error)
     if problem is BROKEN:
         traceback.print_exception(error, file=sys.stderr)
-    return _show(problem)
+    return show(problem)

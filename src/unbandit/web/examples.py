@@ -5,40 +5,56 @@ They are kept as files, so that a preview compiles nothing; `tools/example_logs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from unbandit import datasets
 from unbandit.demonstrators import parse_rule
-from unbandit.errors import ParameterError
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
 
 
 @dataclass(frozen=True)
 class Example:
-    """Log that comes with the page: its name, what it is, and the form that fits it."""
+    """Log that comes with the page: what it is, how it was simulated, and what is known about it."""
 
     name: str
     title: str
     about: str
-    form: tuple[tuple[str, str], ...]
+    instance: str = ""  # by its name below, which is also that of the log's file
+    rule: str = ""
+    horizon: int = 0
+    seed: int = 0
+    known: Mapping[str, str] = field(default_factory=dict)  # fields of the form besides the rule's
+    counts: bool = False  # whether only the final counts are left
 
+    @property
+    def form(self) -> dict[str, str]:
+        """Return the form that fits it."""
+        name, _, parameters = self.rule.partition(":")
+        pairs = (part.split("=", 1) for part in parameters.split(",") if part)
+        return {"rule": name, **{f"{name}.{key}": value for key, value in pairs}, **self.known}
 
-@dataclass(frozen=True)
-class _Story:
-    """How an example is simulated."""
+    @property
+    def path(self) -> Path:
+        """Return where the log is kept."""
+        return Path(__file__).parent / "static" / f"{self.instance}.csv.gz"
 
-    title: str
-    about: str
-    instance: str
-    rule: str
-    horizon: int
-    seed: int
-    form: tuple[tuple[str, str], ...]
-    counts: bool = False
+    def simulate(self) -> ActionLog:
+        """Simulate the log again."""
+        return parse_rule(self.rule).demonstrate(_instance(self.instance), self.horizon, seed=self.seed)
+
+    def log(self) -> ActionLog:
+        """Read the log."""
+        log = ActionLog.read(self.path, arms=_instance(self.instance).arms)
+        return ActionLog.from_counts(dict(zip(log.arms, log.pulls[0].tolist(), strict=True))) if self.counts else log
+
+    def truth(self) -> dict[str, float]:
+        """Return the true means, which the log does not show."""
+        instance = _instance(self.instance)
+        return dict(zip(instance.arms, instance.means.tolist(), strict=True))
 
 
 _INSTANCES: dict[str, Callable[[], Instance]] = {
@@ -47,76 +63,36 @@ _INSTANCES: dict[str, Callable[[], Instance]] = {
     "treatments": lambda: Instance([0.9, 0.55, 0.35, 0.1], 0.5, arms=["new dose", "old dose", "half dose", "placebo"]),
 }
 
-_BATTERY_RULE = "ucb:alpha=0.25,sigma=0.1358"
-_BATTERY_FORM = (("ucb.scale", ""), ("best_mean", "1"), ("sigma", "0.1358"))
-
-_STORIES = {
-    "battery": _Story(
-        "Battery charging",
-        "A UCB experiment tried 20 charging protocols 5,000 times, looking for the longest battery life.",
-        "battery", _BATTERY_RULE, 5_000, 7, _BATTERY_FORM,
-    ),
-    "trial": _Story(
-        "An adaptive trial",
-        "Four treatments in turn for 3,000 patients; each was dropped as soon as it was clearly worse (successive "
-        "elimination).",
-        "treatments", "sae:alpha=0.15,scale=1.2", 3_000, 3, (("best_mean", "0.9"), ("sigma", "0.5")),
-    ),
-    "prices": _Story(
-        "Prices in a shop",
-        "Thompson sampling tried four prices on 800 customers, each price as often as it seemed the best one.",
-        "prices", "thompson:sigma=0.5", 800, 5, (("sigma", "0.5"),),
-    ),
-    "counts": _Story(
-        "Only the final counts",
-        "The battery experiment again, but all that is left is how often each protocol was tried.",
-        "battery", _BATTERY_RULE, 5_000, 7, _BATTERY_FORM, counts=True,
-    ),
-}  # fmt: skip
-
 
 @cache
 def _instance(name: str) -> Instance:
     return _INSTANCES[name]()
 
 
-def _fields(story: _Story) -> tuple[tuple[str, str], ...]:
-    """Return the form of an example: the parameters of its rule, and what else is known."""
-    name, _, parameters = story.rule.partition(":")
-    pairs = [tuple(part.split("=", 1)) for part in parameters.split(",") if part]
-    return (("rule", name), *((f"{name}.{key}", value) for key, value in pairs), *story.form)
-
-
-EXAMPLES = tuple(Example(name, story.title, story.about, _fields(story)) for name, story in _STORIES.items())
-
-
-def _story(name: str) -> _Story:
-    if name not in _STORIES:
-        raise ParameterError(f'expected one of {", ".join(_STORIES)}; got "{name}".', parameter="example")
-    return _STORIES[name]
-
-
-def simulate_example(name: str) -> ActionLog:
-    """Simulate an example again."""
-    story = _story(name)
-    return parse_rule(story.rule).demonstrate(_instance(story.instance), story.horizon, seed=story.seed)
-
-
-def example_path(name: str) -> Path:
-    """Return where the log of an example is kept."""
-    return Path(__file__).parent / "static" / f"{_story(name).instance}.csv.gz"
-
-
-def example_log(name: str) -> ActionLog:
-    """Read an example."""
-    story = _story(name)
-    log = ActionLog.read(example_path(name), arms=_instance(story.instance).arms)
-    if story.counts:
-        return ActionLog.from_counts(dict(zip(log.arms, log.pulls[0].tolist(), strict=True)))
-    return log
-
-
-def example_truth(name: str) -> dict[str, float]:
-    """Return the true means, which an example's log does not show."""
-    instance = _instance(_story(name).instance)
-    return dict(zip(instance.arms, instance.means.tolist(), strict=True))
+_BATTERY = Example(
+    "battery",
+    "Battery charging",
+    "A UCB experiment tried 20 charging protocols 5,000 times, looking for the longest battery life.",
+    "battery", "ucb:alpha=0.25,sigma=0.1358", 5_000, 7, {"ucb.scale": "", "best_mean": "1", "sigma": "0.1358"},
+)  # fmt: skip
+_TRIAL = Example(
+    "trial",
+    "An adaptive trial",
+    "Four treatments in turn for 3,000 patients; each was dropped as soon as it was clearly worse (successive "
+    "elimination).",
+    "treatments", "sae:alpha=0.15,scale=1.2", 3_000, 3, {"best_mean": "0.9", "sigma": "0.5"},
+)  # fmt: skip
+_PRICES = Example(
+    "prices",
+    "Prices in a shop",
+    "Thompson sampling tried four prices on 800 customers, each price as often as it seemed the best one.",
+    "prices", "thompson:sigma=0.5", 800, 5, {"sigma": "0.5"},
+)  # fmt: skip
+_COUNTS = replace(
+    _BATTERY,
+    name="counts",
+    title="Only the final counts",
+    about="The battery experiment again, but all that is left is how often each protocol was tried.",
+    counts=True,
+)
+EXAMPLES = {example.name: example for example in (_BATTERY, _TRIAL, _PRICES, _COUNTS)}

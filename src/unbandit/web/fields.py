@@ -8,11 +8,14 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from unbandit.formatting import joined
+
 Kind = Literal["number", "whole", "choice", "box", "text"]
+Value = TypeVar("Value")
 
 ON = frozenset({"on", "yes", "true", "1"})
 """Values of a ticked box."""
@@ -29,6 +32,17 @@ class FieldErrors(Exception):
     def __init__(self, errors: Mapping[str, str]) -> None:
         self.errors = dict(errors)
         super().__init__("; ".join(f"{name}: {sentence}" for name, sentence in self.errors.items()))
+
+
+def collect(
+    errors: dict[str, str], read: Callable[[Mapping[str, str]], Value], form: Mapping[str, str]
+) -> Value | None:
+    """Read a part of a form; None if its fields are wrong, whose errors are collected."""
+    try:
+        return read(form)
+    except FieldErrors as wrong:
+        errors |= wrong.errors
+        return None
 
 
 @dataclass(frozen=True)
@@ -67,16 +81,13 @@ def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
     usual = "" if info.is_required() or info.default is None else str(info.default)
     plain = Field(name, capitalise(parameter.replace("_", " ")), _sentence(info.description or ""), usual=usual)
     annotation, optional, bounds = _bare(info.annotation)
+    blank = (("", "as usual"),) if optional or info.is_required() else ()
     if get_origin(annotation) is Literal:
-        values = get_args(annotation)
-        if len(values) == 1 and not optional:
-            return None
-        blank = (("", "as usual"),) if optional or info.is_required() else ()
-        return replace(plain, kind="choice", choices=blank + tuple((str(each), str(each)) for each in values))
+        values = tuple((str(value), str(value)) for value in get_args(annotation))
+        return None if len(values) == 1 and not optional else replace(plain, kind="choice", choices=blank + values)
     if annotation is bool:
-        if optional or info.is_required():
-            choices = (("", "as usual"), ("True", "yes"), ("False", "no"))
-            return replace(plain, kind="choice", choices=choices)
+        if blank:
+            return replace(plain, kind="choice", choices=(*blank, ("True", "yes"), ("False", "no")))
         return replace(plain, kind="box", usual="on" if info.default else "")
     if annotation in (int, float):
         kind: Kind = "whole" if annotation is int else "number"
@@ -120,16 +131,22 @@ def field_content(field: Field, form: Mapping[str, str]) -> str:
     return form.get(field.name, field.usual)
 
 
+def is_ticked(field: Field, form: Mapping[str, str]) -> bool:
+    """Whether a box is ticked."""
+    return field_content(field, form).strip().lower() in ON
+
+
 def read_field(field: Field, form: Mapping[str, str]) -> Any:
     """Return the value of a field, None if it was left blank; raise `ValueError` with a sentence."""
     if field.kind == "box":
-        return field_content(field, form).strip().lower() in ON
+        return is_ticked(field, form)
     text = form.get(field.name, "").strip()
     if not text:
         return None
     if field.kind == "choice":
         if text not in [sent for sent, _ in field.choices]:
-            raise ValueError(f"Expected {_either([sent for sent, _ in field.choices if sent])}; got {quote(text)}.")
+            known = joined((sent for sent, _ in field.choices if sent), "or")
+            raise ValueError(f"Expected {known}; got {quote(text)}.")
         return text
     return text if field.kind == "text" else _number(field, text)
 
@@ -150,10 +167,9 @@ def read_fields(fields: tuple[Field, ...], form: Mapping[str, str]) -> tuple[dic
 
 def _number(field: Field, text: str) -> float | int:
     """Read a number within its bounds; a whole number may have thousands separators."""
-    whole = field.kind == "whole"
-    if whole and re.fullmatch(r"\d{1,3}([,   ]\d{3})+", text):
+    if field.kind == "whole" and re.fullmatch(r"\d{1,3}([,\u00a0\u202f ]\d{3})+", text):
         text = re.sub(r"\D", "", text)
-    value = _finite(text, whole)
+    value = _finite(text, field.kind == "whole")
     if value is None or not all(holds(value, bound) for _, bound, holds in _bounds_of(field)):
         comma = " Write the decimal point as a point." if re.fullmatch(r"[+-]?\d*,\d+", text) else ""
         raise ValueError(f"Expected {_wanted(field)}; got {quote(text)}.{comma}")
@@ -162,10 +178,8 @@ def _number(field: Field, text: str) -> float | int:
 
 def _finite(text: str, whole: bool) -> float | int | None:
     """Return a finite number, or None."""
-    if len(text) > 40 or "_" in text:
-        return None
     try:
-        value = float(text)
+        value = float(text) if len(text) <= 40 and "_" not in text else math.nan
     except ValueError:
         return None
     if not math.isfinite(value):
@@ -201,10 +215,6 @@ def _wanted(field: Field) -> str:
 
 def _written(bound: float) -> str:
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
-
-
-def _either(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" or {words[-1]}"
 
 
 def quote(text: str) -> str:

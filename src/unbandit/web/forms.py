@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from string import ascii_uppercase
@@ -16,13 +18,10 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, Ran
 from unbandit.errors import ParameterError, shell_option
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log.columns import ROLES
-from unbandit.web.fields import Field, FieldErrors, capitalise, field_of, identifier, quote, read_fields
+from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_of, identifier, quote, read_fields
 
-NO_COLUMN = "(none)"
-"""Value of the field for a role that no column plays."""
-
-UNKNOWN_RULE = "unknown"
-"""Value of the field for the rule if it is not known."""
+NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"
+"""Values of the fields for a role that no column plays, and for a rule that is not known."""
 
 RARELY_CHANGED = frozenset({"ties"})
 """Parameters that are rarely changed, besides those that a rule leaves unwritten."""
@@ -114,13 +113,10 @@ def read_columns(form: Mapping[str, str]) -> tuple[dict[str, str] | None, list[s
     named: dict[str, str] = {}
     for role in ROLES:
         column = form.get(f"column.{role}", "")
-        if not column.strip():
-            continue
-        if column == NO_COLUMN:
-            column = ""
-        if column in named.values() and column:
-            errors[f"column.{role}"] = f"Expected a column of its own for each role; got {quote(column)} twice."
-        named[role] = column
+        if column.strip():
+            if column in named.values() and column != NO_COLUMN:
+                errors[f"column.{role}"] = f"Expected a column of its own for each role; got {quote(column)} twice."
+            named[role] = "" if column == NO_COLUMN else column
     if named.get("arm") == "":
         errors["column.arm"] = "Expected the column that holds the arms; got none."
     if named.get("round") and named.get("pulls"):
@@ -143,9 +139,9 @@ def _arms(text: str, errors: dict[str, str]) -> list[str] | None:
     if not all(names):
         errors["arms"] = f"Expected names between commas, as in A, B, C; got {quote(text.strip())}."
         return None
-    twice = next((name for at, name in enumerate(names) if name in names[:at]), None) if len(names) < 10_000 else None
-    if twice is not None:
-        errors["arms"] = f"Expected different names; got {quote(twice)} twice."
+    (most, count), *_ = Counter(names).most_common(1)
+    if count > 1:
+        errors["arms"] = f"Expected different names; got {quote(most)} twice."
     return names
 
 
@@ -158,7 +154,7 @@ class RuleForm:
 
     name: str
     summary: str
-    group: str
+    group: str  # a key of `GROUPS`
     fields: tuple[Field, ...]
     rarely: tuple[Field, ...]
 
@@ -232,8 +228,9 @@ def read_rule(form: Mapping[str, str]) -> str | None:
     rule = rules()[name]
     try:
         return _rule_text(rule, {key.removeprefix(f"{name}."): value for key, value in given.items()})
-    except ParameterError as error:
-        raise FieldErrors(_at_field(rule, error)) from None
+    except ParameterError as error:  # at the field of its parameter, or else at the rule
+        place = f"{name}.{error.parameter}" if error.parameter in rule.model_fields else name
+        raise FieldErrors({place: capitalise(error.said(page_option))}) from None
 
 
 def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
@@ -247,12 +244,6 @@ def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
     text = f"{rule.name}:{','.join(parts)}" if parts else rule.name
     parse_rule(text)
     return text
-
-
-def _at_field(rule: type[Demonstrator], error: ParameterError) -> dict[str, str]:
-    """Return the error at the field of its parameter, or else at the rule."""
-    known = error.parameter in rule.model_fields
-    return {f"{rule.name}.{error.parameter}" if known else rule.name: capitalise(error.said(page_option))}
 
 
 def rule_css() -> str:
@@ -279,8 +270,7 @@ class Simulation:
     @property
     def title(self) -> str:
         """Return a title."""
-        where = self.dataset if self.dataset is not None else f"{len(self.means):,} arms"
-        return f"{self.rule} on {where}, {self.horizon:,} rounds"
+        return f"{self.rule} on {self.dataset or f'{len(self.means):,} arms'}, {self.horizon:,} rounds"
 
     @property
     def command(self) -> str:
@@ -309,28 +299,19 @@ def _arm_names(arms: int) -> list[str]:
 def read_simulation(form: Mapping[str, str]) -> Simulation:
     """Return the simulation that a form asks for."""
     errors: dict[str, str] = {}
-    rule = _rule_to_play(form, errors)
+    rule = collect(errors, read_rule, form)
+    if rule is None and not errors:
+        errors["rule"] = "Expected a rule to play; choose one."
     values, wrong = read_fields(RUN, form)
     errors |= wrong
     if "horizon" not in values and "horizon" not in errors:
         errors["horizon"] = "Expected a number of rounds; got none."
     parts = _own_means(form, errors) if form.get("source", "dataset") == "means" else _data_set(form, errors)
-    if errors or parts is None:
+    if errors or parts is None or rule is None:
         raise FieldErrors(errors)
     simulation = Simulation(rule, values["horizon"], values.get("seed", 0), **parts)
     _check(simulation)
     return simulation
-
-
-def _rule_to_play(form: Mapping[str, str], errors: dict[str, str]) -> str:
-    try:
-        rule = read_rule(form)
-    except FieldErrors as error:
-        errors |= error.errors
-        return ""
-    if rule is None:
-        errors["rule"] = "Expected a rule to play; choose one."
-    return rule or ""
 
 
 def _data_set(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any] | None:
@@ -342,18 +323,15 @@ def _data_set(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any]
         errors["dataset"] = f"Expected one of the data sets; got {quote(name)}."
     if errors.keys() & {"dataset", "arms"}:
         return None
-    wanted = values.get("arms")
-    try:
-        if wanted is not None:
-            datasets.load(name, arms=wanted)
-    except ParameterError:
-        wanted = None
-    if wanted is None:
-        there = len(datasets.load(name))
-        if there > values.get("arms", MOST_ARMS):
-            errors["arms"] = f"Expected a number from 2 to {MOST_ARMS:,}: this data set has {there:,} arms."
-            return None
-    return {"dataset": name, "arms": wanted}
+    if "arms" in values:
+        with suppress(ParameterError):  # it has fewer
+            datasets.load(name, arms=values["arms"])
+            return {"dataset": name, "arms": values["arms"]}
+    there = len(datasets.load(name))
+    if there > values.get("arms", MOST_ARMS):
+        errors["arms"] = f"Expected a number from 2 to {MOST_ARMS:,}: this data set has {there:,} arms."
+        return None
+    return {"dataset": name, "arms": None}
 
 
 def _own_means(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any] | None:
@@ -384,13 +362,11 @@ def _check(simulation: Simulation) -> None:
     """Refuse what would fail later: rewards that the rule cannot take, fewer rounds than arms."""
     rule, instance = parse_rule(simulation.rule), simulation.instance()
     if rule.bernoulli_only and not isinstance(instance.noise, Bernoulli):
-        raise FieldErrors(
-            {
-                "rule": f"Expected rewards of 0 or 1, for which {simulation.rule} is made; give the arms' chances "
-                "yourself and choose such rewards, or take another rule."
-            }
+        wrong = (
+            f"Expected rewards of 0 or 1, for which {simulation.rule} is made; give the arms' chances yourself and "
+            "choose such rewards, or take another rule."
         )
+        raise FieldErrors({"rule": wrong})
     if simulation.horizon < len(instance):
-        raise FieldErrors(
-            {"horizon": f"Expected {len(instance):,} rounds or more, one an arm; got {simulation.horizon:,}."}
-        )
+        wrong = f"Expected {len(instance):,} rounds or more, one an arm; got {simulation.horizon:,}."
+        raise FieldErrors({"horizon": wrong})

@@ -17,13 +17,13 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
 from unbandit import checks
-from unbandit.web.problems import BROKEN, CLOSED, NO_MEMORY, STOPPED, TOO_LONG, Problem
+from unbandit.web.problems import BROKEN, CLOSED, NO_MEMORY, STOPPED, TOO_LONG, Problem, problem_of
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -121,16 +121,9 @@ class QueueFull(Exception):
 
 
 class JobQueue:
-    """Queue of jobs for a few worker processes; results are kept for a while.
+    """Queue of jobs for a few worker processes, the first of which takes short jobs only; results are kept for a while.
 
-    Parameters
-    ----------
-    limits
-        Limits on one job, and on how many there may be.
-    workers
-        Number of processes, by default two more than there are cores. The first takes short jobs only.
-    tasks
-        The module that defines the tasks.
+    By default there are two more workers than cores. `tasks` is the module that defines the tasks.
     """
 
     def __init__(self, limits: Limits, workers: int | None = None, tasks: str = "unbandit.web.tasks") -> None:
@@ -199,21 +192,18 @@ class JobQueue:
 
     def _drop_old_results(self) -> None:
         """Drop results that are too old, then the oldest while all are too large; the caller holds the lock."""
-        now = time.monotonic()
         ended = sorted((job.ended, id) for id, job in self._jobs.items() if job.ended is not None)
         held = sum(self._jobs[id].size for _, id in ended)
-        for at, (when, id) in enumerate(ended):
-            newest = at == len(ended) - 1
-            if now - when > self.limits.kept_seconds or (held > self.limits.kept_bytes and not newest):
+        for when, id in ended:
+            old = time.monotonic() - when > self.limits.kept_seconds
+            if old or (held > self.limits.kept_bytes and id != ended[-1][1]):
                 held -= self._jobs.pop(id).size
 
     def _next(self, only_quick: bool) -> Job | None:
         """Return the next job, short ones first; None if there is none."""
         for jobs in (self._quick,) if only_quick else (self._quick, self._slow):
-            try:
+            with suppress(queue.Empty):
                 return jobs.get_nowait()
-            except queue.Empty:
-                continue
         self._closed.wait(POLL_SECONDS)
         return None
 
@@ -255,13 +245,10 @@ class JobQueue:
                 process.join()
 
     def _started(self, pipe: Any, process: Any) -> bool:
-        while not self._closed.is_set():
+        while not self._closed.is_set() and process.is_alive():
             if pipe.poll(POLL_SECONDS):
-                try:
+                with suppress(EOFError, OSError):
                     return bool(pipe.recv() == ("ready",))
-                except (EOFError, OSError):
-                    break
-            if not process.is_alive():
                 break
         if not self._closed.is_set():
             print("unbandit: a worker process ended before it began; trying again.", file=sys.stderr)
@@ -276,9 +263,8 @@ class JobQueue:
             pipe.send((job.task, job.arguments))
             job.drop_arguments()
             while True:
-                problem = STOPPED if job.cancelled else CLOSED if self._closed.is_set() else None
-                if problem is None and time.monotonic() > deadline:
-                    problem = TOO_LONG
+                late = TOO_LONG if time.monotonic() > deadline else None
+                problem = STOPPED if job.cancelled else CLOSED if self._closed.is_set() else late
                 if problem is not None:
                     job.end(problem=problem)
                     return False
@@ -308,8 +294,6 @@ def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit_resources(limits)
     warnings.simplefilter("ignore")  # answers carry their warnings in words
-    from unbandit.web.problems import problem_of
-
     module = importlib.import_module(tasks)
     module.warm_up()
     pipe.send(("ready",))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from unbandit import datasets
 from unbandit._version import __version__
 from unbandit.formatting import label, probability, size
 from unbandit.plots import address
+from unbandit.reporting.page import templates
 from unbandit.web import forms
 from unbandit.web.examples import Example
-from unbandit.web.fields import ON, Field, field_content
+from unbandit.web.fields import Field, field_content, is_ticked
 from unbandit.web.jobs import JobProgress, Limits, Outcome
 from unbandit.web.preview import Preview
 from unbandit.web.problems import Problem, page_text
@@ -32,7 +33,7 @@ NAME_SHOWN = 60
 """Characters of a column's name that are shown."""
 
 
-def home(examples: Sequence[Example], limits: Limits) -> str:
+def home(examples: Iterable[Example], limits: Limits) -> str:
     """Return the first page: bring a log, or try an example."""
     return _page("home.html", "log", examples=examples, limits=limits)
 
@@ -70,32 +71,27 @@ def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
 
 def progress(id: str, job: JobProgress) -> str:
     """Return the page of a job that is not done yet."""
-    return _page("progress.html", None, id=id, progress=job, said=_stage(job), time=_time(job.seconds))
+    return _page("progress.html", id=id, progress=job, said=_stage(job), time=_time(job.seconds))
 
 
 def answer(id: str, outcome: Outcome) -> str:
     """Return the page of a job that is done."""
-    return _page("answer.html", None, id=id, outcome=outcome, main=Markup(outcome.main))
+    return _page("answer.html", id=id, outcome=outcome, main=Markup(outcome.main))
 
 
 def failure(problem: Problem, id: str | None = None) -> str:
     """Return the page that says why something cannot be done."""
-    return _page("failure.html", None, problem=problem, id=id)
+    return _page("failure.html", problem=problem, id=id)
 
 
 def stylesheet() -> str:
     """Return the page's CSS, with the part that shows the fields of the chosen rule only."""
-    return _static("site.css") + "\n" + forms.rule_css()
+    return static("site.css") + "\n" + forms.rule_css()
 
 
-def script() -> str:
-    """Return the page's script; every page works without it."""
-    return _static("page.js")
-
-
-def icon() -> str:
-    """Return the page's icon."""
-    return _static("icon.svg")
+def static(name: str) -> str:
+    """Return a file of the page: its style sheet, its script, which no page needs, or its icon."""
+    return resources.files("unbandit.web").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def identified_page(found: Identification, name: str, taken: str | None, why: str = "") -> str:
@@ -103,37 +99,20 @@ def identified_page(found: Identification, name: str, taken: str | None, why: st
 
     `taken` is the rule of the report below, if there is one, and `why` the reason if there is none.
     """
-    said = f"Of {name}: {found.answer()}"
-    picture = address(found.plot())
-    return _part("identified.html", found=found, said=said, taken=taken, why=why, picture=picture, share=probability)
+    said, picture = f"Of {name}: {found.answer()}", address(found.plot())
+    return _page("identified.html", found=found, said=said, taken=taken, why=why, picture=picture, share=probability)
 
 
-def _part(template: str, **given: Any) -> str:
-    return _environment().get_template(template).render(**given)
-
-
-def _page(template: str, tab: str | None, **given: Any) -> str:
-    return _part(template, tab=tab, version=__version__, **given)
+def _page(template: str, tab: str | None = None, **given: Any) -> str:
+    return _environment().get_template(template).render(tab=tab, version=__version__, **given)
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
+    environment = templates("unbandit.web", "templates")
     environment.filters |= {"size": size, "cut": _cut, "for_page": page_text}
-    environment.globals |= {"field_content": field_content, "is_ticked": _is_ticked, "is_open": _is_open}
+    environment.globals |= {"field_content": field_content, "is_ticked": is_ticked, "is_open": _is_open}
     return environment
-
-
-def _template(name: str) -> str:
-    return resources.files("unbandit.web").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def _static(name: str) -> str:
-    return resources.files("unbandit.web").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _column_fields(seen: Preview) -> tuple[Field, ...]:
@@ -164,10 +143,6 @@ def _cut(name: str) -> str:
 def _is_open(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
     """Whether a section that is usually folded must be open."""
     return any(field.name in errors or field_content(field, form).strip() not in ("", field.usual) for field in fields)
-
-
-def _is_ticked(field: Field, form: Mapping[str, str]) -> bool:
-    return field_content(field, form).strip().lower() in ON
 
 
 def _labels(

@@ -7,11 +7,11 @@ form is trusted.
 from __future__ import annotations
 
 import base64
-import binascii
 import gzip
 import io
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,8 +21,8 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
-from unbandit.log.sources import Source, open_bytes
-from unbandit.web.examples import example_log
+from unbandit.log.sources import open_bytes
+from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import error_text, page_text
 
@@ -30,6 +30,9 @@ GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 """First bytes of these files; they are compressed already."""
 
 _PACKED, _AS_IS = "packed:", "as-is:"
+
+Columns = Mapping[str, str] | None
+Arms = Sequence[str] | None
 
 MOST_COLUMNS, COLUMNS_SHOWN, ROWS_SHOWN, ARMS_SHOWN = 200, 8, 6, 12
 LONGEST_CELL, LONGEST_NAME = 40, 80
@@ -43,6 +46,11 @@ class Upload:
     data: bytes = b""
     carried: str = ""
     example: str = ""
+
+    @classmethod
+    def of_example(cls, example: Example) -> Upload:
+        """Take an example instead of a file."""
+        return cls(f"{example.title} (an example)", example=example.name)
 
     @property
     def weight(self) -> int:
@@ -84,24 +92,20 @@ def form_text(data: bytes) -> str:
 
 def from_form_text(text: str, most: int) -> bytes:
     """Read such a field; anybody may have written it, so at most `most` bytes are unpacked."""
-    kind, _, body = text.partition(":")
+    kind, colon, body = text.partition(":")
     try:
         data = base64.b64decode(body, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         kind = ""
-    if kind + ":" == _AS_IS:
+    if kind + colon == _AS_IS:
         return data
-    if kind + ":" == _PACKED and data:
+    if kind + colon == _PACKED and data:
         return _gunzip(data, most, "the log")
     raise LogError("expected the log that this page was made for; it was lost on the way. Choose the file again.")
 
 
-def unpack(data: bytes, most: int, name: str) -> bytes:
-    """Unpack gzip to at most `most` bytes: a small file can hold terabytes."""
-    return _gunzip(data, most, name) if data.startswith(GZIP) else data
-
-
 def _gunzip(data: bytes, most: int, name: str) -> bytes:
+    """Unpack gzip to at most `most` bytes: a small file can hold terabytes."""
     parts, room = [], most
     try:
         while data:  # a gzip file may have several members
@@ -109,45 +113,37 @@ def _gunzip(data: bytes, most: int, name: str) -> bytes:
             parts.append(reader.decompress(data, room + 1))
             room -= len(parts[-1])
             if room < 0:
-                raise LogError(
-                    f"expected at most {size(most)} once it is unpacked; it holds more. "
-                    "Take a part of it, or use the command line: unbandit report.",
-                    path=name,
-                )
+                refusal = f"expected at most {size(most)} once it is unpacked; it holds more."
+                remedy = "Take a part of it, or use the command line: unbandit report."
+                raise LogError(refusal, path=name, remedy=remedy)
             if not reader.eof:
                 raise EOFError("its end is missing")
             data = reader.unused_data.lstrip(b"\0")
     except (zlib.error, EOFError) as error:
-        raise LogError(
-            f"expected a whole gzip file; it could not be unpacked ({error}). Write or copy it again.", path=name
-        ) from error
+        refusal = f"expected a whole gzip file; it could not be unpacked ({error})."
+        raise LogError(refusal, path=name, remedy="Write or copy it again.") from error
     return b"".join(parts)
 
 
 def clean_name(name: str) -> str:
     """Return a file's name as it can be shown: without folders and unprintable characters, not too long."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
-    shown = "".join(letter for letter in last if letter.isprintable()).strip()
-    return (shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…") or "the log"
+    return label("".join(filter(str.isprintable, last)).strip(), LONGEST_NAME) or "the log"
 
 
-def read(
-    upload: Upload, columns: Mapping[str, str] | None, arms: Sequence[str] | None, limits: Limits
-) -> tuple[ActionLog, bytes | None]:
+def read(upload: Upload, columns: Columns, arms: Arms, limits: Limits) -> tuple[ActionLog, bytes | None]:
     """Read a log, and return it with the bytes of its file; refuse one that is too long."""
     if upload.example:
-        return example_log(upload.example), None
+        return EXAMPLES[upload.example].log(), None
     sent = upload.bytes(limits)
     data = _unpack_limited(sent, upload.name, limits)
     return ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms), sent
 
 
-def preview(
-    upload: Upload, columns: Mapping[str, str] | None, arms: Sequence[str] | None, limits: Limits
-) -> Preview:  # fmt: skip
+def preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits) -> Preview:
     """Return a file's first rows, the role of each column, and the number of rounds and arms."""
     if upload.example:
-        log = example_log(upload.example)
+        log = EXAMPLES[upload.example].log()
         frame = log.to_frame()
         roles = tuple((name, name) for name in frame.columns)
         seen = Preview(name=upload.name, size=0, example=upload.example, roles=roles)
@@ -160,7 +156,9 @@ def preview(
         table = open_bytes(data, upload.name)
         names = table.names
         seen = replace(seen, columns=tuple(names[:MOST_COLUMNS]), columns_left_out=max(len(names) - MOST_COLUMNS, 0))
-        places = _role_columns(table, columns)
+        places: dict[str, int] = {}
+        with suppress(LogError, ParameterError):  # unclear roles are refused below, and the rows are still shown
+            places = find_columns(names, columns, table.refuse)
         seen = replace(seen, roles=tuple((role, names[at]) for role, at in places.items()))
         shown = sorted({*places.values(), *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(places)]
         seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
@@ -171,45 +169,29 @@ def preview(
 
 def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
     """Unpack a file, and refuse one with too many rows before they are laid out in memory."""
-    data = unpack(sent, limits.unpacked, name)
+    data = _gunzip(sent, limits.unpacked, name) if sent.startswith(GZIP) else sent
     if data.startswith(GZIP):
         raise LogError("expected a table; it is packed with gzip twice. Unpack it once, and send that.", path=name)
     rows = _parquet_rows(data) if data.startswith(PARQUET) else max(data.count(b"\n"), data.count(b"\r")) - 1
     if rows > limits.rows:
-        raise LogError(
-            f"expected at most {limits.rows:,} rows; it has {rows:,}. Take a part of it, or use the command "
-            "line, which takes more: unbandit report.",
-            path=name,
-        )
+        remedy = "Take a part of it, or use the command line, which takes more: unbandit report."
+        raise LogError(f"expected at most {limits.rows:,} rows; it has {rows:,}.", path=name, remedy=remedy)
     return data
 
 
 def _parquet_rows(data: bytes) -> int:
     """Return the number of rows in a Parquet file's footer; a broken file is refused when it is read."""
-    try:
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        return 0
-
-
-def _role_columns(table: Source, columns: Mapping[str, str] | None) -> dict[str, int]:
-    """Return the column of each role; none if they are unclear, so that the rows are still shown."""
-    try:
-        return find_columns(table.names, columns, table.refuse)
-    except (LogError, ParameterError):
-        return {}
+    return 0
 
 
 def _with_rows(seen: Preview, names: Sequence[str], series: Sequence[pl.Series]) -> Preview:
     heads = [column.head(ROWS_SHOWN).to_list() for column in series]
-    rows = tuple(tuple("" if cell is None else _cut(str(cell)) for cell in row) for row in zip(*heads, strict=True))
-    return replace(
-        seen,
-        columns=seen.columns or tuple(names),
-        columns_shown=tuple(names),
-        rows=rows,
-        rows_more=bool(series) and len(series[0]) > ROWS_SHOWN,
-    )
+    texts = [["" if cell is None else label(str(cell), LONGEST_CELL) for cell in head] for head in heads]
+    rows = tuple(zip(*texts, strict=True))
+    more = bool(series) and len(series[0]) > ROWS_SHOWN
+    return replace(seen, columns=seen.columns or tuple(names), columns_shown=tuple(names), rows=rows, rows_more=more)
 
 
 def _with_log(seen: Preview, log: ActionLog) -> Preview:
@@ -220,11 +202,7 @@ def _with_log(seen: Preview, log: ActionLog) -> Preview:
     return replace(
         seen,
         summary=f"{total}{parts}, {len(log.arms):,} arms",
-        arms=tuple((_cut(log.arms[arm]), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist()),
+        arms=tuple((label(log.arms[arm], LONGEST_CELL), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist()),
         arms_left_out=max(len(log.arms) - ARMS_SHOWN, 0),
         notices=tuple(page_text(notice.text) for notice in log.reading),
     )
-
-
-def _cut(text: str) -> str:
-    return label(text, LONGEST_CELL)

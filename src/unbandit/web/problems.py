@@ -5,14 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from unbandit.errors import (
-    InferenceError,
-    LogError,
-    NotIdentifiable,
-    ParameterError,
-    UnbanditError,
-    phrase,
-)
+from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase
+from unbandit.web.forms import page_option
 
 LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80
 """Characters of a message, and of a quoted name in it, that are shown."""
@@ -114,24 +108,18 @@ def problem_of(error: BaseException) -> Problem:
         return NO_MEMORY
     if not isinstance(error, UnbanditError):
         return BROKEN
+    answer = "This is an answer too: no tool can read from a record what it does not hold."
     title, status = next(((title, code) for kind, title, code in _TITLES if isinstance(error, kind)), ("Refused", 400))
-    remedy = ""
-    if isinstance(error, NotIdentifiable):
-        remedy = "This is an answer too: no tool can read from a record what it does not hold."
-    return Problem(title, error_text(error), remedy, status)
+    return Problem(title, error_text(error), answer if isinstance(error, NotIdentifiable) else "", status)
 
 
 def error_text(error: UnbanditError) -> str:
     """Write an error for a visitor of the page: options by the labels of their fields, names shortened."""
-    from unbandit.web.forms import page_option
-
     return _shorten(error.phrased(page_option))
 
 
 def page_text(text: str) -> str:
     """Write a sentence for a visitor of the page."""
-    from unbandit.web.forms import page_option
-
     return _shorten(phrase(text, page_option))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -14,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from unbandit.web.jobs import Limits
+from unbandit.web.pages import failure
 from unbandit.web.problems import BUSY, CROSS_SITE, NO_TOKEN, STRANGE_HOST, Problem
 
 HEADERS = {
@@ -37,8 +37,6 @@ UPLOADS = ("/look", "/estimate")
 MOST_FORM_BYTES = 1024**2
 """Size of any other form."""
 
-Show = Callable[[Problem], str]
-
 
 class TooLarge(Exception):
     """A request is larger than allowed; the rest of it was read and dropped."""
@@ -59,9 +57,13 @@ class AccessPolicy:
     token: str | None = None  # that a visitor must present
 
 
-def guard(app: ASGIApp, policy: AccessPolicy, limits: Limits, show: Show) -> ASGIApp:
-    """Wrap an application in the access policy, the limits and the headers."""
+def show(problem: Problem) -> Response:
+    """Return the page that says why something cannot be done."""
+    return HTMLResponse(failure(problem), status_code=problem.status)
 
+
+def guard(app: ASGIApp, policy: AccessPolicy, limits: Limits) -> ASGIApp:
+    """Wrap an application in the access policy, the limits and the headers."""
     arriving = 0
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,9 +80,9 @@ def guard(app: ASGIApp, policy: AccessPolicy, limits: Limits, show: Show) -> ASG
             await send(message)
 
         body = LimitedBody(scope, receive, limits)
-        refused = _refusal(scope, policy, show)
+        refused = _refusal(scope, policy)
         if refused is None and body.expected and arriving + body.expected > limits.waiting:
-            refused = _page(BUSY, show)
+            refused = show(BUSY)
         if refused is not None:
             await refused(scope, receive, send_with_headers)
             return
@@ -93,14 +95,14 @@ def guard(app: ASGIApp, policy: AccessPolicy, limits: Limits, show: Show) -> ASG
     return answer
 
 
-def _refusal(scope: Scope, policy: AccessPolicy, show: Show) -> Response | None:
+def _refusal(scope: Scope, policy: AccessPolicy) -> Response | None:
     """Return the response if the request may not pass: a refusal, or the redirect that sets the token's cookie."""
     headers = Headers(scope=scope)
     host = headers.get("host", "")
     if policy.hosts is not None and _without_port(host) not in policy.hosts:
-        return _page(STRANGE_HOST, show)
+        return show(STRANGE_HOST)
     if scope["method"] not in ("GET", "HEAD") and not _same_origin(headers, host):
-        return _page(CROSS_SITE, show)
+        return show(CROSS_SITE)
     if policy.token is None:
         return None
     query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
@@ -109,11 +111,8 @@ def _refusal(scope: Scope, policy: AccessPolicy, show: Show) -> Response | None:
         response = RedirectResponse("/" + scope["path"].lstrip("/") + rest, status_code=303)
         response.set_cookie(COOKIE, policy.token, httponly=True, samesite="lax", path="/")
         return response
-    return None if _same(_cookie(headers), policy.token) else _page(NO_TOKEN, show)
-
-
-def _page(problem: Problem, show: Show) -> Response:
-    return HTMLResponse(show(problem), status_code=problem.status)
+    cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+    return None if _same(cookie, policy.token) else show(NO_TOKEN)
 
 
 def _without_port(host: str) -> str:
@@ -133,10 +132,6 @@ def _same_origin(headers: Headers, host: str) -> bool:
         return False
 
 
-def _cookie(headers: Headers) -> str:
-    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-
-
 def _same(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode(), token.encode())
 
@@ -145,12 +140,8 @@ class LimitedBody:
     """Body of a request; reading it raises if it is too large or too slow.
 
     A body that is too large is read to its end and dropped, as long as time allows: a browser shows our response only
-    after it has sent everything.
-
-    Attributes
-    ----------
-    expected
-        Bytes that will be held for a while: as many as announced, or else as many as allowed.
+    after it has sent everything. `expected` is the number of bytes that will be held for a while: as many as announced,
+    or else as many as allowed.
     """
 
     def __init__(self, scope: Scope, receive: Receive, limits: Limits) -> None:

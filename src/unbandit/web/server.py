@@ -18,8 +18,6 @@ from unbandit.web.jobs import Limits
 if TYPE_CHECKING:
     import uvicorn
 
-_TAKEN = (errno.EADDRINUSE, errno.EACCES)
-
 
 def serve(
     host: str = "127.0.0.1",
@@ -31,18 +29,8 @@ def serve(
 ) -> None:
     """Serve the page until it is stopped with Ctrl-C.
 
-    Parameters
-    ----------
-    host
-        The address to listen on; unless it is this computer's own, every visitor needs a token.
-    port
-        0 for any that is free.
-    open_browser
-        Open the page in the browser.
-    limits
-        Limits on what one visitor may ask for.
-    say
-        Called with each line that the user should read.
+    Unless `host` is this computer's own address, every visitor needs a token. A `port` of 0 is any that is free. `say`
+    is called with each line that the user should read.
     """
     try:
         import uvicorn
@@ -113,12 +101,10 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        if isinstance(error, socket.gaierror) or error.errno not in _TAKEN:
-            raise ParameterError(
-                f'expected an address of this computer, as 127.0.0.1; "{host}" could not be used '
-                f"({error.strerror or error}).",
-                parameter="host",
-            ) from None
+        if isinstance(error, socket.gaierror) or error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            reason = f'"{host}" could not be used ({error.strerror or error})'
+            refusal = f"expected an address of this computer, as 127.0.0.1; {reason}."
+            raise ParameterError(refusal, parameter="host") from None
         other = port + 1 if port < 65_535 else port - 1
         raise ParameterError(
             f"{port} is taken by another program, perhaps by a page of unbandit that still runs. Stop that "

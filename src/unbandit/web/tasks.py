@@ -18,16 +18,14 @@ from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
 from unbandit.reporting import LogSource, Report, report
 from unbandit.reporting.provenance import shell_line
-from unbandit.web.examples import example_truth
+from unbandit.web.examples import EXAMPLES
 from unbandit.web.forms import Simulation, page_option
 from unbandit.web.jobs import Download, Limits, Outcome
 from unbandit.web.pages import identified_page
-from unbandit.web.preview import Preview, Upload, preview, read
+from unbandit.web.preview import Arms, Columns, Preview, Upload, preview, read
 from unbandit.web.problems import error_text
 
 Say = Callable[[str, float | None], None]
-Columns = Mapping[str, str] | None
-Arms = Sequence[str] | None
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """First characters that make a spreadsheet take a cell for a formula."""
@@ -59,8 +57,8 @@ def _estimate(
     log, data = read(upload, columns, arms, limits)
     given = _without_idle_seed(rule, options)
     if data is None:
-        return _beside_truth(log, upload.name, rule, given, example_truth(upload.example), "", say)
-    command = shell_line(_shell_path(upload.name), parse_rule(rule), given) + _reading_options(columns, arms)
+        return _beside_truth(log, upload.name, rule, given, EXAMPLES[upload.example].truth(), "", say)
+    command = _command(upload.name, rule, given, columns, arms)
     source = LogSource.of_bytes(upload.name, data)
     made = report(log, rule, source=source, command=command, progress=say, audience=page_option, **given)
     return Outcome(made.title, made.main, _downloads(made))
@@ -75,20 +73,24 @@ def _identify(
     found = identify(
         log, particles=QUICK_PARTICLES, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked
     )  # fmt: skip
-    downloads = table_files(found.frame, "candidates", "Candidates")
-    json = Download("identify.json", "Everything (JSON)", "application/json", found.to_json().encode())
-    source = None if data is None else LogSource.of_bytes(upload.name, data)
-    made, why = _taken_as(found, log, options, source, _reading_options(columns, arms), say)
-    with_report = (_report_page(made),) if made is not None else ()
+    downloads = (*table_files(found.frame, "candidates", "Candidates"), _json_file("identify", found.to_json()))
+    rule = str(found.leading.guesses[0].rule)
+    given = _without_idle_seed(rule, options)
+    known = {}
+    if data is not None:
+        known = {
+            "source": LogSource.of_bytes(upload.name, data),
+            "command": _command(upload.name, rule, given, columns, arms),
+        }
+    made, why = _taken_as(found, log, given | known, say)
     main = identified_page(found, upload.name, None if made is None else made.answer.rule, why)
     if made is not None:  # below the one heading of the page
         main += made.main.replace("<h1", "<h2", 1).replace("</h1>", "</h2>", 1)
-    return Outcome("Which rule made this log?", main, (*with_report, *downloads, json))
+        downloads = (_report_page(made), *downloads)
+    return Outcome("Which rule made this log?", main, downloads)
 
 
-def _taken_as(
-    found: Identification, log: ActionLog, options: Mapping[str, Any], source: LogSource | None, reading: str, say: Say
-) -> tuple[Report | None, str]:
+def _taken_as(found: Identification, log: ActionLog, options: Mapping[str, Any], say: Say) -> tuple[Report | None, str]:
     """Return the report under the most probable rule, where one was found that gives values away, or why not."""
     rule = found.leading.guesses[0].rule
     if found.verdict != "identified" or rule.reveals != "values":
@@ -96,10 +98,8 @@ def _taken_as(
     if not (options.get("sigma") or options.get("bernoulli") or rule.bernoulli_only):
         return None, NOISE
     say("Estimating with the rule that was found", None)
-    given = _without_idle_seed(str(rule), options)
-    command = None if source is None else shell_line(_shell_path(source.name), rule, given) + reading
     try:
-        return report(log, rule, source=source, command=command, progress=say, audience=page_option, **given), ""
+        return report(log, rule, progress=say, audience=page_option, **options), ""
     except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
         return None, error_text(error)
 
@@ -135,14 +135,12 @@ def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key != "seed" or drawn}
 
 
-def _reading_options(columns: Columns, arms: Arms) -> str:
-    """Write how a file was read, as options of the shell."""
-    words = []
-    if columns:
-        words += ["--columns", _comma_list([f"{role}={name}" for role, name in columns.items()])]
-    if arms:
-        words += ["--arms", _comma_list(arms)]
-    return " " + shlex.join(words) if words else ""
+def _command(name: str, rule: str, options: Mapping[str, Any], columns: Columns, arms: Arms) -> str:
+    """Write the command that gives the same report, also how the file was read."""
+    path = f"./{name}" if name.startswith("-") else name  # which the shell does not take for an option
+    words = ["--columns", _comma_list([f"{role}={name}" for role, name in columns.items()])] if columns else []
+    words += ["--arms", _comma_list(arms)] if arms else []
+    return " ".join([shell_line(path, parse_rule(rule), options), *([shlex.join(words)] if words else [])])
 
 
 def _comma_list(names: Sequence[str]) -> str:
@@ -152,18 +150,17 @@ def _comma_list(names: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _shell_path(name: str) -> str:
-    """Write a file's name so that the shell does not take it for an option."""
-    return f"./{name}" if name.startswith("-") else name
-
-
 def _report_page(made: Report) -> Download:
     return Download("report.html", "Report", "text/html; charset=utf-8", made.html.encode())
 
 
+def _json_file(name: str, text: str) -> Download:
+    return Download(f"{name}.json", "Everything (JSON)", "application/json", text.encode())
+
+
 def _downloads(made: Report) -> tuple[Download, ...]:
-    json = Download("estimate.json", "Everything (JSON)", "application/json", made.answer.to_json().encode())
-    return (_report_page(made), *table_files(made.answer.frame, "estimate", "Table"), json)
+    tables = table_files(made.answer.frame, "estimate", "Table")
+    return (_report_page(made), *tables, _json_file("estimate", made.answer.to_json()))
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:

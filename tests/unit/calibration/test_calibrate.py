@@ -8,19 +8,19 @@ import polars as pl
 import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.calibration import calibrate, closed_forms, costs, settings
-from unbandit.calibration.costs import TimingRequest, timed, timing_requests
+from unbandit.calibration import calibrate, metrics, settings
+from unbandit.calibration.metrics import TimingRequest, timed, timing_requests
 
 SMALL = {"runs": 3, "particles": 20, "rules": ["ucb", "uniform"]}
 
 
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch):
-    """Play short records: the same cells, a twentieth of the rounds."""
+    """Play short records, the same cells in a twentieth of the rounds, and identify among few rules."""
     cells = tuple((arms, horizon // 20, runs) for arms, horizon, runs in settings.CELLS)
     monkeypatch.setattr(settings, "CELLS", cells)
-    monkeypatch.setattr(closed_forms, "CELLS", cells)
     monkeypatch.setattr(settings, "IDENTIFY_CELL", (2, 40, 100))
+    monkeypatch.setattr(settings, "CANDIDATES", ("ucb:alpha=0.25", "uniform"))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -98,7 +98,7 @@ def test_a_posterior_is_timed_in_a_process_of_its_own(monkeypatch):
     found = timed(TimingRequest("ucb:alpha=0.25", 3, 50, seconds=2.0))
     assert 0 < found.seconds < 30
     assert found.memory > 1e7 or found.memory != found.memory
-    monkeypatch.setattr(costs, "USUAL", (2, 30))
+    monkeypatch.setattr(metrics, "USUAL_RECORD", (2, 30))
     asked = {(each.text, each.arms, each.seconds) for each in timing_requests()}
     assert ("ucb:alpha=0.25", 2, 2.0) in asked
     assert ("thompson:noise=bernoulli", 2, 5.0) in asked

@@ -7,8 +7,14 @@ import polars as pl
 import pytest
 
 from unbandit import UCB, Instance
-from unbandit.calibration.closed_forms import coverage_metrics
-from unbandit.calibration.metrics import holm, identify_metrics, posterior_metrics, rank_test, ratio
+from unbandit.calibration.metrics import (
+    coverage_metrics,
+    holm,
+    identify_metrics,
+    posterior_metrics,
+    rank_test,
+    ratio,
+)
 from unbandit.calibration.settings import TrialSetting
 from unbandit.calibration.trials import CANNOT_TELL, RIGHT, WRONG
 from unbandit.study import Study

@@ -13,7 +13,7 @@ import pytest
 import unbandit as ub
 from unbandit import reporting
 from unbandit.reporting import LogSource
-from unbandit.reporting.provenance import BLOCK_SIZE, read_log
+from unbandit.reporting.provenance import BLOCK_SIZE, python_line, read_log, shell_line
 
 DATA = b"arm\nA\nB\nA\nA\n"
 SHA = hashlib.sha256(DATA).hexdigest()
@@ -79,6 +79,16 @@ def test_a_report_of_a_path_has_its_checksum(tmp_path):
     report = ub.report(path, "ucb", sigma=1.0)
     assert SHA in report.main
     assert f"unbandit report {path} --rule ucb" in report.main
+
+
+def test_a_command_has_what_differs_from_the_default():
+    options = {"anchor": {"B": 0.4}, "best_mean": None, "pool": True, "level": 0.9, "seed": 0, "scale": "known"}
+    assert shell_line("my log.csv", ub.UCB1(), options) == (
+        "unbandit report 'my log.csv' --rule ucb1:exploration=2.0 --anchor B=0.4 --pool --level 0.9 --seed 0"
+    )
+    assert python_line(ub.UCB1(), {"sigma": 0.5, "seed": None}) == (
+        'unbandit.report(log, "ucb1:exploration=2.0", sigma=0.5).write("report.html")'
+    )
 
 
 def test_the_name_of_version_05_still_works_and_names_the_new_one():
