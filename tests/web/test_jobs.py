@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from unbandit.web.jobs import JobQueue, Limits, QueueFull
+from unbandit.web.jobs import JobQueue, Limits
+from unbandit.web.problems import Refusal
 
 PATIENCE = 900.0
 """Seconds until something that should happen is missed: long, since a busy machine is no mistake of ours."""
@@ -118,7 +119,7 @@ def test_what_waits_may_weigh_so_much_and_no_more():
         running(small, small.submit("a long sleep", "sleep", 600, weight=5_000))
         time.sleep(0.2)  # its bytes are elsewhere by now
         waits = small.submit("an echo", "echo", 1, weight=900)
-        with pytest.raises(QueueFull):
+        with pytest.raises(Refusal, match="Too many are asking at once"):
             small.submit("an echo", "echo", 2, weight=200)
         small.forget(waits)
         small.submit("an echo", "echo", 3, weight=200)
@@ -139,7 +140,7 @@ def test_there_is_room_for_so_many_and_no_more():
     small = opened(Limits(jobs=2, memory=LIMITS.memory), workers=1)
     try:
         jobs = [small.submit("a long sleep", "sleep", 600) for _ in range(2)]
-        with pytest.raises(QueueFull):
+        with pytest.raises(Refusal, match="Too many are asking at once"):
             small.submit("one more", "echo", 5)
         for job in jobs:
             small.forget(job)
@@ -179,7 +180,7 @@ def test_closing_stops_the_processes_and_what_they_do():
     made.close()
     for each in (job, behind):
         assert outcome(each).problem.title == "The page was closed"
-    with pytest.raises(QueueFull):
+    with pytest.raises(Refusal, match="Too many are asking at once"):
         made.submit("too late", "echo", 9)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)

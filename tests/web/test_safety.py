@@ -10,7 +10,8 @@ from starlette.testclient import TestClient
 
 from unbandit.web.app import create_app
 from unbandit.web.jobs import Limits
-from unbandit.web.safety import COOKIE, AccessPolicy, LimitedBody, TooLarge, TooSlow
+from unbandit.web.problems import Refusal
+from unbandit.web.safety import COOKIE, AccessPolicy, LimitedBody
 
 HERE = "http://127.0.0.1:8350"
 
@@ -115,20 +116,20 @@ def test_what_fits_is_handed_on():
 
 
 def test_what_is_too_large_is_read_to_its_end_and_not_handed_on():
-    with pytest.raises(TooLarge):
+    with pytest.raises(Refusal, match="too large"):
         received([part(1_000_000)] * 100 + [part(0, more=False)], SMALL)
 
 
 def test_what_says_that_it_is_too_large_is_not_handed_on_at_all():
-    with pytest.raises(TooLarge):
+    with pytest.raises(Refusal, match="too large"):
         received([part(10, more=False)], SMALL, [(b"content-length", b"2000000000")])
 
 
 def test_only_addresses_that_take_files_take_much():
-    with pytest.raises(TooLarge):
+    with pytest.raises(Refusal, match="too large"):
         received([part(1_000_000), part(1_000_000, more=False)], SMALL, path="/simulate")
 
 
 def test_what_comes_too_slowly_is_given_up():
-    with pytest.raises(TooSlow):
+    with pytest.raises(Refusal, match="did not arrive"):
         received([part(10), 5.0, part(10, more=False)], SMALL)

@@ -71,8 +71,8 @@ def calibrate(
     runs
         Runs of every cell, instead of its own number: for a first look.
     main_runs, side_runs, records
-        For a shorter measurement: runs of the posteriors in the main cell and in each of the others, and records of
-        each rule that is to be identified, instead of their own numbers.
+        Runs of the posteriors in the main cell and in each of the others, and records of each rule that is to be
+        identified, instead of their own numbers: for a shorter measurement.
     seed
         The same seed gives the same figures, on any number of threads.
     particles, clouds
@@ -81,12 +81,9 @@ def calibrate(
         By default one per core.
     timing
         Whether to measure time and memory too.
-    progress
-        Called with the label of each kind; returns its progress bar.
-    say
-        Called with each sentence worth knowing about the work.
-    ready
-        Called once everything has been checked, before any work.
+    progress, say, ready
+        Called with the label of each kind, to return its progress bar; with each sentence worth knowing about the
+        work; and once everything has been checked, before any work.
 
     Raises
     ------
@@ -145,7 +142,8 @@ def _folders(
             particles = done.particles * settings.CLOUDS.get(text, 1)
             yield ResultsFolder(home, PosteriorTrials(cells, done.seed, particles, done.clouds))
         elif kind == "identify":
-            cells = settings.identify_settings(text, runs or numbers["records"])
+            arms, horizon, usual = settings.IDENTIFY_CELL
+            cells = (settings.trial_setting(text, arms, horizon, runs or numbers["records"] or usual),)
             yield ResultsFolder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, settings.CANDIDATES))))
         elif can_compare(parse_rule(text), "switching"):
             for name, study in settings.closed_form_studies(text, runs, done.seed).items():

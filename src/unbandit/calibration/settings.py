@@ -141,12 +141,6 @@ def posterior_settings(
     return tuple(trial_setting(text, arms, horizon, number(arms, usual)) for arms, horizon, usual in CELLS)
 
 
-def identify_settings(text: str, runs: int | None = None) -> tuple[TrialSetting, ...]:
-    """Return the records of one rule, which is to be found."""
-    arms, horizon, usual = IDENTIFY_CELL
-    return (TrialSetting(parse_rule(text), arms, horizon, usual if runs is None else runs),)
-
-
 def closed_form_studies(text: str, runs: int | None = None, seed: int = 1) -> dict[str, Study]:
     """Return the studies of one rule by name, one for each number of runs; `runs` replaces that number.
 

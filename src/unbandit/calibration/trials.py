@@ -27,11 +27,8 @@ from unbandit.log import ActionLog
 from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code, describe_rule
 from unbandit.tape import Tape
 
-REACH = 9.0
-"""Deviations on either side of a mean that hold all of its distribution."""
-
-POINTS = 481
-"""Points of the quadrature for each arm."""
+REACH, POINTS = 9.0, 481
+"""Quadrature for each arm: deviations on either side of a mean that hold all of its distribution, and points."""
 
 LEVEL = 0.95
 """Level of the intervals."""
@@ -96,11 +93,6 @@ class Trials(TaskGrid):
     def one(self, trial: Trial) -> dict[str, Any]:
         """Put one record to the method, and return the columns of its rows: arrays, or a single value for all rows."""
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Return what else determines the numbers, as plain values."""
-        return {}
-
     @cached_property
     def tasks(self) -> Tasks:
         """Return the work, cut into blocks of runs whose sizes depend on the settings alone."""
@@ -121,7 +113,6 @@ class Trials(TaskGrid):
             "polars": pl.__version__,
             "settings": [setting.described for setting in self.settings],
             "seed": self.seed,
-            **self.options,
             "tasks": {"rounds": ROUNDS, "count": len(self.tasks)},
         }
 
@@ -161,10 +152,10 @@ class PosteriorTrials(Trials):
         **dict.fromkeys(("warnings", "failure"), pl.String),
     }
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Return how much work each posterior is, and the intervals' level."""
-        return {"particles": self.particles, "clouds": self.clouds, "draws": self.draws, "level": LEVEL}
+    def describe(self) -> dict[str, Any]:
+        """Return all that determines the bytes, also how much work each posterior is."""
+        work = {"particles": self.particles, "clouds": self.clouds, "draws": self.draws, "level": LEVEL}
+        return super().describe() | work
 
     def one(self, trial: Trial) -> dict[str, Any]:
         """Return what the posterior says of every arm of one record, and the truth."""
@@ -222,10 +213,10 @@ class IdentifyTrials(Trials):
         "failure": pl.String,
     }
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Return the candidates, and how much work each record is."""
-        return {"candidates": [describe_rule(rule) for rule in self.candidates], "particles": self.particles}
+    def describe(self) -> dict[str, Any]:
+        """Return all that determines the bytes, also the candidates and how much work each record is."""
+        candidates = [describe_rule(rule) for rule in self.candidates]
+        return super().describe() | {"candidates": candidates, "particles": self.particles}
 
     def one(self, trial: Trial) -> dict[str, Any]:
         """Return whether the rule that made a record was found; to say that none fits is wrong."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -15,9 +16,26 @@ from unbandit.errors import Audience, Notice, phrase, python_option
 from unbandit.formatting import counted, interval, number, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
-from unbandit.reporting.glossary import GLOSSARY, NOTICES, VERDICTS, Explanation
 from unbandit.reporting.truth import holds_truth
 from unbandit.result import ArmEstimate, Quantity
+
+
+class Explanation(NamedTuple):
+    """Explanation of a notice: its title, its meaning, and what helps."""
+
+    title: str
+    meaning: str
+    remedy: str = ""
+
+
+def _file(name: str) -> str:
+    return resources.files("unbandit.reporting").joinpath(name).read_text(encoding="utf-8")
+
+
+_TEXTS = tomllib.loads(_file("glossary.toml"))
+GLOSSARY, VERDICTS = _TEXTS["words"], _TEXTS["verdicts"]
+NOTICES = {code: Explanation(**texts) for code, texts in _TEXTS["notices"].items()}
+"""What each kind of notice means, by its code."""
 
 MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 """One mark per verdict, so that nobody needs colours to distinguish them."""
@@ -100,7 +118,7 @@ def group_notices(
 @cache
 def stylesheet() -> str:
     """Return the report's style sheet: the standalone page contains it, a web page links it."""
-    return resources.files("unbandit.reporting").joinpath("report.css").read_text(encoding="utf-8")
+    return _file("report.css")
 
 
 def main_part(**contents: Any) -> str:
@@ -111,8 +129,8 @@ def main_part(**contents: Any) -> str:
     template = templates("unbandit.reporting").get_template("report.html")
     entries = (provenance.paper_entry(), provenance.software_entry())
     return template.render(
-        it=contents, version=__version__, marks=MARKS, meanings=VERDICTS, glossary=GLOSSARY, paper=provenance.PAPER,
-        entries=entries, authors=provenance.AUTHORS, year=provenance.RELEASED[:4],
+        it=contents, version=__version__, marks=MARKS, meanings=VERDICTS, glossary=GLOSSARY,
+        paper=provenance.PAPER, entries=entries, authors=provenance.AUTHORS, year=provenance.RELEASED[:4],
     )  # fmt: skip
 
 

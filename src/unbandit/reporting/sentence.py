@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from unbandit.estimators.diagnostics import demonstrations_behind
 from unbandit.formatting import interval, listed, number, quoted, share
-from unbandit.reporting.glossary import DOUBTS
 from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, shown_quantity
+
+DOUBTS = frozenset({"late-arm", "not-reconsidered", "opening", "order-broken", "strained"})
+"""Notices that put in doubt that the rule made the record at all."""
 
 CHANCE_SHARE = 0.05
 """Of many demonstrations, so small a share may look strange by chance, and does not put the others in doubt."""

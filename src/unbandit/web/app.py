@@ -7,7 +7,7 @@ import math
 import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -27,10 +27,10 @@ from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import collect
 from unbandit.web.forms import read_columns, read_options, read_rule, read_simulation
-from unbandit.web.jobs import Job, JobQueue, Limits, QueueFull
+from unbandit.web.jobs import Job, JobQueue, Limits
 from unbandit.web.preview import Upload, clean_name
-from unbandit.web.problems import BROKEN, Problem, problem_of
-from unbandit.web.safety import UPLOADS, AccessPolicy, TooLarge, TooSlow, guard, show
+from unbandit.web.problems import BROKEN, Refusal, problem_of
+from unbandit.web.safety import UPLOADS, AccessPolicy, guard, show
 
 WAIT_SECONDS = 0.9
 """Time to wait for a job before the visitor is shown its progress."""
@@ -44,14 +44,7 @@ GO_BACK = {"cache-control": "private, no-cache"}
 """For pages that the browser may keep, with the file in their form, so that the visitor can go back to them."""
 
 
-class JobGone(Exception):
-    """A job was forgotten, or never existed."""
-
-
-PROBLEMS: dict[type[Exception], Problem] = {
-    TooSlow: problems.SLOW, QueueFull: problems.FULL, JobGone: problems.GONE,
-}  # fmt: skip
-EXPLAINED = (*PROBLEMS, TooLarge, UnbanditError, HTTPException, ClientDisconnect, Exception)
+EXPLAINED = (Refusal, UnbanditError, HTTPException, ClientDisconnect, Exception)
 """Exceptions that are answered with a page."""
 
 
@@ -101,16 +94,14 @@ async def _preview(request: Request) -> Response:
     if request.method == "GET":
         example = EXAMPLES.get(request.query_params.get("example", ""))
         if example is None:
-            return show(problems.NO_PAGE)
+            raise Refusal(problems.NO_PAGE)
         return await _show_preview(request, Upload.of_example(example), example.form, {})
-    form, upload = await _read_request(request)
-    return show(problems.NO_FILE) if upload is None else await _show_preview(request, upload, form, {})
+    form, upload = await _read_upload(request)
+    return await _show_preview(request, upload, form, {})
 
 
 async def _estimate(request: Request) -> Response:
-    form, upload = await _read_request(request)
-    if upload is None:
-        return show(problems.NO_FILE)
+    form, upload = await _read_upload(request)
     errors: dict[str, str] = {}
     columns, arms = collect(errors, read_columns, form) or (None, None)
     rule = collect(errors, read_rule, form)
@@ -149,10 +140,10 @@ async def _job(request: Request) -> Response:
 
 
 async def _state(request: Request) -> Response:
-    try:
-        seen = _queue(request).progress(_find_job(request))
-    except JobGone:
+    job = _queue(request).find(request.path_params["id"])
+    if job is None:
         return JSONResponse({"state": "gone"}, status_code=404)
+    seen = _queue(request).progress(job)
     shown = {name: getattr(seen, name) for name in ("state", "stage", "share", "ahead")}
     return JSONResponse(shown | {"seconds": round(seen.seconds, 1)})
 
@@ -165,8 +156,8 @@ async def _cancel(request: Request) -> Response:
 
 
 async def _forget(request: Request) -> Response:
-    with suppress(JobGone):
-        _queue(request).forget(_find_job(request))
+    if job := _queue(request).find(request.path_params["id"]):
+        _queue(request).forget(job)
     return RedirectResponse("/", status_code=303)
 
 
@@ -174,7 +165,7 @@ async def _file(request: Request) -> Response:
     files = {each.name: each for each in getattr(_find_job(request).result, "downloads", ())}
     asked = files.get(request.path_params["name"])
     if asked is None:
-        raise JobGone
+        raise Refusal(problems.GONE)
     shown = {"content-disposition": f"attachment; filename*=utf-8''{quote(asked.name)}"}
     return Response(asked.data, media_type=asked.media_type, headers=shown)
 
@@ -192,7 +183,7 @@ def _queue(request: Request) -> JobQueue:
 def _find_job(request: Request) -> Job:
     job = _queue(request).find(request.path_params["id"])
     if job is None:
-        raise JobGone
+        raise Refusal(problems.GONE)
     return job
 
 
@@ -206,7 +197,7 @@ async def _read_request(request: Request) -> tuple[dict[str, str], Upload | None
         file = sent.get("log")
         if isinstance(file, UploadFile) and file.filename:
             if (file.size or 0) > limits.upload:
-                raise TooLarge
+                raise Refusal(problems.too_large(limits.upload))
             data = await file.read()
             return fields, Upload(clean_name(file.filename), data=data) if data else None
     if example := EXAMPLES.get(fields.get("example", "")):
@@ -214,6 +205,14 @@ async def _read_request(request: Request) -> tuple[dict[str, str], Upload | None
     if fields.get("carried"):
         return fields, Upload(clean_name(fields.get("carried_name", "")), carried=fields.pop("carried"))
     return fields, None
+
+
+async def _read_upload(request: Request) -> tuple[dict[str, str], Upload]:
+    """Read a form that needs a log."""
+    form, upload = await _read_request(request)
+    if upload is None:
+        raise Refusal(problems.NO_FILE)
+    return form, upload
 
 
 async def _show_preview(request: Request, upload: Upload, form: Mapping[str, str], errors: dict[str, str]) -> Response:
@@ -257,9 +256,7 @@ async def _explain(request: Request, error: Exception) -> Response:
         if error.status_code == 405:
             return RedirectResponse("/", status_code=303)
         return show(problems.NO_PAGE if error.status_code == 404 else problems.BAD_FORM)
-    if isinstance(error, TooLarge):
-        return show(problems.too_large(request.app.state.limits.upload))
-    problem = PROBLEMS.get(type(error)) or problem_of(error)
+    problem = problem_of(error)
     if problem is BROKEN:
         traceback.print_exception(error, file=sys.stderr)
     return show(problem)

@@ -25,6 +25,14 @@ LONGEST_VALUE = 60
 
 LARGEST_BOUND_SHOWN = 2**31
 
+BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    "at_least": ("ge", operator.ge),
+    "above": ("gt", operator.gt),
+    "at_most": ("le", operator.le),
+    "below": ("lt", operator.lt),
+}
+"""Bounds of a field: what pydantic calls each, and when a number keeps it."""
+
 
 class FieldErrors(Exception):
     """Fields that were filled in wrongly: one sentence for each, by the field's name."""
@@ -121,8 +129,7 @@ def _bare(annotation: Any) -> tuple[Any, bool, list[Any]]:
 
 def _bounds(metadata: list[Any]) -> dict[str, Any]:
     """Return a number's bounds, from pydantic's metadata."""
-    names = (("ge", "at_least"), ("gt", "above"), ("le", "at_most"), ("lt", "below"))
-    bounds = ((name, getattr(kept, key, None)) for kept in metadata for key, name in names)
+    bounds = ((name, getattr(kept, key, None)) for kept in metadata for name, (key, _) in BOUNDS.items())
     return {name: bound for name, bound in bounds if isinstance(bound, int | float)}
 
 
@@ -170,7 +177,7 @@ def _number(field: Field, text: str) -> float | int:
     if field.kind == "whole" and re.fullmatch(r"\d{1,3}([,\u00a0\u202f ]\d{3})+", text):
         text = re.sub(r"\D", "", text)
     value = _finite(text, field.kind == "whole")
-    if value is None or not all(holds(value, bound) for _, bound, holds in _bounds_of(field)):
+    if value is None or not all(BOUNDS[name][1](value, bound) for name, bound in _bounds_of(field).items()):
         comma = " Write the decimal point as a point." if re.fullmatch(r"[+-]?\d*,\d+", text) else ""
         raise ValueError(f"Expected {_wanted(field)}; got {quote(text)}.{comma}")
     return value
@@ -191,16 +198,8 @@ def _finite(text: str, whole: bool) -> float | int | None:
     return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
 
-_BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
-    ("at least", "at_least", operator.ge),
-    ("above", "above", operator.gt),
-    ("at most", "at_most", operator.le),
-    ("below", "below", operator.lt),
-)
-
-
-def _bounds_of(field: Field) -> list[tuple[str, float, Callable[[float, float], bool]]]:
-    return [(word, getattr(field, name), holds) for word, name, holds in _BOUNDS if getattr(field, name) is not None]
+def _bounds_of(field: Field) -> dict[str, float]:
+    return {name: getattr(field, name) for name in BOUNDS if getattr(field, name) is not None}
 
 
 def _wanted(field: Field) -> str:
@@ -208,9 +207,9 @@ def _wanted(field: Field) -> str:
     what = "a whole number" if field.kind == "whole" else "a number"
     if field.at_least is not None and field.at_most is not None:
         return f"{what} from {_written(field.at_least)} to {_written(field.at_most)}"
-    given = (f"{word} {_written(bound)}" for word, bound, _ in _bounds_of(field) if bound < LARGEST_BOUND_SHOWN)
-    joined = " and ".join(given)
-    return f"{what}, {joined}" if joined.startswith("at") else f"{what} {joined}".strip()
+    shown = {name.replace("_", " "): bound for name, bound in _bounds_of(field).items() if bound < LARGEST_BOUND_SHOWN}
+    limits = " and ".join(f"{words} {_written(bound)}" for words, bound in shown.items())
+    return f"{what}, {limits}" if limits.startswith("at") else f"{what} {limits}".strip()
 
 
 def _written(bound: float) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
 from unbandit.errors import ParameterError, shell_option
+from unbandit.estimators.request import check_numbers
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log.columns import ROLES
 from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_of, identifier, quote, read_fields
@@ -75,36 +76,25 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
     """Return what is known besides the log, as options of `estimate`, without those left blank."""
     given, errors = read_fields((*KNOWN, POOL, *MORE), form)
     arm, value = given.pop("anchor.arm", None), given.pop("anchor.value", None)
-    errors |= _contradictions(given, arm, value, errors)
-    if errors:
-        raise FieldErrors(errors)
+    if arm is not None and value is None and "anchor.value" not in errors:
+        errors["anchor.value"] = f"Expected the value of the arm {quote(arm)}; got none."
+    if arm is None and value is not None:
+        errors["anchor.arm"] = "Expected the name of the arm that has this value; got none."
     if "level" in given:
         given["level"] = float(given["level"])
-    if arm is not None:
+    if arm is not None and value is not None:
         given["anchor"] = {arm: value}
+    try:
+        check_numbers(
+            given.get("best_mean"), given.get("anchor"), given.get("level", 0.95), given.get("sigma"),
+            given.get("bernoulli", False), given.get("scale", "known"), None,
+        )  # fmt: skip
+    except ParameterError as error:
+        place = "anchor.arm" if error.parameter == "anchor" else str(error.parameter)
+        errors.setdefault(place, capitalise(error.said(page_option)))
+    if errors:
+        raise FieldErrors(errors)
     return {key: value for key, value in given.items() if value is not False and (key, value) != ("scale", "known")}
-
-
-def _contradictions(
-    given: Mapping[str, Any], arm: str | None, value: float | None, errors: Mapping[str, str]
-) -> dict[str, str]:
-    """Return an error for each choice that excludes another."""
-    found = {}
-    if given.get("bernoulli") and "sigma" in given:
-        found["sigma"] = "Expected no noise for rewards of 0 or 1; leave it blank, or take the tick away."
-    if arm is not None and value is None and "anchor.value" not in errors:
-        found["anchor.value"] = f"Expected the value of the arm {quote(arm)}; got none."
-    if arm is None and value is not None:
-        found["anchor.arm"] = "Expected the name of the arm that has this value; got none."
-    if "best_mean" in given and (arm is not None or value is not None):
-        found["anchor.arm"] = "Expected the best arm's value or one known arm, not both; leave one of the two blank."
-    if given.get("scale") == "unknown" and ("best_mean" in given or arm is not None):
-        found["scale"] = "Where the scale is unknown no value follows from another; leave the known values blank."
-    if given.get("bernoulli"):
-        for name, number in (("best_mean", given.get("best_mean")), ("anchor.value", value)):
-            if number is not None and not 0 <= number <= 1:
-                found[name] = f"Expected a number from 0 to 1 for rewards of 0 or 1; got {number:g}."
-    return found
 
 
 def read_columns(form: Mapping[str, str]) -> tuple[dict[str, str] | None, list[str] | None]:

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
 from unbandit import checks
-from unbandit.web.problems import BROKEN, CLOSED, NO_MEMORY, STOPPED, TOO_LONG, Problem, problem_of
+from unbandit.web.problems import BROKEN, CLOSED, FULL, NO_MEMORY, STOPPED, TOO_LONG, Problem, Refusal, problem_of
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -116,10 +116,6 @@ class Outcome:
     downloads: tuple[Download, ...] = ()
 
 
-class QueueFull(Exception):
-    """Too many jobs wait already, or too large ones."""
-
-
 class JobQueue:
     """Queue of jobs for a few worker processes, the first of which takes short jobs only; results are kept for a while.
 
@@ -143,14 +139,17 @@ class JobQueue:
             thread.start()
 
     def submit(self, title: str, task: str, *arguments: Any, weight: int = 0, quick: bool = False) -> Job:
-        """Add a job; `quick` if it is certain to be short, `weight` the bytes that were sent for it."""
+        """Add a job; `quick` if it is certain to be short, `weight` the bytes that were sent for it.
+
+        Refused where too many jobs wait already, or too large ones.
+        """
         job = Job(title, task, arguments, weight)
         with self._lock:
             self._drop_old_results()
             unfinished = [each for each in self._jobs.values() if not each.over.is_set()]
             heavy = sum(each.weight for each in unfinished) + weight > self.limits.waiting
             if self._closed.is_set() or len(unfinished) >= self.limits.jobs or (heavy and unfinished):
-                raise QueueFull
+                raise Refusal(FULL)
             self._jobs[job.id] = job
         (self._quick if quick else self._slow).put(job)
         return job

@@ -51,7 +51,6 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str], l
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
         groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played={name: role for role, name in seen.roles},
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
-        columns_opened=_is_open(columns, form, errors), more_opened=_is_open(more, form, errors),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from unbandit.log.columns import find_columns
 from unbandit.log.sources import open_bytes
 from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.jobs import Limits
-from unbandit.web.problems import error_text, page_text
+from unbandit.web.problems import page_text
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 """First bytes of these files; they are compressed already."""
@@ -164,7 +164,7 @@ def preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits) -> Pre
         seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
         return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms))
     except (LogError, ParameterError) as error:
-        return replace(seen, problem=error_text(error))
+        return replace(seen, problem=page_text(error))
 
 
 def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase
-from unbandit.web.forms import page_option
 
 LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80
 """Characters of a message, and of a quoted name in it, that are shown."""
@@ -20,6 +19,14 @@ class Problem:
     message: str
     remedy: str = ""
     status: int = 400
+
+
+class Refusal(Exception):
+    """A problem that is raised, to be shown as a page."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(problem.title)
 
 
 # Jobs
@@ -104,27 +111,22 @@ def too_large(most: int) -> Problem:
 
 def problem_of(error: BaseException) -> Problem:
     """Return what is shown of an error: the message of one of ours, nothing of any other."""
+    if isinstance(error, Refusal):
+        return error.problem
     if isinstance(error, MemoryError):
         return NO_MEMORY
     if not isinstance(error, UnbanditError):
         return BROKEN
     answer = "This is an answer too: no tool can read from a record what it does not hold."
     title, status = next(((title, code) for kind, title, code in _TITLES if isinstance(error, kind)), ("Refused", 400))
-    return Problem(title, error_text(error), answer if isinstance(error, NotIdentifiable) else "", status)
+    return Problem(title, page_text(error), answer if isinstance(error, NotIdentifiable) else "", status)
 
 
-def error_text(error: UnbanditError) -> str:
-    """Write an error for a visitor of the page: options by the labels of their fields, names shortened."""
-    return _shorten(error.phrased(page_option))
+def page_text(said: UnbanditError | str) -> str:
+    """Write an error or a sentence for a visitor: options by the labels of their fields, endless names shortened."""
+    from unbandit.web.forms import page_option  # later than the rest, so that a worker process starts sooner
 
-
-def page_text(text: str) -> str:
-    """Write a sentence for a visitor of the page."""
-    return _shorten(phrase(text, page_option))
-
-
-def _shorten(message: str) -> str:
-    """Shorten endless names in quotes, and a message that is endless for another reason."""
-    begun = message[: 100 * LONGEST_MESSAGE]
+    text = phrase(said, page_option) if isinstance(said, str) else said.phrased(page_option)
+    begun = text[: 100 * LONGEST_MESSAGE]
     cut = re.sub(rf'"([^"]{{{LONGEST_NAME}}})[^"]+"', lambda found: f'"{found[1][:-1]}…"', begun)
     return cut if len(cut) <= LONGEST_MESSAGE else cut[: LONGEST_MESSAGE - 1] + "…"

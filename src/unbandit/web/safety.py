@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from unbandit.web.jobs import Limits
 from unbandit.web.pages import failure
-from unbandit.web.problems import BUSY, CROSS_SITE, NO_TOKEN, STRANGE_HOST, Problem
+from unbandit.web.problems import BUSY, CROSS_SITE, NO_TOKEN, SLOW, STRANGE_HOST, Problem, Refusal, too_large
 
 HEADERS = {
     "content-security-policy": (
@@ -36,14 +36,6 @@ UPLOADS = ("/look", "/estimate")
 
 MOST_FORM_BYTES = 1024**2
 """Size of any other form."""
-
-
-class TooLarge(Exception):
-    """A request is larger than allowed; the rest of it was read and dropped."""
-
-
-class TooSlow(Exception):
-    """A request took too long to arrive."""
 
 
 OWN_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -145,7 +137,7 @@ class LimitedBody:
     """
 
     def __init__(self, scope: Scope, receive: Receive, limits: Limits) -> None:
-        self._receive = receive
+        self._receive, self._too_large = receive, too_large(limits.upload)
         self._most = limits.upload * 4 // 3 + MOST_FORM_BYTES if scope.get("path") in UPLOADS else MOST_FORM_BYTES
         headers = Headers(scope=scope)
         announced = headers.get("content-length", "")
@@ -162,7 +154,7 @@ class LimitedBody:
                 async with asyncio.timeout_at(self._until):
                     message = await self._receive()
             except TimeoutError:
-                raise (TooLarge if self._large else TooSlow) from None
+                raise Refusal(self._too_large if self._large else SLOW) from None
             if message["type"] != "http.request":
                 return message
             self._got += len(message.get("body", b""))
@@ -171,5 +163,5 @@ class LimitedBody:
             if not self._large:
                 return message
             if self._whole:
-                raise TooLarge
+                raise Refusal(self._too_large)
         return await self._receive()

@@ -94,15 +94,12 @@ def _listen(host: str, port: int) -> socket.socket:
     """Bind the port, or refuse with a reason."""
     if not 0 <= port <= 65_535:
         raise ParameterError(f"expected a number from 0 to 65535; got {port}.", parameter="port")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family, both = (socket.AF_INET6, socket.has_dualstack_ipv6()) if ":" in host else (socket.AF_INET, False)
     try:
-        listening.bind((host, port))
+        return socket.create_server((host, port), family=family, backlog=128, dualstack_ipv6=both)
     except OSError as error:
-        listening.close()
-        if isinstance(error, socket.gaierror) or error.errno not in (errno.EADDRINUSE, errno.EACCES):
-            reason = f'"{host}" could not be used ({error.strerror or error})'
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            reason = f'"{host}" could not be used ({str(error.strerror or error).partition(" (while")[0]})'
             refusal = f"expected an address of this computer, as 127.0.0.1; {reason}."
             raise ParameterError(refusal, parameter="host") from None
         other = port + 1 if port < 65_535 else port - 1
@@ -111,5 +108,3 @@ def _listen(host: str, port: int) -> socket.socket:
             f"one, or choose another with {option('port', other)}, or {option('port', 0)} for any that is free.",
             parameter="port",
         ) from None
-    listening.listen(128)
-    return listening

@@ -23,7 +23,7 @@ from unbandit.web.forms import Simulation, page_option
 from unbandit.web.jobs import Download, Limits, Outcome
 from unbandit.web.pages import identified_page
 from unbandit.web.preview import Arms, Columns, Preview, Upload, preview, read
-from unbandit.web.problems import error_text
+from unbandit.web.problems import page_text
 
 Say = Callable[[str, float | None], None]
 
@@ -101,7 +101,7 @@ def _taken_as(found: Identification, log: ActionLog, options: Mapping[str, Any],
     try:
         return report(log, rule, progress=say, audience=page_option, **options), ""
     except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
-        return None, error_text(error)
+        return None, page_text(error)
 
 
 def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:

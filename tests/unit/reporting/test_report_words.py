@@ -12,8 +12,8 @@ import unbandit
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import Method
 from unbandit.reporting.assumptions import METHODS
-from unbandit.reporting.glossary import DOUBTS, NOTICES, VERDICTS
-from unbandit.reporting.page import MARKS, group_notices
+from unbandit.reporting.page import MARKS, NOTICES, VERDICTS, group_notices
+from unbandit.reporting.sentence import DOUBTS
 from unbandit.result import VERDICTS as ALL_VERDICTS
 
 SOURCE = Path(unbandit.__file__).parent
