@@ -33,6 +33,8 @@ TOGETHER = {
     "paper/test_figure.py": "figures",
     "paper/test_page.py": "figures",
     "unit/calibration/": "calibration",
+    "web/test_app.py": "page",
+    "web/test_safety.py": "page",
 }
 """Tests that share what is slow to set up, so that one worker runs them all; the others go file by file."""
 

@@ -18,6 +18,6 @@ HERE = "http://127.0.0.1:8350"
 
 @pytest.fixture(scope="session")
 def client():
-    app = create_app(LIMITS, workers=3)
+    app = create_app(LIMITS, workers=2)
     with TestClient(app, base_url=HERE, raise_server_exceptions=False) as opened:
         yield opened

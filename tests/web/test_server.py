@@ -63,29 +63,27 @@ def wait_for_children(server):
     return children
 
 
+def begin_to_send(address):
+    """Connect, and send the beginning of a file."""
+    port = int(address.rstrip("/").rsplit(":", 1)[1])
+    visitor = socket.create_connection(("127.0.0.1", port))
+    head = f"POST /look HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100000\r\n"
+    visitor.sendall((head + "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n").encode())
+    return visitor
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
-def test_it_ends_with_all_its_processes_however_it_is_stopped(how):
+def test_it_ends_with_all_its_processes_however_it_is_stopped_in_the_middle_of_a_request_too(how):
     with served("--port", "0") as (server, address, _):
         assert urllib.request.urlopen(address).status == 200
-        children = wait_for_children(server)
-        assert children
-        server.send_signal(how)
-        server.wait(120)
+        with begin_to_send(address):
+            children = wait_for_children(server)
+            assert children
+            server.send_signal(how)
+            server.wait(120)
         assert gone(children)
         if how != signal.SIGKILL:
             assert "Traceback" not in server.stderr.read()
-
-
-def test_it_is_stopped_in_the_middle_of_a_request():
-    with served("--port", "0") as (server, address, _):
-        port = int(address.rstrip("/").rsplit(":", 1)[1])
-        with socket.create_connection(("127.0.0.1", port)) as visitor:
-            head = f"POST /look HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100000\r\n"
-            visitor.sendall((head + "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n").encode())
-            time.sleep(0.3)
-            server.send_signal(signal.SIGINT)
-            server.wait(120)
-        assert "Traceback" not in server.stderr.read()
 
 
 @pytest.mark.parametrize("wanted", [True, False])
@@ -134,15 +132,16 @@ def test_other_computers_need_the_key_and_the_one_who_starts_it_is_warned():
         assert opener.open(bare + "simulate").status == 200
 
 
-def test_a_file_much_too_large_gets_its_page_not_a_broken_connection():
+@pytest.fixture(scope="module")
+def page():
     with served("--port", "0", "--max-upload", "1") as (_, address, _):
-        body = b'--x\r\nContent-Disposition: form-data; name="log"; filename="log.csv"\r\n\r\n' + bytes(40_000_000)
-        asked = urllib.request.Request(
-            address + "look", body + b"\r\n--x--\r\n", {"Content-Type": "multipart/form-data; boundary=x"}
-        )
-        with pytest.raises(urllib.error.HTTPError, match="413") as refused:
-            urllib.request.urlopen(asked)
-        assert "too large" in refused.value.read().decode()
+        yield address
+
+
+def test_a_file_much_too_large_gets_its_page_not_a_broken_connection(page):
+    with pytest.raises(urllib.error.HTTPError, match="413") as refused:
+        sent(page, bytes(40_000_000))
+    assert "too large" in refused.value.read().decode()
 
 
 def sent(address, data, boundary="x"):
@@ -154,19 +153,16 @@ def sent(address, data, boundary="x"):
         return response.status, response.read().decode()
 
 
-def test_fifty_at_once_are_answered_while_others_dawdle():
-    with served("--port", "0") as (_, address, _), ExitStack() as opened:
-        port = int(address.rstrip("/").rsplit(":", 1)[1])
+def test_fifty_at_once_are_answered_while_others_dawdle(page):
+    with ExitStack() as opened:
         for _ in range(20):  # visitors who begin to send a file, and do not go on
-            slow = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
-            head = f"POST /look HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 1000000\r\n"
-            slow.sendall((head + "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n").encode())
+            opened.enter_context(begin_to_send(page))
         files = [b"arm\nA\nB\n" + f"C{number}\n".encode() * 1_000 for number in range(50)]
         with ThreadPoolExecutor(50) as visitors:
-            answers = list(visitors.map(lambda data: sent(address, data), files))
+            answers = list(visitors.map(lambda data: sent(page, data), files))
     assert [status for status, _ in answers] == [200] * 50
-    for number, (_, page) in enumerate(answers):  # each got the answer to what was sent
-        assert f"C{number}<" in page.replace("</", "<")
+    for number, (_, text) in enumerate(answers):  # each got the answer to what was sent
+        assert f"C{number}<" in text.replace("</", "<")
 
 
 def test_without_its_parts_the_page_names_what_to_install():

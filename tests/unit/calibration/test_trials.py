@@ -86,10 +86,9 @@ def test_rows_hold_every_run_and_arm(rows):
 
 
 def test_rows_are_those_of_the_posterior_itself(rows):
-    trial = play(SETTINGS[0], 1, 2)
-    found = trials.infer(
-        trial.log, UCB(), trial.setting.prior, 0.5, [120], particles=20, clouds=2, draws=60, seed=trial.seed
-    )
+    setting, trial = SETTINGS[0], play(SETTINGS[0], 1, 2)
+    size = {"particles": 20, "clouds": 2, "draws": 60}
+    found = trials.infer(trial.log, UCB(), setting.prior, setting.noise, [120], **size, seed=trial.seed)
     own = rows.filter(rule=str(UCB()), run=2)
     np.testing.assert_array_equal(own["mean_estimate"], found.draws.mean(axis=0))
     np.testing.assert_array_equal(np.array([own["gap_low"], own["gap_high"]]), found.interval(0.95, gaps=True))
