@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from unbandit.errors import Notice, ParameterError
 from unbandit.log.labels import Codes, given_arms, label_of, numbered
-from unbandit.log.reader import collect, collect_choices
+from unbandit.log.reader import collect
 from unbandit.log.rewards import Rewards, check_rewards
-from unbandit.log.sources import FrameSource, Paths, is_several, open_bytes, open_source, series_of, sources_of
+from unbandit.log.sources import FrameSource, Paths, is_large, open_bytes, series_of, sources_of
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
 
@@ -101,11 +101,7 @@ class ActionLog:
         >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
         [[1, 2, 0]]
         """
-        if isinstance(path, str | os.PathLike) and not is_several(path):
-            sources = [open_source(path)]
-        else:
-            sources = sources_of(path)
-        return cls(*collect(sources, columns, arms))
+        return cls(*collect(sources_of(path, unpack=True), columns, arms))
 
     @staticmethod
     def scan(
@@ -182,6 +178,8 @@ class ActionLog:
         >>> ActionLog.from_actions(["A", "B", "A"], rewards=[0.5, None, 1]).rewards.tolist()
         [0.5, nan, 1.0]
         """
+        from unbandit.log.choices import collect_choices
+
         return cls(*collect_choices(actions, arms, rewards))
 
     @classmethod
@@ -438,9 +436,9 @@ def read_or_scan(
     paths: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
 ) -> ActionLog | ScannedLog:
     """Read a file, several, a folder or a pattern; scan what is large, and say so in a notice."""
-    from unbandit.log.scanned import ScannedLog, is_large
-
     if not is_large(paths):
         return ActionLog.read(paths, columns=columns, arms=arms)
+    from unbandit.log.scanned import ScannedLog  # most logs are read whole
+
     text = "the log is large, so it is scanned: read in passes, of which only counts are kept in memory."
     return ScannedLog(sources_of(paths), columns, arms, notices=(Notice("reading", text),))

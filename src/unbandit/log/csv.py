@@ -1,6 +1,7 @@
 """Delimited text (CSV, TSV, semicolons) in blocks of whole rows, every cell as text.
 
 Cells stay text so that a label such as "01" survives, and so that an error can show the cell as it is in the file.
+Rows are cut by hand because polars neither reads compressed text in batches nor says in which line a row begins.
 """
 
 from __future__ import annotations
@@ -13,34 +14,26 @@ from typing import NamedTuple
 
 import polars as pl
 
-from unbandit.errors import LogError
+from unbandit.errors import LogError, first_line
 
 BLOCK = 1 << 24
 """Bytes that are read at once."""
 
 SEPARATORS = (",", "\t", ";")
+POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What polars raises where a file is damaged, or cannot be read or written."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_ROW = 1 << 26  # a quote that is never closed must not collect the rest of the file
 
 
 class Header(NamedTuple):
-    """What the beginning of a file says about all of it.
-
-    Attributes
-    ----------
-    names, separator
-        Its columns, and what separates cells.
-    text
-        The line of names with its line break, and what comes before it.
-    old
-        Whether lines end in a carriage return, as on the old Macintosh.
-    """
+    """What the beginning of a file says about all of it."""
 
     names: list[str]
     separator: str
-    text: bytes
-    old: bool
+    text: bytes  # the line of names with its line break, and what comes before it
+    old: bool  # whether lines end in a carriage return, as on the old Macintosh
 
     def usual(self, data: bytes) -> bytes:
         """Return bytes of the file with the usual line breaks."""
@@ -73,14 +66,10 @@ class TextBlock:
             frame = pl.read_csv(
                 io.BytesIO(self._data), columns=wanted, separator=self._separator, infer_schema=False, encoding="utf8"
             )
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        except POLARS_ERRORS as error:
             self._refuse_uneven_rows()
-            reason = str(error).strip().splitlines()[0]
-            raise LogError(
-                f"expected a table of text; it could not be read ({reason}).",
-                path=self.path,
-                remedy="Save it again as CSV.",
-            ) from error
+            text = f"expected a table of text; it could not be read ({first_line(error)})."
+            raise LogError(text, path=self.path, remedy="Save it again as CSV.") from error
         columns = dict(zip(wanted, frame.get_columns(), strict=True))
         # A row that ends early shows as a blank last cell: only then is it worth counting the cells of every row.
         if len(self._names) > 1 and columns[wanted[-1]].null_count() and not self._is_plainly_even(frame.height):
@@ -91,12 +80,10 @@ class TextBlock:
         """Return the line in which a row of the file begins; line breaks inside quoted cells count."""
         row -= self.rows_before
         try:
-            for number, (line, _) in enumerate(_records(self._data, self._separator)):
-                if number == row:
-                    return line + self._lines_before
+            line, _ = next(islice(_records(self._data, self._separator), row, None), (row + 1, []))
         except csv.Error:
-            pass
-        return row + 1 + self._lines_before
+            line = row + 1
+        return line + self._lines_before
 
     def _is_plainly_even(self, rows: int) -> bool:
         """Return whether the separators add up: no row can then be short, since a long one is refused elsewhere."""
@@ -131,46 +118,31 @@ class TextBlock:
 
 
 def header_of(data: bytes, path: str) -> Header:
-    """Read the names of the columns from the beginning of a file.
-
-    Examples
-    --------
-    >>> header_of(b"round;arm\\n1;A\\n", "log.csv")
-    Header(names=['round', 'arm'], separator=';', text=b'round;arm\\n', old=False)
-    """
+    """Read the names of the columns from the beginning of a file."""
     _refuse_what_is_no_text(data, path)
-    old = is_old(data)
+    old = _is_old(data)
     data = data.replace(b"\r", b"\n") if old else data
     body = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
     if not body.strip():
-        raise LogError(
-            "expected a header and one row per choice; got an empty file.", path=path, remedy="Check that it was saved."
-        )
+        text = "expected a header and one row per choice; got an empty file."
+        raise LogError(text, path=path, remedy="Check that it was saved.")
     separator = _sniff(body, path)
     records = _records(body, separator)
     names = [name.strip() for name in next(records)[1]]
     lines = next((line - 1 for line, _ in records), body.count(b"\n") or 1)  # more than one if a name has a line break
-    end = 0
-    for _ in range(lines):
-        at = body.find(b"\n", end)
-        end = len(body) if at < 0 else at + 1
+    end = sum(len(line) for line in islice(io.BytesIO(body), lines))
     return Header(names, separator, data[: len(data) - len(body) + end], old)
 
 
 def read_header(chunks: Iterable[tuple[bytes, bool]], path: str) -> tuple[Header, bytes]:
     """Read no more of a file than it takes to know its columns; return also the bytes that were read.
 
-    Parameters
-    ----------
-    chunks
-        Bytes of the file, one chunk after the other, and whether each is the last.
-    path
-        The name of the file.
+    `chunks` are bytes of the file, one chunk after the other, and whether each is the last.
     """
     beginning, cut = b"", 0
     for data, ended in chunks:
         beginning += data
-        usual = beginning.replace(b"\r", b"\n") if is_old(beginning) else beginning
+        usual = beginning.replace(b"\r", b"\n") if _is_old(beginning) else beginning
         cut = whole_rows(usual, ended=ended)
         if ended or usual.strip(_BYTE_ORDER_MARK + b"\r\n").count(b"\n", 0, cut) > 1 or len(beginning) > _LONGEST_ROW:
             break
@@ -229,7 +201,7 @@ def first_cells(data: bytes, header: Header, positions: Sequence[int], count: in
     return [pl.Series(header.names[at], column, pl.String) for at, column in zip(positions, cells, strict=True)]
 
 
-def is_old(data: bytes) -> bool:
+def _is_old(data: bytes) -> bool:
     """Return whether lines end in a carriage return alone."""
     return b"\n" not in data and b"\r" in data
 
@@ -254,17 +226,15 @@ def _sniff(body: bytes, path: str) -> str:
         except csv.Error as error:  # a header of very many names is one endless name to the wrong separator
             reason = str(error)
     if not widths:
-        raise LogError(
-            f"expected a header of column names; it could not be read ({reason}).",
-            path=path,
-            remedy="Save the table as CSV.",
-        )
+        text = f"expected a header of column names; it could not be read ({reason})."
+        raise LogError(text, path=path, remedy="Save the table as CSV.")
     return max(widths, key=lambda separator: widths[separator])
 
 
 def _refuse_what_is_no_text(data: bytes, path: str, rows_before: int = -1, lines_before: int = 0) -> None:
+    encode = "Save the file again with the encoding UTF-8 (in Excel: CSV UTF-8)."
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _not_utf_8("expected text in UTF-8; got UTF-16.", path)
+        raise LogError("expected text in UTF-8; got UTF-16.", path=path, remedy=encode)
     if b"\0" in data:
         got, remedy = "a binary file", "Check the name."
         if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
@@ -275,11 +245,6 @@ def _refuse_what_is_no_text(data: bytes, path: str, rows_before: int = -1, lines
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        byte = data[error.start : error.start + 1]
-        refused = _not_utf_8(f"expected text in UTF-8; got the byte 0x{byte.hex()}.", path)
+        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start : error.start + 1]
+        refused = LogError(f"expected text in UTF-8; got the byte 0x{byte.hex()}.", path=path, remedy=encode)
         raise refused.at(row=line + rows_before or None, line=line + lines_before, value=byte) from error
-
-
-def _not_utf_8(text: str, path: str) -> LogError:
-    return LogError(text, path=path, remedy="Save the file again with the encoding UTF-8 (in Excel: CSV UTF-8).")

@@ -14,9 +14,19 @@ from typing import IO, Any
 from unbandit.errors import LogError, Notice, ResumeError
 from unbandit.log.csv import BLOCK, Header, TextBlock, header_of, whole_rows
 from unbandit.log.growing import GrowingLog
-from unbandit.log.reader import Reader
-from unbandit.log.rounds import RoundCounter
-from unbandit.log.sources import Batch, LogFile, ParquetSource, by_value, constant, files_of, is_several, unreadable
+from unbandit.log.scanned import OrderedReader
+from unbandit.log.sources import (
+    GZIP,
+    PARQUET,
+    Batch,
+    LogFile,
+    ParquetSource,
+    by_value,
+    completed,
+    files_of,
+    is_several,
+    unreadable,
+)
 
 PATIENCE = 5.0
 """Seconds that a file may stay unchanged without being complete, if it is Parquet or others wait for it."""
@@ -24,6 +34,7 @@ PATIENCE = 5.0
 _SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is recognised
 _LONGEST = 1 << 20  # bytes by which the line of names and a row must have ended, and later every row
 _BEGIN_ANEW = "Begin anew: remove the snapshot, or name another."
+_BLANK = b"\xef\xbb\xbf\r\n"  # what may come before the names: a byte order mark and line breaks
 
 
 class Follower:
@@ -45,16 +56,6 @@ class Follower:
     settled
         Whether the log holds exactly the rows up to `position`; it does not while a batch is being read and added, nor
         after that was interrupted.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "log.csv"
-    >>> _ = path.write_text("arm\\nA\\nB\\nA")
-    >>> log = GrowingLog()
-    >>> follower = Follower(path, log)
-    >>> sum(follower.news()), log.pulls.tolist()  # the last line has no end yet
-    (2, [[1, 1]])
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Follower:
         position: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self._path, self._log, self._columns = path, log, columns
-        self._reader: Reader | None = None
+        self._reader: OrderedReader | None = None
         self._kinds: dict[str, str] = {}  # what the columns hold
         self._tails: dict[str, Tail] = {}
         self.settled = True
@@ -71,11 +72,10 @@ class Follower:
         self._before = dict(position or {})
         self._request = {"path": os.fspath(path), "columns": dict(columns or {})}
         if self._before and {name: self._before[name] for name in self._request} != self._request:
-            raise ResumeError(
-                f"expected the log and the columns that the snapshot was made of ({self._before['path']}); got others.",
-                path=os.fspath(path),
-                remedy="Remove the snapshot to begin anew, or name another.",
-            )
+            before = self._before["path"]
+            text = f"expected the log and the columns that the snapshot was made of ({before}); got others."
+            remedy = "Remove the snapshot to begin anew, or name another."
+            raise ResumeError(text, path=os.fspath(path), remedy=remedy)
         for name, state in self._before.get("files", {}).items():
             tail = tail_of(LogFile(Path(name), state["keys"]), state["read"])
             assert tail is not None
@@ -88,22 +88,30 @@ class Follower:
         reading = () if self._reader is None else self._reader.notices
         return (*reading, *(Notice("reading", text) for text in waiting))
 
+    def position(self) -> dict[str, Any]:
+        """Return how far every file was read, as something for JSON."""
+        rounds = None if self._reader is None else self._reader.rounds
+        files = {name: {"keys": tail.file.partition, "read": dict(tail.read)} for name, tail in self._tails.items()}
+        return {"files": files, "rounds": rounds, **self._request}
+
     def news(self) -> Iterator[int]:
         """Read what came since; yield the number of rows after every batch, when `position` is up to date."""
         self._waiting = {}
         self._look()
         latest = {tail.file.path.parent: tail for tail in self._tails.values()}
-        begun = {tail.file.path.parent: tail for tail in self._tails.values() if tail.state()["rows"]}
+        begun = {tail.file.path.parent: tail for tail in self._tails.values() if tail.read["rows"]}
         passed: set[Path] = set()  # folders whose latest file with rows that were read came by
         stopped: set[Path] = set()  # folders of which no more is read this time
         for tail in self._tails.values():
             folder = tail.file.path.parent
             if folder in stopped:
                 continue
-            if folder in begun and folder not in passed and begun[folder] is not tail:
-                self._refuse_growth(tail, begun[folder])
-            else:
+            if folder not in begun or folder in passed or begun[folder] is tail:
                 passed.add(folder)
+            elif tail.more():
+                text = f"expected no more rows, since {begun[folder].file.path.name} comes after it and was read "
+                text += "before; got some, which would be out of order."
+                raise tail.refuse(text, "Add rows to the last file only, and begin anew without the snapshot.")
             yield from self._news_of(tail)
             if latest[folder] is not tail and tail.more():
                 stopped.add(folder)
@@ -111,26 +119,32 @@ class Follower:
 
     def _news_of(self, tail: Tail) -> Iterator[int]:
         """Read what came since in one file."""
-        if self._reader is None and not self._begin(tail):
-            return
-        reader, names = self._reader, tail.names()
-        assert reader is not None
-        if names is not None:
-            self._check(tail, names)
+        names = tail.names()
+        if self._reader is None:
+            if names is None:  # the columns are found in the first file that has some
+                return
+            refuse = partial(LogError, path=str(tail.file.path))
+            labels, rounds = (self._log.arm_column, self._log.demonstration_column), self._before.get("rounds")
+            self._reader = OrderedReader(names, refuse, self._columns, *labels, rounds)
+            self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
+        reader = self._reader
+        for name in reader.name.values():
+            if names is None:
+                break
+            if name not in names:
+                text = f'expected a column "{name}", as in files before; it is not there.'
+                raise tail.refuse(text, "Write the file again with it.", column=name)
+            if tail.kind(name) != self._kinds[name]:
+                text = f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}."
+                raise tail.refuse(text, "Write the column in one type in all files.", column=name)
         self.settled = False
         for batch in tail.batches(list(reader.name.values())):
-            rows = reader.read_in_order(batch)
+            rows = reader.read(batch)
             self._log.add(rows)
             self.settled = True
             yield rows.codes.size
             self.settled = False
         self.settled = True
-
-    def position(self) -> dict[str, Any]:
-        """Return how far every file was read, as something for JSON."""
-        rounds = None if self._reader is None else self._reader.counter.state()
-        files = {name: {"keys": tail.file.partition, "read": tail.state()} for name, tail in self._tails.items()}
-        return {"files": files, "rounds": rounds, **self._request}
 
     def _look(self) -> None:
         """Find files that were added; in each folder they must come after those read before."""
@@ -150,61 +164,21 @@ class Follower:
             if isinstance(tail, ParquetTail) and not is_several(self._path):
                 text = "expected text that lines are added to, or a folder that files are added to; got a Parquet file"
                 raise tail.refuse(f"{text}, which does not grow.", "Follow its folder.")
-            later = [other for other in self._tails if _precedes(file.path, Path(other))]
-            if later:
-                raise tail.refuse(
-                    "expected new files to come after those read before in the order of names; this one comes before "
-                    f"{Path(later[0]).name}.",
-                    "Name new files in rising order, or begin anew without the snapshot.",
-                )
+            siblings = (other.file.path for other in self._tails.values() if other.file.path.parent == folder)
+            later = next((other for other in siblings if by_value(file.path) < by_value(other)), None)
+            if later is not None:
+                text = "expected new files to come after those read before in the order of names; this one comes before"
+                remedy = "Name new files in rising order, or begin anew without the snapshot."
+                raise tail.refuse(f"{text} {later.name}.", remedy)
             self._tails[name] = tail
 
     def _wait_for(self, path: Path) -> None:
         """Leave the files after this one for later, unless it has stalled."""
         self._waiting[path.parent] = path
         if self._timers.setdefault(path, StallTimer()).has_stalled(path):
-            raise LogError(
-                "expected a complete file, since there are files after it; its last line has no end, or it has no line "
-                "of names.",
-                path=str(path),
-                remedy="End it with a line break, or remove it from the folder.",
-            )
-
-    def _refuse_growth(self, tail: Tail, later: Tail) -> None:
-        if tail.more():
-            raise tail.refuse(
-                f"expected no more rows, since {later.file.path.name} comes after it and was read before; got some, "
-                "which would be out of order.",
-                "Add rows to the last file only, and begin anew without the snapshot.",
-            )
-
-    def _begin(self, tail: Tail) -> bool:
-        """Find the columns in the first file that has some; return False while there is none."""
-        if tail.names() is None:
-            return False
-        refuse = partial(LogError, path=str(tail.file.path))
-        labels = self._log.arm_column, self._log.demonstration_column
-        self._reader = Reader(tail.names() or [], refuse, self._columns, *labels)
-        self._reader.read_choices_only(refuse)
-        self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
-        if self._before.get("rounds"):
-            self._reader.counter = RoundCounter(self._before["rounds"])
-        return True
-
-    def _check(self, tail: Tail, names: list[str]) -> None:
-        assert self._reader is not None
-        for name in self._reader.name.values():
-            if name not in names:
-                text = f'expected a column "{name}", as in files before; it is not there.'
-                raise tail.refuse(text, "Write the file again with it.", column=name)
-            if tail.kind(name) != self._kinds[name]:
-                text = f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}."
-                raise tail.refuse(text, "Write the column in one type in all files.", column=name)
-
-
-def _precedes(new: Path, read: Path) -> bool:
-    """Return whether a new file would have been read before one of the same folder."""
-    return new.parent == read.parent and by_value(new) < by_value(read)
+            text = "expected a complete file, since there are files after it; its last line has no end, or it has no "
+            remedy = "End it with a line break, or remove it from the folder."
+            raise LogError(f"{text}line of names.", path=str(path), remedy=remedy)
 
 
 class StallTimer:
@@ -225,18 +199,14 @@ class StallTimer:
 
 
 class Tail(ABC):
-    """A file, and how far it was read."""
+    """A file, and how far it was read (`read`, as something for JSON)."""
 
     def __init__(self, file: LogFile, read: dict[str, Any]) -> None:
-        self.file, self._path, self._read = file, str(file.path), read
+        self.file, self._path, self.read = file, str(file.path), read
 
     def refuse(self, text: str, remedy: str, **data: Any) -> LogError:
         """Return the error that names this file."""
         return LogError(text, path=self._path, remedy=remedy, **data)
-
-    def state(self) -> dict[str, Any]:
-        """Return how far the file was read, as something for JSON."""
-        return dict(self._read)
 
     @abstractmethod
     def names(self) -> list[str] | None:
@@ -248,7 +218,7 @@ class Tail(ABC):
 
     @abstractmethod
     def batches(self, names: list[str]) -> Iterator[Batch]:
-        """Read what came since, whole rows only; `state` says after each batch how far that was."""
+        """Read what came since, whole rows only; `read` says after each batch how far that was."""
 
     @abstractmethod
     def more(self) -> bool:
@@ -267,13 +237,13 @@ class TextTail(Tail):
         if self._header is None:
             with self._opened() as file:
                 beginning = file.read(_LONGEST)
-            if beginning[:2] == b"\x1f\x8b":
+            if beginning[:2] == GZIP:
                 text = "expected text that lines are added to; got a file compressed by gzip."
                 raise self.refuse(text, "Follow the unpacked one.")
             cut = whole_rows(beginning, ended=False)
-            if beginning[:cut].strip(b"\xef\xbb\xbf\r\n").count(b"\n") < 1:
+            if beginning[:cut].strip(_BLANK).count(b"\n") < 1:
                 self._refuse_old_lines(beginning)
-                if len(beginning) == _LONGEST and beginning.strip(b"\xef\xbb\xbf\r\n"):
+                if len(beginning) == _LONGEST and beginning.strip(_BLANK):
                     header = header_of(beginning[: cut or None], self._path)
                     raise self._endless(header, beginning[len(header.text) :], header.text.count(b"\n"))
                 return None
@@ -285,35 +255,33 @@ class TextTail(Tail):
         if self.names() is None:
             return
         assert self._header is not None
-        header, partition = self._header, self.file.partition
+        header, read = self._header, self.read
         own = [name for name in names if name in header.names] or header.names[:1]
         while True:
             with self._opened() as file:
                 self._recognise(file)
-                if self._read["offset"] == 0:
+                if read["offset"] == 0:
                     self._note(file, len(header.text), 0, header.text.count(b"\n"))
-                file.seek(self._read["offset"])
+                file.seek(read["offset"])
                 data = file.read(BLOCK)
                 cut = whole_rows(data, ended=False)
                 if not cut:
                     if len(data) >= _LONGEST and data.strip(b"\r\n"):
-                        raise self._endless(header, data, self._read["lines"])
+                        raise self._endless(header, data, read["lines"])
                     return
-                block = TextBlock(header, data[:cut], self._path, self._read["rows"], self._read["lines"])
+                block = TextBlock(header, data[:cut], self._path, read["rows"], read["lines"])
                 columns = dict(zip(own, block.cells([header.names.index(name) for name in own]), strict=True))
-                count = len(columns[own[0]])
-                columns |= {key: constant(key, partition[key], count) for key in partition.keys() - columns.keys()}
-                self._note(file, cut, count, data.count(b"\n", 0, cut))
-            yield Batch({name: columns[name] for name in names}, self._path, block.rows_before, block.line)
+                self._note(file, cut, len(columns[own[0]]), data.count(b"\n", 0, cut))
+            yield Batch(completed(columns, self.file.partition, names), self._path, block.rows_before, block.line)
 
     def more(self) -> bool:
         """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""
         with self._opened() as file:
-            file.seek(self._read["offset"])
+            file.seek(self.read["offset"])
             data = file.read(_LONGEST)
-        if self._read["offset"] == 0:
+        if self.read["offset"] == 0:
             cut = whole_rows(data, ended=False)
-            if not data[:cut].strip(b"\xef\xbb\xbf\r\n"):
+            if not data[:cut].strip(_BLANK):
                 return True
             data = data[len(header_of(data[:cut], self._path).text) :]
         return bool(data.strip(b"\r\n"))
@@ -331,7 +299,7 @@ class TextTail(Tail):
 
     def _endless(self, header: Header, data: bytes, lines: int) -> LogError:
         """Return the error for a row that does not end, as a rule because a quote is never closed."""
-        rows = self._read["rows"]
+        rows = self.read["rows"]
         try:
             TextBlock(header, data[: data.rfind(b"\n") + 1] or data, self._path, rows, lines).cells([0])
         except LogError as error:
@@ -340,27 +308,25 @@ class TextTail(Tail):
         return self.refuse(text, "Check its quotes.", row=rows + 1, line=lines + 1)
 
     def _note(self, file: IO[bytes], length: int, rows: int, lines: int) -> None:
-        read = self._read
         for name, more in (("offset", length), ("rows", rows), ("lines", lines)):
-            read[name] += more
-        read["first"], read["latest"] = self._digests(file)
+            self.read[name] += more
+        self.read["first"], self.read["latest"] = self._digests(file)
 
     def _recognise(self, file: IO[bytes]) -> None:
         """Refuse a file that is shorter than what was read of it, or another one."""
-        size, offset = os.fstat(file.fileno()).st_size, self._read["offset"]
+        size, offset = os.fstat(file.fileno()).st_size, self.read["offset"]
         if size < offset:
             text = f"expected a file that only grows; it has {size:,} bytes, and {offset:,} were read before."
             raise self.refuse(text, _BEGIN_ANEW)
-        if offset and self._digests(file) != (self._read["first"], self._read["latest"]):
+        if offset and self._digests(file) != [self.read["first"], self.read["latest"]]:
             raise self.refuse("expected a file that only grows; what was read before has changed.", _BEGIN_ANEW)
 
-    def _digests(self, file: IO[bytes]) -> tuple[str, str]:
-        offset = self._read["offset"]
-        digests = []
+    def _digests(self, file: IO[bytes]) -> list[str]:
+        offset, digests = self.read["offset"], []
         for start in (0, max(0, offset - _SAMPLE)):
             file.seek(start)
             digests.append(hashlib.sha256(file.read(min(_SAMPLE, offset - start))).hexdigest())
-        return digests[0], digests[1]
+        return digests
 
     def _opened(self) -> IO[bytes]:
         try:
@@ -395,28 +361,29 @@ class ParquetTail(Tail):
 
     def batches(self, names: list[str]) -> Iterator[Batch]:
         """Read the file, or the rest of it where the reading was stopped in the middle."""
-        if not self._read["whole"] and self.names() is None:
+        read = self.read
+        if not read["whole"] and self.names() is None:
             return
         status = self.file.path.stat() if self.file.path.exists() else None
         now = (0, 0) if status is None else (status.st_size, status.st_mtime_ns)
-        if self._read["size"] and now != (self._read["size"], self._read["time"]):
+        if read["size"] and now != (read["size"], read["time"]):
             text = "expected files that do not change once they were read; this one has changed or is gone."
             raise self.refuse(text, _BEGIN_ANEW)
-        if self._read["whole"]:
+        if read["whole"]:
             return
         assert self._source is not None
-        self._read["size"], self._read["time"] = now
+        read["size"], read["time"] = now
         for batch in self._source.batches(names):
-            known, count = max(self._read["rows"] - batch.rows_before, 0), len(batch.columns[names[0]])
+            known, count = max(read["rows"] - batch.rows_before, 0), len(batch.columns[names[0]])
             if known < count:
-                self._read["rows"] = batch.rows_before + count
+                read["rows"] = batch.rows_before + count
                 columns = {name: column[known:] for name, column in batch.columns.items()}
                 yield Batch(columns, self._path, batch.rows_before + known)
-        self._read["whole"] = True
+        read["whole"] = True
 
     def more(self) -> bool:
         """Return whether the file was not read to its end."""
-        return not self._read["whole"]
+        return not self.read["whole"]
 
 
 def tail_of(file: LogFile, state: dict[str, Any] | None = None) -> Tail | None:
@@ -428,5 +395,5 @@ def tail_of(file: LogFile, state: dict[str, Any] | None = None) -> Tail | None:
         raise unreadable(str(file.path), error) from error
     if len(beginning) < 4 and state is None:
         return None
-    is_parquet = beginning == b"PAR1" if state is None or "whole" not in state else True
+    is_parquet = beginning == PARQUET if state is None or "whole" not in state else True
     return ParquetTail(file, state) if is_parquet else TextTail(file, state)

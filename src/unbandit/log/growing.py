@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import LogError, Notice, ParameterError, ResumeError, UnbanditError
+from unbandit.errors import LogError, Notice, ParameterError, ResumeError, UnbanditError, first_line
 from unbandit.files import written_whole
-from unbandit.log.labels import Integers, LabelColumn, given_arms, is_number, label_of
+from unbandit.formatting import counted
+from unbandit.log.labels import Integers, LabelColumn, is_number, label_of
 from unbandit.log.reader import Rows, arm_order
-from unbandit.log.scanned import order_of_appearance
-from unbandit.log.sources import Batch, series_of
-from unbandit.log.tallies import Need, Tallies
+from unbandit.log.scanned import grown, order_of_appearance
+from unbandit.log.sources import series_of
+from unbandit.log.tallies import Need, Tallies, broken_rounds
 
 MOST_ARMS = 2_000
 """The switching round of every arm against every other is kept: four million pairs."""
@@ -58,9 +59,8 @@ class GrowingLog:
 
     def __init__(self, arms: Sequence[object] | None = None, *, need: Need = "switching") -> None:
         self.need: Need = need
-        self.expected = None if arms is None else given_arms(arms)
-        self.arm_column = LabelColumn("arm", self.expected)
-        self.demonstration_column = LabelColumn("demonstration")
+        self.arm_column, self.demonstration_column = LabelColumn("arm", arms), LabelColumn("demonstration")
+        self.expected = self.arm_column.expected
         self._lengths = np.zeros(0, np.int64)
         self._grids = {name: np.zeros((0, 0), np.int64) for name in _COUNTS}
         if need == "switching":
@@ -86,11 +86,17 @@ class GrowingLog:
             return
         name = "1" if demonstration is None else label_of(demonstration)
         if self.expected is not None and column.dtype.is_integer() and not any(map(is_number, self.expected)):
-            column = self._named(column.to_numpy())
+            codes = column.to_numpy()
+            outside = np.flatnonzero((codes < 0) | (codes >= len(self.expected)))
+            if outside.size:
+                text = f"expected names of arms, or positions from 0 to {len(self.expected) - 1}; got "
+                text += f"{codes[outside[0]]} in place {outside[0] + 1}."
+                raise ParameterError(text, parameter="actions")
+            column = series_of([self.expected[code] for code in codes.tolist()])
         arms, names = self.arm_column.coder, self.demonstration_column.coder
         known = len(arms), len(names)
         try:
-            codes = self.arm_column.code(Batch({"arm": column}), column)
+            codes = self.arm_column.code(LogError, column)
             self.add(Rows(codes, np.array([0, codes.size]), np.array([names.add(name)])))
         except UnbanditError:  # what is refused leaves nothing behind
             self.arm_column.forget(known[0])
@@ -116,9 +122,8 @@ class GrowingLog:
         return self._count
 
     def __repr__(self) -> str:
-        many = "" if len(self) == 1 else "s"
-        counted = f"{len(self):,} demonstration{many}, {len(self.arm_column.coder):,} arms"
-        return f"<GrowingLog: {counted}, {self.lengths.sum():,} rounds so far>"
+        held = f"{counted(len(self), 'demonstration')}, {len(self.arm_column.coder):,} arms"
+        return f"<GrowingLog: {held}, {self.lengths.sum():,} rounds so far>"
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -144,27 +149,23 @@ class GrowingLog:
     def tallied(self, need: Need) -> Tallies:
         """Return what closed forms need of the rounds so far; see `ActionLog.tallied`."""
         if need not in ("counts", self.need):
-            raise ParameterError(
-                f"expected counts or {self.need}, which are carried on here; got {need}. Make the log with "
-                f"need={need!r}.",
-                parameter="need",
-            )
+            text = f"expected counts or {self.need}, which are carried on here; got {need}. Make the log with "
+            raise ParameterError(f"{text}need={need!r}.", parameter="need")
         order, (_, grids) = self._ordered(), self.state()
-        found = Tallies(*(grids[name][:, order] for name in _COUNTS))
+        pulls, first, last = (grids[name][:, order] for name in _COUNTS)
         if need == "switching":
-            which, place = np.arange(self._count), found.pulls.argmax(axis=1)
+            which, place = np.arange(self._count), pulls.argmax(axis=1)
             rounds, own, of_best = (grids[name][which, :, order[place]][:, order] for name in _PAIRS)
-            rounds[which, place] = found.last[which, place]
-            return Tallies(*found.counted, np.where(of_best > 0, own, 0), of_best, rounds)
+            rounds[which, place] = last[which, place]
+            return Tallies(pulls, first, last, np.where(of_best > 0, own, 0), of_best, rounds)
         if need == "epochs":
-            broken, arm = grids["marks"][:, 4], grids["marks"][:, 5]
-            gone = np.where(arm >= 0, np.argsort(order)[arm], 0)
-            return Tallies(*found.counted, passed=grids["passed"][:, order], broken=broken.copy(), broken_arm=gone)
-        return found
+            broken = broken_rounds(grids["marks"], order)
+            return Tallies(pulls, first, last, passed=grids["passed"][:, order], **broken)
+        return Tallies(pulls, first, last)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Integers]]:
         """Return all there is to it, as something for JSON and as arrays."""
-        said = {
+        described = {
             "need": self.need,
             "expected": None if self.expected is None else list(self.expected),
             "arms": self.arm_column.coder.labels,
@@ -174,87 +175,59 @@ class GrowingLog:
         arrays = {"lengths": self._lengths[: self._count]}
         for name, grid in self._grids.items():
             arrays[name] = grid[(slice(self._count), *([slice(6 if name == "marks" else arms)] * (grid.ndim - 1)))]
-        return said, arrays
+        return described, arrays
 
     @classmethod
-    def restored(cls, said: dict[str, Any], arrays: dict[str, Integers]) -> GrowingLog:
+    def restored(cls, described: dict[str, Any], arrays: dict[str, Integers]) -> GrowingLog:
         """Make a log again from its state."""
-        log = cls(said["expected"], need=said["need"])
-        for label in said["arms"]:
+        log = cls(described["expected"], need=described["need"])
+        for label in described["arms"]:
             log.arm_column.coder.add(label)
-        for name in said["demonstrations"]:
+        for name in described["demonstrations"]:
             log.demonstration_column.coder.add(name)
         log._lengths, log._count = arrays["lengths"], arrays["lengths"].size
         log._grids = {name: arrays[name] for name in log._grids}
         return log
-
-    def _named(self, codes: NDArray[Any]) -> Any:
-        assert self.expected is not None
-        outside = np.flatnonzero((codes < 0) | (codes >= len(self.expected)))
-        if outside.size:
-            raise ParameterError(
-                f"expected names of arms, or positions from 0 to {len(self.expected) - 1}; got "
-                f"{codes[outside[0]]} in place {outside[0] + 1}.",
-                parameter="actions",
-            )
-        return series_of([self.expected[code] for code in codes.tolist()])
 
     def _ordered(self) -> Integers:
         if not len(self):
             raise LogError("expected one row per choice; got none yet.", remedy="Wait for the first rounds.")
         if self._order is None:
             self.arm_column.check()
-            self._order = arm_order(self.arm_column, lambda: order_of_appearance(self._first()), LogError)
+            first = self._grids["first"][: self._count, : len(self.arm_column.coder)]
+            self._order = arm_order(self.arm_column, lambda: order_of_appearance(first), LogError)
         return self._order
-
-    def _first(self) -> Integers:
-        return self._grids["first"][: self._count, : len(self.arm_column.coder)]
 
     def _fit(self, demonstrations: int) -> None:
         """Make room for as many demonstrations and arms as there are, and for some more."""
         from unbandit.kernels.tally import no_marks
 
         arms, (rows, columns) = len(self.arm_column.coder), self._grids["pulls"].shape
-        if demonstrations > rows or arms > columns:
-            if self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
-                raise ParameterError(
-                    f"expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every "
-                    f"pair is kept; got {arms:,} in {demonstrations:,} demonstrations. Scan the log instead "
-                    "(ActionLog.scan), or follow it by method counts.",
-                    parameter="arms",
-                )
-            rows = rows if demonstrations <= rows else demonstrations + demonstrations // 2
-            columns = columns if arms <= columns else arms + arms // 4
-            for name, grid in self._grids.items():
-                if name == "marks":
-                    larger: Integers = no_marks(rows)
-                else:
-                    empty = -1 if name in ("following", "preceding") else 0
-                    larger = np.full((rows, *([columns] * (grid.ndim - 1))), empty, np.int64)
-                larger[tuple(slice(length) for length in grid.shape)] = grid
-                self._grids[name] = larger
-            self._lengths = np.pad(self._lengths, (0, rows - self._lengths.size))
+        is_larger = demonstrations > rows or arms > columns
+        if is_larger and self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
+            raise ParameterError(
+                f"expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every pair is "
+                f"kept; got {arms:,} in {demonstrations:,} demonstrations. Scan the log instead (ActionLog.scan), or "
+                "follow it by method counts.",
+                parameter="arms",
+            )
+        columns = columns if arms <= columns else arms + arms // 4
+        fill = {"following": -1, "preceding": -1, "marks": no_marks(1)}
+        for name, grid in self._grids.items():
+            shape = (6,) if name == "marks" else (columns,) * (grid.ndim - 1)
+            self._grids[name] = grown(grid, (demonstrations, *shape), fill.get(name, 0))
+        self._lengths = grown(self._lengths, (demonstrations,))
         self._count = demonstrations
 
 
 _BEGINNING, VERSION = b"unbandit snapshot ", 1
 
 
-def write_snapshot(path: str | os.PathLike[str], said: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a snapshot: a line with its version and checksum, then what it holds.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "state"
-    >>> write_snapshot(path, {"rule": "ucb"}, {"pulls": np.array([1, 2])})
-    >>> said, arrays = read_snapshot(path)
-    >>> said, arrays["pulls"].tolist()
-    ({'rule': 'ucb'}, [1, 2])
-    """
+def write_snapshot(path: str | os.PathLike[str], words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a snapshot: a line with its version and checksum, then what it holds."""
     held = io.BytesIO()
-    words = np.frombuffer(json.dumps(said, allow_nan=False).encode(), np.uint8)
-    np.savez(held, allow_pickle=False, **{"said": words, **{f"array {name}": array for name, array in arrays.items()}})
+    said = np.frombuffer(json.dumps(words, allow_nan=False).encode(), np.uint8)
+    np.savez(held, allow_pickle=False, **{"said": said, **{f"array {name}": array for name, array in arrays.items()}})
     data = held.getvalue()
     line = _BEGINNING + f"{VERSION} {hashlib.sha256(data).hexdigest()}\n".encode()
     with written_whole(path) as temporary:
@@ -267,17 +240,19 @@ def read_snapshot(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[st
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise ResumeError(f"{name}: expected a snapshot that can be read: {error.strerror or error}.") from error
+        raise ResumeError(f"{name}: expected a snapshot that can be read: {first_line(error)}.") from error
     line, _, data = content.partition(b"\n")
     words = line.removeprefix(_BEGINNING).split()
-    remedy = "Remove it to begin anew, or name another file."
+    problem = ""
     if not line.startswith(_BEGINNING) or len(words) != 2:
-        raise ResumeError(f"{name}: expected a snapshot of unbandit; got another kind of file. {remedy}")
-    if words[0] != str(VERSION).encode():
+        problem = "expected a snapshot of unbandit; got another kind of file."
+    elif words[0] != str(VERSION).encode():
         version = words[0].decode("ascii", "replace")
-        raise ResumeError(f"{name}: expected a snapshot of version {VERSION}; got one of version {version}. {remedy}")
-    if hashlib.sha256(data).hexdigest().encode() != words[1]:
-        raise ResumeError(f"{name}: expected a whole snapshot; its checksum does not fit, so it is damaged. {remedy}")
+        problem = f"expected a snapshot of version {VERSION}; got one of version {version}."
+    elif hashlib.sha256(data).hexdigest().encode() != words[1]:
+        problem = "expected a whole snapshot; its checksum does not fit, so it is damaged."
+    if problem:
+        raise ResumeError(f"{name}: {problem} Remove it to begin anew, or name another file.")
     with np.load(io.BytesIO(data), allow_pickle=False) as held:
         arrays = {key.removeprefix("array "): held[key] for key in held.files if key != "said"}
         return json.loads(held["said"].tobytes()), arrays

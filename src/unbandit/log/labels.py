@@ -1,21 +1,23 @@
-"""Labels of arms and demonstrations: as text, in order, and as codes that are assigned batch by batch."""
+"""Labels of arms and demonstrations: as text, and as codes that are assigned batch by batch."""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.errors import LogError, ParameterError, option
 
 Codes = NDArray[np.integer[Any]]
 Integers = NDArray[np.int64]
+Refuse = Callable[..., LogError]
+"""Makes an error that names a place, given its text and data: `Batch.refuse`, `Source.refuse`, or `LogError` itself."""
 
 MOST_SPAN = 1 << 24
 """Integers up to this far apart are looked up in a table with one entry per value; others are coded as text."""
@@ -38,21 +40,8 @@ _MISSING_WORDS = _HOLES | {"none", "nil", "missing", "."}  # could be the name o
 _EXPECTED = {"arm": "an arm", "demonstration": "the name of a demonstration", "round": "a round", "pulls": "a count"}
 
 
-class RowBatch(Protocol):
-    """Rows that can say where one of them stands in its file: a `sources.Batch`."""
-
-    def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
-        """Return the error that names a row of the batch."""
-
-
 def label_of(value: object) -> str:
-    """Write a label as text: whole floats without a point, truth values in lower case, no surrounding blanks.
-
-    Examples
-    --------
-    >>> [label_of(value) for value in (3, 3.0, 0.5, True, " A ", "01")]
-    ['3', '3', '0.5', 'true', 'A', '01']
-    """
+    """Write a label as text: whole floats without a point, truth values in lower case, no surrounding blanks."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating):
@@ -76,67 +65,28 @@ def is_never_a_label(label: str) -> bool:
     return not label or _NOT_FINITE.fullmatch(label) is not None or label.lower() in _HOLES
 
 
-def natural_order(labels: Iterable[str]) -> list[str]:
-    """Sort labels by value if all are numbers; otherwise keep their order.
-
-    Examples
-    --------
-    >>> natural_order(["10", "9", "1"]), natural_order(["b", "10", "a"])
-    (['1', '9', '10'], ['b', '10', 'a'])
-    """
-    ordered = list(labels)
-    if all(map(is_number, ordered)):
-        ordered.sort(key=lambda label: (Decimal(label), label))
-    return ordered
+def listed(labels: Sequence[str]) -> str:
+    """Join labels; of many, the first ones and the last."""
+    return ", ".join(_shortened(labels))
 
 
-def without_point(label: str) -> str:
-    """Write a whole number as one: "3.0" as "3"."""
-    return label_of(float(label)) if is_number(label) and label.rstrip("0").endswith(".") else label
-
-
-def case_notices(labels: Sequence[str]) -> tuple[Notice, ...]:
-    """Say which arms differ in capitals alone: perhaps they are the same arm."""
-    first: dict[str, str] = {}
-    for label in labels:
-        other = first.setdefault(label.casefold(), label)
-        if other != label:
-            text = f'arms "{other}" and "{label}" differ in capitals only and are read as two. '
-            return (Notice("reading", f"{text}If they are the same arm, spell them alike."),)
-    return ()
-
-
-def listed(labels: Sequence[str], separator: str = ",", limit: int = 12) -> str:
-    """Join labels; of more than `limit`, the first ones and the last.
-
-    Examples
-    --------
-    >>> listed([str(number) for number in range(30)], separator=", ", limit=4)
-    '0, 1, 2, ..., 29'
-    """
-    return separator.join(_shortened(labels, limit))
+def _shortened(labels: Sequence[str], limit: int = 12) -> list[str]:
+    return list(labels) if len(labels) <= limit else [*labels[: limit - 1], "...", labels[-1]]
 
 
 def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     """Return the arms that a user lists, as text; refuse fewer than two, blanks and repeats."""
     labels = tuple([arm.strip() if type(arm) is str else label_of(arm) for arm in arms])
     if len(labels) < 2:
-        raise ParameterError(
-            f"expected two labels or more; got {len(labels)}.", parameter="arms", remedy="List every arm there was."
-        )
-    if all(labels) and len(set(labels)) == len(labels):
-        return labels
-    seen: set[str] = set()
-    for at, label in enumerate(labels):
-        if not label:
-            raise ParameterError(
-                f"expected a label at position {at + 1}; got a blank.", parameter="arms", remedy="Remove it or name it."
-            )
-        if label in seen:
-            raise ParameterError(
-                f'expected different labels; got "{label}" twice.', parameter="arms", remedy="List it once."
-            )
-        seen.add(label)
+        text = f"expected two labels or more; got {len(labels)}."
+        raise ParameterError(text, parameter="arms", remedy="List every arm there was.")
+    if "" in labels:
+        text = f"expected a label at position {labels.index('') + 1}; got a blank."
+        raise ParameterError(text, parameter="arms", remedy="Remove it or name it.")
+    if len(set(labels)) < len(labels):
+        twice = next(label for label, count in Counter(labels).items() if count > 1)
+        text = f'expected different labels; got "{twice}" twice.'
+        raise ParameterError(text, parameter="arms", remedy="List it once.")
     return labels
 
 
@@ -145,9 +95,14 @@ def smallest_type(count: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype(np.uint8 if count <= 1 << 8 else np.uint16 if count <= 1 << 16 else np.uint32)
 
 
+def run_starts(values: NDArray[Any]) -> Integers:
+    """Return the rows in which another value begins, the first too, and the end."""
+    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [values.size]))
+
+
 def first_rows(codes: Codes, least: int = 0) -> Integers:
     """Return the row in which each code from `least` on first appears, in the order of rows."""
-    turns = np.concatenate(([0], np.flatnonzero(codes[1:] != codes[:-1]) + 1))  # few, where labels come in runs
+    turns = run_starts(codes)[:-1]  # few, where labels come in runs
     turns = turns[codes[turns] >= least]
     return turns[np.sort(np.unique(codes[turns], return_index=True)[1])]
 
@@ -181,8 +136,7 @@ class LabelCoder:
         """Return the code of a label, a new one if necessary."""
         if self._index is None:
             self._index = {known: code for code, known in enumerate(self.labels)}
-        label = label.strip()
-        label = label if self._canonical is None else self._canonical(label)
+        label = label.strip() if self._canonical is None else self._canonical(label.strip())
         code = self._index.setdefault(label, len(self.labels))
         if code == len(self.labels):
             self.labels.append(label)
@@ -271,39 +225,37 @@ def _without_floats(column: pl.Series) -> pl.Series:
 
 
 class LabelColumn:
-    """A column of labels that is coded batch by batch, and whose cells are refused where they are no labels.
+    """Column of labels that is coded batch by batch; cells that are no labels are refused.
 
-    Parameters
-    ----------
-    role
-        `arm` or `demonstration`.
-    expected
-        The labels that the user listed; no others are accepted, however odd these look.
+    Its role is `arm` or `demonstration`. Where the user listed the labels, no others are accepted, however odd these
+    look.
     """
 
-    def __init__(self, role: str, expected: tuple[str, ...] | None = None) -> None:
+    def __init__(self, role: str, arms: Iterable[object] | None = None) -> None:
         self.name: str | None = role
-        self._role, self.expected = role, expected
-        known = frozenset(expected or ())
-        canonical = None if expected is None else lambda label: label if label in known else without_point(label)
+        self._role, self.expected = role, None if arms is None else given_arms(arms)
+        known = frozenset(self.expected or ())
+        canonical = None if arms is None else lambda label: label if label in known else _without_point(label)
         self.coder = LabelCoder(canonical, by_appearance=role == "demonstration")
-        for label in expected or ():
+        for label in self.expected or ():
             self.coder.add(label)
         self._doubtful: dict[str, LogError] = {}  # labels that may stand for nothing, in the order of rows
 
-    def code(self, batch: RowBatch, column: pl.Series, rows: Integers | None = None) -> Codes:
+    def code(self, refuse: Refuse, column: pl.Series, rows: Integers | None = None) -> Codes:
         """Code cells of a batch; `rows` are the rows they are in, by default all."""
-        refuse_missing(batch, column, self.name, self._role, rows)
+        refuse_missing(refuse, column, self.name, self._role, rows)
         if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Null):
-            raise batch.refuse(
-                f"expected names or numbers for {self._role}; got a column of type {column.dtype}.",
-                column=self.name,
-                remedy="Convert it to text first.",
-            )
+            text = f"expected names or numbers for {self._role}; got a column of type {column.dtype}."
+            raise refuse(text, column=self.name, remedy="Convert it to text first.")
         before = len(self.coder)
         codes = self.coder.code(column)
-        if len(self.coder) > before and not (column.dtype.is_integer() and self.expected is None):
-            self._check_new(batch, column, first_rows(codes, before), rows)
+        if len(self.coder) > before and (
+            self.expected is not None
+            or (not column.dtype.is_integer() and any(map(_is_doubtful, self.coder.labels[before:])))
+        ):
+            at = first_rows(codes, before)
+            places = ((at if rows is None else rows[at]) + 1).tolist()
+            self._check_new(refuse, [label_of(value) for value in column.gather(at).to_list()], places)
         return codes
 
     def forget(self, count: int) -> None:
@@ -315,50 +267,41 @@ class LabelColumn:
         """Refuse labels that stand for nothing; a word such as "none" is one if all other labels are numbers."""
         if not self._doubtful:
             return
-        others = [label for label in self.coder.labels if not is_never_a_label(label) and not is_missing_word(label)]
+        others = [label for label in self.coder.labels if not _is_doubtful(label)]
         only_numbers = bool(others) and all(map(is_number, others))
         for label, error in self._doubtful.items():
             if only_numbers or is_never_a_label(label):
                 raise error
 
-    def _check_new(self, batch: RowBatch, column: pl.Series, at: Integers, rows: Integers | None) -> None:
-        """Refuse, among labels that are new at some places of a column, those that are none or were not listed."""
-        labels = [label_of(value) for value in column.gather(at).to_list()]
-        places = ((at if rows is None else rows[at]) + 1).tolist()
+    def _check_new(self, refuse: Refuse, labels: list[str], places: list[int]) -> None:
+        """Refuse, among new labels in some rows, those that are none or were not listed."""
         for label, row in zip(labels, places, strict=True):
-            if is_never_a_label(label) or is_missing_word(label):
-                self._doubtful[label] = self._no_label(batch, label, row)
+            if _is_doubtful(label):
+                cell = f'"{label}", which is no name for one' if label else "a blank cell"
+                remedy = "Fill it in or remove the row, if it was no round."
+                if label and self._role == "arm":
+                    remedy += f" If it is one, list it with {option('arms')}."
+                text = f"expected {_EXPECTED[self._role]}; got {cell}."
+                self._doubtful[label] = refuse(text, row=row, column=self.name, value=label, remedy=remedy)
         if any(map(is_never_a_label, labels)):
             self.check()
         if self.expected is not None:
-            raise batch.refuse(
-                f'expected an arm among {listed(self.expected, ", ")}; got "{labels[0]}".',
-                row=places[0],
-                column=self.name,
-                value=labels[0],
-                remedy=f"Add it with {arms_option([*self.expected, labels[0]])}.",
-            )
-
-    def _no_label(self, batch: RowBatch, label: str, row: int) -> LogError:
-        cell = f'"{label}", which is no name for one' if label else "a blank cell"
-        remedy = "Fill it in or remove the row, if it was no round."
-        if label and self._role == "arm":
-            remedy += f" If it is one, list it with {option('arms')}."
-        text = f"expected {_EXPECTED[self._role]}; got {cell}."
-        return batch.refuse(text, row=row, column=self.name, value=label, remedy=remedy)
+            text = f'expected an arm among {listed(self.expected)}; got "{labels[0]}".'
+            remedy = f"Add it with {option('arms', _shortened([*self.expected, labels[0]]))}."
+            raise refuse(text, row=places[0], column=self.name, value=labels[0], remedy=remedy)
 
 
-def arms_option(labels: Sequence[str]) -> str:
-    """Return a reference to the option that lists arms, with these labels; few of many."""
-    return option("arms", _shortened(labels))
+def _is_doubtful(label: str) -> bool:
+    return is_never_a_label(label) or is_missing_word(label)
 
 
-def _shortened(labels: Sequence[str], limit: int = 12) -> list[str]:
-    return list(labels) if len(labels) <= limit else [*labels[: limit - 1], "...", labels[-1]]
+def _without_point(label: str) -> str:
+    """Write a whole number as one: "3.0" as "3"."""
+    return label_of(float(label)) if is_number(label) and label.rstrip("0").endswith(".") else label
 
 
 def refuse_missing(
-    batch: RowBatch, column: pl.Series, name: str | None, role: str, rows: Integers | None = None
+    refuse: Refuse, column: pl.Series, name: str | None, role: str, rows: Integers | None = None
 ) -> None:
     """Refuse a cell without a value, and a number that is not finite."""
     if column.null_count():
@@ -369,14 +312,9 @@ def refuse_missing(
         return
     at = missing.arg_max()
     assert at is not None
-    value = column[at]
-    raise batch.refuse(
-        f"expected {_EXPECTED[role]}; got {'a blank cell' if value is None else value}.",
-        row=(at if rows is None else int(rows[at])) + 1,
-        column=name,
-        value=value,
-        remedy="Fill it in or remove the row.",
-    )
+    value, row = column[at], (at if rows is None else int(rows[at])) + 1
+    text = f"expected {_EXPECTED[role]}; got {'a blank cell' if value is None else value}."
+    raise refuse(text, row=row, column=name, value=value, remedy="Fill it in or remove the row.")
 
 
 class LazySequence(Sequence[Member]):

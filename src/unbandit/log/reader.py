@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,39 +16,170 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, ParameterError, option
-from unbandit.log.columns import check_roles, find_columns, reward_notices, unread_notices
 from unbandit.log.labels import (
     Codes,
     Integers,
     LabelColumn,
-    case_notices,
+    Refuse,
     first_rows,
-    given_arms,
     is_number,
-    natural_order,
-    numbered,
+    listed,
     refuse_missing,
+    run_starts,
     smallest_type,
 )
-from unbandit.log.rewards import RewardColumn, Rewards, check_rewards
-from unbandit.log.rounds import Refuse, RoundCounter, counts_up, places_by_round, runs_follow
-from unbandit.log.sources import ROWS, Batch, Source, check_alike, is_frame, series_of
+from unbandit.log.rewards import RewardColumn, Rewards
+from unbandit.log.sources import ROWS, Batch, Source, check_alike
+
+# Which column of a table plays which role. A table needs a column `arm`; `demonstration`, `round` and `reward` are read
+# when they are there, and `arm` with `pulls` instead of rounds is a table of counts. People call these columns many
+# things, so each role has aliases, written the way `_folded` leaves a name: small letters and digits only.
+
+ROLES = ("arm", "demonstration", "round", "pulls", "reward")
+
+ALIASES: Mapping[str, frozenset[str]] = {
+    role: frozenset(words.split())
+    for role, words in {
+        "arm": "arms armid armindex armname armno armnumber action actions actionid choice choices chosen chosenarm "
+        "chosenoption option optionid variant variantid bandit decision decisions lever machine deck treatment pull "
+        "pulled pulledarm selected selectedarm selection",
+        "demonstration": "demonstrations demonstrationid demo demoid subject subjects subjectid subj subjid sub "
+        "participant participantid user userid session sessionid run runs runid episode episodeid player playerid "
+        "trajectory trajectoryid replicate replication id",
+        "round": "rounds roundid roundno roundnumber trial trials trialid trialindex trialno trialnumber t time "
+        "timestep step stepno stepnumber index iteration iterations iter period tick",
+        "pulls": "npulls numpulls numberofpulls pullcount pullcounts count counts n plays nplays playcount impressions "
+        "visits visitcount timespulled frequency freq",
+        "reward": "rewards rewardvalue observedreward r outcome outcomes payoff payoffs payout payouts",
+    }.items()
+}
+
+# Perhaps rewards, perhaps a part of them or their opposite: read only where the user says so.
+REWARDS = {"gain", "gains", "loss", "losses", "return", "returns", "score", "scores", "points", "win", "wins"}
+REWARDS |= {"feedback", "regret"}
+
+_REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
+
+
+def _folded(name: str) -> str:
+    """Leave case, spaces, underscores and dashes out of a column's name."""
+    return re.sub(r"[\s_\-.]+", "", name).lower()
+
+
+def _check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """Refuse a role that does not exist, or one column in two roles."""
+    named = dict(columns or {})
+    for role, name in named.items():
+        problem = ""
+        same = [other for other in named if name and named[other] == name]
+        if role not in ROLES:
+            problem = f'expected a role among {", ".join(ROLES)}; got "{role}".'
+        elif len(same) > 1:
+            problem = f'expected a column of its own for each role; got "{name}" for {" and ".join(same)}.'
+        elif not isinstance(name, str) or (role == "arm" and not name):
+            problem = f"expected the name of a column for {role}; got {name!r}."
+        elif role == "round" and name and named.get("pulls"):
+            problem = "expected either round (a log of choices) or pulls (a table of counts); got both. Leave one out."
+        if problem:
+            raise ParameterError(problem, parameter="columns")
+    return named
+
+
+def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse: Refuse = LogError) -> dict[str, int]:
+    """Return the position of the column that plays each role.
+
+    Parameters
+    ----------
+    names
+        The table's columns, in order.
+    columns
+        Roles named by the user; they go before anything recognised here. An empty name: there is no such column.
+    refuse
+        Makes the error, knowing which file this is.
+    """
+    named = _check_roles(columns)
+    seen: set[str] = set()
+    for name in (name.strip() for name in names):
+        if name and name in seen:
+            text = f'expected each column once; got "{name}" twice.'
+            raise refuse(text, column=name, value=name, remedy="Rename or remove one of the two.")
+        seen.add(name)
+    found = {role: _position(role, name, names, refuse) for role, name in named.items() if name != ""}
+    folded = [_folded(name) for name in names]
+    for role in ROLES:
+        if role not in named:
+            position = _recognised(role, names, folded, set(found.values()), refuse)
+            if position is not None:
+                found[role] = position
+    if "arm" not in found:
+        text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
+        raise refuse(text, column="arm", remedy=f"Say which one holds the arms with {_naming('arm')}.")
+    # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name.
+    if "round" in found and "pulls" in found:
+        del found["round" if named.get("pulls") else "pulls"]
+    return {role: found[role] for role in ROLES if role in found}
+
+
+def _position(role: str, name: str, names: Sequence[str], refuse: Refuse) -> int:
+    """Find the column that the user named, exactly or else up to case and punctuation."""
+    for spelling in (str, str.strip, _folded):
+        places = [at for at, there in enumerate(names) if spelling(there) == spelling(name)]
+        if len(places) == 1:
+            return places[0]
+    text = f'expected a column "{name}" for {role}; the table has {_quoted(names)}.'
+    raise refuse(text, column=name, value=name, remedy=f"Name one of these with {_naming(role)}.")
+
+
+def _recognised(role: str, names: Sequence[str], folded: Sequence[str], taken: set[int], refuse: Refuse) -> int | None:
+    """Find the column of a role by its own name, else by an alias; refuse to guess between two."""
+    free = [at for at in range(len(names)) if at not in taken]
+    tiers = (
+        [at for at in free if names[at].strip() == role],
+        [at for at in free if folded[at] == role],
+        [at for at in free if folded[at] in ALIASES[role]],
+    )
+    places: list[int] = next(filter(None, tiers), [])
+    if len(places) > 1 and role != "reward":  # rewards are not needed, so a notice is enough
+        first, second = (names[at] for at in places[:2])
+        both = " and ".join(f'"{names[at]}"' for at in places)
+        remedy = f"Say which one it is with {_naming(role, first)}."
+        raise refuse(f"expected one column for {role}; got {both}.", column=second, value=second, remedy=remedy)
+    return places[0] if len(places) == 1 else None
+
+
+def _unread_notices(names: Sequence[str], found: Mapping[str, int], named: Mapping[str, str]) -> tuple[Notice, ...]:
+    """Say which columns are ignored: those that look like rewards, and others that may distinguish people or rounds."""
+    free = [name for at, name in enumerate(names) if at not in found.values() and name.strip()]
+    rewards = [name for name in free if _folded(name) in _REWARD_LIKE]
+    others = [name for name in free if name not in rewards]
+    remedy = "if it holds the rewards, say so with"
+    texts = [f'column "{name}" is ignored: {remedy} {_naming("reward", name)}.' for name in rewards]
+    if named.get("reward") == "":
+        texts = []
+    if others and not {"demonstration", "round", "pulls"} & {*found, *named}:
+        verb, which = ("is", "it") if len(others) == 1 else ("are", "one of them")
+        texts.append(
+            f"all rows are read as one record, in order; not read {verb} {_quoted(others)}. If {which} distinguishes "
+            f"people, runs or rounds, say so with {_naming('demonstration')} or {_naming('round')}."
+        )
+    return tuple(Notice("reading", text) for text in texts)
+
+
+def _naming(role: str, name: str = "NAME") -> str:
+    """Return a reference to the option that names the column of a role."""
+    return option("columns", {role: name})
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([f'"{name}"' for name in names])
 
 
 class Rows(NamedTuple):
-    """Rows of a batch.
+    """Rows of a batch."""
 
-    Attributes
-    ----------
-    codes
-        The arm of each row.
-    starts, who
-        Where each run of rows of one demonstration begins, and the end; the demonstration of each run.
-    """
-
-    codes: Codes
-    starts: Integers
-    who: Integers
+    codes: Codes  # the arm of each row
+    starts: Integers  # where each run of rows of one demonstration begins, and the end
+    who: Integers  # the demonstration of each run
 
 
 class Reader:
@@ -73,28 +206,11 @@ class Reader:
         self, names: Sequence[str], refuse: Refuse, columns: Mapping[str, str] | None, arms: LabelColumn,
         demonstrations: LabelColumn,
     ) -> None:  # fmt: skip
-        named = check_roles(columns)
-        positions = find_columns(names, columns, refuse)
+        positions, self.named = find_columns(names, columns, refuse), dict(columns or {})
         self.name = {role: names[at] for role, at in positions.items()}
-        self.notices = () if named.get("reward") == "" else reward_notices(names, positions)
-        self.notices += unread_notices(names, positions, named)
-        self.named, self.counter = named, RoundCounter()
+        self.notices = _unread_notices(names, positions, self.named)
         self.arms, self.demonstrations = arms, demonstrations
         arms.name, demonstrations.name = self.name["arm"], self.name.get("demonstration", "")
-
-    def read_choices_only(self, refuse: Refuse) -> None:
-        """Leave rewards unread, and refuse a table of counts, as a log requires of which only tallies are kept."""
-        if "pulls" in self.name:
-            raise refuse(
-                "expected one row per choice; got a table of counts, which needs no scanning.",
-                column=self.name["pulls"],
-                remedy=f"Read it with ActionLog.read, or name the column of rounds with "
-                f"{option('columns', {'round': 'NAME'})}.",
-            )
-        if "reward" in self.name:
-            name = self.name.pop("reward")
-            text = f'column "{name}" is not read: a log that is scanned gives no rewards.'
-            self.notices += (Notice("reading", text),)
 
     @property
     def demonstration_names(self) -> Sequence[str]:
@@ -103,86 +219,70 @@ class Reader:
 
     def read(self, batch: Batch) -> Rows:
         """Turn the next rows into codes."""
-        codes = self.arms.code(batch, batch.columns[self.name["arm"]])
+        codes = self.arms.code(batch.refuse, batch.columns[self.name["arm"]])
         if "demonstration" not in self.name:
             return Rows(codes, np.array([0, codes.size]), np.zeros(1, np.int64))
-        starts, who = self._runs(batch, batch.columns[self.name["demonstration"]])
-        return Rows(codes, starts, who)
-
-    def read_in_order(self, batch: Batch) -> Rows:
-        """Turn the next rows into codes; refuse them if their rounds do not follow on those read before."""
-        rows, column = self.read(batch), self.name.get("round")
-        if column is not None:
-            rounds = whole_numbers(batch, batch.columns[column], column, "round")
-            self.counter.check(batch.refuse, rounds, column, rows.starts, rows.who, self.demonstration_names)
-        return rows
-
-    def known(self) -> tuple[int, int]:
-        """Return how many demonstrations and arms were met so far."""
-        return len(self.demonstration_names), len(self.arms.coder)
+        # Find where another demonstration begins; as a rule only these rows need to be looked up.
+        column = batch.columns[self.name["demonstration"]]
+        refuse_missing(batch.refuse, column, self.demonstrations.name, "demonstration")
+        if column.dtype.is_integer():
+            starts = run_starts(column.to_numpy())
+        elif column.dtype == pl.String:
+            changed = (column[1:] != column[:-1]).arg_true().to_numpy()
+            starts = np.concatenate(([0], changed.astype(np.int64) + 1, [len(column)]))
+        else:
+            starts = np.arange(len(column) + 1)
+        who = self.demonstrations.code(batch.refuse, column.gather(starts[:-1]), starts)
+        changes = run_starts(who)  # labels that differ as written may be the same
+        return Rows(codes, starts[changes], who[changes[:-1]].astype(np.int64))
 
     def check(self) -> None:
         """Refuse, when all rows are read, labels that stand for nothing."""
         self.arms.check()
         self.demonstrations.check()
 
-    def _runs(self, batch: Batch, column: pl.Series) -> tuple[Integers, Integers]:
-        """Find where another demonstration begins; as a rule only these rows need to be looked up."""
-        refuse_missing(batch, column, self.demonstrations.name, "demonstration")
-        if column.dtype == pl.String or column.dtype.is_integer():
-            changed = (column[1:] != column[:-1]).to_numpy()
-            starts = np.concatenate(([0], np.flatnonzero(changed) + 1, [len(column)]))
-        else:
-            starts = np.arange(len(column) + 1)
-        who = self.demonstrations.code(batch, column.gather(starts[:-1]), starts)
-        changes = _starts(who)  # labels that differ as written may be the same
-        return starts[changes], who[changes[:-1]].astype(np.int64)
 
-
-def _starts(values: NDArray[Any]) -> Integers:
-    """Return the rows in which another value begins, the first too, and the end."""
-    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [values.size]))
-
-
-def whole_numbers(batch: Batch, column: pl.Series, name: str, role: str) -> Integers:
+def whole_numbers(refuse: Refuse, column: pl.Series, name: str, role: str) -> Integers:
     """Return a column of whole numbers; refuse everything else."""
-    refuse_missing(batch, column, name, role)
+    refuse_missing(refuse, column, name, role)
     kind = column.dtype
     if isinstance(kind, pl.Categorical | pl.Enum):
         column = column.cast(pl.String)
     if kind.is_integer() and (kind != pl.UInt64 or int(column.max()) < 1 << 63):  # type: ignore[arg-type]
         return column.cast(pl.Int64).to_numpy()
     if not (column.dtype == pl.String or kind.is_numeric()):
-        raise batch.refuse(
-            f"expected whole numbers for {role}; got a column of type {kind}.",
-            column=name,
-            remedy=f"Name another column with {option('columns', {role: 'NAME'})}, or leave this one out.",
-        )
-    text = column
+        text = f"expected whole numbers for {role}; got a column of type {kind}."
+        raise refuse(text, column=name, remedy=f"Name another column with {_naming(role)}, or leave this one out.")
+    cells = column
     if column.dtype == pl.String:
         whole = column.cast(pl.Int64, strict=False)
         if whole.null_count():
-            text = column.str.strip_chars()
-            whole = text.cast(pl.Int64, strict=False)
+            cells = column.str.strip_chars()
+            whole = cells.cast(pl.Int64, strict=False)
         if not whole.null_count():
             return whole.to_numpy()
     # Not integers throughout: "3.0" and 3.0 are whole as well.
-    values = text.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    values = cells.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
     wrong = ~(np.isfinite(values) & (np.abs(values) < 1 << 53))
     wrong |= np.where(wrong, 0.0, values) % 1 != 0
     if wrong.any():
         row = int(np.argmax(wrong))
         value = column[row]
-        is_blank = isinstance(value, str) and not value.strip()
-        got = "a blank cell" if is_blank else f'"{value}"' if isinstance(value, str) else str(value)
-        raise batch.refuse(
-            f"expected a whole number for {role}; got {got}.",
-            row=row + 1,
-            column=name,
-            value=value,
-            remedy="Correct it or remove the row.",
-        )
+        got = str(value) if not isinstance(value, str) else f'"{value}"' if value.strip() else "a blank cell"
+        text = f"expected a whole number for {role}; got {got}."
+        raise refuse(text, row=row + 1, column=name, value=value, remedy="Correct it or remove the row.")
     return values.astype(np.int64)
+
+
+def batches_of(sources: Sequence[Source], names: Iterable[str], rows: int = ROWS) -> Iterator[Batch]:
+    """Read columns of all sources; refuse a log without rows."""
+    wanted, is_empty = list(names), True
+    for source in sources:
+        for batch in source.batches(wanted, rows):
+            is_empty = False
+            yield batch
+    if is_empty:
+        raise sources[0].refuse_empty()
 
 
 class Parts(NamedTuple):
@@ -199,15 +299,6 @@ class Parts(NamedTuple):
 
 class Collection:
     """All rows of a log in memory, as they come from the files.
-
-    Parameters
-    ----------
-    sources
-        Files, or a dataframe.
-    reader
-        What reads them.
-    rows
-        How many are read at once, about.
 
     Attributes
     ----------
@@ -232,11 +323,11 @@ class Collection:
         for batch in batches_of(sources, names.values(), rows):
             parts.append(reader.read(batch))
             if self.rewards is not None:
-                self.rewards.read(batch, batch.columns[self.rewards.name])
+                self.rewards.read(batch.refuse, batch.columns[self.rewards.name])
             if role is not None:
-                self.numbers.append(whole_numbers(batch, batch.columns[names[role]], names[role], role))
+                self.numbers.append(whole_numbers(batch.refuse, batch.columns[names[role]], names[role], role))
                 firsts.append(self.numbers[-1][parts[-1].starts[:-1]])
-                self.is_in_order = self.is_in_order and counts_up(self.numbers[-1], parts[-1].starts)
+                self.is_in_order = self.is_in_order and _counts_up(self.numbers[-1], parts[-1].starts)
             batch.columns = {}
             self._batches.append(batch)
             self._begins.append(total)
@@ -247,7 +338,7 @@ class Collection:
         starts = [each.starts[:-1] + begin for each, begin in zip(parts, self._begins, strict=True)]
         self.starts, self.who = np.concatenate([*starts, [total]]), np.concatenate([each.who for each in parts])
         if firsts:
-            self.is_in_order = self.is_in_order and runs_follow(np.concatenate(firsts), self.starts, self.who)
+            self.is_in_order = self.is_in_order and _runs_follow(np.concatenate(firsts), self.starts, self.who)
 
     def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
         """Return the error that names the file and the row in it, given a row of the log (from 1)."""
@@ -257,118 +348,59 @@ class Collection:
         return self._batches[at].refuse(text, row=row - self._begins[at], **data)
 
 
-def batches_of(sources: Sequence[Source], names: Iterable[str], rows: int = ROWS) -> Iterator[Batch]:
-    """Read columns of all sources; refuse a log without rows."""
-    wanted, is_empty = list(names), True
-    for source in sources:
-        for batch in source.batches(wanted, rows):
-            is_empty = False
-            yield batch
-    if is_empty:
-        raise sources[0].refuse_empty()
-
-
 def collect(
     sources: Sequence[Source], columns: Mapping[str, str] | None, arms: Sequence[object] | None, rows: int = ROWS
 ) -> Parts:
-    """Read a log into memory, and put its rows in the order of demonstrations and rounds.
-
-    Parameters
-    ----------
-    sources
-        Files, or a dataframe.
-    columns, arms
-        As `ActionLog.read` takes them.
-    rows
-        How many are read at once, about.
-    """
-    expected, first = None if arms is None else given_arms(arms), sources[0]
-    reader = Reader(first.names, first.refuse, columns, LabelColumn("arm", expected), LabelColumn("demonstration"))
+    """Read a log into memory, `rows` at a time, and put its rows in the order of demonstrations and rounds."""
+    labels = LabelColumn("arm", arms), LabelColumn("demonstration")
+    reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)
     check_alike(sources, list(reader.name.values()))
     table = Collection(sources, reader, rows)
-    known = reader.arms.coder.labels
-    present = known if expected is None else [known[code] for code in np.unique(table.codes)]
-    notices = reader.notices + case_notices(present)
-    demonstrations = tuple(reader.demonstration_names)
+    known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
+    present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     if "pulls" in reader.name:
-        return _counted(table, reader, demonstrations, notices)
+        return _counted(table, reader, demonstrations, reader.notices + label_notices(present))
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     offsets = offsets_of(lengths)
-    if len(demonstrations) > 1 and lengths.max() == 1:
-        notices += lone_row_notices(reader.name["demonstration"])
-    rewards = None if table.rewards is None else table.rewards.values()
+    notices = reader.notices + label_notices(present, lengths, reader.name.get("demonstration"))
+    codes, rewards = table.codes, None
     if table.rewards is not None:
+        rewards = table.rewards.values()
         notices += (table.rewards.notice(),)
-    codes = table.codes
     places = _places(table, reader, offsets, demonstrations)
     if places is not None:
         codes = _moved(codes, places)
         rewards = None if rewards is None else _moved(rewards, places)
-    order = arm_order(reader.arms, lambda: codes[_first_appearances(codes, len(known))], table.refuse)
-    labels = tuple(known[code] for code in order)
-    return Parts(labels, renumbered(codes, order), offsets, demonstrations, notices, rewards)
-
-
-def _places(table: Collection, reader: Reader, offsets: Integers, names: Sequence[str]) -> Integers | None:
-    """Return the place of each row in the log; None if all are in place."""
-    is_grouped = bool((table.who[1:] >= table.who[:-1]).all())
-    if is_grouped and (not table.numbers or table.is_in_order):
-        return None
-    demonstration = None if len(names) == 1 else np.repeat(table.who, np.diff(table.starts))
-    if table.numbers:
-        rounds = np.concatenate(table.numbers)
-        return places_by_round(table.refuse, rounds, reader.name["round"], demonstration, offsets, names)
-    places = np.empty(offsets[-1], np.int64)
-    places[np.argsort(demonstration, kind="stable")] = np.arange(offsets[-1])  # type: ignore[arg-type]
-    return places
-
-
-def _moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:
-    moved = np.empty_like(values)
-    moved[places] = values
-    return moved
+    arm_names, codes = in_order(reader.arms, codes, table.refuse)
+    return Parts(arm_names, codes, offsets, demonstrations, notices, rewards)
 
 
 def _counted(table: Collection, reader: Reader, names: tuple[str, ...], notices: tuple[Notice, ...]) -> Parts:
     """Arrange pulls as (demonstrations, arms); refuse what no counting gives."""
-    order = arm_order(reader.arms, lambda: table.codes[first_rows(table.codes)], table.refuse)
-    labels = tuple(reader.arms.coder.labels[code] for code in order)
-    codes, pulls, column = renumbered(table.codes, order), np.concatenate(table.numbers), reader.name["pulls"]
+    labels, codes = in_order(reader.arms, table.codes, table.refuse)
+    pulls, column = np.concatenate(table.numbers), reader.name["pulls"]
     if (pulls < 0).any():
         row = int(np.argmax(pulls < 0))
-        raise table.refuse(
-            f"expected a count of 0 or more for pulls; got {pulls[row]}.",
-            row=row + 1,
-            column=column,
-            value=int(pulls[row]),
-            remedy="Correct it.",
-        )
+        text = f"expected a count of 0 or more for pulls; got {pulls[row]}."
+        raise table.refuse(text, row=row + 1, column=column, value=int(pulls[row]), remedy="Correct it.")
     cell = np.repeat(table.who, np.diff(table.starts)) * len(labels) + codes
     distinct, first = np.unique(cell, return_index=True)
     if distinct.size < cell.size:
         row = int(np.setdiff1d(np.arange(cell.size), first)[0])
-        raise table.refuse(
-            f'expected each arm once in a table of pulls; got "{labels[int(codes[row])]}" again.',
-            row=row + 1,
-            column=reader.name["arm"],
-            value=labels[int(codes[row])],
-            remedy="Add its counts up, or, if every row is one choice, name the column of rounds with "
-            f"{option('columns', {'round': 'NAME'})}.",
-        )
+        label = labels[int(codes[row])]
+        text = f'expected each arm once in a table of pulls; got "{label}" again.'
+        remedy = "Add its counts up, or, if every row is one choice, name the column of rounds with "
+        remedy += f"{_naming('round')}."
+        raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
     counts = np.zeros((len(names), len(labels)), np.int64)
     counts.reshape(-1)[cell] = pulls
     if counts.sum(dtype=np.float64) >= 2**62:
-        raise table.refuse(
-            "expected counts that add up to less than 2^62; got more.", column=column, remedy="Correct them."
-        )
+        text = "expected counts that add up to less than 2^62; got more."
+        raise table.refuse(text, column=column, remedy="Correct them.")
     for which in np.flatnonzero(counts.sum(axis=1) == 0).tolist():
-        where = f' in demonstration "{names[which]}"' if len(names) > 1 else ""
-        raise table.refuse(
-            f"expected at least one pull{where}; got 0 for every arm.",
-            column=column,
-            value=0,
-            remedy=f"Check that this is the column of counts, or name it with {option('columns', {'pulls': 'NAME'})}.",
-        )
+        text = f"expected at least one pull{in_demonstration(names, which)}; got 0 for every arm."
+        remedy = f"Check that this is the column of counts, or name it with {_naming('pulls')}."
+        raise table.refuse(text, column=column, value=0, remedy=remedy)
     if "reward" in reader.name:
         text = f'column "{reader.name["reward"]}" is ignored: a table of counts has no rounds to give rewards to.'
         notices += (Notice("reading", text),)
@@ -380,38 +412,44 @@ def offsets_of(lengths: NDArray[np.integer[Any]]) -> Integers:
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
-def lone_row_notices(column: str) -> tuple[Notice, ...]:
-    """Say that the column of demonstrations is different in every row."""
-    text = f'column "{column}" is different in every row: each row is read as a separate demonstration.'
-    return (Notice("reading", text),)
+def label_notices(arms: Sequence[str], lengths: Integers | None = None, column: str | None = "") -> tuple[Notice, ...]:
+    """Say which arms differ in capitals alone, and whether the column of demonstrations differs in every row."""
+    texts, first = [], dict[str, str]()
+    for label in arms:
+        other = first.setdefault(label.casefold(), label)
+        if other != label:
+            text = f'arms "{other}" and "{label}" differ in capitals only and are read as two. '
+            texts = [f"{text}If they are the same arm, spell them alike."]
+            break
+    if lengths is not None and lengths.size > 1 and lengths.max() == 1:
+        texts.append(f'column "{column}" is different in every row: each row is read as a separate demonstration.')
+    return tuple(Notice("reading", text) for text in texts)
 
 
 def arm_order(arms: LabelColumn, by_appearance: Callable[[], Integers | Codes], refuse: Refuse) -> Integers:
-    """Return the code of each arm: as listed by the user, else by value if all are numbers, else as they appear.
-
-    Parameters
-    ----------
-    arms
-        The column of arms, read to its end.
-    by_appearance
-        Returns the codes in the order in which they first appear.
-    refuse
-        Makes the error that refuses a single arm.
-    """
+    """Return the code of each arm: as listed by the user, else by value if all are numbers, else as they appear."""
     labels = arms.coder.labels
     if arms.expected is not None:
         return np.arange(len(labels))
     if len(labels) < 2:
-        raise refuse(
-            f'expected two arms or more; got only "{labels[0]}".',
-            column=arms.name,
-            value=labels[0],
-            remedy=f"List every arm there was, pulled or not, with {option('arms', [labels[0], 'OTHER'])}.",
-        )
+        text = f'expected two arms or more; got only "{labels[0]}".'
+        remedy = f"List every arm there was, pulled or not, with {option('arms', [labels[0], 'OTHER'])}."
+        raise refuse(text, column=arms.name, value=labels[0], remedy=remedy)
     if all(map(is_number, labels)):
-        place = {label: code for code, label in enumerate(labels)}
-        return np.array([place[label] for label in natural_order(labels)])
+        return np.array(sorted(range(len(labels)), key=lambda code: (Decimal(labels[code]), labels[code])))
     return np.asarray(by_appearance(), np.int64)
+
+
+def in_order(arms: LabelColumn, codes: Codes, refuse: Refuse) -> tuple[tuple[str, ...], Codes]:
+    """Return the labels of arms in their order, and the codes of all rows accordingly."""
+    labels = arms.coder.labels
+
+    def by_appearance() -> Codes:
+        rows = first_rows(codes[:ROWS])  # as a rule all arms are among the first rows
+        return codes[rows if rows.size == len(labels) else first_rows(codes)]
+
+    order = arm_order(arms, by_appearance, refuse)
+    return tuple(labels[code] for code in order), renumbered(codes, order)
 
 
 def renumbered(codes: Codes, order: Integers) -> Codes:
@@ -423,99 +461,93 @@ def renumbered(codes: Codes, order: Integers) -> Codes:
     return np.concatenate([place[codes[at : at + ROWS]] for at in range(0, codes.size, ROWS)])
 
 
-def _first_appearances(codes: Codes, count: int) -> Integers:
-    """Return the row in which each of `count` codes first appears, as a rule from the first rows alone."""
-    rows = first_rows(codes[:ROWS])
-    return rows if rows.size == count else first_rows(codes)
+# Rows are put in order by their rounds, which must be whole numbers without gaps from 0 or 1. So a row's place follows
+# from its round by arithmetic: nothing is sorted, and the places are right exactly when every place is taken once.
 
 
-def collect_choices(actions: Any, arms: Sequence[object] | None, rewards: Any = None) -> Parts:
-    """Check choices in memory, and the rewards beside them where some are known; see `ActionLog.from_actions`."""
-    expected = None if arms is None else given_arms(arms)
-    flat, lengths = _flattened(actions)
-    if not lengths.all():
-        raise LogError(
-            f"expected at least one choice in each demonstration; demonstration {lengths.argmin() + 1} has none.",
-            remedy="Leave it out.",
-        )
-    known = None if rewards is None else check_rewards(rewards, lengths.tolist())
-    offsets, names = offsets_of(lengths), numbered(len(lengths))
-    is_integers = isinstance(flat, np.ndarray) and flat.dtype.kind in "iu"
-    plain = _plain_arms(flat, expected) if is_integers else None
-    if plain is not None:
-        return Parts(plain, flat, offsets, names, rewards=known)
-    values, column, parts = flat if is_integers else series_of(flat), LabelColumn("arm", expected), []
-    for at in range(0, len(values), ROWS):
-        cells = series_of(values[at : at + ROWS])
-        parts.append(column.code(Batch({"arm": cells}, rows_before=at), cells))
-    column.check()
-    codes: Codes = np.concatenate(parts, dtype=smallest_type(len(column.coder)), casting="unsafe")
-    order = arm_order(column, lambda: codes[_first_appearances(codes, len(column.coder))], LogError)
-    labels = tuple(column.coder.labels[code] for code in order)
-    is_plain = is_integers and labels == tuple(map(str, range(len(labels))))
-    codes = flat if is_plain else renumbered(codes, order)  # the integers 0 to K - 1 are kept, not copied
-    return Parts(labels, codes, offsets, names, rewards=known)
-
-
-def _plain_arms(values: Codes, expected: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return the labels 0 to K - 1 if integers are quickly seen to be these, each of them pulled or listed."""
-    low, high = int(values.min()), int(values.max())
-    count = high + 1 if expected is None else len(expected)
-    if low < 0 or high >= count or count < 2 or count > ROWS:
+def _places(table: Collection, reader: Reader, offsets: Integers, names: Sequence[str]) -> Integers | None:
+    """Return the place of each row in the log; None if all are in place."""
+    is_grouped = bool((table.who[1:] >= table.who[:-1]).all())
+    if is_grouped and (not table.numbers or table.is_in_order):
         return None
-    labels = tuple(map(str, range(count)))
-    is_plain = np.unique(values[:ROWS]).size == count if expected is None else expected == labels
-    return labels if is_plain else None
+    demonstration = np.repeat(table.who, np.diff(table.starts)) if len(names) > 1 else np.zeros(1, np.int64)
+    if table.numbers:
+        rounds, name = np.concatenate(table.numbers), reader.name["round"]
+        return _places_by_round(table, rounds, name, demonstration, offsets, names)
+    places = np.empty(offsets[-1], np.int64)
+    places[np.argsort(demonstration, kind="stable")] = np.arange(offsets[-1])
+    return places
 
 
-def _flattened(actions: Any) -> tuple[Any, Integers]:
-    """Lay demonstrations one after the other; return them with their lengths."""
-    if not isinstance(actions, np.ndarray | list | tuple | str) and is_frame(actions):
-        raise ParameterError(
-            "expected choices; got a dataframe.", parameter="actions", remedy="Use ActionLog.from_frame."
-        )
-    if isinstance(actions, np.ndarray):
-        if actions.ndim not in (1, 2):
-            raise ParameterError(
-                f"expected one sequence, or an array with one row per demonstration; got shape {actions.shape}.",
-                parameter="actions",
-            )
-        return actions.reshape(-1), np.full(actions.shape[0] if actions.ndim == 2 else 1, actions.shape[-1])
-    if hasattr(actions, "dtype"):  # a column of a dataframe
-        return actions, np.array([len(actions)])
-    if isinstance(actions, dict) or not isinstance(actions, Iterable):
-        raise ParameterError(f"expected a sequence of choices; got {type(actions).__name__}.", parameter="actions")
-    rows = list(actions)
-    nested = [_is_sequence(row) for row in rows]
-    if not any(nested):
-        return _as_array(rows), np.array([len(rows)])
-    if not all(nested):
-        raise ParameterError(
-            f"expected either choices or sequences of choices; got both (position {nested.index(not nested[0]) + 1}).",
-            parameter="actions",
-            remedy="Put single choices in a list of their own.",
-        )
-    demonstrations = [_as_array(row if isinstance(row, np.ndarray) else list(row)) for row in rows]
-    lengths = np.array([len(demonstration) for demonstration in demonstrations])
-    if all(isinstance(one, np.ndarray) and one.dtype.kind in "iu" and one.ndim == 1 for one in demonstrations):
-        return np.concatenate(demonstrations), lengths
-    return [label for demonstration in demonstrations for label in _plain(demonstration)], lengths
+def _moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:
+    moved = np.empty_like(values)
+    moved[places] = values
+    return moved
 
 
-def _as_array(labels: Any) -> Any:
-    """Pack integers into an array, which is coded faster; leave everything else alone."""
-    if isinstance(labels, list) and all(type(label) is int for label in labels):
-        try:
-            return np.array(labels, dtype=np.int64)
-        except OverflowError:
-            pass
-    return labels
+def _counts_up(rounds: Integers, starts: Integers) -> bool:
+    """Return whether rounds rise by one within each run of rows."""
+    steps = rounds[1:] - rounds[:-1] == 1
+    steps[starts[1:-1] - 1] = True
+    return bool(steps.all())
 
 
-def _plain(labels: Any) -> list[Any]:
-    plain: list[Any] = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    return plain
+def _runs_follow(firsts: Integers, starts: Integers, who: Integers) -> bool:
+    """Return whether runs, by their first rounds, follow on each other from 0 or 1 in contiguous demonstrations."""
+    goes_on = who[1:] == who[:-1]
+    expected = firsts[:-1] + np.diff(starts)[:-1]
+    begins = np.concatenate(([True], ~goes_on))
+    return bool(np.isin(firsts[begins], (0, 1)).all() and (firsts[1:] == expected)[goes_on].all())
 
 
-def _is_sequence(value: object) -> bool:
-    return isinstance(value, Sequence | np.ndarray | pl.Series) and not isinstance(value, str | bytes)
+def _places_by_round(
+    table: Collection, rounds: Integers, name: str, demonstration: Integers, offsets: Integers, names: Sequence[str]
+) -> Integers:
+    """Return the place of each row; refuse rounds that are missing or occur twice. One demonstration is one entry."""
+    start = np.full(len(names), np.iinfo(np.int64).max)
+    if len(names) == 1:
+        start[0] = rounds.min()
+    else:
+        np.minimum.at(start, demonstration, rounds)
+    late = np.flatnonzero((start != 0) & (start != 1))
+    if late.size:
+        which, value = int(late[0]), int(start[late[0]])
+        row = int(np.argmax((rounds == value) & (demonstration == which))) + 1
+        text = f"expected rounds from 0 or 1{in_demonstration(names, which)}; they begin at {value}, so the opening is "
+        remedy = "Add the missing rows, or leave the column out if the rows are complete and in order."
+        raise table.refuse(f"{text}missing.", row=row, column=name, value=value, remedy=remedy)
+    inside = rounds - start[demonstration] < np.diff(offsets)[demonstration]
+    places: Integers = rounds + (offsets[:-1] - start)[demonstration]
+    taken = np.zeros(rounds.size, np.bool_)
+    taken[places[inside]] = True
+    if not (inside.all() and taken.all()):
+        raise _wrong_rounds(table, rounds, name, np.broadcast_to(demonstration, rounds.shape), names)
+    return places
+
+
+def _wrong_rounds(
+    table: Collection, rounds: Integers, name: str, demonstration: Integers, names: Sequence[str]
+) -> LogError:
+    """Name the first round that occurs twice, else the first that is missing."""
+    order = np.lexsort((rounds, demonstration))
+    same = demonstration[order][1:] == demonstration[order][:-1]
+    step = np.diff(rounds[order])
+    again = np.flatnonzero(same & (step == 0))
+    gap = 0 if again.size else int(np.flatnonzero(same & (step > 1))[0])
+    row = int(order[again + 1].min() if again.size else order[gap + 1])
+    value, which = int(rounds[row]), int(demonstration[row])
+    if again.size:
+        before = int(np.argmax((rounds == value) & (demonstration == which))) + 1
+        text = f"expected each round once{in_demonstration(names, which)}; got {value} again, first in row {before}."
+        remedy = f"Correct the round, remove the row, or name the demonstrations with {_naming('demonstration')}."
+    else:
+        last = int(rounds[order[gap]])
+        missing = f"{last + 1}" if step[gap] == 2 else f"{last + 1} to {value - 1}"
+        text = f"expected round {last + 1} after round {last}{in_demonstration(names, which)}; got {value}."
+        remedy = f"Add the missing rows ({missing}), or leave the column out if the rows are complete and in order."
+    return table.refuse(text, row=row + 1, column=name, value=value, remedy=remedy)
+
+
+def in_demonstration(names: Sequence[str], which: int) -> str:
+    """Name a demonstration within a sentence, where there are several."""
+    return f' in demonstration "{names[which]}"' if len(names) > 1 else ""

@@ -10,8 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, ParameterError, option
-from unbandit.log.labels import is_missing_word, listed
-from unbandit.log.sources import Batch
+from unbandit.log.labels import Refuse, is_missing_word, listed
 
 Rewards = NDArray[np.float64]
 """One number per round, NaN where it is not known."""
@@ -20,14 +19,9 @@ _TRUTHS = {"true": 1.0, "false": 0.0}
 
 
 class RewardColumn:
-    """A column of rewards, read batch by batch; blanks, NaN and words for a missing value are rewards not known.
+    """Column of rewards, read batch by batch; blanks, NaN and words for a missing value are rewards not known.
 
-    Parameters
-    ----------
-    name
-        The column.
-    named
-        Whether the user said that it holds the rewards. One that only has such a name and holds no number is ignored.
+    Where the user did not say that the column holds the rewards (`named`), it is ignored if it holds no number.
     """
 
     def __init__(self, name: str, *, named: bool) -> None:
@@ -36,16 +30,14 @@ class RewardColumn:
         self._wrong: LogError | None = None
         self._batches: list[Rewards] = []
 
-    def read(self, batch: Batch, column: pl.Series) -> None:
+    def read(self, refuse: Refuse, column: pl.Series) -> None:
         """Read the next rows; refuse a cell that is no number."""
         values = _numbers(column)
         if values is None:
-            self._wrong = self._wrong or batch.refuse(
-                f"expected numbers for reward; got a column of type {column.dtype}.",
-                column=self.name,
-                remedy=f'Name another column than "{self.name}" with {option("columns", {"reward": "NAME"})}, or none '
-                f"with {option('columns', {'reward': ''})}.",
-            )
+            text = f"expected numbers for reward; got a column of type {column.dtype}."
+            remedy = f'Name another column than "{self.name}" with {option("columns", {"reward": "NAME"})}, or none '
+            remedy += f"with {option('columns', {'reward': ''})}."
+            self._wrong = self._wrong or refuse(text, column=self.name, remedy=remedy)
             values = np.full(len(column), np.nan)
         wrong = np.isinf(values)
         if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
@@ -54,7 +46,13 @@ class RewardColumn:
                 values[row] = _TRUTHS.get(word.lower(), np.nan)
                 wrong[row] = word.lower() not in _TRUTHS
         if wrong.any() and self._wrong is None:
-            self._wrong = self._no_number(batch, column, int(np.argmax(wrong)))
+            row = int(np.argmax(wrong))
+            value = column[row]
+            got = f'"{value}"' if isinstance(value, str) else str(value)
+            text = f"expected a number for reward, or a blank where it is not known; got {got}."
+            ignoring = f"ignore the whole column with {option('columns', {'reward': ''})}."
+            remedy = f"Correct it, leave the cell blank, or {ignoring}"
+            self._wrong = refuse(text, row=row + 1, column=self.name, value=value, remedy=remedy)
         self._known += int(np.isfinite(values).sum())
         if self._wrong is not None and (self._named or self._known):
             raise self._wrong
@@ -71,67 +69,6 @@ class RewardColumn:
         total = sum(values.size for values in self._batches)
         held = f'column "{self.name}" holds {self._known:,} of {total:,} rewards'
         return Notice("reading", f"{held}: only {option('method', 'posterior')} uses them.", count=self._known)
-
-    def _no_number(self, batch: Batch, column: pl.Series, row: int) -> LogError:
-        value = column[row]
-        got = f'"{value}"' if isinstance(value, str) else str(value)
-        ignoring = f"ignore the whole column with {option('columns', {'reward': ''})}."
-        return batch.refuse(
-            f"expected a number for reward, or a blank where it is not known; got {got}.",
-            row=row + 1,
-            column=self.name,
-            value=value,
-            remedy=f"Correct it, leave the cell blank, or {ignoring}",
-        )
-
-
-def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
-    """Take rewards beside choices in memory, arranged alike; None and NaN are rewards not known.
-
-    Examples
-    --------
-    >>> check_rewards([[1, None], [0]], [2, 1]).tolist()
-    [1.0, nan, 0.0]
-    """
-    if rewards is None:
-        return None
-    rows = _rows(rewards)
-    counts = [len(row) for row in rows]
-    if counts != list(lengths):
-        raise ParameterError(
-            f"expected one for each choice ({listed(list(map(str, lengths)), ', ')}); "
-            f"got {listed(list(map(str, counts)), ', ')}.",
-            parameter="rewards",
-            remedy="Put None where a reward is not known.",
-        )
-    flat = np.concatenate([_in_memory(row) for row in rows])
-    return flat if np.isfinite(flat).any() else None
-
-
-def _rows(rewards: Any) -> list[Any]:
-    if isinstance(rewards, np.ndarray):
-        return list(rewards) if rewards.ndim == 2 else [rewards]
-    each = rewards if isinstance(rewards, pl.Series) else list(rewards)
-    nested = [hasattr(row, "__len__") and not isinstance(row, str) for row in each]
-    return list(each) if len(nested) and all(nested) else [each]
-
-
-def _in_memory(row: Any) -> Rewards:
-    values = np.asarray(row)
-    if values.dtype.kind in "fiu" and not np.isinf(values).any():
-        return values.astype(np.float64)
-    return np.array([_number(value) for value in np.asarray(row, dtype=object)], np.float64)
-
-
-def _number(value: object) -> float:
-    """Take any number, also NumPy's, and truth values; None is a reward not known."""
-    if value is None:
-        return float("nan")
-    if isinstance(value, int | float | np.number | np.bool_) and not np.isinf(value):
-        return float(value)
-    raise ParameterError(
-        f"expected finite numbers, None where one is not known; got {value!r}.", parameter="rewards", value=value
-    )
 
 
 def _numbers(column: pl.Series) -> Rewards | None:
@@ -152,3 +89,38 @@ def _words(column: pl.Series, values: Rewards) -> dict[int, str]:
     cells = column.cast(pl.String).gather(rows).str.strip_chars()
     plain = {word: not word or is_missing_word(word) or word.lower().lstrip("+-") == "nan" for word in cells.unique()}
     return {int(row): word for row, word in zip(rows, cells, strict=True) if not plain[word]}
+
+
+def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
+    """Take rewards beside choices in memory, arranged alike; None and NaN are rewards not known."""
+    if rewards is None:
+        return None
+    if isinstance(rewards, np.ndarray):
+        rows = list(rewards) if rewards.ndim == 2 else [rewards]
+    else:
+        each = rewards if isinstance(rewards, pl.Series) else list(rewards)
+        nested = [hasattr(row, "__len__") and not isinstance(row, str) for row in each]
+        rows = list(each) if nested and all(nested) else [each]
+    counts = [len(row) for row in rows]
+    if counts != list(lengths):
+        expected, got = (listed(list(map(str, each))) for each in (lengths, counts))
+        raise ParameterError(
+            f"expected one for each choice ({expected}); got {got}.",
+            parameter="rewards",
+            remedy="Put None where a reward is not known.",
+        )
+    flat = np.concatenate([_in_memory(row) for row in rows])
+    return flat if np.isfinite(flat).any() else None
+
+
+def _in_memory(row: Any) -> Rewards:
+    """Take any numbers, also NumPy's, and truth values; None is a reward not known."""
+    values = np.asarray(row)
+    if values.dtype.kind in "fiu" and not np.isinf(values).any():
+        return values.astype(np.float64)
+    known = [float("nan") if value is None else value for value in np.asarray(row, dtype=object)]
+    for value in known:
+        if not isinstance(value, int | float | np.number | np.bool_) or np.isinf(value):
+            text = f"expected finite numbers, None where one is not known; got {value!r}."
+            raise ParameterError(text, parameter="rewards", value=value)
+    return np.array(known, np.float64)

@@ -12,6 +12,7 @@ import sys
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -19,8 +20,8 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from unbandit.errors import LogError, ParameterError
-from unbandit.log.csv import BLOCK, first_cells, read_header, text_blocks
+from unbandit.errors import LogError, ParameterError, first_line
+from unbandit.log.csv import BLOCK, POLARS_ERRORS, first_cells, read_header, text_blocks
 from unbandit.log.labels import label_of, listed
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -28,12 +29,23 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 ROWS = 1 << 17
 """Rows of a batch: few enough that they are still in a core's cache when they are coded."""
 
+PARQUET_ROWS = 1 << 20
+"""Rows that are decoded at once: more than a batch has, since polars takes its time for every call."""
+
 ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 """The names that count in a folder; a file named by itself may be called anything."""
 
-_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+SHARE = 4
+"""A log that would take more than one part in this many of the machine's memory is scanned."""
+
+BYTES_PER_ROW, BYTES_PER_BYTE, BYTES_PER_PACKED_BYTE = 40, 4, 20
+"""What a row of Parquet, a byte of text, and one compressed by gzip take while they are read into memory, roughly."""
+
+PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
+"""First bytes of these files."""
+
 _SMALL = 1 << 22  # a Parquet file of fewer bytes is read at once
-_POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+_BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 class LogFile(NamedTuple):
@@ -44,28 +56,14 @@ class LogFile(NamedTuple):
 
 
 def is_several(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a folder or a pattern, and not the name of one file.
-
-    Examples
-    --------
-    >>> is_several("log.csv"), is_several("parts/*.csv")
-    (False, True)
-    """
+    """Return whether a path is a folder or a pattern, and not the name of one file."""
     return Path(path).is_dir() or (glob.has_magic(os.fspath(path)) and not Path(path).exists())
 
 
 def files_of(paths: Paths) -> list[LogFile]:
     """Return the files of a log in the order of their names, with the numbers in names by value.
 
-    Parameters
-    ----------
-    paths
-        A file, a folder (with folders in it), a pattern such as ``"logs/**/*.csv"``, or a list of these.
-
-    Examples
-    --------
-    >>> [str(file.path) for file in files_of(["part-10.csv", "part-2.csv"])]
-    ['part-2.csv', 'part-10.csv']
+    `paths` is a file, a folder (with folders in it), a pattern such as ``"logs/**/*.csv"``, or a list of these.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
@@ -74,27 +72,21 @@ def files_of(paths: Paths) -> list[LogFile]:
     single: list[Path] = []
     for path in given:
         name, folder = os.fspath(path), Path(path)
+        if not is_several(path):
+            single.append(folder)
+            continue
         if folder.is_dir():
             files, base = _inside(folder), folder
-            if not files:
-                raise LogError(
-                    f"expected files that end in {', '.join(ENDINGS[:4])} or .csv.gz; the folder has none.",
-                    path=name,
-                    remedy="Check the path.",
-                )
-        elif is_several(path):
+            text = f"expected files that end in {', '.join(ENDINGS[:4])} or .csv.gz; the folder has none."
+            remedy = "Check the path."
+        else:
             matches = [Path(match) for match in glob.glob(name, recursive=True)]  # noqa: PTH207
             files = [file for match in matches for file in (_inside(match) if match.is_dir() else [match])]
             base = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
-            if not files:
-                raise LogError(
-                    "expected a pattern that some file matches; none does.",
-                    path=name,
-                    remedy="Check it, and that it is in quotes.",
-                )
-        else:
-            single.append(folder)
-            continue
+            text = "expected a pattern that some file matches; none does."
+            remedy = "Check it, and that it is in quotes."
+        if not files:
+            raise LogError(text, path=name, remedy=remedy)
         partitions |= {file: _partition(file.relative_to(base)) for file in files}
     partitions |= _differing({file: _partition(file) for file in single})
     return [LogFile(path, partitions[path]) for path in sorted(partitions, key=by_value)]
@@ -126,12 +118,10 @@ def _inside(folder: Path) -> list[Path]:
 
 @dataclass
 class Batch:
-    """Some rows of a source.
+    """Some rows of a source: the columns that were asked for, by name.
 
     Attributes
     ----------
-    columns
-        The columns that were asked for, by name.
     path, rows_before
         The file, if any, and how many of its rows come before these.
     line
@@ -193,29 +183,25 @@ class Source(ABC):
         return self.refuse(text, remedy=remedy)
 
     def batches(self, names: Sequence[str], rows: int = ROWS) -> Iterator[Batch]:
-        """Read columns in batches of at most about `rows` rows.
-
-        Parameters
-        ----------
-        names
-            The columns.
-        rows
-            The size of a batch.
-        """
+        """Read columns in batches of at most about `rows` rows."""
         own = [name for name in names if name not in self.partition] or self.names[:1]
         for table in self._tables(own, rows):
             height = len(table.columns[own[0]])
             for at in range(0, height, rows):
                 count = min(rows, height - at)
                 columns = {name: column[at : at + count] for name, column in table.columns.items()}
-                columns |= {key: constant(key, value, count) for key, value in self.partition.items()}
-                wanted = {name: columns[name] for name in names}
-                yield Batch(wanted, table.path, table.rows_before + at, table.line)
+                yield Batch(completed(columns, self.partition, names), table.path, table.rows_before + at, table.line)
 
 
-def constant(name: str, value: str, count: int) -> pl.Series:
-    """Return a column of one text."""
-    return pl.Series(name, [value]).new_from_index(0, count)
+def completed(
+    columns: Mapping[str, pl.Series], partition: Mapping[str, str], names: Sequence[str]
+) -> dict[str, pl.Series]:
+    """Return columns of a file by name, those that its folders name included."""
+    count = len(next(iter(columns.values())))
+    return {
+        name: columns[name] if name in columns else pl.Series(name, [partition[name]]).new_from_index(0, count)
+        for name in names
+    }
 
 
 class ParquetSource(Source):
@@ -225,7 +211,7 @@ class ParquetSource(Source):
         self.path, self._content = path, content
         try:
             self._kinds = pl.read_parquet_schema(self._opened())
-        except _POLARS_ERRORS as error:
+        except POLARS_ERRORS as error:
             raise self._broken(error) from error
         self.partition = {key: value for key, value in (partition or {}).items() if key not in self._kinds}
         self.names = [*self._kinds, *self.partition]
@@ -243,23 +229,24 @@ class ParquetSource(Source):
         """Return the number of rows, which the end of the file states."""
         try:
             return int(self._scan().select(pl.len()).collect().item())
-        except _POLARS_ERRORS as error:
+        except POLARS_ERRORS as error:
             raise self._broken(error) from error
 
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         before = 0
         try:
-            for frame in self._frames(names, rows):
+            for frame in self._frames(names):
                 yield Batch({column.name: column for column in frame}, self.path, before)
                 before += frame.height
-        except _POLARS_ERRORS as error:
+        except POLARS_ERRORS as error:
             raise self._broken(error) from error
 
-    def _frames(self, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
-        if isinstance(self._content, bytes) or (self._content.stat().st_size <= _SMALL and self.rows() <= rows):
+    def _frames(self, names: list[str]) -> Iterator[pl.DataFrame]:
+        if isinstance(self._content, bytes) or (self._content.stat().st_size <= _SMALL and self.rows() <= PARQUET_ROWS):
             yield pl.read_parquet(self._opened(), columns=names, glob=False, hive_partitioning=False)
             return
-        yield from self._scan().select(names).collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
+        scan = self._scan().select(names)
+        yield from scan.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True, engine="streaming")
 
     def _scan(self) -> pl.LazyFrame:
         return pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False)
@@ -272,10 +259,8 @@ class ParquetSource(Source):
         # Polars gives the kind of an error of the system, not always its number.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             return unreadable(str(self.path), error)
-        reason = str(error).strip().splitlines()[0]
-        return self.refuse(
-            f"expected a whole Parquet file; it could not be read ({reason}).", remedy="Write or copy it again."
-        )
+        text = f"expected a whole Parquet file; it could not be read ({first_line(error)})."
+        return self.refuse(text, remedy="Write or copy it again.")
 
 
 class TextSource(Source):
@@ -311,16 +296,14 @@ class TextSource(Source):
                     if not following:
                         return
                     data = following
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise _broken_gzip(self._path, error) from error
-        except OSError as error:
+        except (*_BROKEN_GZIP, OSError) as error:
             raise unreadable(self._path, error) from error
 
     def _opened(self) -> IO[bytes]:
         if isinstance(self._content, bytes):
             return io.BytesIO(self._content)
         with self._content.open("rb") as file:
-            packed = file.read(2) == _GZIP
+            packed = file.read(2) == GZIP
         return gzip.open(self._content, "rb") if packed else self._content.open("rb")  # type: ignore[return-value]
 
 
@@ -361,19 +344,14 @@ class FrameSource(Source):
         yield Batch(dict(zip(names, columns, strict=True)))
 
     def _failed(self, error: Exception) -> LogError:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return self.refuse(f"expected a table; its engine gave an error ({reason}).", remedy="Collect it first.")
+        text = f"expected a table; its engine gave an error ({first_line(error)})."
+        return self.refuse(text, remedy="Collect it first.")
 
 
 def series_of(values: Any) -> pl.Series:
     """Return a column of any library, an array or a list as a polars series.
 
     A column of mixed objects has no type there: its labels are written as text one by one.
-
-    Examples
-    --------
-    >>> series_of(["A", 1, None]).to_list()
-    ['A', '1', None]
     """
     if isinstance(values, pl.Series):
         return values
@@ -409,55 +387,44 @@ def is_frame(value: object) -> bool:
 
 
 def open_bytes(data: bytes, name: str) -> Source:
-    """Open the content of a file; `name` is only what messages call it.
-
-    Examples
-    --------
-    >>> open_bytes(b"arm\\nA\\nB\\n", "log.csv").names
-    ['arm']
-    """
-    if data.startswith(_GZIP):
+    """Open the content of a file; `name` is only what messages call it."""
+    if data.startswith(GZIP):
         try:
             data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise _broken_gzip(name, error) from error
-    return ParquetSource(data, name) if data.startswith(_PARQUET) else TextSource(data, name)
+        except (*_BROKEN_GZIP, OSError) as error:
+            raise unreadable(name, error) from error
+    return ParquetSource(data, name) if data.startswith(PARQUET) else TextSource(data, name)
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
-    """Open one file ("-" is standard input) far enough to know its columns; the first bytes decide on its format."""
-    if os.fspath(path) == "-":
+def open_source(
+    path: str | os.PathLike[str], partition: Mapping[str, str] | None = None, *, unpack: bool = True
+) -> Source:
+    """Open one file ("-" is standard input) far enough to know its columns; the first bytes decide on its format.
+
+    Parquet compressed by gzip is unpacked into memory, or refused.
+    """
+    name, file = os.fspath(path), Path(path)
+    if name == "-":
         return open_bytes(sys.stdin.buffer.read(), "standard input")
-    return _opened(LogFile(Path(path), {}), os.fspath(path), unpack=True)
-
-
-def sources_of(paths: Paths) -> list[Source]:
-    """Open every file of a log far enough to know its columns."""
-    return [_opened(file, str(file.path)) for file in files_of(paths)]
-
-
-def _opened(file: LogFile, name: str, *, unpack: bool = False) -> Source:
     try:
-        with file.path.open("rb") as content:
+        with file.open("rb") as content:
             beginning = content.read(4)
-        if beginning.startswith(_GZIP) and _packed_parquet(file.path):
-            if unpack:
-                return open_bytes(file.path.read_bytes(), name)
-            raise LogError(
-                "expected a Parquet file as it is; got one compressed by gzip.", path=name, remedy="Unpack it first."
-            )
-    except OSError as error:
+        if beginning.startswith(GZIP):
+            with gzip.open(file, "rb") as packed:
+                is_packed_parquet = packed.read(4) == PARQUET
+            if is_packed_parquet and unpack:
+                return open_bytes(file.read_bytes(), name)
+            if is_packed_parquet:
+                text = "expected a Parquet file as it is; got one compressed by gzip."
+                raise LogError(text, path=name, remedy="Unpack it first.")
+    except (*_BROKEN_GZIP, OSError) as error:
         raise unreadable(name, error) from error
-    kind = ParquetSource if beginning == _PARQUET else TextSource
-    return kind(file.path, name, file.partition)
+    return (ParquetSource if beginning == PARQUET else TextSource)(file, name, partition)
 
 
-def _packed_parquet(path: Path) -> bool:
-    try:
-        with gzip.open(path, "rb") as content:
-            return content.read(4) == _PARQUET
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise _broken_gzip(str(path), error) from error
+def sources_of(paths: Paths, *, unpack: bool = False) -> list[Source]:
+    """Open every file of a log far enough to know its columns."""
+    return [open_source(file.path, file.partition, unpack=unpack) for file in files_of(paths)]
 
 
 def check_alike(sources: Sequence[Source], names: Sequence[str]) -> None:
@@ -465,24 +432,20 @@ def check_alike(sources: Sequence[Source], names: Sequence[str]) -> None:
     first = sources[0]
     for source, name in itertools.product(sources[1:], names):
         if name not in source.names:
-            raise source.refuse(
-                f'expected a column "{name}", as in {first.path}; the file has '
-                f"{listed([f'{name!r}' for name in source.names], ', ')}.",
-                column=name,
-                remedy="Write the file again with that column, or remove it.",
-            )
+            held = listed([f"{name!r}" for name in source.names])
+            text = f'expected a column "{name}", as in {first.path}; the file has {held}.'
+            raise source.refuse(text, column=name, remedy="Write the file again with that column, or remove it.")
         if source.kind(name) != first.kind(name):
-            raise source.refuse(
-                f"expected {first.kind(name)}, as in {first.path}; got {source.kind(name)}.",
-                column=name,
-                remedy="Write the column in one type in all files.",
-            )
+            text = f"expected {first.kind(name)}, as in {first.path}; got {source.kind(name)}."
+            raise source.refuse(text, column=name, remedy="Write the column in one type in all files.")
 
 
-def unreadable(name: str, error: OSError) -> LogError:
+def unreadable(name: str, error: BaseException) -> LogError:
     """Return the error that says why a file could not be opened or read to its end."""
-    text, remedy = f"expected a readable file; got a system error: {error.strerror or error}.", "Check the path."
-    if isinstance(error, FileNotFoundError):
+    text, remedy = f"expected a readable file; got a system error: {first_line(error)}.", "Check the path."
+    if isinstance(error, _BROKEN_GZIP):
+        text, remedy = f"expected a whole gzip file; it could not be unpacked ({error}).", "Write or copy it again."
+    elif isinstance(error, FileNotFoundError):
         text = "expected a file; there is none of this name."
     elif isinstance(error, IsADirectoryError):
         text, remedy = "expected a file; got a directory.", "Name one file in it."
@@ -491,7 +454,29 @@ def unreadable(name: str, error: OSError) -> LogError:
     return LogError(text, path=name, remedy=remedy)
 
 
-def _broken_gzip(name: str, error: Exception) -> LogError:
-    return LogError(
-        f"expected a whole gzip file; it could not be unpacked ({error}).", path=name, remedy="Write or copy it again."
-    )
+def is_large(paths: Paths) -> bool:
+    """Return whether a log should be scanned: it would take too much of the machine's memory."""
+    return sum(_size(file.path) for file in files_of(paths)) > memory() / SHARE
+
+
+def memory() -> int:
+    """Return the bytes of memory that this machine has, or this process may use."""
+    limits = []
+    with suppress(OSError, ValueError, AttributeError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # in a container
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits, default=8 * 2**30)
+
+
+def _size(path: Path) -> int:
+    """Guess what a file would take in memory; nothing for what can be read only once, or not at all."""
+    if not path.is_file():
+        return 0
+    with suppress(OSError, LogError):  # reading it will say why
+        with path.open("rb") as file:
+            beginning = file.read(4)
+        if beginning == PARQUET:
+            return BYTES_PER_ROW * ParquetSource(path, str(path)).rows()
+        return path.stat().st_size * (BYTES_PER_PACKED_BYTE if beginning.startswith(GZIP) else BYTES_PER_BYTE)
+    return 0

@@ -45,11 +45,6 @@ class Tallies:
     broken, broken_arm
         For each demonstration the first round whose arm had been passed over before, 0 if there is none, and that arm
         (0 if there is none).
-
-    Examples
-    --------
-    >>> Tallies(np.array([[1, 2], [3, 4]])).part(1, 2).pulls.tolist()
-    [[3, 4]]
     """
 
     pulls: Counts
@@ -85,19 +80,17 @@ class Tallies:
     @property
     def counted(self) -> tuple[Counts, Counts, Counts]:
         """Return `pulls`, `first` and `last`, which must have been counted."""
-        return self.pulls, *_there(self.first, self.last)
+        return _there(self.pulls, self.first, self.last)
 
     @property
     def at_switching(self) -> tuple[Counts, Counts, Counts]:
         """Return `own`, `of_best` and `rounds`, which must have been asked for."""
-        own, of_best, rounds = _there(self.own, self.of_best, self.rounds)
-        return own, of_best, rounds
+        return _there(self.own, self.of_best, self.rounds)
 
     @property
     def turns(self) -> tuple[Counts, Counts, Counts]:
         """Return `passed`, `broken` and `broken_arm`, which must have been asked for."""
-        passed, broken, arm = _there(self.passed, self.broken, self.broken_arm)
-        return passed, broken, arm
+        return _there(self.passed, self.broken, self.broken_arm)
 
     @property
     def eliminated(self) -> NDArray[np.bool_]:
@@ -106,9 +99,18 @@ class Tallies:
         return np.asarray((self.pulls > 0) & shown)
 
 
-def _there(*arrays: Counts | None) -> Any:
-    assert all(array is not None for array in arrays)
-    return arrays
+def _there(one: Any, two: Any, three: Any) -> tuple[Counts, Counts, Counts]:
+    assert not any(array is None for array in (one, two, three))
+    return one, two, three
+
+
+def broken_rounds(marks: Counts, order: Counts | None = None) -> dict[str, Counts]:
+    """Return `broken` and `broken_arm` from the marks of `epochs_of_runs`; `order` is the code of each arm."""
+    from unbandit.kernels.tally import BROKEN, BROKEN_ARM
+
+    arm = marks[:, BROKEN_ARM]
+    place = arm if order is None else np.argsort(order)[arm]
+    return {"broken": marks[:, BROKEN].copy(), "broken_arm": np.where(arm >= 0, place, 0)}
 
 
 class Record(Protocol):
@@ -158,15 +160,8 @@ def tally(
     actions: NDArray[Any], offsets: Counts, arms: int, need: Need, counted: Tallies | None = None, *,
     workers: int | None = None,
 ) -> Tallies:  # fmt: skip
-    """Count demonstrations, one after the other in `actions`, on threads; what was `counted` is not counted again.
-
-    Examples
-    --------
-    >>> found = tally(np.array([0, 1, 0, 0]), np.array([0, 4]), 2, "switching")
-    >>> found.pulls.tolist(), found.first.tolist(), found.own.tolist(), found.of_best.tolist()
-    ([[3, 1]], [[1, 2]], [[0, 1]], [[0, 1]])
-    """
-    from unbandit.kernels.tally import BROKEN, BROKEN_ARM, epochs_of_runs, no_marks, tally_runs
+    """Count demonstrations, one after the other in `actions`, on threads; what was `counted` is not counted again."""
+    from unbandit.kernels.tally import epochs_of_runs, no_marks, tally_runs
 
     shape = offsets.size - 1, arms
     codes = actions.view(f"u{actions.itemsize}")
@@ -187,7 +182,7 @@ def tally(
             (passed, broken, broken_arm), marks = part.turns, no_marks(count)
             following, preceding = np.full((2, count, arms), -1)
             epochs_of_runs(*runs, np.zeros(count, np.int64), following, preceding, passed, marks)
-            broken[:], broken_arm[:] = marks[:, BROKEN], np.maximum(marks[:, BROKEN_ARM], 0)
+            broken[:], broken_arm[:] = broken_rounds(marks).values()
         return True
 
     if not all(in_threads(fill, _blocks(offsets), threads(workers))):

@@ -18,7 +18,7 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, Ran
 from unbandit.errors import ParameterError, shell_option
 from unbandit.estimators.request import check_numbers
 from unbandit.instance import Bernoulli, Gaussian, Instance
-from unbandit.log.columns import ROLES
+from unbandit.log.reader import ROLES
 from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_of, identifier, quote, read_fields
 
 NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"

@@ -20,7 +20,7 @@ import polars as pl
 from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
-from unbandit.log.columns import find_columns
+from unbandit.log.reader import find_columns
 from unbandit.log.sources import open_bytes
 from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.jobs import Limits

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
+from unbandit import ActionLog
 from unbandit.errors import LogError, ParameterError, phrase, shell_option
-from unbandit.log.columns import ALIASES, REWARDS, ROLES, find_columns, reward_notices
+from unbandit.log.reader import ALIASES, REWARDS, ROLES, find_columns
 
 
 @pytest.mark.parametrize(("role", "alias"), [(role, alias) for role in ROLES for alias in sorted(ALIASES[role])])
@@ -85,13 +87,13 @@ def test_rewards_are_read_where_one_column_has_their_name() -> None:
 
 
 def test_only_unused_rewards_are_spoken_of() -> None:
-    (notice,) = reward_notices(["arm", "Gain", "age"], {"arm": 0})
-    assert notice.message == (
-        "column \"Gain\" is ignored: if it holds the rewards, say so with columns={'reward': 'Gain'}."
-    )
-    assert "--columns reward=Gain." in phrase(notice.text, shell_option)
-    assert reward_notices(["arm", "reward"], {"arm": 0, "reward": 1}) == ()
-    assert reward_notices(["gain"], {"arm": 0}) == ()
+    def notices(**columns: object) -> list[str]:
+        return [phrase(notice.text, shell_option) for notice in ActionLog.from_frame(pl.DataFrame(columns)).reading]
+
+    ignored = 'column "Gain" is ignored: if it holds the rewards, say so with --columns reward=Gain.'
+    assert notices(arm=["A", "B"], Gain=[1, 2], round=[1, 2], age=[7, 8]) == [ignored]
+    assert ignored not in notices(arm=["A", "B"], reward=[1, 2])
+    assert ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"], "gain": [1, 2]}), columns={"reward": ""}).notices == ()
 
 
 def test_many_columns_are_listed_shortened() -> None:
