@@ -21,7 +21,6 @@ EVIL = "<script>alert(1)</script>\"'&"
 LIMITS = Limits()
 LOG = Preview(
     name="log.csv",
-    size=100,
     columns=("round", "arm", "note"),
     columns_shown=("round", "arm", "note"),
     roles=(("arm", "arm"), ("round", "round")),
@@ -50,11 +49,11 @@ OUTCOME = Outcome("Estimate of " + EVIL, "<h1>Answer</h1>", (Download(f'a"{EVIL}
 
 PAGES = {
     "home": lambda: pages.home(EXAMPLES, LIMITS),
-    "look": lambda: pages.preview(LOG, {}, {}, LIMITS),
-    "strange look": lambda: pages.preview(STRANGE, FORM, ERRORS, LIMITS),
-    "problem": lambda: pages.preview(replace(STRANGE, problem=EVIL), FORM, {}, LIMITS),
-    "example": lambda: pages.preview(replace(LOG, example="battery", carried=""), {"rule": "sae"}, {}, LIMITS),
-    "wide table": lambda: pages.preview(replace(STRANGE, columns_left_out=99_800), FORM, ERRORS, LIMITS),
+    "look": lambda: pages.preview(LOG, {}, {}),
+    "strange look": lambda: pages.preview(STRANGE, FORM, ERRORS),
+    "problem": lambda: pages.preview(replace(STRANGE, problem=EVIL), FORM, {}),
+    "example": lambda: pages.preview(replace(LOG, example="battery", carried=""), {"rule": "sae"}, {}),
+    "wide table": lambda: pages.preview(replace(STRANGE, columns_left_out=99_800), FORM, ERRORS),
     "simulate": lambda: pages.simulate({}, {}),
     "strange simulate": lambda: pages.simulate({**FORM, "means": EVIL, "source": "means"}, {**ERRORS, "means": EVIL}),
     "waiting": lambda: pages.progress(EVIL, JobProgress(EVIL, "running", EVIL, 0.5, 75.2)),
@@ -161,7 +160,7 @@ def test_every_field_of_every_rule_is_explained() -> None:
 
 
 def test_errors_stand_at_their_fields_and_in_a_list_that_leads_to_them() -> None:
-    page = Reader(pages.preview(LOG, {"rule": "ucb", "ucb.alpha": "2"}, {"ucb.alpha": "Too large."}, LIMITS))
+    page = Reader(pages.preview(LOG, {"rule": "ucb", "ucb.alpha": "2"}, {"ucb.alpha": "Too large."}))
     (alpha,) = [field for field in page.named("input") if field.get("name") == "ucb.alpha"]
     assert alpha["aria-invalid"] == "true"
     assert alpha["value"] == "2"
@@ -174,18 +173,18 @@ def test_errors_stand_at_their_fields_and_in_a_list_that_leads_to_them() -> None
 
 def test_folded_parts_open_where_something_is_wrong_or_not_as_usual() -> None:
     def folded(**given: str) -> int:
-        return sum("open" not in each for each in Reader(pages.preview(LOG, given, {}, LIMITS)).named("details"))
+        return sum("open" not in each for each in Reader(pages.preview(LOG, given, {})).named("details"))
 
     every = folded()
     assert folded(horizon="9") == every - 1
     assert folded(**{"ucb.batch": "2", "column.arm": "note"}) == every - 2
-    wrong = Reader(pages.preview(LOG, {}, {"seed": "Wrong."}, LIMITS))
+    wrong = Reader(pages.preview(LOG, {}, {"seed": "Wrong."}))
     assert sum("open" not in each for each in wrong.named("details")) == every - 1
 
 
 def test_values_stay_when_the_page_comes_back() -> None:
     sent = {"rule": "sae", "sae.alpha": "0.5", "bernoulli": "on", "level": "0.9", "column.arm": "note", "arms": "A,B"}
-    page = Reader(pages.preview(LOG, sent, {}, LIMITS))
+    page = Reader(pages.preview(LOG, sent, {}))
     inputs = {(field.get("name"), field.get("value")): field for field in page.named("input")}
     assert "checked" in inputs["rule", "sae"]
     assert "checked" in inputs["bernoulli", "on"]
@@ -196,7 +195,7 @@ def test_values_stay_when_the_page_comes_back() -> None:
 
 
 def test_a_log_that_cannot_be_used_asks_for_its_columns_and_keeps_the_rest() -> None:
-    page = Reader(pages.preview(replace(LOG, problem="No arms."), {"rule": "sae", "sigma": "2"}, {}, LIMITS))
+    page = Reader(pages.preview(replace(LOG, problem="No arms."), {"rule": "sae", "sigma": "2"}, {}))
     kept = {field.get("name"): field.get("value") for field in page.named("input") if field.get("type") == "hidden"}
     assert kept == {"carried": "H4sI", "carried_name": "log.csv", "rule": "sae", "sigma": "2"}
     assert [button.get("formaction") for button in page.named("button")] == ["/look"]
@@ -219,13 +218,13 @@ def test_with_very_many_columns_a_role_is_typed() -> None:
 
 def test_endless_names_of_columns_are_cut_and_typed() -> None:
     long = "x" * 100_000
-    text = pages.preview(replace(LOG, columns=(long, "arm"), columns_shown=(long, "arm")), {}, {}, LIMITS)
+    text = pages.preview(replace(LOG, columns=(long, "arm"), columns_shown=(long, "arm")), {}, {})
     assert len(text) < 100_000
     assert '<input type="text" id="field-column-arm"' in text
 
 
 def test_an_unreadable_file_has_nothing_to_correct() -> None:
-    page = Reader(pages.preview(Preview("x.csv", 9, problem="Not a table.", carried="H4sI"), {}, {}, LIMITS))
+    page = Reader(pages.preview(Preview("x.csv", problem="Not a table.", carried="H4sI"), {}, {}))
     assert not page.named("form")
     assert "Not a table." in page.words
 
@@ -237,9 +236,9 @@ def test_an_example_is_carried_by_its_name() -> None:
 
 def test_combining_demonstrations_is_asked_first_where_there_are_some() -> None:
     several = replace(LOG, roles=(*LOG.roles, ("demonstration", "note")))
-    text = pages.preview(several, {}, {}, LIMITS)
+    text = pages.preview(several, {}, {})
     assert text.index('name="pool"') < text.index("More options")
-    alone = pages.preview(LOG, {}, {}, LIMITS)
+    alone = pages.preview(LOG, {}, {})
     assert alone.index('name="pool"') > alone.index("More options")
 
 

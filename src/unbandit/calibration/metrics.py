@@ -159,7 +159,7 @@ def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetri
 
 @dataclass(frozen=True)
 class CoverageMetrics:
-    """Coverage of one rule's closed-form intervals, for one instance and horizon."""
+    """Coverage of one rule's closed-form intervals, in all runs for one instance and horizon."""
 
     instance: Instance
     rule: str
@@ -169,7 +169,6 @@ class CoverageMetrics:
     bounded: Measured
     intervals: int  # of arms with the verdict estimated
     bounds: int  # of arms with the verdict bounded
-    found: float  # share of the runs that found the best arm; intervals are of all runs
 
 
 def coverage_metrics(result: StudyResult) -> Iterator[CoverageMetrics]:
@@ -184,15 +183,14 @@ def coverage_metrics(result: StudyResult) -> Iterator[CoverageMetrics]:
         for name, cases in (("given", given), ("held", held))
     ]
     fold = (pl.col("run") % min(FOLDS, study.runs)).alias("fold")
-    columns = (*keys, "run", "gap", "low", "high", "verdict", "found")
-    by_part = [part.group_by(*keys, fold).agg(*sums, pl.col("found").sum(), pl.len()) for part in result.parts(columns)]
+    columns = (*keys, "run", "gap", "low", "high", "verdict")
+    by_part = [part.group_by(*keys, fold).agg(*sums) for part in result.parts(columns)]
     by_fold = pl.concat(by_part).group_by(*keys, "fold").sum().sort("fold")
     for cell in study.cells:
         rows = by_fold.filter(instance=cell.instance_name, rule=str(cell.rule), horizon=cell.horizon)
         yield CoverageMetrics(
             cell.instance, str(cell.rule), cell.horizon, study.runs, _share(rows, "estimated"), _share(rows, "bounded"),
             int(rows["estimated given"].sum()), int(rows["bounded given"].sum()),
-            float(rows["found"].sum()) / float(rows["len"].sum()),
         )  # fmt: skip
 
 

@@ -125,7 +125,6 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 AUTHORS = "The unbandit authors"
 RELEASED = "2026-11-15"
-LICENCE = "Apache-2.0"
 ABOUT = "Recovers what every arm of a multi-armed bandit was worth from the record of which arm was pulled."
 
 

@@ -25,16 +25,7 @@ LEVEL_FROM_PRIOR = frozenset({"level-from-prior", "values-from-prior"})
 
 
 def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
-    """Say in one sentence what the record shows; `rows` are the first demonstration's, best first.
-
-    Examples
-    --------
-    >>> import unbandit
-    >>> log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
-    >>> answer = unbandit.estimate(log, "ucb:alpha=0.25", sigma=0.5)
-    >>> sentence(answer, answer.ranked())
-    'Of the 2 arms "A" is the better one; "B" is worth 0.424 less (95% interval 0.176 to 0.827).'
-    """
+    """Say in one sentence what the record shows; `rows` are the first demonstration's, best first."""
     total, rule = len(answer.demonstrations), answer.rule.split(":")[0]
     text = _of_many(answer) if total > 1 else _of_one(answer, rows)
     strange = _strange(answer)

@@ -226,7 +226,7 @@ async def _show_preview(request: Request, upload: Upload, form: Mapping[str, str
         return show(job.problem)
     seen, status = job.result, 422 if errors or job.result.problem else 200
     _queue(request).forget(job)
-    return HTMLResponse(pages.preview(seen, form, errors, request.app.state.limits), status, headers=GO_BACK)
+    return HTMLResponse(pages.preview(seen, form, errors), status, headers=GO_BACK)
 
 
 async def _started(request: Request, job: Job) -> Response:

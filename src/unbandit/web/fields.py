@@ -87,7 +87,9 @@ def identifier(name: str) -> str:
 def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
     """Return the field for a parameter of a pydantic model; None if there is nothing to choose."""
     usual = "" if info.is_required() or info.default is None else str(info.default)
-    plain = Field(name, capitalise(parameter.replace("_", " ")), _sentence(info.description or ""), usual=usual)
+    about = capitalise(info.description or "")
+    about += "." if about and not about.endswith(".") else ""
+    plain = Field(name, capitalise(parameter.replace("_", " ")), about, usual=usual)
     annotation, optional, bounds = _bare(info.annotation)
     blank = (("", "as usual"),) if optional or info.is_required() else ()
     if get_origin(annotation) is Literal:
@@ -101,10 +103,6 @@ def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
         kind: Kind = "whole" if annotation is int else "number"
         return replace(plain, kind=kind, **_bounds([*bounds, *info.metadata]))
     return plain
-
-
-def _sentence(words: str) -> str:
-    return capitalise(words) + ("." if words and not words.endswith(".") else "")
 
 
 def capitalise(words: str) -> str:

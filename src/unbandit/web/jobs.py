@@ -65,12 +65,11 @@ class JobProgress:
 class Job:
     """Job from its submission until it is forgotten."""
 
-    title: str
+    progress: JobProgress
     task: str  # its name in `TASKS`
     arguments: tuple[Any, ...]
     weight: int = 0  # bytes that were sent for it
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    progress: JobProgress = field(init=False)
     begun: float = field(default_factory=time.monotonic)
     ended: float | None = None
     result: Any = None
@@ -78,9 +77,6 @@ class Job:
     cancelled: bool = False
     over: threading.Event = field(default_factory=threading.Event)  # set when there is a result or a problem
     size: int = 0  # bytes of the result
-
-    def __post_init__(self) -> None:
-        self.progress = JobProgress(self.title, "waiting")
 
     def drop_arguments(self) -> None:
         """Free what was sent: a worker has it now, or nobody needs it any more."""
@@ -143,7 +139,7 @@ class JobQueue:
 
         Refused where too many jobs wait already, or too large ones.
         """
-        job = Job(title, task, arguments, weight)
+        job = Job(JobProgress(title, "waiting"), task, arguments, weight)
         with self._lock:
             self._drop_old_results()
             unfinished = [each for each in self._jobs.values() if not each.over.is_set()]

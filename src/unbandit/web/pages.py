@@ -38,7 +38,7 @@ def home(examples: Iterable[Example], limits: Limits) -> str:
     return _page("home.html", "log", examples=examples, limits=limits)
 
 
-def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str], limits: Limits) -> str:
+def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     """Return what was understood of a log, and the form that asks for the rest."""
     columns = _column_fields(seen)
     several = any(role == "demonstration" for role, _ in seen.roles)
@@ -47,7 +47,7 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str], l
     groups = forms.rule_groups()
     on_page = {field.name for field in columns} | {"carried", "carried_name", "example", "file"}
     return _page(
-        "preview.html", "log", seen=seen, form=form, errors=errors, limits=limits,
+        "preview.html", "log", seen=seen, form=form, errors=errors,
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
         groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played={name: role for role, name in seen.roles},
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},

@@ -67,7 +67,6 @@ class Preview:
     """What was understood of a log before anything is estimated."""
 
     name: str  # of the file; it is only shown
-    size: int
     columns: tuple[str, ...] = ()  # up to 200 of them
     columns_left_out: int = 0
     columns_shown: tuple[str, ...] = ()
@@ -146,12 +145,12 @@ def preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits) -> Pre
         log = EXAMPLES[upload.example].log()
         frame = log.to_frame()
         roles = tuple((name, name) for name in frame.columns)
-        seen = Preview(name=upload.name, size=0, example=upload.example, roles=roles)
+        seen = Preview(upload.name, example=upload.example, roles=roles)
         return _with_log(_with_rows(seen, frame.columns, frame.get_columns()), log)
-    seen = Preview(name=upload.name, size=0)
+    seen = Preview(upload.name)
     try:
         sent = upload.bytes(limits)
-        seen = replace(seen, size=len(sent), carried=upload.carried or form_text(sent))
+        seen = replace(seen, carried=upload.carried or form_text(sent))
         data = _unpack_limited(sent, upload.name, limits)
         table = open_bytes(data, upload.name)
         names = table.names

@@ -58,9 +58,8 @@ def _estimate(
     given = _without_idle_seed(rule, options)
     if data is None:
         return _beside_truth(log, upload.name, rule, given, EXAMPLES[upload.example].truth(), "", say)
-    command = _command(upload.name, rule, given, columns, arms)
-    source = LogSource.of_bytes(upload.name, data)
-    made = report(log, rule, source=source, command=command, progress=say, audience=page_option, **given)
+    origin = _origin(upload.name, data, rule, given, columns, arms)
+    made = report(log, rule, progress=say, audience=page_option, **origin, **given)
     return Outcome(made.title, made.main, _downloads(made))
 
 
@@ -76,13 +75,8 @@ def _identify(
     downloads = (*table_files(found.frame, "candidates", "Candidates"), _json_file("identify", found.to_json()))
     rule = str(found.leading.guesses[0].rule)
     given = _without_idle_seed(rule, options)
-    known = {}
-    if data is not None:
-        known = {
-            "source": LogSource.of_bytes(upload.name, data),
-            "command": _command(upload.name, rule, given, columns, arms),
-        }
-    made, why = _taken_as(found, log, given | known, say)
+    origin = {} if data is None else _origin(upload.name, data, rule, given, columns, arms)
+    made, why = _taken_as(found, log, given | origin, say)
     main = identified_page(found, upload.name, None if made is None else made.answer.rule, why)
     if made is not None:  # below the one heading of the page
         main += made.main.replace("<h1", "<h2", 1).replace("</h1>", "</h2>", 1)
@@ -135,12 +129,15 @@ def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key != "seed" or drawn}
 
 
-def _command(name: str, rule: str, options: Mapping[str, Any], columns: Columns, arms: Arms) -> str:
-    """Write the command that gives the same report, also how the file was read."""
+def _origin(
+    name: str, data: bytes, rule: str, options: Mapping[str, Any], columns: Columns, arms: Arms
+) -> dict[str, Any]:
+    """Return where a report comes from: the file, and the command that reads it the same way."""
     path = f"./{name}" if name.startswith("-") else name  # which the shell does not take for an option
-    words = ["--columns", _comma_list([f"{role}={name}" for role, name in columns.items()])] if columns else []
+    words = ["--columns", _comma_list([f"{role}={column}" for role, column in columns.items()])] if columns else []
     words += ["--arms", _comma_list(arms)] if arms else []
-    return " ".join([shell_line(path, parse_rule(rule), options), *([shlex.join(words)] if words else [])])
+    command = f"{shell_line(path, parse_rule(rule), options)} {shlex.join(words)}".rstrip()
+    return {"source": LogSource.of_bytes(name, data), "command": command}
 
 
 def _comma_list(names: Sequence[str]) -> str:

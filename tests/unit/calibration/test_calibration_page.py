@@ -67,9 +67,15 @@ def test_runs_without_a_posterior_are_shown_and_count():
 def closed(estimated: float, bounded: float, intervals: int, bounds: int) -> CoverageMetrics:
     instance = Instance([1.0, 0.0], Gaussian(0.5), name="2 arms, sigma 0.5")
     return CoverageMetrics(
-        instance, str(SAE()), 500, 2_000, Measured(estimated, 0.004, 20), Measured(bounded, 0.004, 20), intervals,
-        bounds, 0.9,
-    )  # fmt: skip
+        instance,
+        str(SAE()),
+        500,
+        2_000,
+        Measured(estimated, 0.004, 20),
+        Measured(bounded, 0.004, 20),
+        intervals,
+        bounds,
+    )
 
 
 def test_limits_of_the_closed_forms():

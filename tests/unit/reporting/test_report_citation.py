@@ -22,7 +22,7 @@ def cff():
 def test_the_package(cff):
     assert cff["version"] == unbandit.__version__
     assert str(cff["date-released"]) == provenance.RELEASED
-    assert cff["license"] == provenance.LICENCE
+    assert cff["license"] == "Apache-2.0"
     assert cff["abstract"] == provenance.ABOUT
     assert cff["authors"] == [{"name": provenance.AUTHORS}]
 
