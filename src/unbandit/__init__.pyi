@@ -39,9 +39,9 @@ from .errors import ResumeError as ResumeError
 from .errors import UnbanditError as UnbanditError
 from .estimators import estimate as estimate
 from .estimators import sensitivity as sensitivity
+from .estimators.api import posterior as posterior
 from .estimators.learning_curve import LearningCurve as LearningCurve
 from .estimators.learning_curve import learning_curve as learning_curve
-from .estimators.posterior import posterior as posterior
 from .estimators.streaming import StreamingEstimate as StreamingEstimate
 from .estimators.switching_moment import SwitchingMoment as SwitchingMoment
 from .estimators.switching_moment import switching_moment as switching_moment

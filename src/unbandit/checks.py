@@ -42,7 +42,8 @@ def whole(name: str, value: object, least: int = 1, most: int = LARGEST_COUNT) -
     """
     number = integer(value)
     if number is None or not least <= number <= most:
-        limit = {LARGEST_COUNT: "2^32 - 1", LARGEST_SEED: "2^64 - 1"}.get(most, f"{most:,}")
+        power = (most + 1).bit_length() - 1
+        limit = f"2^{power} - 1" if power >= 32 and most == 2**power - 1 else f"{most:,}"
         raise ParameterError(
             f"expected a whole number from {least} to {limit}; got {value!r}.", parameter=name, value=value
         )

@@ -114,7 +114,7 @@ def test_warnings_are_said_in_the_shell_too(unbandit, log):
         (["--pdf", "report.html"], "--pdf: expected a name that ends in .pdf"),
         (["--level", "95"], "level: expected a number between 0 and 1"),
         (["--rule", "ucbb"], 'Did you mean "ucb"?'),
-        (["--anchor", "X=1"], "anchor: expected an arm among"),
+        (["--anchor", "X=1"], "anchor: expected one of"),
         (["--columns", "arm"], "--columns: expected key=value"),
         (["--sensitivity"], "No such option"),
     ],

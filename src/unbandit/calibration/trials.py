@@ -206,7 +206,7 @@ class IdentifyTrials(Trials):
     candidates: tuple[Demonstrator, ...] = ()
     particles: int | None = None  # by default as many as `identify` takes
     kind: ClassVar[str] = "identify"
-    deciding: ClassVar[tuple[str, ...]] = ("identification", "estimators/request.py")
+    deciding: ClassVar[tuple[str, ...]] = ("identification", "estimators/api.py")
     columns: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(("outcome", "verdict", "leading"), pl.String),
         "assured": pl.Float64,

@@ -59,7 +59,7 @@ def posterior(
     Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
     """
     from unbandit.demonstrators import parse_rule
-    from unbandit.estimators.posterior import posterior as infer
+    from unbandit.estimators.api import posterior as infer
 
     assumed = parse_rule(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")

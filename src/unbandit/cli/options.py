@@ -109,7 +109,7 @@ class EstimateCommand(NamedTuple):
     def read(cls, given: Mapping[str, Any]) -> EstimateCommand:
         """Read a command's parameters by name; a seed reaches the estimator only if it draws."""
         from unbandit.demonstrators import parse_rule
-        from unbandit.estimators.request import draws
+        from unbandit.estimators.api import draws
 
         rule = parse_rule(given["rule"])
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": read_anchor(given["anchor"])}

@@ -1,45 +1,35 @@
-"""One way in: `estimate(log, rule)`."""
+"""One way in: `estimate(log, rule)`, and `posterior(log, rule)` for draws instead of numbers."""
 
 from __future__ import annotations
 
 import os
 import warnings as python_warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.checks import in_threads, threads
+from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.base import RegretWidth
-from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError
+from unbandit.errors import AssumptionWarning, LogError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, notices_of
-from unbandit.estimators.intervals import intervals, ratios
-from unbandit.estimators.procedures import Comparison, Method, compare
-from unbandit.estimators.request import (
-    Answer,
-    Request,
-    arm_position,
-    as_log,
-    as_record,
-    check_choices,
-    check_numbers,
-    closed_form,
-    draws,
-    horizons,
-    known_mean,
-    reward_noise,
-    usable_method,
-    usual_sigma,
-)
-from unbandit.instance import Gaussian
+from unbandit.estimators.procedures import Anchor, Answer, Comparison, Method, Request, ratios
+from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
-from unbandit.log.tallies import Record
+from unbandit.log.tallies import Record, is_record
 from unbandit.result import BEST, Estimate, integers, marked
 
 if TYPE_CHECKING:
-    from unbandit.inference import Prior
+    from unbandit.inference import Posterior, Prior
+
+DRAWING = ("bootstrap", "posterior")
+"""The methods that draw random numbers."""
+
+FEWEST_RESAMPLES = 100
+"""Fewer would leave the ends of a 95% interval to two or three of them."""
 
 Numbers = NDArray[np.float64]
 
@@ -64,7 +54,7 @@ def estimate(
     prior: Prior | str | None = None,
     particles: int | None = None,
 ) -> Estimate:
-    """Estimate what every arm was worth from which arm was pulled.
+    """Estimate the value of every arm from which arm was pulled.
 
     Parameters
     ----------
@@ -93,20 +83,16 @@ def estimate(
     sigma
         Standard deviation of a reward, for the intervals; by default that of the rule, else 1 with a warning.
     bernoulli
-        Rewards were 0 or 1; takes the place of sigma.
+        Whether rewards were 0 or 1; takes the place of sigma.
     constant
         Of the naive estimator; sqrt(2) sigma by default.
     pool
-        Take all demonstrations as of one instance, and combine them into one answer; by default they stay apart.
+        Whether all demonstrations are of one instance, to be combined into one answer; by default they stay apart.
     resamples, seed
         Of the bootstrap: how many simulations (1,000 by default; 100 where each takes a posterior). The seed is also
         that of the posterior (0).
     prior, particles
         Of the posterior: see `unbandit.posterior`.
-
-    Returns
-    -------
-    Estimate
 
     Examples
     --------
@@ -125,28 +111,31 @@ def estimate(
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
-    check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
-    noise, warnings = reward_noise(fitted, sigma, bernoulli, scale)
+    _check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
+    if pool:
+        _check_pool(record)
+    noise, warnings = _reward_noise(fitted, sigma, bernoulli, scale)
     notes = list(record.reading)
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     if scale == "unknown":
         notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
+    closed_form: Method = "switching" if record.ordered else "counts"
     request = Request(
         log=record,
         rule=fitted,
-        method=closed_form(chosen, record),
+        method=closed_form if chosen == "bootstrap" else chosen,
         horizons=horizons(horizon, record),
         noise=noise,
-        anchor=known_mean(best_mean, anchor, record.arms),
+        anchor=_known_mean(best_mean, anchor, record.arms),
         level=level,
-        constant=constant if constant is not None else float(np.sqrt(2) * usual_sigma(noise)),
+        constant=constant if constant is not None else float(np.sqrt(2) * noise.deviation),
         scale=scale,
-        reference=None if reference is None else arm_position("reference", reference, record.arms),
+        reference=None if reference is None else checks.position("reference", reference, record.arms),
     )
-    drawn = (0 if seed is None else seed) if chosen in ("bootstrap", "posterior") else None
+    drawn = (0 if seed is None else seed) if chosen in DRAWING else None
     if drawn is None:
-        answer = estimate_together(request) if pool else estimate_each(request)
+        answer = _estimate_together(request) if pool else _estimate_each(request)
     else:
         answer = _drawn(request, chosen, prior, particles, resamples, drawn, pool)
     warnings += answer.warnings
@@ -185,6 +174,75 @@ def _drawn(
     return bootstrapped(request, resamples or 1000, seed)
 
 
+def posterior(
+    log: ActionLog | str | os.PathLike[str] | Any,
+    rule: Demonstrator | str,
+    *,
+    prior: Prior | str | None = None,
+    sigma: float | None = None,
+    bernoulli: bool = False,
+    best_mean: float | None = None,
+    anchor: Mapping[Any, float] | None = None,
+    horizon: int | None = None,
+    pool: bool = False,
+    particles: int | None = None,
+    clouds: int = 4,
+    draws: int = 1_000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Posterior:
+    """Draw from the posterior of every arm's mean, given which arm was pulled and such rewards as are known.
+
+    Sequential Monte Carlo over the hidden sums of rewards; the means are integrated out.
+
+    Parameters
+    ----------
+    log, rule, sigma, bernoulli, best_mean, anchor, horizon
+        As for `estimate`. A known best mean is taken as that of the most-pulled arm, and no other arm is better.
+    prior
+        On every mean: a `NormalPrior` or, for rewards of 0 and 1, a `BetaPrior`, or its text. By default normal around
+        0 (or the mean that is known) with a deviation of twice sigma, but at least 1; or Beta(1, 1).
+    pool
+        Whether all demonstrations are of one instance; a log of several is refused without it.
+    particles, clouds, draws
+        Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
+    threads
+        By default one per core; the result does not depend on it.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> rule = ub.Thompson(sigma=0.5)
+    >>> log = rule.demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), horizon=300, seed=1)
+    >>> found = ub.posterior(log, rule, sigma=0.5, particles=200, seed=1)
+    >>> found.means.shape, float(found.beats("0", "2")) > 0.9
+    ((4, 1000, 3), True)
+    """
+    from unbandit.estimators.posterior import from_the_prior, infer_request, settled_prior
+
+    record = as_log(log, "posterior")
+    fitted = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    check_numbers(best_mean, anchor, sigma=sigma, bernoulli=bernoulli, rule=fitted)
+    if pool:
+        _check_pool(record)
+    elif len(record) > 1:
+        raise ParameterError(
+            f"the log has {len(record)} demonstrations.",
+            parameter="pool",
+            count=len(record),
+            remedy=f"Give {option('pool', True)} if they are of one instance, or select one of them.",
+        )
+    noise, warnings = _reward_noise(fitted, sigma, bernoulli)
+    known = _known_mean(best_mean, anchor, record.arms)
+    request = Request(record, fitted, "posterior", horizons(horizon, record), noise, known)
+    found = infer_request(
+        request, record, request.horizons.tolist(), settled_prior(prior, noise, known),
+        None if particles is None else checks.whole("particles", particles), seed,
+        clouds=checks.whole("clouds", clouds), draws=checks.whole("draws", draws), threads=threads,
+    )  # fmt: skip
+    return replace(found, warnings=(*warnings, *found.warnings, *from_the_prior(request)))
+
+
 def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) -> dict[str, Estimate]:
     """Estimate again with alpha (unless it is 0), and the width's scale, 20% lower and higher than assumed.
 
@@ -203,61 +261,56 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     # the noise stays what it was, also where the rule's own sigma is varied
     if options.get("sigma") is None and not options.get("bernoulli"):
         options["sigma"] = assumed.sigma
-    varied = [("alpha", assumed.alpha)] * (assumed.alpha > 0) + [(scale, getattr(assumed, scale))]
-    for name, value in varied:  # 20% of an alpha of 0 is nothing
+    for name in ("alpha", scale) if assumed.alpha > 0 else (scale,):  # 20% of an alpha of 0 is nothing
         for share in (0.8, 1.2):
-            changed = assumed.model_copy(update={name: min(value * share, 0.999) if name == "alpha" else value * share})
-            label = f"{name}={getattr(changed, name):.4g}"
+            value = getattr(assumed, name) * share
+            changed = assumed.model_copy(update={name: min(value, 0.999) if name == "alpha" else value})
             with python_warnings.catch_warnings():
                 python_warnings.simplefilter("ignore", AssumptionWarning)
-                answers[label] = estimate(record, changed, **options)
+                answers[f"{name}={getattr(changed, name):.4g}"] = estimate(record, changed, **options)
     return answers
 
 
-def estimate_each(request: Request) -> Answer:
-    """Read every demonstration by itself, by a closed form."""
-    answer, diagnosis = Answer(request.log.demonstrations, request.tallies.pulls), Diagnosis(request)
-    units = np.full(len(request.log), -1)
-    if request.scale == "unknown":
-        answer.make_room("gap", "ratio")
-    else:
-        answer.make_room("gap", "gap_low", "gap_high", *(("mean", "mean_low", "mean_high") if request.anchor else ()))
+# Closed forms
 
-    def read(start: int, stop: int) -> None:
-        comparison, rows = compare(*request.part(start, stop), at_the_end=True), slice(start, stop)
-        diagnosis.look(start, stop, comparison)
+
+def _estimate_each(request: Request) -> Answer:
+    """Read every demonstration by itself."""
+    with_means = ("mean", "mean_low", "mean_high") if request.anchor else ()
+    quantities = ("gap", "ratio") if request.scale == "unknown" else ("gap", "gap_low", "gap_high", *with_means)
+    answer = Answer(request.log.demonstrations, request.tallies.pulls, quantities)
+    diagnosis, units = Diagnosis(request), np.full(len(request.log), -1)
+
+    def put(rows: slice, comparison: Comparison) -> None:
         if request.scale == "unknown":
             numbers, units[rows] = _in_ratios(request, comparison)
         else:
-            numbers = _with_intervals(request, comparison)
+            ends = request.intervals(comparison)
+            numbers = {"gap": comparison.gap, "gap_low": ends.low, "gap_high": ends.high}
+            if request.anchor is not None:
+                numbers |= {"mean": ends.mean, "mean_low": ends.mean_low, "mean_high": ends.mean_high}
         answer.put(rows, numbers, comparison.verdict, comparison.best)
 
-    in_threads(read, diagnosis.blocks, threads())
-    diagnosis.report(answer, _references(request, answer, units) if request.scale == "unknown" else [])
+    diagnosis.read(put)
+    diagnosis.report(answer, notes=_references(request, answer, units))
     _report_lost(request, answer, units)
     return answer
 
 
-def estimate_together(request: Request) -> Answer:
+def _estimate_together(request: Request) -> Answer:
     """Combine all demonstrations, of one instance, into one answer."""
     from unbandit.estimators.pooling import pool
 
-    several = len(request.log)
-    if several < 2:
-        raise ParameterError(
-            f"expected two demonstrations of one instance or more; got {several}. Leave it out.", parameter="pool"
-        )
-    answer = Answer(("pooled",), request.tallies.pulls.sum(axis=0, keepdims=True))
-    diagnosis = Diagnosis(request)
-
-    def read(start: int, stop: int) -> Comparison:
-        comparison = compare(*request.part(start, stop), at_the_end=True)
-        diagnosis.look(start, stop, comparison)
-        return comparison
-
-    comparison = Comparison.joined(in_threads(read, diagnosis.blocks, threads()))
+    diagnosis, several = Diagnosis(request), len(request.log)
+    pooled = pool(request, Comparison.joined(diagnosis.read(lambda _, comparison: comparison)))
+    numbers, units = pooled.numbers, np.array([-1])
+    if request.method == "naive":  # it has no intervals
+        numbers = {name: values for name, values in numbers.items() if name in ("gap", "mean")}
+    if request.scale == "unknown":
+        numbers, units = _in_ratios(request, pooled.as_comparison())
+    answer = Answer(("pooled",), request.tallies.pulls.sum(axis=0, keepdims=True), tuple(numbers))
+    answer.put(slice(0, 1), numbers, pooled.verdict, pooled.best)
     diagnosis.report(answer)
-    pooled = pool(comparison, request.noise, request.anchor, request.z, request.log.arms)
     answer.warnings += pooled.notices
     if 2 * diagnosis.count("few-pulls") > several:
         text = (
@@ -266,26 +319,9 @@ def estimate_together(request: Request) -> Answer:
         )
         answer.warnings.append(Notice("few-pulls-pooled", text))
     answer.notes.append(Notice("pooled", f"{several:,} demonstrations are taken as of one instance, and pooled."))
-    numbers, units = pooled.numbers, np.array([-1])
-    if request.method == "naive":  # it has no intervals
-        numbers = {name: values for name, values in numbers.items() if name in ("gap", "mean")}
-    if request.scale == "unknown":
-        numbers, units = _in_ratios(request, pooled.as_comparison())
-    answer.make_room(*numbers)
-    answer.put(slice(0, 1), numbers, pooled.verdict, pooled.best)
-    if request.scale == "unknown":
-        answer.notes += [notice for _, notice in _references(request, answer, units)]
+    answer.notes += [notice for _, notice in _references(request, answer, units)]
     _report_lost(request, answer, units)
     return answer
-
-
-def _with_intervals(request: Request, comparison: Comparison) -> dict[str, Numbers]:
-    """Return gaps and, where one mean is known, means, with their intervals."""
-    found = intervals(comparison, request.noise, request.anchor, request.z)
-    numbers = {"gap": comparison.gap, "gap_low": found.low, "gap_high": found.high}
-    if request.anchor is not None:
-        numbers |= {"mean": found.mean, "mean_low": found.mean_low, "mean_high": found.mean_high}
-    return numbers
 
 
 def _in_ratios(request: Request, comparison: Comparison) -> tuple[dict[str, Numbers], NDArray[np.int64]]:
@@ -296,7 +332,9 @@ def _in_ratios(request: Request, comparison: Comparison) -> tuple[dict[str, Numb
 
 
 def _references(request: Request, answer: Answer, units: NDArray[np.int64]) -> PlacedNotices:
-    """Say what ratios are counted in, where they are."""
+    """Say what ratios are counted in, where there are any."""
+    if request.scale == "known":
+        return []
 
     def reference(which: int) -> Notice:
         arm = request.log.arms[units[which]]
@@ -310,21 +348,199 @@ def _report_lost(request: Request, answer: Answer, units: NDArray[np.int64]) -> 
     """Say where an anchor, or the arm that ratios are counted in, has no estimated gap, so that nothing follows."""
     arms, anchor = request.log.arms, request.anchor
 
-    def no_anchor(which: int) -> Notice:
-        assert anchor is not None
-        assert anchor.arm is not None
-        return Notice("no-anchor", f'The anchor "{arms[anchor.arm]}" has no estimated gap.')
-
-    def no_ratio(which: int) -> Notice:
+    def notice_of(which: int) -> Notice:
+        if anchor is not None and anchor.arm is not None:
+            return Notice("no-anchor", f'The anchor "{arms[anchor.arm]}" has no estimated gap.')
         missing = "No arm has an" if units[which] < 0 else f'"{arms[units[which]]}" has no'
         return Notice("no-ratio", f"{missing} estimated gap above 0 to count the others in.")
 
     if request.scale == "unknown":
-        lost, notice_of = np.isnan(answer.numbers["ratio"]).all(axis=-1), no_ratio
+        lost = np.isnan(answer.numbers["ratio"]).all(axis=-1)
     elif anchor is not None and anchor.arm is not None:
-        lost, notice_of = np.isnan(answer.numbers["gap"][:, anchor.arm]), no_anchor
+        lost = np.isnan(answer.numbers["gap"][:, anchor.arm])
     else:
         return
     if lost.all():
         raise NotIdentifiable(f"{notice_of(0).message} So nothing else follows; choose an arm with verdict estimated.")
     answer.warnings += [notice for _, notice in notices_of(np.flatnonzero(lost), answer.demonstrations, notice_of)]
+
+
+# Records
+
+
+def as_record(log: Any) -> Record:
+    """Take a record as it is, read a path, or take a dataframe or a sequence of labels."""
+    if is_record(log):
+        return log
+    if isinstance(log, str | os.PathLike):
+        from unbandit.log.action_log import read_or_scan
+
+        return read_or_scan(log)
+    from unbandit.log.sources import is_frame
+
+    return ActionLog.from_frame(log) if is_frame(log) else ActionLog.from_actions(log)
+
+
+def as_log(log: Any, what: str) -> ActionLog:
+    """Take what `as_record` takes, into memory; refuse a record whose rounds cannot be looked at one by one.
+
+    `what` is what needs to look at them.
+    """
+    record = ActionLog.read(log) if isinstance(log, str | os.PathLike) else as_record(log)
+    if isinstance(record, ActionLog):
+        return record
+    raise ParameterError(
+        f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
+        remedy="Read the demonstrations that matter with ActionLog.read, or estimate by method switching, counts or "
+        "naive.",
+    )
+
+
+# Options
+
+
+def draws(method: str | None, rule: Demonstrator) -> bool:
+    """Return whether a method, or the default method, draws random numbers."""
+    return method in DRAWING or (method is None and isinstance(rule, RandomisedRule))
+
+
+def usable_method(method: Method | None, log: Record, rule: Demonstrator) -> Method:
+    """Return the method, or the best one that the record and the rule allow."""
+    if method is None:
+        at_random = isinstance(rule, RandomisedRule) and log.ordered
+        return "posterior" if at_random else "switching" if log.ordered else "counts"
+    checks.one_of("method", method, get_args(Method))
+    if method == "switching" and not log.ordered:
+        raise ParameterError(
+            "switching needs the order of the rounds, and this record holds pull counts.",
+            parameter="method",
+            value=method,
+            remedy=f"Use {option('method', 'counts')}.",
+        )
+    return method
+
+
+def check_numbers(
+    best_mean: float | None = None, anchor: Mapping[Any, float] | None = None, level: float = 0.95,
+    sigma: float | None = None, bernoulli: bool = False, scale: str = "known", constant: float | None = None,
+    rule: Demonstrator | None = None,
+) -> None:  # fmt: skip
+    """Refuse numbers out of range, and choices that exclude each other."""
+    checks.level(level)
+    for name, value in (("sigma", sigma), ("constant", constant)):
+        if value is not None:
+            checks.positive(name, value)
+    if sigma is not None and bernoulli:
+        raise ParameterError(
+            f"Bernoulli rewards have no sigma; leave {option('sigma')} or {option('bernoulli')} out.", parameter="sigma"
+        )
+    if best_mean is not None and anchor is not None:
+        raise ParameterError(f"expected {option('best_mean')} or {option('anchor')}, not both.", parameter="anchor")
+    checks.one_of("scale", scale, ("known", "unknown"))
+    if scale == "unknown" and (best_mean is not None or anchor is not None):
+        raise ParameterError(
+            "where it is unknown, no mean follows from another; leave "
+            f"{option('best_mean')} and {option('anchor')} out.",
+            parameter="scale",
+        )
+    bernoulli = bernoulli or (rule is not None and rule.bernoulli_only)
+    known = {} if best_mean is None else {"best_mean": best_mean}
+    for name, value in (known | {f"anchor {arm}": each for arm, each in (anchor or {}).items()}).items():
+        if not 0 <= checks.finite(name, value) <= 1 and bernoulli:
+            raise ParameterError(
+                f"expected a probability for Bernoulli rewards; got {value}.", parameter=name, value=value
+            )
+
+
+def _check_choices(
+    method: Method, scale: str, reference: object, constant: float | None, resamples: int | None, seed: int | None,
+    pool: bool, prior: object, particles: int | None,
+) -> None:  # fmt: skip
+    """Refuse an option that would not be used."""
+    if reference is not None and scale != "unknown":
+        raise ParameterError(
+            f"expected only with {option('scale', 'unknown')}, for ratios; leave it out.", parameter="reference"
+        )
+    used = (
+        ("constant", constant, ("naive",)),
+        ("resamples", resamples, ("bootstrap",)),
+        ("seed", seed, DRAWING),
+        ("prior", prior, DRAWING),
+        ("particles", particles, DRAWING),
+    )
+    for name, value, methods in used:
+        if value is not None and method not in methods:
+            with_methods = " or ".join(option("method", each) for each in methods)
+            raise ParameterError(f"expected only with {with_methods}; leave it out.", parameter=name)
+    if particles is not None:
+        checks.whole("particles", particles)
+    if resamples is not None:
+        checks.whole("resamples", resamples, FEWEST_RESAMPLES)
+    if method in DRAWING and scale == "unknown":
+        raise ParameterError(
+            f"method {method} plays the rule, so it needs the width's scale; use another.", parameter="scale"
+        )
+    if method == "bootstrap" and pool:
+        raise ParameterError(
+            "the bootstrap reads every demonstration by itself; leave it out, or pool by another method.",
+            parameter="pool",
+        )
+
+
+def _check_pool(record: Record) -> None:
+    """Refuse to pool a single demonstration."""
+    if len(record) < 2:
+        raise ParameterError(
+            f"expected two demonstrations of one instance or more; got {len(record)}. Leave it out.", parameter="pool"
+        )
+
+
+def _reward_noise(
+    rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str = "known"
+) -> tuple[Noise, list[Notice]]:
+    """Return the rewards' noise, with a warning where it had to be assumed."""
+    if sigma is not None and rule.bernoulli_only:
+        raise ParameterError(
+            f"{rule.name} as given takes rewards of 0 and 1, which have no sigma; leave it out.", parameter="sigma"
+        )
+    if bernoulli or rule.bernoulli_only:
+        return Bernoulli(), []
+    given = getattr(rule, "sigma", None) if "sigma" in rule.model_fields_set else None  # not a default of the rule
+    known = sigma if sigma is not None else given
+    if known is not None:
+        return Gaussian(float(known)), []
+    if scale == "unknown":
+        return Gaussian(1.0), []
+    assumed = Notice(
+        "sigma-assumed",
+        "The rewards' standard deviation was not given: intervals assume sigma = 1. Give "
+        f"{option('sigma')} (or {option('bernoulli')}).",
+    )
+    return Gaussian(1.0), [assumed]
+
+
+def _known_mean(best_mean: float | None, anchor: Mapping[Any, float] | None, arms: tuple[str, ...]) -> Anchor | None:
+    """Return the one mean that is known, if any."""
+    if best_mean is not None:
+        return Anchor(None, float(best_mean))
+    if anchor is None:
+        return None
+    if len(anchor) != 1:
+        raise ParameterError(f"expected one arm with its mean; got {len(anchor)}.", parameter="anchor")
+    ((arm, value),) = anchor.items()
+    return Anchor(checks.position("anchor", str(arm), arms), float(value))
+
+
+def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
+    """Return `T` of each demonstration: the one given, or the length of each."""
+    lengths = log.lengths
+    if horizon is None:
+        return lengths
+    horizon = checks.whole("horizon", horizon, most=2**63 - 1)
+    longest = int(lengths.max())
+    if horizon < longest:
+        raise LogError(
+            f"the log has {longest} rounds, more than the horizon {horizon}.",
+            remedy=f"Give the demonstrator's own {option('horizon')}, or leave it out.",
+        )
+    return np.broadcast_to(np.int64(horizon), lengths.shape)

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import Notice, NotIdentifiable, option
-from unbandit.estimators.diagnostics import Diagnosis
-from unbandit.estimators.intervals import Intervals, intervals
-from unbandit.estimators.procedures import Comparison, compare
-from unbandit.estimators.request import Answer, Request
+from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices
+from unbandit.estimators.procedures import Answer, Comparison, Intervals, Request, compare
 from unbandit.instance import Bernoulli, Instance
 from unbandit.result import BEST, BOUNDED, ESTIMATED
 
@@ -43,19 +41,17 @@ def bootstrapped(request: Request, resamples: int, seed: int, replicate: Replica
     replicate
         What simulates and estimates again; for rules without a closed form another estimator can be put in.
     """
-    answer = Answer(request.log.demonstrations, request.log.pulls)
-    answer.make_room("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high")
+    answer, diagnosis = Answer(request.log.demonstrations, request.log.pulls), Diagnosis(request)
+    comparison = Comparison.joined(diagnosis.read(lambda _, part: part))
+    ends, doubts = request.intervals(comparison), PlacedNotices()
     for which, name in enumerate(request.log.demonstrations):
-        comparison = compare(*request.part(which, which + 1), at_the_end=True)
-        diagnosis = Diagnosis(request, which, which + 1)
-        diagnosis.look(which, which + 1, comparison)
-        diagnosis.report(answer)
-        found, seen = intervals(comparison, request.noise, request.anchor, request.z), comparison.row(0)
-        again = replicate(request, which, instance_at(request, seen, found), resamples, seed)
+        seen, found = comparison.row(which), Intervals(*(each[which] if len(each) else each for each in ends))
+        again = replicate(request, which, _instance_at(request, seen, found), resamples, seed)
         demonstration = name if len(request.log) > 1 else None
-        doubts = _doubts(seen, again, request.log.arms)
-        answer.warnings += [replace(notice, demonstration=demonstration) for notice in doubts]
+        for notice in _doubts(seen, again, request.log.arms):
+            doubts.append((which, replace(notice, demonstration=demonstration)))
         answer.put(which, _row(request, seen, found, again), seen.verdict, seen.best)
+    diagnosis.report(answer, warnings=doubts)
     if (answer.verdict == BOUNDED).any():
         text = "Arms that are only bounded were simulated at their bound (halfway between two), and keep their bounds."
         answer.notes.append(Notice("bounded-kept", text))
@@ -68,11 +64,9 @@ def bootstrapped(request: Request, resamples: int, seed: int, replicate: Replica
 def _row(request: Request, seen: Comparison, found: Intervals, again: Comparison) -> dict[str, Numbers]:
     """Return one demonstration's numbers, with the simulations' intervals for arms that are estimated."""
     anchor, tail, estimated = request.anchor, (1 - request.level) / 2, seen.verdict == ESTIMATED
-    low, high, spread = found.low[0], found.high[0], found.deviation[0]
-    mean, mean_low, mean_high = (
-        (found.mean[0], found.mean_low[0], found.mean_high[0]) if anchor else np.full((3, low.size), np.nan)
-    )
-    spreads = intervals(again, request.noise, anchor, request.z).deviation
+    low, high, spread = found.low, found.high, found.deviation
+    mean, mean_low, mean_high = found[4:] if anchor else np.full((3, low.size), np.nan)
+    spreads = request.intervals(again).deviation
     strayed = np.where(again.verdict == BEST, 0.0, again.gap)
     low[estimated], high[estimated] = _ends(seen.gap, spread, strayed, spreads, tail)[:, estimated]
     if anchor is not None and (anchor.arm is None or seen.verdict[anchor.arm] == BEST):
@@ -87,10 +81,9 @@ def _row(request: Request, seen: Comparison, found: Intervals, again: Comparison
     return row | {"mean": mean, "mean_low": mean_low, "mean_high": mean_high}
 
 
-def instance_at(request: Request, seen: Comparison, found: Intervals) -> Instance:
+def _instance_at(request: Request, seen: Comparison, found: Intervals) -> Instance:
     """Return the instance that the estimate describes; means are counted from the best arm's, or from 0."""
-    low, high = found.low[0], found.high[0]
-    within = np.where(np.isnan(high), seen.below, (low + high) / 2)
+    within = np.where(np.isnan(found.high), seen.below, (found.low + found.high) / 2)
     gaps = np.where(np.isnan(seen.gap), within, seen.gap)
     gaps = np.where(np.isnan(gaps), np.nanmax(gaps, initial=0.0), gaps)  # of an arm never seen nothing is known
     gaps[seen.best.argmax()] = 0.0  # of several that may be best, the first

@@ -6,80 +6,52 @@ very many demonstrations that show the same, one notice says how many they are.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
+from dataclasses import replace
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import theory
-from unbandit.demonstrators import Demonstrator, EliminationRule
+from unbandit.checks import in_threads, threads
+from unbandit.demonstrators import EliminationRule
 from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import Notice
-from unbandit.estimators.procedures import Comparison, Horizon, Method, compare
-from unbandit.estimators.request import Answer, Request
-from unbandit.log.tallies import Tallies
+from unbandit.estimators.procedures import Answer, Comparison, Request
+from unbandit.formatting import quoted
 from unbandit.result import ESTIMATED
 
-MOST_NOTICES = 20
-"""Up to this many demonstrations have a notice each; of more, one notice says how many they are."""
+MOST_NOTICES = 20  # demonstrations that have a notice each; of more, one notice says how many they are
+CELLS = 1 << 15  # demonstrations times arms of a block: what is computed on the way stays in a core's own memory
+FEW_PULLS = 10  # with fewer at the switching round, an index moves far at one pull: the point is rather too small
+FAR_OFF = 2.5  # standard deviations by which the gaps at the switching round and at the end may differ
+MANY_ACTIVE = 8  # active arms from which on a comparison with the largest sample mean is worth a warning
+MANY_RIVALS = 4  # nearly equal arms from which on plain 95% intervals are too short (tests/statistical shows it)
+MANY_CLOSE = 6  # arms too close to the most-pulled one from which on it is likely the luckiest of several
 
-CELLS = 1 << 15
-"""Demonstrations times arms of a block: few enough that what is computed on the way stays in a core's own memory."""
-
-FEW_PULLS = 10
-"""Below this many pulls at the switching round, an index moves far at one pull: the point is rather too small."""
-
-FAR_OFF = 2.5
-"""By how many standard deviations the gaps at the switching round and at the end may differ."""
-
-MANY_ACTIVE = 8
-"""From this many active arms on, a comparison with the largest sample mean is worth a warning."""
-
-MANY_RIVALS = 4
-"""From this many nearly equal ones on, plain 95% intervals are too short (tests/statistical shows it)."""
-
-MANY_CLOSE = 6
-"""From this many arms on that are too close to the most-pulled one, it is likely the luckiest of several."""
-
-Arms = tuple[str, ...]
+Result = TypeVar("Result")
 Marks = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 PlacedNotices = list[tuple[int, Notice]]
 """Notices, each with the position of the demonstration that it is about."""
 
 
-@dataclass(frozen=True)
 class Reading:
-    """Demonstrations with what they say: one row each; or one of them, one place per arm.
+    """Demonstrations of a request with what they say: one row each; or one of them, one place per arm."""
 
-    Attributes
-    ----------
-    rule, method, sigma
-        Who is taken to have made them, how they were read, and the standard deviation of a reward.
-    ordered
-        Whether the order of rounds is known.
-    lengths, horizon
-        How many rounds each has, and `T`.
-    tallies, comparison
-        What was counted, and what follows for every arm's gap.
-    """
-
-    rule: Demonstrator
-    method: Method
-    sigma: float
-    ordered: bool
-    lengths: Counts
-    horizon: Horizon
-    tallies: Tallies
-    comparison: Comparison
-
-    @property
-    def pulls(self) -> Counts:
-        """Return how often each arm was pulled."""
-        return self.tallies.pulls
+    def __init__(self, request: Request, where: slice | int, comparison: Comparison) -> None:
+        self.rule, self.method, self.sigma = request.rule, request.method, request.noise.deviation
+        self.ordered, self.arms = request.log.ordered, request.log.arms
+        self.lengths: Any = request.lengths[where]
+        self.horizon: Any = request.horizons[where]
+        self.tallies = request.tallies.at(where)
+        self.pulls = self.tallies.pulls
+        self.comparison, self.gap = comparison, comparison.gap
+        self.estimated = np.asarray(comparison.verdict == ESTIMATED)
 
     @property
     def first(self) -> Counts:
@@ -91,41 +63,11 @@ class Reading:
         """Return the round of each arm's last pull."""
         return self.tallies.counted[2]
 
-    @property
-    def estimated(self) -> Marks:
-        """Return which arms have an estimated gap."""
-        return np.asarray(self.comparison.verdict == ESTIMATED)
-
     @cached_property
     def deviation(self) -> NDArray[np.float64]:
-        """Return the standard deviation of each gap at this noise."""
+        """Return the standard deviation of each gap."""
         result = self.comparison
         return np.asarray(self.sigma * np.sqrt(1 / result.own + np.square(result.slope) / result.other))
-
-    def row(self, which: int) -> Reading:
-        """Return one of the demonstrations."""
-        return replace(
-            self,
-            lengths=self.lengths[which],
-            horizon=int(np.broadcast_to(self.horizon, self.lengths.shape)[which]),
-            tallies=self.tallies.at(which),
-            comparison=self.comparison.row(which),
-        )
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """A predicate, which marks demonstrations or their arms, and the notice for one that shows it."""
-
-    code: str
-    kind: Literal["warning", "note"]
-    marks: Callable[[Reading], Marks]
-    notice: Callable[[Reading, Arms], Notice]
-    of_arms: bool = True
-
-    def shows(self, seen: Reading) -> Marks:
-        """Return which demonstrations show it."""
-        return any_arm(self.marks(seen)) if self.of_arms else self.marks(seen)
 
 
 def any_arm(marks: Marks) -> Marks:
@@ -133,326 +75,363 @@ def any_arm(marks: Marks) -> Marks:
     return np.asarray(marks.any(axis=-1) if marks.any() else np.zeros(marks.shape[:-1], np.bool_))
 
 
-def _quote(name: str) -> str:
-    return f'"{name}"'
+def _and_more(marked: Counts, words: str = "more") -> str:
+    return f" (and {marked.size - 1} {words})" if marked.size > 1 else ""
 
 
-def _more(count: int, words: str = "more") -> str:
-    return f" (and {count - 1} {words})" if count > 1 else ""
+def _names(arms: Sequence[str], places: Counts) -> str:
+    return ", ".join(quoted(arms[at]) for at in places[:6]) + (", ..." if places.size > 6 else "")
+
+
+class Diagnostic(ABC):
+    """A predicate, which marks demonstrations or their arms, and the notice for one that shows it."""
+
+    code: ClassVar[str]
+    kind: ClassVar[Literal["warnings", "notes"]] = "warnings"
+
+    @abstractmethod
+    def marks(self, seen: Reading) -> Marks:
+        """Mark demonstrations, or their arms."""
+
+    @abstractmethod
+    def notice(self, seen: Reading) -> Notice:
+        """Return what is said about one demonstration."""
+
+    def marked(self, seen: Reading) -> Counts:
+        """Return the arms of one demonstration that are marked."""
+        return np.flatnonzero(self.marks(seen))
 
 
 # The beginning of the record
 
 
-def _short_record(seen: Reading) -> Marks:
-    """Mark demonstrations that end before every arm has been pulled once, each of them at most once."""
-    short = seen.lengths < seen.first.shape[-1]
-    return np.asarray(short & (np.count_nonzero(seen.first, axis=-1) == seen.lengths)) if short.any() else short
+class _ShortRecord(Diagnostic):
+    """The record ends before every arm has been pulled once, each of them at most once."""
+
+    code = "short-record"
+
+    def marks(self, seen: Reading) -> Marks:
+        short = seen.lengths < len(seen.arms)
+        return np.asarray(short & (np.count_nonzero(seen.first, axis=-1) == seen.lengths)) if short.any() else short
+
+    def notice(self, seen: Reading) -> Notice:
+        text = (
+            f"The record ends in round {seen.lengths}, before all {len(seen.arms)} arms have been pulled once: it says "
+            "next to nothing about any arm."
+        )
+        return Notice(self.code, text, round=int(seen.lengths))
 
 
-def _short_record_notice(seen: Reading, arms: Arms) -> Notice:
-    text = (
-        f"The record ends in round {seen.lengths}, before all {len(arms)} arms have been pulled once: it says next to "
-        "nothing about any arm."
-    )
-    return Notice("short-record", text, round=int(seen.lengths))
+class _OddOpening(Diagnostic):
+    """The first K rounds do not pull every arm once, in any order, though they might have."""
+
+    code = "opening"
+
+    def marks(self, seen: Reading) -> Marks:
+        odd = any_arm((seen.first == 0) | (seen.first > len(seen.arms)))
+        return np.asarray(odd & ~_ShortRecord().marks(seen))
+
+    def notice(self, seen: Reading) -> Notice:
+        # With fewer than K arms in the first K rounds, some round among them repeats an arm: the first is the one after
+        # the unbroken stretch of new arms.
+        new = np.sort(seen.first[(seen.first > 0) & (seen.first <= len(seen.arms))])
+        repeat = int(np.flatnonzero(np.append(new, 0) != np.arange(1, new.size + 2))[0]) + 1
+        text = (
+            f"The opening is not one pull of every arm: round {repeat} repeats an arm before all {len(seen.arms)} have "
+            "been pulled. The rule assumed would have pulled every arm once first; the estimates may be off."
+        )
+        return Notice(self.code, text, round=repeat)
 
 
-def _odd_opening(seen: Reading) -> Marks:
-    """Mark demonstrations whose first K rounds do not pull every arm once, in any order, though they might have."""
-    odd = any_arm((seen.first == 0) | (seen.first > seen.first.shape[-1]))
-    return np.asarray(odd & ~_short_record(seen))
+class _LateArm(Diagnostic):
+    """An arm is first pulled after the first K rounds."""
 
+    code = "late-arm"
 
-def _odd_opening_notice(seen: Reading, arms: Arms) -> Notice:
-    # With fewer than K arms in the first K rounds, some round among them repeats an arm: the first is the one after
-    # the unbroken stretch of new arms.
-    new = np.sort(seen.first[(seen.first > 0) & (seen.first <= len(arms))])
-    repeat = int(np.flatnonzero(np.append(new, 0) != np.arange(1, new.size + 2))[0]) + 1
-    text = (
-        f"The opening is not one pull of every arm: round {repeat} repeats an arm before all {len(arms)} have been "
-        "pulled. The rule assumed would have pulled every arm once first; the estimates may be off."
-    )
-    return Notice("opening", text, round=repeat)
+    def marks(self, seen: Reading) -> Marks:
+        return np.asarray(seen.first > len(seen.arms))
 
-
-def _late(seen: Reading) -> Marks:
-    """Mark arms that are first pulled after the first K rounds."""
-    return np.asarray(seen.first > seen.first.shape[-1])
-
-
-def _late_notice(seen: Reading, arms: Arms) -> Notice:
-    late = np.flatnonzero(_late(seen))
-    at = late[np.argmin(seen.first[late])]
-    others = _more(late.size, "more arms after it")
-    text = f"Arm {_quote(arms[at])} appears only in round {seen.first[at]}{others}: does the log start in mid-run?"
-    return Notice("late-arm", text, round=int(seen.first[at]), arm=arms[at])
+    def notice(self, seen: Reading) -> Notice:
+        late = self.marked(seen)
+        at = late[np.argmin(seen.first[late])]
+        others, name = _and_more(late, "more arms after it"), quoted(seen.arms[at])
+        text = f"Arm {name} appears only in round {seen.first[at]}{others}: does the log start in mid-run?"
+        return Notice(self.code, text, round=int(seen.first[at]), arm=seen.arms[at])
 
 
 # Which arm is best
 
 
-def _tied(seen: Reading) -> Marks:
-    """Mark arms that share the highest pull count with others."""
-    pulls, best = seen.pulls, seen.comparison.best
-    others = (pulls == np.take_along_axis(pulls, best.argmax(axis=-1)[..., None], axis=-1)) & ~best
-    return np.asarray(others | (best & any_arm(others)[..., None]))
+class _TiedBest(Diagnostic):
+    """Several arms share the highest pull count."""
+
+    code = "tied-best"
+
+    def marks(self, seen: Reading) -> Marks:
+        pulls, best = seen.pulls, seen.comparison.best
+        others = (pulls == np.take_along_axis(pulls, best.argmax(axis=-1)[..., None], axis=-1)) & ~best
+        return np.asarray(others | (best & any_arm(others)[..., None]))
+
+    def notice(self, seen: Reading) -> Notice:
+        tied = self.marked(seen)
+        text = (
+            f"The most-pulled arm is tied: {_names(seen.arms, tied)} have {seen.pulls.max()} pulls each. The first of "
+            "them is taken as the best; gaps are to that arm."
+        )
+        last = int(seen.last[tied].max()) if seen.ordered else None
+        return Notice(self.code, text, round=last, arm=seen.arms[tied[0]])
 
 
-def _tied_notice(seen: Reading, arms: Arms) -> Notice:
-    tied = np.flatnonzero(_tied(seen))
-    text = (
-        f"The most-pulled arm is tied: {_names(arms, tied)} have {seen.pulls.max()} pulls each. The first of them is "
-        "taken as the best; gaps are to that arm."
-    )
-    return Notice("tied-best", text, round=int(seen.last[tied].max()) if seen.ordered else None, arm=arms[tied[0]])
+class _NearBest(Diagnostic):
+    """So many arms are within two deviations of the most-pulled one that it may just be the luckiest of them."""
+
+    code = "near-best"
+
+    def marks(self, seen: Reading) -> Marks:
+        if len(seen.arms) <= MANY_CLOSE:
+            return np.zeros(seen.gap.shape, np.bool_)
+        with np.errstate(invalid="ignore"):
+            rivals = (seen.gap < 2 * seen.deviation) & seen.estimated
+        return np.asarray(rivals & (rivals.sum(axis=-1, keepdims=True) >= MANY_CLOSE))
+
+    def notice(self, seen: Reading) -> Notice:
+        best = seen.arms[int(seen.comparison.best.argmax())]
+        text = (
+            f"{self.marked(seen).size} arms are too close to {quoted(best)}, the most-pulled one, to tell apart: it "
+            "may be the luckiest of them rather than the best. Where they are nearly equal, their gaps are too large, "
+            "and 95% intervals of these arms hold the truth in about 85% to 90% of cases."
+        )
+        return Notice(self.code, text, arm=best)
 
 
-def _near_best(seen: Reading) -> Marks:
-    """Mark arms within two deviations of the most-pulled one, if there are so many that it may just be the luckiest."""
-    gap = seen.comparison.gap
-    if gap.shape[-1] <= MANY_CLOSE:
-        return np.zeros(gap.shape, np.bool_)
-    with np.errstate(invalid="ignore"):
-        rivals = (gap < 2 * seen.deviation) & seen.estimated
-    return np.asarray(rivals & (rivals.sum(axis=-1, keepdims=True) >= MANY_CLOSE))
+class _Unresolved(Diagnostic):
+    """Several arms of an elimination rule were still active at the end."""
 
+    code = "unresolved"
 
-def _near_best_notice(seen: Reading, arms: Arms) -> Notice:
-    best = arms[int(seen.comparison.best.argmax())]
-    text = (
-        f"{np.count_nonzero(_near_best(seen))} arms are too close to {_quote(best)}, the most-pulled one, to tell "
-        "apart: it may be the luckiest of them rather than the best. Where they are nearly equal, their gaps are too "
-        "large, and 95% intervals of these arms hold the truth in about 85% to 90% of cases."
-    )
-    return Notice("near-best", text, arm=best)
+    def marks(self, seen: Reading) -> Marks:
+        best = seen.comparison.best
+        return np.asarray(best & (best.sum(axis=-1, keepdims=True) > 1))
 
-
-def _unresolved(seen: Reading) -> Marks:
-    """Mark arms of an elimination rule that were still active at the end, if there are several."""
-    best = seen.comparison.best
-    return np.asarray(best & (best.sum(axis=-1, keepdims=True) > 1))
-
-
-def _unresolved_notice(seen: Reading, arms: Arms) -> Notice:
-    active = np.flatnonzero(_unresolved(seen))
-    text = (
-        f"{active.size} arms were still active when the record ended ({_names(arms, active)}): none of them is known "
-        "to be best. Gaps are to the unknown best among them."
-    )
-    return Notice("unresolved", text)
+    def notice(self, seen: Reading) -> Notice:
+        active = self.marked(seen)
+        text = (
+            f"{active.size} arms were still active when the record ended ({_names(seen.arms, active)}): none of them "
+            "is known to be best. Gaps are to the unknown best among them."
+        )
+        return Notice(self.code, text)
 
 
 # How an arm was given up
 
 
-def _few_pulls(seen: Reading) -> Marks:
-    """Mark arms whose switching round came after so few pulls that their sample mean moves in steps."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(seen.estimated & (seen.comparison.own < FEW_PULLS))
+class _FewPulls(Diagnostic):
+    """An arm's switching round came after so few pulls that its sample mean moves in steps."""
+
+    code, kind = "few-pulls", "notes"
+
+    def marks(self, seen: Reading) -> Marks:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(seen.estimated & (seen.comparison.own < FEW_PULLS))
+
+    def notice(self, seen: Reading) -> Notice:
+        few = self.marked(seen)
+        at = few[np.argmin(seen.comparison.own[few])]
+        text = (
+            f"Arm {quoted(seen.arms[at])}{_and_more(few)} had fewer than {FEW_PULLS} pulls when the rule last turned "
+            "from it: the gap is rather too small, which the interval allows for."
+        )
+        return Notice(self.code, text, arm=seen.arms[at])
 
 
-def _few_pulls_notice(seen: Reading, arms: Arms) -> Notice:
-    few = np.flatnonzero(_few_pulls(seen))
-    at = few[np.argmin(seen.comparison.own[few])]
-    text = (
-        f"Arm {_quote(arms[at])}{_more(few.size)} had fewer than {FEW_PULLS} pulls when the rule last turned from it: "
-        "the gap is rather too small, which the interval allows for."
-    )
-    return Notice("few-pulls", text, arm=arms[at])
-
-
-def _not_reconsidered(seen: Reading) -> Marks:
-    """Mark arms to which the rule would have come back, and the record never returns.
+class _NotReconsidered(Diagnostic):
+    """The rule would have come back to an arm, and the record never returns to it.
 
     An index rule's best arm loses its bonus as it is pulled, so every other arm's turn comes again. The gap at the
     switching round and the gap at the end must therefore agree, but for noise.
     """
-    result = seen.comparison
-    with np.errstate(invalid="ignore"):
-        off = (result.at_the_end - result.gap) / seen.deviation
-        return np.asarray(seen.estimated & (result.own >= FEW_PULLS) & (off > FAR_OFF))
 
+    code = "not-reconsidered"
 
-def _not_reconsidered_notice(seen: Reading, arms: Arms) -> Notice:
-    strange = np.flatnonzero(_not_reconsidered(seen))
-    at = strange[np.argmin(seen.last[strange])]
-    text = (
-        f"After round {seen.last[at]} the record never returns to arm {_quote(arms[at])}{_more(strange.size)}, though "
-        "by its end the rule assumed would have. Another rule, or other parameters, may have made it; do not trust the "
-        "estimates."
-    )
-    return Notice("not-reconsidered", text, round=int(seen.last[at]), arm=arms[at])
+    def marks(self, seen: Reading) -> Marks:
+        result = seen.comparison
+        with np.errstate(invalid="ignore"):
+            off = (result.at_the_end - result.gap) / seen.deviation
+            return np.asarray(seen.estimated & (result.own >= FEW_PULLS) & (off > FAR_OFF))
 
-
-def _broken(seen: Reading) -> Marks:
-    """Mark demonstrations that no elimination rule explains."""
-    return np.asarray(seen.tallies.turns[1] > 0)
-
-
-def _broken_notice(seen: Reading, arms: Arms) -> Notice:
-    broken, arm = int(seen.tallies.turns[1]), int(seen.tallies.turns[2])
-    text = (
-        f"The order of an elimination rule is broken in round {broken}: arm {_quote(arms[arm])} is pulled again after "
-        "its turn had passed. The record was made by another rule, or rows are missing; do not trust the estimates."
-    )
-    return Notice("order-broken", text, round=broken, arm=arms[arm])
-
-
-def _among_many(seen: Reading) -> tuple[Marks, Counts, Counts]:
-    """Mark arms that were compared with the largest of many sample means when they were eliminated.
-
-    Returns them with how many arms were active then, and how many of those are rivals: their own gap is within two
-    standard deviations of a sample mean. The more of them, the more the largest is too large by chance.
-    """
-    result, pulls = seen.comparison, seen.pulls
-    gaps = np.where(np.isnan(result.gap), 0.0, result.gap)  # an arm still active may be the best
-    with np.errstate(divide="ignore"):
-        near = 2 * seen.sigma / np.sqrt(pulls)
-    stayed, rivals = np.zeros(pulls.shape, np.int64), np.zeros(pulls.shape, np.int64)
-    for arm in range(pulls.shape[-1]):
-        later = pulls[..., [arm]] >= pulls
-        stayed += later
-        rivals += later & (gaps[..., [arm]] < near)
-    return seen.estimated & ((stayed >= MANY_ACTIVE) | (rivals >= MANY_RIVALS)), stayed, rivals
-
-
-def _among_many_notice(seen: Reading, arms: Arms) -> Notice:
-    marks, stayed, rivals = _among_many(seen)
-    marked, passed = np.flatnonzero(marks), seen.tallies.passed if seen.method == "switching" else None
-    at = int(marked[np.argmin((-stayed if passed is None else passed)[marked])])
-    close = f", {rivals[at]} of them too close to the best to tell apart" if rivals[at] > 1 else ""
-    text = (
-        f"Arm {_quote(arms[at])}{_more(marked.size)} was eliminated while {stayed[at]} arms were active{close}: it was "
-        "compared with the largest of their sample means. Where several are nearly equal, that is too large by chance, "
-        "the gap is overestimated and the interval too short."
-    )
-    return Notice("many-active", text, round=None if passed is None else int(passed[at]), arm=arms[at])
-
-
-def _coarse(seen: Reading) -> Marks:
-    """Mark arms whose gap lies between two of the rule's decisions, some way apart."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(seen.estimated & (seen.comparison.gap > seen.comparison.below))
-
-
-def _coarse_notice(seen: Reading, arms: Arms) -> Notice:
-    text = (
-        "The rule decides in batches or tests rarely: a gap lies between two of its decisions, the point halfway, and "
-        "the interval, which takes in both, is rather too long."
-    )
-    return Notice("coarse", text)
-
-
-# Theorem 2
-
-
-def _short_horizon(seen: Reading) -> Marks:
-    """Mark demonstrations whose horizon is too short for Theorem 2, at the estimated gaps."""
-    gap, rule, estimated = seen.comparison.gap, seen.rule, seen.estimated
-    if not isinstance(rule, RegretWidth) or not estimated.any():
-        return np.zeros(estimated.shape[:-1], np.bool_)
-    with np.errstate(invalid="ignore"):
-        usable = estimated & (gap > 0)
-    endless = any_arm(estimated & ~usable)
-    at_gap_1 = theory.kappa(1.0, seen.horizon, rule.alpha, rule.factor)
-    required = 16 * at_gap_1 * (1 / np.where(usable, np.square(gap), np.inf)).sum(axis=-1)
-    return np.asarray(endless | (seen.horizon < required))
-
-
-def _short_horizon_notice(seen: Reading, arms: Arms) -> Notice:
-    gaps = seen.comparison.gap[seen.estimated]
-    text = "An estimated gap is 0 or less, for which the paper's Theorem 2 would ask for an endless horizon"
-    if (gaps > 0).all():
-        assert isinstance(seen.rule, RegretWidth)
-        required = theory.horizon_required(gaps, float(seen.horizon), seen.rule.alpha, seen.rule.factor)
+    def notice(self, seen: Reading) -> Notice:
+        strange = self.marked(seen)
+        at = strange[np.argmin(seen.last[strange])]
         text = (
-            f"The horizon {seen.horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 asks for at "
-            "the estimated gaps"
+            f"After round {seen.last[at]} the record never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
+            "though by its end the rule assumed would have. Another rule, or other parameters, may have made it; do "
+            "not trust the estimates."
         )
-    return Notice("short-horizon", f"{text}: its error bound is not promised here. The intervals do not rest on it.")
+        return Notice(self.code, text, round=int(seen.last[at]), arm=seen.arms[at])
 
 
-OPENING = Diagnostic("opening", "warning", _odd_opening, _odd_opening_notice, of_arms=False)
-SHORT_RECORD = Diagnostic("short-record", "warning", _short_record, _short_record_notice, of_arms=False)
-LATE_ARM = Diagnostic("late-arm", "warning", _late, _late_notice)
-TIED_BEST = Diagnostic("tied-best", "warning", _tied, _tied_notice)
-NEAR_BEST = Diagnostic("near-best", "warning", _near_best, _near_best_notice)
-NOT_RECONSIDERED = Diagnostic("not-reconsidered", "warning", _not_reconsidered, _not_reconsidered_notice)
-ORDER_BROKEN = Diagnostic("order-broken", "warning", _broken, _broken_notice, of_arms=False)
-UNRESOLVED = Diagnostic("unresolved", "warning", _unresolved, _unresolved_notice)
-MANY = Diagnostic("many-active", "warning", lambda seen: _among_many(seen)[0], _among_many_notice)
-FEW = Diagnostic("few-pulls", "note", _few_pulls, _few_pulls_notice)
-COARSE = Diagnostic("coarse", "note", _coarse, _coarse_notice)
-SHORT_HORIZON = Diagnostic("short-horizon", "note", _short_horizon, _short_horizon_notice, of_arms=False)
+class _OrderBroken(Diagnostic):
+    """No elimination rule explains the order of the pulls."""
+
+    code = "order-broken"
+
+    def marks(self, seen: Reading) -> Marks:
+        return np.asarray(seen.tallies.turns[1] > 0)
+
+    def notice(self, seen: Reading) -> Notice:
+        broken, arm = int(seen.tallies.turns[1]), seen.arms[int(seen.tallies.turns[2])]
+        text = (
+            f"The order of an elimination rule is broken in round {broken}: arm {quoted(arm)} is pulled again after "
+            "its turn had passed. The record was made by another rule, or rows are missing; do not trust the estimates."
+        )
+        return Notice(self.code, text, round=broken, arm=arm)
 
 
-def diagnostics_for(rule: Demonstrator, method: Method, ordered: bool) -> list[Diagnostic]:
+class _ManyActive(Diagnostic):
+    """An arm was compared with the largest of many sample means when it was eliminated."""
+
+    code = "many-active"
+
+    def marks(self, seen: Reading) -> Marks:
+        stayed, rivals = self._counts(seen)
+        return seen.estimated & ((stayed >= MANY_ACTIVE) | (rivals >= MANY_RIVALS))
+
+    def _counts(self, seen: Reading) -> tuple[Counts, Counts]:
+        """Return how many arms were active then, and how many of those are rivals of the best.
+
+        A rival's own gap is within two standard deviations of a sample mean. The more of them, the more the largest is
+        too large by chance.
+        """
+        pulls = seen.pulls
+        gaps = np.where(np.isnan(seen.gap), 0.0, seen.gap)  # an arm still active may be the best
+        with np.errstate(divide="ignore"):
+            near = 2 * seen.sigma / np.sqrt(pulls)
+        stayed, rivals = np.zeros((2, *pulls.shape), np.int64)
+        for arm in range(len(seen.arms)):
+            later = pulls[..., [arm]] >= pulls
+            stayed += later
+            rivals += later & (gaps[..., [arm]] < near)
+        return stayed, rivals
+
+    def notice(self, seen: Reading) -> Notice:
+        marked, (stayed, rivals) = self.marked(seen), self._counts(seen)
+        passed = seen.tallies.passed if seen.method == "switching" else None
+        at = int(marked[np.argmin((-stayed if passed is None else passed)[marked])])
+        close = f", {rivals[at]} of them too close to the best to tell apart" if rivals[at] > 1 else ""
+        text = (
+            f"Arm {quoted(seen.arms[at])}{_and_more(marked)} was eliminated while {stayed[at]} arms were "
+            f"active{close}: it was compared with the largest of their sample means. Where several are nearly equal, "
+            "that is too large by chance, the gap is overestimated and the interval too short."
+        )
+        return Notice(self.code, text, round=None if passed is None else int(passed[at]), arm=seen.arms[at])
+
+
+class _Coarse(Diagnostic):
+    """A gap lies between two of the rule's decisions, some way apart."""
+
+    code, kind = "coarse", "notes"
+
+    def marks(self, seen: Reading) -> Marks:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(seen.estimated & (seen.gap > seen.comparison.below))
+
+    def notice(self, seen: Reading) -> Notice:
+        text = (
+            "The rule decides in batches or tests rarely: a gap lies between two of its decisions, the point halfway, "
+            "and the interval, which takes in both, is rather too long."
+        )
+        return Notice(self.code, text)
+
+
+class _ShortHorizon(Diagnostic):
+    """The horizon is too short for Theorem 2, at the estimated gaps."""
+
+    code, kind = "short-horizon", "notes"
+
+    def marks(self, seen: Reading) -> Marks:
+        rule, estimated = seen.rule, seen.estimated
+        assert isinstance(rule, RegretWidth)
+        if not estimated.any():
+            return np.zeros(estimated.shape[:-1], np.bool_)
+        with np.errstate(invalid="ignore"):
+            usable = estimated & (seen.gap > 0)
+        endless = any_arm(estimated & ~usable)
+        at_gap_1 = theory.kappa(1.0, seen.horizon, rule.alpha, rule.factor)
+        required = 16 * at_gap_1 * (1 / np.where(usable, np.square(seen.gap), np.inf)).sum(axis=-1)
+        return np.asarray(endless | (seen.horizon < required))
+
+    def notice(self, seen: Reading) -> Notice:
+        rule, gaps = seen.rule, seen.gap[seen.estimated]
+        assert isinstance(rule, RegretWidth)
+        text = "An estimated gap is 0 or less, for which the paper's Theorem 2 would ask for an endless horizon"
+        if (gaps > 0).all():
+            required = theory.horizon_required(gaps, float(seen.horizon), rule.alpha, rule.factor)
+            text = (
+                f"The horizon {seen.horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 asks for "
+                "at the estimated gaps"
+            )
+        return Notice(self.code, f"{text}: its error bound is not promised here. The intervals do not rest on it.")
+
+
+def _diagnostics(request: Request) -> list[Diagnostic]:
     """Return what is looked for in demonstrations that are read so, in the order of the notices."""
-    opening = [OPENING, SHORT_RECORD, LATE_ARM] if ordered else []
-    theorem: list[Diagnostic] = [SHORT_HORIZON] if isinstance(rule, RegretWidth) else []
-    if method == "naive":
-        return [*opening, TIED_BEST]
-    if isinstance(rule, EliminationRule):
-        order = [*opening, ORDER_BROKEN] if method == "switching" else []
-        return [*order, UNRESOLVED, MANY, COARSE, *theorem]
-    returns = [NOT_RECONSIDERED] if method == "switching" else []
-    return [*returns, NEAR_BEST, *opening, TIED_BEST, FEW, COARSE, *theorem]
+    switching = request.method == "switching"
+    opening = [_OddOpening(), _ShortRecord(), _LateArm()] if request.log.ordered else []
+    theorem: list[Diagnostic] = [_ShortHorizon()] if isinstance(request.rule, RegretWidth) else []
+    if request.method == "naive":
+        return [*opening, _TiedBest()]
+    if isinstance(request.rule, EliminationRule):
+        order = [*opening, _OrderBroken()] if switching else []
+        return [*order, _Unresolved(), _ManyActive(), _Coarse(), *theorem]
+    returns = [_NotReconsidered()] if switching else []
+    return [*returns, _NearBest(), *opening, _TiedBest(), _FewPulls(), _Coarse(), *theorem]
 
 
 class Diagnosis:
-    """What shows in the demonstrations from `start` up to `stop`, by default all of a request."""
+    """What shows in the demonstrations of a request, found as they are read."""
 
-    def __init__(self, request: Request, start: int = 0, stop: int | None = None) -> None:
-        self.request, self.start, self.stop = request, start, len(request.log) if stop is None else stop
-        self.diagnostics = diagnostics_for(request.rule, request.method, request.log.ordered)
-        self.marks = {each.code: np.zeros(self.stop - start, np.bool_) for each in self.diagnostics}
-        self._lengths = request.log.lengths
+    def __init__(self, request: Request) -> None:
+        self.request, self.diagnostics = request, _diagnostics(request)
+        self.marks = {each.code: np.zeros(len(request.log), np.bool_) for each in self.diagnostics}
         self._kept: dict[int, Reading] = {}
 
-    @cached_property
-    def blocks(self) -> list[tuple[int, int]]:
-        """Return where blocks begin and end."""
-        rows = max(1, CELLS // len(self.request.log.arms))
-        return [(at, min(at + rows, self.stop)) for at in range(self.start, self.stop, rows)]
+    def read(self, use: Callable[[slice, Comparison], Result]) -> list[Result]:
+        """Read all demonstrations in blocks, on threads, and pass on what each block says."""
 
-    def look(self, start: int, stop: int, comparison: Comparison) -> None:
-        """Mark what a block of demonstrations shows."""
-        seen = self._reading(start, stop, comparison)
-        for each in self.diagnostics:
-            self.marks[each.code][start - self.start : stop - self.start] = each.shows(seen)
-        if stop - start == 1:
-            self._kept[start] = seen.row(0)
+        def read(start: int, stop: int) -> Result:
+            comparison = self.request.compare(start, stop)
+            seen = Reading(self.request, slice(start, stop), comparison)
+            for each in self.diagnostics:
+                marks = each.marks(seen)
+                self.marks[each.code][start:stop] = marks if marks.ndim == 1 else any_arm(marks)
+            if stop - start == 1:
+                self._kept[start] = Reading(self.request, start, comparison.row(0))
+            return use(slice(start, stop), comparison)
+
+        count, rows = len(self.request.log), max(1, CELLS // len(self.request.log.arms))
+        return in_threads(read, [(at, min(at + rows, count)) for at in range(0, count, rows)], threads())
 
     def count(self, code: str) -> int:
         """Return in how many demonstrations something shows."""
-        return int(np.count_nonzero(self.marks[code])) if code in self.marks else 0
+        return int(np.count_nonzero(self.marks.get(code, False)))
 
-    def report(self, answer: Answer, notes: PlacedNotices | None = None) -> None:
-        """Add notices to an answer: by demonstration, within each in the order of the diagnostics, then `notes`."""
-        notices: dict[str, PlacedNotices] = {"warning": [], "note": []}
+    def report(self, answer: Answer, **others: PlacedNotices) -> None:
+        """Add notices to an answer: by demonstration, within each in the order of the diagnostics, then the others.
+
+        Others, too, are given as `warnings` and `notes`.
+        """
+        notices: dict[str, PlacedNotices] = {"warnings": [], "notes": []}
         for each in self.diagnostics:
-            notices[each.kind] += self._notices(each)
-        notices["note"] += notes or []
-        for kind, kept in (("warning", answer.warnings), ("note", answer.notes)):
-            kept += [notice for _, notice in sorted(notices[kind], key=lambda placed: placed[0])]
+            places = np.flatnonzero(self.marks[each.code])
+            notices[each.kind] += notices_of(places, self.request.log.demonstrations, partial(self._notice, each))
+        for kind, placed in notices.items():
+            ordered = sorted(placed + others.get(kind, []), key=itemgetter(0))
+            getattr(answer, kind).extend(notice for _, notice in ordered)
 
-    def _notices(self, diagnostic: Diagnostic) -> PlacedNotices:
-        places, arms = self.start + np.flatnonzero(self.marks[diagnostic.code]), self.request.log.arms
-        return notices_of(places, self.request.log.demonstrations, lambda at: diagnostic.notice(self._one(at), arms))
-
-    def _reading(self, start: int, stop: int, comparison: Comparison) -> Reading:
-        request = self.request
-        return Reading(
-            request.rule, request.method, request.sigma, request.log.ordered, self._lengths[start:stop],
-            request.horizons[start:stop], request.tallies.part(start, stop), comparison,
-        )  # fmt: skip
-
-    def _one(self, which: int) -> Reading:
+    def _notice(self, diagnostic: Diagnostic, which: int) -> Notice:
         if which not in self._kept:
-            comparison = compare(*self.request.part(which, which + 1), at_the_end=True)
-            self._kept[which] = self._reading(which, which + 1, comparison).row(0)
-        return self._kept[which]
+            self._kept[which] = Reading(self.request, which, self.request.compare(which, which + 1).row(0))
+        return diagnostic.notice(self._kept[which])
 
 
 def notices_of(places: Counts, names: Sequence[str], notice_of: Callable[[int], Notice]) -> PlacedNotices:
@@ -478,7 +457,3 @@ def demonstrations_behind(notice: Notice, total: int) -> int:
     if notice.count is not None:
         return notice.count
     return 1 if notice.demonstration is not None else total
-
-
-def _names(arms: Arms, places: NDArray[np.int64]) -> str:
-    return ", ".join(_quote(arms[at]) for at in places[:6]) + (", ..." if places.size > 6 else "")

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from unbandit.checks import position
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
-from unbandit.estimators.api import estimate
+from unbandit.estimators.api import DRAWING, as_log, estimate, usable_method
 from unbandit.estimators.procedures import check_comparable
-from unbandit.estimators.request import DRAWING, as_log, usable_method
 from unbandit.log import ActionLog
 from unbandit.result import NUMBERS, UNSEEN, VERDICTS, Columns, Estimate, Quantity, shown_quantity
 

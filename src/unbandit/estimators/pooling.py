@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from unbandit.errors import Notice
-from unbandit.estimators.intervals import intervals
-from unbandit.estimators.procedures import Anchor, Comparison
-from unbandit.instance import Noise
+from unbandit.estimators.procedures import Comparison, Request, intervals
 from unbandit.result import BEST, BOUNDED, ESTIMATED, UNSEEN
 
 Numbers = NDArray[np.float64]
@@ -24,16 +23,7 @@ Numbers = NDArray[np.float64]
 class Pooled:
     """What all demonstrations together say: one place per arm, NaN where there is no number.
 
-    Attributes
-    ----------
-    best, verdict
-        As in a `Comparison`.
-    numbers
-        Gaps and means with their intervals, by name.
-    deviation
-        Standard deviation of each gap.
-    notices
-        What is worth knowing about how they were combined.
+    `deviation` is the standard deviation of each gap; `notices` say how demonstrations were combined.
     """
 
     best: NDArray[np.bool_]
@@ -50,8 +40,7 @@ class Pooled:
         return whole
 
 
-@dataclass(frozen=True)
-class Edges:
+class Edges(NamedTuple):
     """Comparisons between pairs of arms: how much better `first` is than `second`, and with what variance."""
 
     first: NDArray[np.int64]
@@ -63,18 +52,21 @@ class Edges:
         """Return the means, up to a constant, by weighted least squares, and their covariance, up to the same."""
         laplacian, right = np.zeros((arms, arms)), np.zeros(arms)
         weight = 1 / self.variance
-        for at, other, sign in (
-            (self.first, self.first, 1), (self.second, self.second, 1),
-            (self.first, self.second, -1), (self.second, self.first, -1),
-        ):  # fmt: skip
-            np.add.at(laplacian, (at, other), sign * weight)
-        np.add.at(right, self.first, weight * self.values)
-        np.add.at(right, self.second, -weight * self.values)
+        for at, other, sign in ((self.first, self.second, 1), (self.second, self.first, -1)):
+            np.add.at(laplacian, (at, at), weight)
+            np.add.at(laplacian, (at, other), -weight)
+            np.add.at(right, at, sign * weight * self.values)
         inverse = np.asarray(np.linalg.pinv(laplacian, hermitian=True), np.float64)
         return inverse @ right, inverse
 
+    def group(self, start: Sequence[int], count: int) -> NDArray[np.bool_]:
+        """Return which arms are linked to the first of `start` by comparisons, or to the largest such group of them."""
+        graph = coo_array((np.ones(self.first.size), (self.first, self.second)), shape=(count, count))
+        _, component = connected_components(graph, directed=False)
+        return max((component == component[arm] for arm in start), key=lambda linked: int(linked.sum()))
 
-def pool(found: Comparison, noise: Noise, anchor: Anchor | None, z: float, arms: tuple[str, ...]) -> Pooled:
+
+def pool(request: Request, found: Comparison) -> Pooled:
     """Combine the comparisons of several demonstrations of one instance, one row each, into one.
 
     Every arm that a demonstration estimates is compared with that demonstration's own best arm. Weighted least squares
@@ -83,29 +75,35 @@ def pool(found: Comparison, noise: Noise, anchor: Anchor | None, z: float, arms:
     as compared with the best arm of the others, if that was one of them. Arms that are nowhere estimated have the
     tightest of their bounds, each at an error divided by how many there are.
     """
+    arms, anchor, z, ends = request.log.arms, request.anchor, request.z, request.intervals(found)
     count = len(arms)
+    estimated = (found.verdict == ESTIMATED) & ~np.isnan(found.gap)
+    below, above = (np.where(np.isnan(each), 1.0, each) for each in (ends.deviation, ends.deviation_above))
+
+    def edges(values: Numbers, deviation: Numbers, rows: NDArray[np.bool_], tops: NDArray[np.int64]) -> Edges:
+        """Return the comparisons of some demonstrations, each with its own best arm."""
+        places = estimated & rows[:, None]
+        which, second = np.nonzero(places)
+        return Edges(tops[which], second, values[places], deviation[places] ** 2)
+
     tops = np.where(found.best.sum(axis=1) == 1, found.best.argmax(axis=1), -1)
-    edges, open_still = _Edges(found, noise, anchor, z), tops < 0
-    settled = edges.of(~open_still, tops)
+    open_still = tops < 0
     times = np.bincount(tops[~open_still], minlength=count)
     leaders = np.flatnonzero(times).tolist()
-    notices = _of_leaders(leaders, times, arms)
+    notices = _leaders_differ(leaders, times, arms)
+    best = count  # a node of its own stands for the unknown best arm
     if leaders:
-        point = settled[0]
-        group = _group(point, leaders, count)
-        means, _ = point.solve(count)
+        settled = edges(found.gap, below, ~open_still, tops)
+        group, (means, _) = settled.group(leaders, count), settled.solve(count)
         best = max((top for top in leaders if group[top]), key=lambda top: means[top])
-    else:
-        best = count  # a node of its own stands for the unknown best arm
     usable = open_still if best == count else open_still & found.best[:, best]
     left_out = int(open_still.sum() - usable.sum())
     if left_out:
         notices.append(Notice("left-out", f'{left_out} demonstrations had given up "{arms[best]}" and are left out.'))
-    against_best = edges.of(usable, np.full(tops.shape, best))
-    point, low, high = (_joined(pair) for pair in zip(settled, against_best, strict=True))
-    group = _group(point, [best], count + 1)
-
-    solved = [edges.solve(count + 1) for edges in (point, low, high)]
+    # the points, and what the lower and upper ends of their intervals start from
+    starts = (found.gap, below), (ends.low + z * below, below), (ends.high - z * above, above)
+    tables = [edges(*start, ~open_still | usable, np.where(open_still, best, tops)) for start in starts]
+    group, solved = tables[0].group([best], count + 1), [table.solve(count + 1) for table in tables]
 
     def deviations(arm: int, which: int) -> Numbers:
         """Return the standard deviations of an arm's differences from each, of points or of an end."""
@@ -113,9 +111,10 @@ def pool(found: Comparison, noise: Noise, anchor: Anchor | None, z: float, arms:
         variance = covariance[arm, arm] + np.diag(covariance) - 2 * covariance[arm]
         return np.where(group, np.sqrt(np.maximum(variance, 0)), np.nan)[:count]
 
-    gap, below, above = (np.where(group, means[best] - means, np.nan)[:count] for means, _ in solved)
-    gap_low, gap_high = below - z * deviations(best, 1), above + z * deviations(best, 2)
-    verdict = np.where(group[:count], ESTIMATED, _verdicts(found)).astype(np.int8)
+    gap, gap_below, gap_above = (np.where(group, means[best] - means, np.nan)[:count] for means, _ in solved)
+    gap_low, gap_high = gap_below - z * deviations(best, 1), gap_above + z * deviations(best, 2)
+    seen = np.where((found.verdict != UNSEEN).any(axis=0), BOUNDED, UNSEEN)
+    verdict = np.where(group[:count], ESTIMATED, seen).astype(np.int8)
     marks = np.zeros(count, np.bool_)
     if best < count:
         marks[best], verdict[best] = True, BEST
@@ -124,7 +123,7 @@ def pool(found: Comparison, noise: Noise, anchor: Anchor | None, z: float, arms:
         marks = found.best[open_still].all(axis=0) & (verdict == BOUNDED)
     bounded = verdict == BOUNDED
     gap[bounded] = np.nan
-    gap_low[bounded], gap_high[bounded] = (ends[bounded] for ends in _bounds(found, noise, anchor, z))
+    gap_low[bounded], gap_high[bounded] = (ends[bounded] for ends in _bounds(request, found))
     numbers = {"gap": gap, "gap_low": gap_low, "gap_high": gap_high}
     numbers |= {name: np.full(count, np.nan) for name in ("mean", "mean_low", "mean_high")}
     if anchor is not None and anchor.arm in (None, best):
@@ -133,72 +132,29 @@ def pool(found: Comparison, noise: Noise, anchor: Anchor | None, z: float, arms:
     elif anchor is not None and anchor.arm is not None and best < count:
         at, reach = anchor.arm, z * deviations(anchor.arm, 2)
         numbers["mean"] = anchor.value + gap[at] - gap
-        numbers["mean_low"] = anchor.value + below[at] - above - reach
-        numbers["mean_high"] = anchor.value + above[at] - below + reach
+        numbers["mean_low"] = anchor.value + gap_below[at] - gap_above - reach
+        numbers["mean_high"] = anchor.value + gap_above[at] - gap_below + reach
         numbers["mean_low"][at] = numbers["mean_high"][at] = np.nan
         numbers["mean_high"][bounded] = numbers["mean_high"][best] - gap_low[bounded]
     return Pooled(marks, verdict, numbers, deviations(best, 0), notices)
 
 
-class _Edges:
-    """Make edges of comparisons: of points, and of what the intervals' two ends start from."""
-
-    def __init__(self, found: Comparison, noise: Noise, anchor: Anchor | None, z: float) -> None:
-        self.estimated = (found.verdict == ESTIMATED) & ~np.isnan(found.gap)
-        spread = intervals(found, noise, anchor, z)
-        deviations = spread.deviation, spread.deviation_above
-        below, above = (np.where(np.isnan(values), 1.0, values) for values in deviations)
-        self.values = (found.gap, below), (spread.low + z * below, below), (spread.high - z * above, above)
-
-    def of(self, rows: NDArray[np.bool_], tops: NDArray[np.int64]) -> tuple[Edges, Edges, Edges]:
-        """Return those of the demonstrations that are marked, each with its own best arm."""
-        places = self.estimated & rows[:, None]
-        which, second = np.nonzero(places)
-        points, low, high = (
-            Edges(tops[which], second, values[places], deviation[places] ** 2) for values, deviation in self.values
-        )
-        return points, low, high
-
-
-def _joined(edges: Sequence[Edges]) -> Edges:
-    """Put comparisons together."""
-    columns = (
-        np.concatenate([getattr(each, name) for each in edges]) for name in ("first", "second", "values", "variance")
-    )
-    return Edges(*columns)
-
-
-def _group(edges: Edges, start: Sequence[int], count: int) -> NDArray[np.bool_]:
-    """Return which arms are linked to the first of `start` by comparisons, or to the largest such group of them."""
-    graph = coo_array((np.ones(edges.first.size), (edges.first, edges.second)), shape=(count, count))
-    _, component = connected_components(graph, directed=False)
-    return max((component == component[arm] for arm in start), key=lambda linked: int(linked.sum()))
-
-
-def _of_leaders(leaders: list[int], found: NDArray[np.int64], arms: tuple[str, ...]) -> list[Notice]:
+def _leaders_differ(leaders: list[int], found: NDArray[np.int64], arms: tuple[str, ...]) -> list[Notice]:
     """Say if the demonstrations have different best arms; `found` has in how many each arm is the best."""
     if len(leaders) < 2:
         return []
-    times = ", ".join(f'"{arms[top]}" in {found[top]}' for top in leaders[:6])
-    more = ", ..." if len(leaders) > 6 else ""
-    return [
-        Notice(
-            "best-arms-differ",
-            f"The most-pulled arm is not the same in all demonstrations: {times}{more}. They are pooled all the same, "
-            "through the arms that they share; the best arm is the one whose pooled mean is largest.",
-        )
-    ]
+    times = ", ".join(f'"{arms[top]}" in {found[top]}' for top in leaders[:6]) + (", ..." if len(leaders) > 6 else "")
+    text = (
+        f"The most-pulled arm is not the same in all demonstrations: {times}. They are pooled all the same, through "
+        "the arms that they share; the best arm is the one whose pooled mean is largest."
+    )
+    return [Notice("best-arms-differ", text)]
 
 
-def _verdicts(found: Comparison) -> NDArray[np.int8]:
-    """Return for arms without a pooled estimate whether anything was seen of them."""
-    return np.where((found.verdict != UNSEEN).any(axis=0), BOUNDED, UNSEEN)
-
-
-def _bounds(found: Comparison, noise: Noise, anchor: Anchor | None, z: float) -> tuple[Numbers, Numbers]:
+def _bounds(request: Request, found: Comparison) -> tuple[Numbers, Numbers]:
     """Return the tightest of all bounds, each at an error divided by how many there are."""
-    stricter = -NormalDist().inv_cdf(NormalDist().cdf(-z) / len(found.gap))
-    lows, highs, *_ = intervals(found, noise, anchor, stricter)
+    stricter = -NormalDist().inv_cdf(NormalDist().cdf(-request.z) / len(found.gap))
+    lows, highs, *_ = intervals(found, request.noise, request.anchor, stricter)
     bounded = found.verdict == BOUNDED
     low = np.where(bounded & ~np.isnan(lows), lows, 0.0).max(axis=0)
     high = np.where(bounded & ~np.isnan(highs), highs, np.inf).min(axis=0)

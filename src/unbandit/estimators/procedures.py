@@ -1,15 +1,15 @@
-"""Procedures 1 and 2 on tallies: what demonstrations say about every arm's gap, before any noise level is put in.
+"""Procedures 1 and 2 on tallies: what demonstrations say about every arm's gap, and its interval.
 
 The formulas are in `kernels.procedures`; here a rule, its horizons and its counts are laid out for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from unbandit import theory
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
 from unbandit.demonstrators.base import RegretWidth, has_power_width
-from unbandit.errors import NotIdentifiable, option
+from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels import procedures as kernels
 from unbandit.kernels.formula import SparseWidths
 from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions, PowerWidths
-from unbandit.log.tallies import Need, Tallies
+from unbandit.log.tallies import Need, Record, Tallies
+from unbandit.result import ESTIMATED, NUMBERS, UNSEEN, Columns
+
+if TYPE_CHECKING:
+    from unbandit.inference import Posterior
 
 Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
 
@@ -61,7 +65,7 @@ class Comparison:
     numbers
         The numbers of `kernels.procedures.Compared`, one table each.
     at_the_end
-        Of an index rule that was read at its switching rounds: the gaps that its last round shows.
+        The gaps that the last round shows, for an index rule that was read at its switching rounds.
     """
 
     best: Marks
@@ -78,27 +82,30 @@ class Comparison:
     @property
     def gap(self) -> Numbers:
         """Return the points, NaN where there is none."""
-        return np.asarray(self.numbers[0])
+        return self._column("gap")
 
     @property
     def below(self) -> Numbers:
         """Return what the lower ends start from."""
-        return np.asarray(self.numbers[1])
+        return self._column("below")
 
     @property
     def own(self) -> Numbers:
-        """Return how many rewards stand behind each arm's sample mean."""
-        return np.asarray(self.numbers[3])
+        """Return how many rewards are behind each arm's sample mean."""
+        return self._column("own")
 
     @property
     def other(self) -> Numbers:
-        """Return how many rewards stand behind the sample mean that it was compared with."""
-        return np.asarray(self.numbers[4])
+        """Return how many rewards are behind the sample mean that it was compared with."""
+        return self._column("other")
 
     @property
     def slope(self) -> Numbers:
         """Return how far each arm's estimated mean moves with the best arm's."""
-        return np.asarray(self.numbers[7])
+        return self._column("slope")
+
+    def _column(self, name: str) -> Numbers:
+        return np.asarray(self.numbers[COLUMNS.index(name)])
 
     def row(self, which: int) -> Comparison:
         """Return one of several demonstrations, one place per arm."""
@@ -114,22 +121,12 @@ class Comparison:
     @classmethod
     def joined(cls, parts: Sequence[Comparison]) -> Comparison:
         """Put demonstrations below one another."""
-        columns = [(part.best, part.verdict, part.numbers, part.at_the_end) for part in parts]
-        best, verdict, numbers, at_the_end = zip(*columns, strict=True)
-        return cls(
-            np.concatenate(best), np.concatenate(verdict), np.concatenate(numbers, axis=1), np.concatenate(at_the_end)
-        )
+        tables = ([part.best, part.verdict, part.numbers, part.at_the_end] for part in parts)
+        return cls(*(np.concatenate(each, axis=-2) for each in zip(*tables, strict=True)))
 
 
 def can_compare(rule: Demonstrator, method: Method) -> bool:
-    """Return whether a method can read demonstrations of a rule: the naive one needs pull counts alone.
-
-    Examples
-    --------
-    >>> from unbandit import SAE, Uniform
-    >>> can_compare(SAE(), "counts"), can_compare(Uniform(), "naive")
-    (True, False)
-    """
+    """Return whether a method can read demonstrations of a rule: the naive one needs pull counts alone."""
     return rule.reveals == "values" and (method == "naive" or isinstance(rule, EliminationRule | IndexRule))
 
 
@@ -166,16 +163,8 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Return what demonstrations, of a log or of a simulation, say about every arm's gap.
 
-    Parameters
-    ----------
-    tallies
-        What was counted of them.
-    constant
-        Of the naive estimator.
-    anchor
-        The one mean that is known; rules whose index does not rise one for one with the mean need it.
-    at_the_end
-        Whether the gaps that an index rule's last round shows are filled in too.
+    The constant is that of the naive estimator; only rules whose index does not rise one for one with the mean need the
+    anchor. With `at_the_end`, the gaps that an index rule's last round shows are filled in too.
     """
     check_comparable(rule, method)
     horizon, rule = _common(horizon), rule.for_arms(tallies.pulls.shape[1])
@@ -206,14 +195,11 @@ def assumptions(
     rule: Demonstrator | None = None, anchor: Anchor | None = None, noise: Noise | None = None, z: float = 0.0
 ) -> Assumptions:
     """Return what is assumed besides the counts, as the kernels take it; `noise` and `z` are for intervals alone."""
-    initial, batch, shifts = (
-        (rule.initial, rule.batch, bool(rule.shifts)) if isinstance(rule, IndexRule) else (1, 1, True)
-    )
-    error = NormalDist().cdf(-z)
+    index, error = rule if isinstance(rule, IndexRule) else None, NormalDist().cdf(-z)
     return Assumptions(
-        initial=initial,
-        batch=batch,
-        shifts=shifts,
+        initial=index.initial if index else 1,
+        batch=index.batch if index else 1,
+        shifts=bool(index.shifts) if index else True,
         anchor=NO_ARM if anchor is None else BEST_ARM if anchor.arm is None else anchor.arm,
         known_mean=float("nan") if anchor is None else float(anchor.value),
         sigma=float(noise.sigma) if isinstance(noise, Gaussian) else float("nan"),
@@ -224,13 +210,7 @@ def assumptions(
 
 
 def most_pulled(pulls: Counts) -> Marks:
-    """Mark the most-pulled arm of each demonstration, the first of them if several are tied.
-
-    Examples
-    --------
-    >>> most_pulled(np.array([[1, 3, 3], [4, 2, 0]])).astype(int).tolist()
-    [[0, 1, 0], [1, 0, 0]]
-    """
+    """Mark the most-pulled arm of each demonstration, the first of them if several are tied."""
     marks = np.zeros(pulls.shape, np.bool_)
     np.put_along_axis(marks, pulls.argmax(axis=-1)[..., None], True, axis=-1)
     return marks
@@ -246,10 +226,15 @@ def _procedure_2(
             f"without one known mean; give {option('best_mean')}, or the mean of any one arm as {option('anchor')}."
         )
     pulls, counts_only = _fixed(tallies.pulls), method == "counts"
-    none = _fixed(np.empty((0, 0), np.int64))
     own, of_best, rounds = (pulls,) * 3 if counts_only else (_fixed(each) for each in tallies.at_switching)
-    last = none if counts_only or tallies.last is None else _fixed(tallies.last)
-    parameters = _index_parameters(rule, horizon, pulls, own, of_best)
+    last = _fixed(np.empty((0, 0), np.int64) if counts_only or tallies.last is None else tallies.last)
+
+    def counts() -> Sequence[Counts]:
+        opening = np.minimum(pulls, rule.initial)
+        return own, np.maximum(own - rule.batch, rule.initial), of_best, pulls, opening
+
+    additive = isinstance(rule, AdditiveIndexRule)
+    parameters = _widths(rule, horizon, pulls, counts) if additive else rule.parameters(int(horizon))
     kernels.compare_index(
         parameters, assumptions(rule, anchor), counts_only, pulls, last, own, of_best, rounds, result.best,
         result.verdict, result.numbers, result.at_the_end,
@@ -259,63 +244,42 @@ def _procedure_2(
 def _procedure_1(
     tallies: Tallies, rule: EliminationRule, method: Method, horizon: Horizon, anchor: Anchor | None, result: Comparison
 ) -> None:
-    """Read off when arms were eliminated.
-
-    By counts alone, an arm was eliminated if it was pulled two times less than the most-pulled one, or fewer.
-    """
+    """Read off when arms were eliminated; by counts alone, if pulled at least twice less than the most-pulled one."""
     pulls, most = tallies.pulls, tallies.pulls.max(axis=-1, keepdims=True)
     gone = (pulls > 0) & (pulls < most - 1) if method == "counts" else tallies.eliminated
     epochs = np.maximum(pulls - 1, 0)
     before = epochs if rule._width_is_plain() else latest_test(rule.tests, epochs)
-    parameters = _elimination_parameters(rule, horizon, pulls, before, most)
+
+    def half_pulls() -> Sequence[Counts]:
+        return 2 * pulls, 2 * before, pulls + most, 2 * np.maximum(most - 1, pulls)
+
+    parameters = _widths(rule, horizon, pulls, half_pulls, parts=2)
     kernels.compare_elimination(
         parameters, _fixed(pulls), _fixed(before), np.ascontiguousarray(gone), result.best, result.verdict,
         result.numbers,
     )  # fmt: skip
 
 
-def _index_parameters(rule: IndexRule, horizon: Horizon, pulls: Counts, own: Counts, of_best: Counts) -> Any:
-    """Return the rule as the kernels take it: a table of widths where that is short, else what there are counts of."""
-    if not isinstance(rule, AdditiveIndexRule):
-        return rule.parameters(int(horizon))
+def _widths(
+    rule: Any, horizon: Horizon, pulls: Counts, counts: Callable[[], Sequence[Counts]], *, parts: int = 1
+) -> Any:
+    """Return a rule's widths as the kernels take them: a table where that is short, else those of the counts there are.
+
+    Counts are of pulls, or of parts of a pull; those of 0 are never looked up.
+    """
     most = int(pulls.max(initial=0))
     if isinstance(horizon, int) and most < pulls.size:
-        return np.concatenate(([np.nan], rule.width(np.arange(1.0, most + 2), horizon)))
+        return np.concatenate(([np.nan], rule.width(np.arange(1, parts * (most + 1) + 1) / parts, horizon)))
     if _is_power(rule, horizon):
-        return _power_widths(rule, horizon, len(pulls))
-    before = np.maximum(own - rule.batch, rule.initial)
-    return _sparse(
-        partial(rule.width, horizon=int(horizon)), own, before, of_best, pulls, np.minimum(pulls, rule.initial)
-    )
-
-
-def _elimination_parameters(
-    rule: EliminationRule, horizon: Horizon, pulls: Counts, before: Counts, most: Counts
-) -> Any:
-    """Return the rule's widths of half pulls as the kernels take them; see `_index_parameters`."""
-    longest = int(most.max(initial=0))
-    if isinstance(horizon, int) and longest < pulls.size:
-        return np.concatenate(([np.nan], rule.width(np.arange(1, 2 * longest + 3) / 2, horizon)))
-    if _is_power(rule, horizon):
-        return _power_widths(rule, horizon, len(pulls), halves=2)
-    halves = 2 * pulls, 2 * before, pulls + most, 2 * np.maximum(most - 1, pulls)
-    return _sparse(lambda counts: rule.width(counts / 2, int(horizon)), *halves)
+        growth = np.broadcast_to(parts * theory.growth(horizon, rule.alpha), len(pulls))
+        return PowerWidths(float(rule.factor), np.ascontiguousarray(growth, np.float64))
+    different = np.unique(np.concatenate([each.reshape(-1) for each in counts()]))
+    different = different[different > 0]
+    return SparseWidths(different, rule.width(different / parts, int(horizon)))
 
 
 def _is_power(rule: Demonstrator, horizon: Horizon) -> bool:
     return isinstance(rule, RegretWidth) and has_power_width(rule, int(np.max(horizon)))
-
-
-def _power_widths(rule: Any, horizon: Horizon, demonstrations: int, halves: int = 1) -> PowerWidths:
-    growth = np.broadcast_to(halves * theory.growth(horizon, rule.alpha), demonstrations)
-    return PowerWidths(float(rule.factor), np.ascontiguousarray(growth, np.float64))
-
-
-def _sparse(width: Callable[[Numbers], Numbers], *counts: NDArray[Any]) -> SparseWidths:
-    """Return the widths of some counts; those of 0 are never asked for."""
-    different = np.unique(np.concatenate([each.reshape(-1) for each in counts]))
-    different = different[different > 0]
-    return SparseWidths(different, width(different.astype(np.float64)))
 
 
 def _common(horizon: Horizon) -> Horizon:
@@ -351,3 +315,148 @@ def latest_test(tests: Callable[[Counts], Marks], epochs: Counts) -> Counts:
         block = (found < 0) & (asked >= start) & (asked < start + BLOCK)
         found[block], so_far = up_to[asked[block] - start], int(up_to[-1])
     return found[places].reshape(epochs.shape)
+
+
+# Intervals
+
+
+class Intervals(NamedTuple):
+    """Intervals of every arm's gap and mean: arrays of (demonstrations, arms), NaN where there is no number.
+
+    `deviation` is the standard deviation of each gap, `deviation_above` that of the comparison behind its upper end.
+    Means follow from one that is known; without one they have no rows.
+    """
+
+    low: Numbers
+    high: Numbers
+    deviation: Numbers
+    deviation_above: Numbers
+    mean: Numbers
+    mean_low: Numbers
+    mean_high: Numbers
+
+
+def quantile(level: float) -> float:
+    """Return `z`, the normal quantile of a two-sided interval."""
+    return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def intervals(comparison: Comparison, noise: Noise, anchor: Anchor | None, z: float) -> Intervals:
+    """Return the intervals of gaps, and from one known mean those of means, at `z` standard deviations.
+
+    A bound is not let below 0, an estimate's end is.
+    """
+    demonstrations, arms = comparison.verdict.shape
+    ends, means = np.empty((4, demonstrations, arms)), np.empty((3, 0 if anchor is None else demonstrations, arms))
+    assumed = assumptions(anchor=anchor, noise=noise, z=z)
+    kernels.fill_intervals(assumed, comparison.best, comparison.verdict, comparison.numbers, ends, means)
+    return Intervals(*ends, *means)
+
+
+def ratios(comparison: Comparison, reference: int | None) -> tuple[Numbers, Counts]:
+    """Count every gap in units of one arm's gap: a common factor falls out.
+
+    Returns the ratios, NaN where the reference arm has no estimated gap above 0, and for each demonstration the
+    reference arm: the one given, or the one whose gap is known best; -1 where there is none.
+    """
+    with np.errstate(invalid="ignore"):
+        usable = (comparison.verdict == ESTIMATED) & (comparison.gap > 0)
+    variance = 1 / comparison.own + 1 / comparison.other  # in units of sigma squared
+    variance = np.where(np.isnan(variance), 1.0, variance)  # naive gaps have none: a common one
+    known_best = np.where(usable, variance, np.inf).argmin(axis=-1)
+    units = np.where(usable.any(axis=-1), known_best, -1)
+    if reference is not None:
+        units = np.full(units.shape, reference)
+    place = np.maximum(units, 0)[..., None]
+    counted = np.take_along_axis(usable, place, axis=-1) & (units >= 0)[..., None]
+    unit = np.where(counted, np.take_along_axis(comparison.gap, place, axis=-1), np.nan)
+    return np.asarray(comparison.gap / unit), units
+
+
+# The question and the answer
+
+
+@dataclass(frozen=True)
+class Request:
+    """A record, the rule that is assumed to have made it, and what is known besides.
+
+    Attributes
+    ----------
+    log, rule, method
+        The record, its rule for this many arms, and how it is read.
+    horizons
+        `T` of each demonstration.
+    noise, anchor
+        The rewards' noise, and the one mean that is known, if any.
+    constant
+        Of the naive estimator.
+    scale, reference
+        Whether the width's scale is known, and the arm that ratios are counted in, if one was given.
+    """
+
+    log: Record
+    rule: Demonstrator
+    method: Method
+    horizons: Counts
+    noise: Noise
+    anchor: Anchor | None
+    level: float = 0.95
+    constant: float = 1.0
+    scale: Literal["known", "unknown"] = "known"
+    reference: int | None = None
+
+    @property
+    def z(self) -> float:
+        """Return the normal quantile of the level."""
+        return quantile(self.level)
+
+    @cached_property
+    def lengths(self) -> Counts:
+        """Return the number of rounds of each demonstration."""
+        return self.log.lengths
+
+    @cached_property
+    def tallies(self) -> Tallies:
+        """Return what the method counts."""
+        check_comparable(self.rule, self.method)
+        return self.log.tallied(needed(self.rule, self.method))
+
+    def compare(self, start: int, stop: int) -> Comparison:
+        """Read the demonstrations from `start` up to `stop` by a closed form."""
+        tallies, horizons = self.tallies.part(start, stop), self.horizons[start:stop]
+        return compare(tallies, self.rule, self.method, horizons, self.constant, self.anchor, at_the_end=True)
+
+    def intervals(self, comparison: Comparison) -> Intervals:
+        """Return the intervals of a comparison at this noise and level."""
+        return intervals(comparison, self.noise, self.anchor, self.z)
+
+
+class Answer:
+    """Numbers, verdicts and notices as they come about: one row per demonstration, or one row in all.
+
+    A quantity that is not asked for has no number anywhere.
+    """
+
+    def __init__(self, demonstrations: Sequence[str], pulls: Counts, quantities: Sequence[str] = NUMBERS[:6]) -> None:
+        self.demonstrations, self.pulls = demonstrations, pulls
+        self.numbers = {name: np.empty(pulls.shape) for name in quantities}
+        self.verdict = np.full(pulls.shape, UNSEEN, np.int8)
+        self.best = np.zeros(pulls.shape, np.bool_)
+        self.warnings: list[Notice] = []
+        self.notes: list[Notice] = []
+        self.posteriors: list[Posterior] = []
+
+    def put(
+        self, rows: int | slice, numbers: Mapping[str, Numbers], verdict: NDArray[np.int8], best: Marks
+    ) -> None:  # fmt: skip
+        """Put one row, or some, in their places."""
+        for name, values in numbers.items():
+            self.numbers[name][rows] = values
+        self.verdict[rows], self.best[rows] = verdict, best
+
+    @property
+    def columns(self) -> Columns:
+        """Return the numbers of an estimate; one NaN stands for all of a quantity that is missing."""
+        nothing = np.broadcast_to(np.nan, self.pulls.shape)
+        numbers = {name: self.numbers.get(name, nothing) for name in NUMBERS}
+        return Columns(pulls=self.pulls, verdict=self.verdict, **numbers)

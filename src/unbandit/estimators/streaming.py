@@ -11,9 +11,8 @@ import numpy as np
 
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import ParameterError, ResumeError
-from unbandit.estimators.api import estimate
+from unbandit.estimators.api import draws, estimate
 from unbandit.estimators.procedures import needed
-from unbandit.estimators.request import draws
 from unbandit.log.growing import GrowingLog, read_snapshot, write_snapshot
 from unbandit.result import Estimate
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
+from unbandit.estimators.api import as_log
 from unbandit.estimators.api import estimate as estimated
 from unbandit.estimators.procedures import check_comparable
-from unbandit.estimators.request import arm_position, as_log
 from unbandit.log import ActionLog
 from unbandit.result import Estimate
 
@@ -261,7 +261,7 @@ def _chosen(arm: object, record: ActionLog, which: int, best: int, rounds: Count
         if not usable.any():
             raise NotIdentifiable("No arm that has a switching round has an estimated gap to put in for hidden means.")
         return int(np.where(usable, record.pulls[which], -1).argmax())
-    chosen = arm_position("arm", arm, record.arms)
+    chosen = checks.position("arm", arm, record.arms)
     if chosen == best:
         raise ParameterError(
             f'"{arm}" is the best arm, which the others are weighed against; name another.', parameter="arm"

@@ -13,8 +13,8 @@ import numpy as np
 
 from unbandit import checks
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
+from unbandit.estimators.api import as_log, check_numbers, horizons
 from unbandit.estimators.posterior import settled_prior
-from unbandit.estimators.request import as_log, check_numbers, horizons
 from unbandit.identification.candidates import Candidate, CandidateSpec, candidates_for
 from unbandit.identification.check import FITS, predictive_check
 from unbandit.identification.evidence import (

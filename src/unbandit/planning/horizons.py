@@ -17,8 +17,7 @@ from unbandit import checks, datasets, theory
 from unbandit.demonstrators import SAE, UCB, Demonstrator, parse_rule
 from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import ParameterError
-from unbandit.estimators.intervals import quantile
-from unbandit.estimators.procedures import check_comparable
+from unbandit.estimators.procedures import check_comparable, quantile
 from unbandit.formatting import json_number
 from unbandit.instance import Instance
 from unbandit.planning.result import CRITERIA, Curves, Need, Numbers, Plan

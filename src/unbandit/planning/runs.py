@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
 from unbandit.errors import NotIdentifiable
-from unbandit.estimators.intervals import intervals, quantile
-from unbandit.estimators.procedures import Anchor, compare
+from unbandit.estimators.procedures import Anchor, compare, intervals, quantile
 from unbandit.instance import Gaussian, Instance
 from unbandit.planning.result import Numbers
 from unbandit.result import ESTIMATED

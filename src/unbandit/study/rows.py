@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import EliminationRule
 from unbandit.demonstrators.base import laid_out
 from unbandit.devices import checked_device, within_memory
-from unbandit.estimators.intervals import intervals, quantile
-from unbandit.estimators.procedures import Anchor, assumptions, compare, most_pulled
+from unbandit.estimators.procedures import Anchor, assumptions, compare, intervals, most_pulled, quantile
 from unbandit.result import VERDICTS
 from unbandit.study.grid import Cell, StudyGrid
 from unbandit.study.monte_carlo import FOLDS

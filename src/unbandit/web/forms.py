@@ -16,7 +16,7 @@ from typing import Any
 from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
 from unbandit.errors import ParameterError, shell_option
-from unbandit.estimators.request import check_numbers
+from unbandit.estimators.api import check_numbers
 from unbandit.instance import Bernoulli, Gaussian, Instance
 from unbandit.log.reader import ROLES
 from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_of, identifier, quote, read_fields

@@ -12,7 +12,7 @@ import polars as pl
 
 from unbandit.demonstrators import UCB, parse_rule
 from unbandit.errors import UnbanditError
-from unbandit.estimators.request import draws
+from unbandit.estimators.api import draws
 from unbandit.identification import Identification, identify
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog

@@ -9,8 +9,7 @@ import pytest
 
 from unbandit import ActionLog, Bernoulli, Instance, NotIdentifiable, estimate
 from unbandit.demonstrators import EliminationRule, IndexRule, parse_rule, rules
-from unbandit.estimators.intervals import intervals, quantile
-from unbandit.estimators.procedures import Anchor, can_compare, compare
+from unbandit.estimators.procedures import Anchor, can_compare, compare, intervals, quantile
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 GAUSSIAN, BERNOULLI = Instance([0.2, 0.9, 0.5, 0.7], 0.4), Instance([0.2, 0.9, 0.5, 0.7], Bernoulli())

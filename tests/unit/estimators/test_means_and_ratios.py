@@ -147,5 +147,5 @@ def test_without_any_gap_there_are_no_ratios():
 def test_an_unknown_scale_gives_no_means():
     with pytest.raises(ParameterError, match="scale"):
         worked(scale="unknown", best_mean=1.0)
-    with pytest.raises(ParameterError, match="reference: expected an arm"):
+    with pytest.raises(ParameterError, match="reference: expected one of A"):
         worked(scale="unknown", reference="X")

@@ -171,7 +171,7 @@ def test_what_cannot_be_shown_is_refused_with_the_reason():
         switching_moment(opened, "ucb", "C", sigma=1.0)
     with pytest.raises(ParameterError, match='"A" is the best arm'):
         switching_moment(opened, "ucb", "A", sigma=1.0)
-    with pytest.raises(ParameterError, match="arm: expected an arm among A, B, C"):
+    with pytest.raises(ParameterError, match="arm: expected one of A, B, C"):
         switching_moment(opened, "ucb", "X", sigma=1.0)
     with pytest.raises(NotIdentifiable, match="No arm that has a switching round has an estimated gap"):
         switching_moment(SIMPLE, "ucb", scale="unknown")

@@ -133,7 +133,7 @@ REFUSED = [
     ({"prior": "beta"}, ParameterError, "expected a normal prior for normal rewards"),
     ({"sigma": 1.0, "bernoulli": True}, ParameterError, "Bernoulli rewards have no sigma"),
     ({"particles": 0}, ParameterError, "particles: expected a whole number"),
-    ({"pool": True}, ParameterError, "pool: expected two demonstrations or more"),
+    ({"pool": True}, ParameterError, "pool: expected two demonstrations of one instance or more"),
     ({"best_mean": 1.0, "anchor": {"A": 1.0}}, ParameterError, "best_mean or anchor, not both"),
     ({"rule": "uniform"}, NotIdentifiable, "its choices do not depend on rewards"),
 ]
