@@ -15,8 +15,13 @@ from unbandit.demonstrators import EliminationRule, IndexRule
 from unbandit.kernels.formula import learn, probability
 
 
-def chance_of_actions(rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int) -> float:
-    """Return how likely a rule is to pull these arms, if they give these rewards."""
+def chance_of_actions(
+    rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int, known: dict[Any, float]
+) -> float:
+    """Return how likely a rule is to pull these arms, if they give these rewards.
+
+    Probabilities of randomised rules are taken from `known`, and put there: sequences share most of their states.
+    """
     if isinstance(rule, EliminationRule):
         return float(_eliminates(rule, actions, rewards, arms, horizon))
     pulls, memory = np.zeros(arms, np.int64), np.zeros((arms, getattr(rule, "columns", 1)))
@@ -39,7 +44,10 @@ def chance_of_actions(rule: Any, actions: list[int], rewards: list[int], arms: i
                     chance *= (arm in tied) / len(tied) if rule.ties == "random" else arm == tied[0]
                 held = arm
             else:
-                chance *= probability(parameters, seen, seen_memory, now, arm)
+                state = (seen.tobytes(), seen_memory.tobytes(), now, arm)
+                if state not in known:
+                    known[state] = probability(parameters, seen, seen_memory, now, arm)
+                chance *= known[state]
         if not isinstance(rule, IndexRule):
             learn(parameters, pulls, memory, at + 1, arm, float(reward))
         memory[arm, 0] += reward
@@ -80,6 +88,7 @@ def exact_posterior(
     actions = [arm for record in records for arm in record]
     first, second = prior
     total, given, expected = 0.0, 0.0, np.zeros(arms)
+    chances: dict[Any, float] = {}
     for rewards in itertools.product((0, 1), repeat=len(actions)):
         if any(rewards[at] != value for at, value in (known or {}).items()):
             continue
@@ -93,7 +102,8 @@ def exact_posterior(
         given += weight
         start = 0
         for record in records:
-            weight *= chance_of_actions(rule, record, list(rewards[start : start + len(record)]), arms, horizon)
+            own = list(rewards[start : start + len(record)])
+            weight *= chance_of_actions(rule, record, own, arms, horizon, chances)
             start += len(record)
         total += weight
         expected += weight * (first + ones) / (first + second + pulls)

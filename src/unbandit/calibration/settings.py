@@ -96,7 +96,7 @@ class TrialSetting:
 
     @property
     def sigma(self) -> float | None:
-        """Return the noise as inference takes it: None for rewards of 0 and 1."""
+        """Return the standard deviation of a reward; None for rewards of 0 and 1."""
         return self.noise.sigma if isinstance(self.noise, Gaussian) else None
 
     @property

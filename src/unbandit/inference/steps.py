@@ -96,7 +96,8 @@ def tests_of(
     above = np.where(at_last > 0, 2 * np.append(widths, 0.0)[at_last - 1], 2 * below)
     drop, drop_variance = (below + above) / 2, (above - below) ** 2 / 6
     known, known_sum = _known_rewards(actions, rewards, epochs, arms)
-    return EliminationTests(epochs, np.asarray(widths), fate, last, drop, drop_variance, known, known_sum)
+    order = np.argsort(np.where(gone, -last, -NEVER), kind="stable")
+    return EliminationTests(epochs, np.asarray(widths), fate, last, order, drop, drop_variance, known, known_sum)
 
 
 def _known_rewards(actions: Integers, rewards: Numbers, epochs: Integers, arms: int) -> tuple[Integers, Numbers]:

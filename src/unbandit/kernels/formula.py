@@ -147,8 +147,9 @@ def formula_parameters(formulas: Mapping[str, Formula], values: Mapping[str, flo
     numba, that read `parameters.name`.
     """
     marker = next((marker for marker, known in _known.items() if known == formulas), None) or _register(dict(formulas))
-    kind = np.dtype([(name, np.float64) for name in values] + [(marker, np.int8)], align=True)
-    return np.rec.array([(*values.values(), 0)], dtype=kind)[0]
+    names = sorted(values)  # in one order, whichever are given: loops are compiled again for every order
+    kind = np.dtype([(name, np.float64) for name in names] + [(marker, np.int8)], align=True)
+    return np.rec.array([(*(values[name] for name in names), 0)], dtype=kind)[0]
 
 
 def _register(formulas: dict[str, Formula]) -> str:

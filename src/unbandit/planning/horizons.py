@@ -301,7 +301,7 @@ def crossing(horizons: Numbers, values: Numbers, target: float) -> Numbers:
 
 
 def _between(horizons: Numbers, column: Numbers, place: int, target: float) -> float:
-    """Return where the line from a point above the target to the next one, not above it, meets the target."""
+    """Return where the line from a point above the target to the next one meets the target."""
     above, below = column[place], column[place + 1]
     if not np.isfinite(above) or below <= 0:
         return float(horizons[place + 1])

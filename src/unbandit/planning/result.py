@@ -29,29 +29,18 @@ PLAN_SCHEMA, LEAK_SCHEMA = "unbandit.plan/1", "unbandit.leak/1"
 class Need:
     """What it takes to know one arm's gap; None where there is no number.
 
-    Attributes
-    ----------
-    arm, gap
-        Which arm, and its true gap.
-    criterion
-        A key of `CRITERIA`.
-    status
-        `reached`; `earlier`, if the shortest horizon simulated is enough, which `horizon` then is; `not reached` at any
-        horizon simulated.
-    theory_horizon, theory_regret
-        Of the typical run.
-    horizon, horizon_error, regret, regret_error
-        Of the simulated runs, with their Monte-Carlo standard errors; where the curve jumps between two simulated
-        horizons, as when the arm comes to be estimated, the horizon's error is half their distance at least.
+    `status` is `reached`, `not reached` at any horizon simulated, or `earlier`: the shortest horizon simulated, which
+    `horizon` then is, is enough. Errors are Monte-Carlo standard errors; where the curve jumps between two simulated
+    horizons, as when the arm comes to be estimated, `horizon_error` is at least half their distance.
     """
 
     arm: str
-    gap: float
-    criterion: str
+    gap: float  # the true one
+    criterion: str  # a key of `CRITERIA`
     status: str
-    theory_horizon: float | None
+    theory_horizon: float | None  # of the typical run
     theory_regret: float | None
-    horizon: float | None
+    horizon: float | None  # of the simulated runs
     horizon_error: float | None
     regret: float | None
     regret_error: float | None
@@ -59,28 +48,16 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The curves behind a plan: over simulated horizons, and over those of the typical run.
+    """The curves behind a plan, over simulated horizons, each with its Monte-Carlo error; and those of the typical run.
 
-    Attributes
-    ----------
-    horizons
-        The simulated ones.
-    reach, error
-        Median of half the interval's length, and root-mean-square error: (horizons, arms), each with its Monte-Carlo
-        error; infinite where they are not known.
-    regret
-        Mean regret with its error.
-    found
-        Share of the runs that found the best arm.
-    theory_horizons, theory_reach, theory_error, theory_regret
-        The same of the typical run.
+    Reach and error are (horizons, arms), infinite where they are not known.
     """
 
     horizons: Numbers
-    reach: tuple[Numbers, Numbers]
-    error: tuple[Numbers, Numbers]
-    regret: tuple[Numbers, Numbers]
-    found: Numbers
+    reach: tuple[Numbers, Numbers]  # median of half the interval's length
+    error: tuple[Numbers, Numbers]  # root-mean-square
+    regret: tuple[Numbers, Numbers]  # mean
+    found: Numbers  # share of the runs that found the best arm
     theory_horizons: Numbers
     theory_reach: Numbers
     theory_error: Numbers
@@ -184,35 +161,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class ArmLeak:
-    """What the record reveals about one arm; None where there is no number.
-
-    Attributes
-    ----------
-    arm, mean, gap
-        The arm, and its true mean and gap.
-    pulls
-        `n_i`, the mean over runs.
-    estimated
-        `p_i`, the share of runs in which the arm's gap has an estimate.
-    rmse, rmse_error
-        Root of the mean squared error of these estimates, with its Monte-Carlo error.
-    equivalent, equivalent_error
-        `m_i`, equivalent observed rewards, with its Monte-Carlo error; 0 for rules that reveal no values, None for the
-        best arm, which has no gap.
-    share, share_error
-        `m_i / n_i`.
-    """
+    """What the record reveals about one arm; None where there is no number. Errors are Monte-Carlo standard errors."""
 
     arm: str
     mean: float
     gap: float
-    pulls: float
-    estimated: float
-    rmse: float | None
+    pulls: float  # `n_i`, the mean over runs
+    estimated: float  # `p_i`, the share of runs in which the arm's gap has an estimate
+    rmse: float | None  # root of the mean squared error of these estimates
     rmse_error: float | None
-    equivalent: float | None
+    equivalent: float | None  # `m_i`, equivalent observed rewards; 0 if no values are revealed, None for the best arm
     equivalent_error: float | None
-    share: float | None
+    share: float | None  # `m_i / n_i`
     share_error: float | None
 
 

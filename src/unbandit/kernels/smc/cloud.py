@@ -107,7 +107,8 @@ class Cloud(NamedTuple):
 
 
 # Functions called for each particle take numbers, not tuples of arrays: numba counts references to every array of a
-# tuple at each call, which made the filters up to nine times slower.
+# tuple at each call, which made the filters up to nine times slower. Arrays are assigned by loops: `a[:] = b` takes up
+# to two seconds to compile, for each rule.
 
 
 @inlined
@@ -180,7 +181,8 @@ def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
     cloud.increments[step] = log_mean
     cloud.effective_size[step] = total * total / squares
     if cloud.effective_size[step] >= RESAMPLE_BELOW * number:
-        log_weights[:] -= log_mean
+        for particle in range(number):
+            log_weights[particle] -= log_mean
         return True, False
     # Systematic resampling: offspring k has the ancestor in whose part of the cumulated weights k + U falls.
     offset, cumulated, offspring = uniform(cloud.rng, RESAMPLING, step, 0), 0.0, 0
@@ -192,12 +194,31 @@ def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
     while offspring < number:  # rounding may leave the last ones without an ancestor
         cloud.ancestors[offspring] = cloud.ancestors[offspring - 1]
         offspring += 1
-    log_weights[:] = 0.0
-    cloud.sums[:] = cloud.sums[cloud.ancestors]
-    cloud.past[:] = cloud.past[cloud.ancestors]
-    cloud.shift[:] = cloud.shift[cloud.ancestors]
-    cloud.lineage[:] = cloud.lineage[cloud.ancestors]
+    for particle in range(number):
+        log_weights[particle] = 0.0
+    inherit(cloud.sums, cloud.ancestors)
+    inherit(cloud.past, cloud.ancestors)
+    inherit(cloud.shift, cloud.ancestors)
+    inherit(cloud.lineage, cloud.ancestors)
     return True, True
+
+
+@inlined
+def assign(values: NDArray[Any], new: NDArray[Any]) -> None:
+    """Assign new values, in place."""
+    target, source = values.reshape(-1), new.reshape(-1)
+    for at in range(target.size):
+        target[at] = source[at]
+
+
+@called
+def inherit(values: NDArray[Any], ancestors: Integers) -> None:
+    """Give offspring the values of their ancestors, in place; values have one row per particle."""
+    rows = values.reshape((ancestors.size, -1))
+    parents = rows.copy()
+    for particle in range(ancestors.size):
+        for column in range(rows.shape[1]):
+            rows[particle, column] = parents[ancestors[particle], column]
 
 
 @called
@@ -205,10 +226,12 @@ def keep_sums(cloud: Cloud, step: int, mark: int) -> int:
     """Keep sums and ancestors if the step is the next mark; return the number of the mark to come."""
     if mark == cloud.marks.size or cloud.marks[mark] != step:
         return mark
-    cloud.kept_sums[mark] = cloud.sums
-    cloud.kept_ancestors[mark] = cloud.lineage
-    cloud.kept_shifts[mark] = cloud.shift
-    cloud.lineage[:] = np.arange(cloud.lineage.size)
+    for particle in range(cloud.lineage.size):
+        for arm in range(cloud.sums.shape[1]):
+            cloud.kept_sums[mark, particle, arm] = cloud.sums[particle, arm]
+        cloud.kept_ancestors[mark, particle] = cloud.lineage[particle]
+        cloud.kept_shifts[mark, particle] = cloud.shift[particle]
+        cloud.lineage[particle] = particle
     return mark + 1
 
 
@@ -254,8 +277,10 @@ def liu_west_move(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -
             for column in range(1, columns):
                 values[particle, at + column] = memories[particle, arm, column]
             values[particle, at + columns] = cloud.past[particle, arm] / max(cloud.before[arm], 1.0)
-        centre += values[particle]
-    centre /= number
+    for at in range(size):
+        for particle in range(number):
+            centre[at] += values[particle, at]
+        centre[at] /= number
     factor = _covariance_factor(values, centre)
     shrinkage = math.sqrt(1.0 - MOVE_SHARE * MOVE_SHARE)
     noise = np.empty(size)

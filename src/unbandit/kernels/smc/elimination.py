@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compile import called, compiled, inlined
 from unbandit.kernels.smc.cloud import (
-    NEVER,
     ArmPrior,
     Cloud,
     Integers,
     Numbers,
     gibbs_level,
+    inherit,
     keep_sums,
     posterior_mean,
     predictive_sum,
@@ -53,6 +53,7 @@ class EliminationTests(NamedTuple):
     width: Numbers  # at each test
     fate: NDArray[np.int8]  # (tests, arms): `OUT` before the test, `STAYS`, `GOES`, or `OPEN` where the record ends
     last: Integers  # per arm: the epoch at whose end it went; 0 if it did not
+    order: Integers  # in which arms are drawn: those that never go, then the others, the latest first
     drop: Numbers  # per arm: roughly how far below the leading arm it was when it went
     drop_variance: Numbers
     known: Integers  # (tests, arms): the number of known rewards since the test before
@@ -86,8 +87,7 @@ def filter_elimination(
     """
     number, arms = cloud.sums.shape
     twists, log_weights = np.zeros(number), np.zeros(number)
-    order = np.argsort(np.where(tests.last == 0, -NEVER, -tests.last), kind="mergesort")  # the latest to go first
-    pulls[:], mark = 0, 0
+    mark = 0
     for test in range(tests.epoch.size):
         for arm in range(arms):  # known to the observer from the start; the rule sees them now
             cloud.before[arm] -= tests.known[test, arm]
@@ -95,10 +95,12 @@ def filter_elimination(
                 cloud.past[particle, arm] -= tests.known_sum[test, arm]
                 cloud.sums[particle, arm] += tests.known_sum[test, arm]
         # w *= P(bounds of all arms) psi_t / psi_{t-1}, psi being the twisting factor.
-        cloud.log_weights[:] -= twists
-        _draw_arms(tests, cloud, order, pulls, test, log_weights)
+        for particle in range(number):
+            cloud.log_weights[particle] -= twists[particle]
+        _draw_arms(tests, cloud, pulls, test, log_weights)
         _update_twists(tests, cloud, test, twists)
-        cloud.log_weights[:] += log_weights + twists
+        for particle in range(number):
+            cloud.log_weights[particle] += log_weights[particle] + twists[particle]
         for arm in range(arms):
             if tests.fate[test, arm] != OUT:
                 pulls[arm] = tests.epoch[test]
@@ -106,10 +108,10 @@ def filter_elimination(
         if not alive:
             return test + 1
         if resampled:
-            twists[:] = twists[cloud.ancestors]
+            inherit(twists, cloud.ancestors)
             _exchange(tests, cloud, alike, test)
         mark = keep_sums(cloud, test, mark)
-    if shifts and pulls.max() > 0:
+    if shifts and tests.epoch.size > 0:
         for particle in range(number):
             gibbs_level(cloud, pulls, cloud.sums[particle], particle, tests.epoch.size)
     return 0
@@ -119,9 +121,13 @@ def filter_elimination(
 def _exchange(tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], test: int) -> None:
     """Shuffle in each particle (Fisher-Yates) the sums of the arms that have stayed so far and never go."""
     arms = tests.last.size
-    partners = np.flatnonzero(alike & (tests.fate[test] == STAYS) & (tests.last == 0))
+    partners, size = np.empty(arms, np.int64), 0
+    for arm in range(arms):
+        if alike[arm] and tests.fate[test, arm] == STAYS and tests.last[arm] == 0:
+            partners[size] = arm
+            size += 1
     for particle in range(cloud.sums.shape[0]):
-        for at in range(partners.size - 1, -1, -1):
+        for at in range(size - 1, -1, -1):
             arm = partners[at]
             if arm > 0:
                 other = partners[int(uniform(cloud.rng, EXCHANGES, test, particle * arms + arm) * (at + 1))]
@@ -171,16 +177,14 @@ def _goal(
 
 
 @called
-def _draw_arms(
-    tests: EliminationTests, cloud: Cloud, order: Integers, pulls: Integers, test: int, log_weights: Numbers
-) -> None:
+def _draw_arms(tests: EliminationTests, cloud: Cloud, pulls: Integers, test: int, log_weights: Numbers) -> None:
     """Draw the sums of all active arms up to a test, and the log weight that each particle gains."""
     belief, sums, epoch, width = cloud.belief, cloud.sums, tests.epoch[test], tests.width[test]
     for particle in range(log_weights.size):
         largest, smallest, winner = -math.inf, math.inf, -1
         log_weight, leader = 0.0, -1
         for fate in (STAYS, OPEN, GOES):
-            for arm in order:
+            for arm in tests.order:
                 if tests.fate[test, arm] != fate:
                     continue
                 # Bounds of the mean: staying arms within 2 C of each other, going ones at least 2 C below the largest.

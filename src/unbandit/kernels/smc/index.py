@@ -33,6 +33,7 @@ from unbandit.kernels.smc.cloud import (
     Numbers,
     Steps,
     gibbs_level,
+    inherit,
     keep_sums,
     predictive_sum,
     prior_of,
@@ -181,8 +182,12 @@ def filter_index(parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, 
         if not alive:
             return step + 1
         if resampled:
-            log_twists[:] = log_twists[cloud.ancestors]
-            _follow(cloud.ancestors, state, last)
+            inherit(log_twists, cloud.ancestors)
+            inherit(index, cloud.ancestors)
+            inherit(floor, cloud.ancestors)
+            inherit(floor_arm, cloud.ancestors)
+            inherit(last.cap, cloud.ancestors)
+            inherit(last.drawn, cloud.ancestors)
             if redraws and left == 0:
                 _gibbs_last(parameters, cloud, state, last, step)
                 if not uses_round:
@@ -390,16 +395,6 @@ def _absorb(steps: Steps, cloud: Cloud, step: int) -> int:
 
 
 @called
-def _follow(ancestors: Integers, state: ComparisonState, last: LastRewards) -> None:
-    """Give offspring the state of their ancestors."""
-    state.index[:] = state.index[ancestors]
-    state.floor[:] = state.floor[ancestors]
-    state.floor_arm[:] = state.floor_arm[ancestors]
-    last.cap[:] = last.cap[ancestors]
-    last.drawn[:] = last.drawn[ancestors]
-
-
-@called
 def _recompute_indices(parameters: Any, state: ComparisonState) -> None:
     """Recompute every index, and the largest of the arms that are never pulled again."""
     sums, pulls, next_round = state.sums, state.pulls, state.next_round
@@ -434,9 +429,10 @@ def _gibbs_levels(cloud: Cloud, state: ComparisonState, last: LastRewards, step:
     for particle in range(cloud.sums.shape[0]):
         shift = gibbs_level(cloud, state.pulls, cloud.sums[particle], particle, step)
         state.floor[particle] += shift
-        state.index[particle] += shift
-        last.cap[particle] += shift
-        last.drawn[particle] += shift
+        for arm in range(state.pulls.size):
+            state.index[particle, arm] += shift
+            last.cap[particle, arm] += shift
+            last.drawn[particle, arm] += shift
 
 
 @called

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import compiled, inlined
+from unbandit.kernels.compile import called, compiled, inlined
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
@@ -22,7 +22,9 @@ from unbandit.kernels.smc.cloud import (
     Cloud,
     Numbers,
     Steps,
+    assign,
     gibbs_level,
+    inherit,
     keep_sums,
     liu_west_move,
     posterior_success,
@@ -54,14 +56,15 @@ def filter_randomised(
         arm, playing = steps.arm[step], step >= steps.opening
         if playing and (step - steps.opening) % batch == 0:
             decided = step + 1
-            seen_pulls[:] = pulls
+            assign(seen_pulls, pulls)
             if batch > 1:
-                seen[:] = memories
+                assign(seen, memories)
         look_ahead = batch == 1 and step + 1 < steps.arm.size and step + 1 >= steps.opening
         known = steps.rewards[step]
         if not math.isnan(known):  # to the observer from the start; the rule sees it now
             cloud.before[arm] -= 1.0
-            cloud.past[:, arm] -= known
+            for particle in range(number):
+                cloud.past[particle, arm] -= known
         prior, behind = prior_of(cloud.belief, arm), cloud.before[arm] + pulls[arm]
         for particle in range(number):
             memory, log_weight = memories[particle], 0.0
@@ -76,7 +79,9 @@ def filter_randomised(
             if look_ahead:
                 following, average = steps.arm[step + 1], 0.0
                 for at in range(size):
-                    trial[:] = memory
+                    for row in range(arms):
+                        for column in range(columns):
+                            trial[row, column] = memory[row, column]
                     learn(parameters, pulls, trial, step + 1, arm, candidates[at])
                     trial[arm, 0] += candidates[at]
                     pulls[arm] += 1
@@ -98,22 +103,30 @@ def filter_randomised(
         if not alive:
             return step + 1
         if resampled:
-            memories[:] = memories[cloud.ancestors]
+            inherit(memories, cloud.ancestors)
             if batch > 1:
-                seen[:] = seen[cloud.ancestors]
+                inherit(seen, cloud.ancestors)
             if not bernoulli and smooth:
                 liu_west_move(cloud, pulls, memories, step)
             if not bernoulli and shifts:
                 for particle in range(number):
                     gibbs_level(cloud, pulls, memories[particle, :, 0], particle, step)
         if mark < cloud.marks.size and cloud.marks[mark] == step:
-            cloud.sums[:] = memories[:, :, 0]
+            _take_sums(cloud, memories)
             mark = keep_sums(cloud, step, mark)
     if shifts and not bernoulli:
         for particle in range(number):
             gibbs_level(cloud, pulls, memories[particle, :, 0], particle, steps.arm.size)
-    cloud.sums[:] = memories[:, :, 0]
+    _take_sums(cloud, memories)
     return 0
+
+
+@called
+def _take_sums(cloud: Cloud, memories: Numbers) -> None:
+    """Take the sums of rewards from the first column of what the rule remembers."""
+    for particle in range(memories.shape[0]):
+        for arm in range(memories.shape[1]):
+            cloud.sums[particle, arm] = memories[particle, arm, 0]
 
 
 @inlined
