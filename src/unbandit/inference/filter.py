@@ -13,8 +13,9 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.steps import steps_of, tests_of
+from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
-from unbandit.kernels.smc.cloud import Belief, Cloud, Integers, Numbers, Rng, Steps
+from unbandit.kernels.smc.cloud import Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
 from unbandit.kernels.smc.randomised import filter_randomised

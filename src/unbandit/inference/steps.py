@@ -6,7 +6,8 @@ import numpy as np
 
 from unbandit.demonstrators import EliminationRule
 from unbandit.errors import InferenceError
-from unbandit.kernels.smc.cloud import NEVER, Integers, Numbers, Steps
+from unbandit.kernels.compile import Integers, Numbers
+from unbandit.kernels.smc.cloud import NEVER, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests
 from unbandit.kernels.tally import read_epochs
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,30 +99,22 @@ def plan(
         raise ParameterError(f"expected three horizons or more; got {points}.", parameter="points", value=points)
     check_comparable(assumed, "switching")
     others = np.flatnonzero(np.arange(len(faced)) != faced.means.argmax())
-    along, *typical_curves, regrets = _typical_curve(faced, assumed, within, quantile(level))
-    wanted = np.array([crossing(along, values, within) for values in typical_curves])
+    typical = _typical_curve(faced, assumed, within, quantile(level))
+    along, *by_criterion, regrets = typical
+    wanted = np.array([crossing(along, values, within) for values in by_criterion])
 
     def simulate(horizon: int) -> tuple[Numbers, ...]:
         if progress is not None:
             progress(horizon)
         return _statistics(read_runs(faced, assumed, horizon, runs, seed, level, threads))
 
-    simulated = _simulated(simulate, _grid(wanted[:, others], len(faced), longest, points), within, others)
-    curves = Curves(
-        horizons=simulated.horizons,
-        reach=with_error(simulated.reach),
-        error=with_error(simulated.error),
-        regret=with_error(simulated.regret),
-        found=simulated.found,
-        theory_horizons=along,
-        theory_reach=typical_curves[0],
-        theory_error=typical_curves[1],
-        theory_regret=regrets,
-    )
+    grid = _grid(wanted[:, others], len(faced), longest, points)
+    horizons, reach, error, regret, found = _simulated(simulate, grid, within, others)
+    curves = Curves(horizons, with_error(reach), with_error(error), with_error(regret), found, *typical)
     needs: list[Need] = []
-    for criterion, values, theory_horizons in zip(CRITERIA, (simulated.reach, simulated.error), wanted, strict=True):
+    for criterion, values, theory_horizons in zip(CRITERIA, (reach, error), wanted, strict=True):
         expected = (theory_horizons, value_at(along, regrets, theory_horizons))
-        needs += _needs(faced, criterion, simulated, values, expected, within, others)
+        needs += _needs(faced, criterion, horizons, values, regret, expected, within, others)
     order = {arm: place for place, arm in enumerate(faced.arms)}
     needs.sort(key=lambda need: order[need.arm])
     answer = Plan(faced.name, str(assumed), faced.best, within, level, runs, seed, faced.arms, tuple(needs), curves)
@@ -132,14 +123,14 @@ def plan(
 
 
 def _needs(
-    instance: Instance, criterion: str, simulated: Replicated, values: Numbers, expected: tuple[Numbers, Numbers],
-    within: float, others: NDArray[np.intp],
+    instance: Instance, criterion: str, horizons: Numbers, values: Numbers, regret: Numbers,
+    expected: tuple[Numbers, Numbers], within: float, others: NDArray[np.intp],
 ) -> list[Need]:  # fmt: skip
     """Read off by one criterion the horizon that each arm needs, and its regret; `expected` are those of the theory."""
-    reached = np.array([crossing(simulated.horizons, row, within) for row in values])
-    costs = [value_at(simulated.horizons, row, each) for row, each in zip(simulated.regret, reached, strict=True)]
+    reached = np.array([crossing(horizons, row, within) for row in values])
+    costs = [value_at(horizons, row, each) for row, each in zip(regret, reached, strict=True)]
     horizon, cost = with_error(reached), with_error(np.array(costs))
-    steps = _steps(simulated.horizons, values[0], *horizon, within)
+    steps = _steps(horizons, values[0], *horizon, within)
     needs = []
     for arm in others:
         earlier = bool((values[0, :, arm] <= within).all())
@@ -174,21 +165,14 @@ def _grid(wanted: Numbers, arms: int, longest: int, points: int) -> Numbers:
     return np.unique(np.geomspace(first, last, points).round())
 
 
-@dataclass(frozen=True)
-class Replicated:
-    """Simulated curves as jackknife replicates (see `study.monte_carlo`): (replicates, horizons, arms)."""
-
-    horizons: Numbers  # ascending
-    reach: Numbers  # median of half the interval's length
-    error: Numbers  # root-mean-square
-    regret: Numbers  # mean
-    found: Numbers  # share of runs that found the best arm, at each horizon
-
-
 def _simulated(
     simulate: Callable[[int], tuple[Numbers, ...]], horizons: Numbers, within: float, others: NDArray[np.intp]
-) -> Replicated:
-    """Simulate at these horizons, and between those where an arm comes to be estimated."""
+) -> tuple[Numbers, ...]:
+    """Simulate at these horizons, and between those where an arm comes to be estimated.
+
+    Returns the horizons, reach, error and regret as jackknife replicates (replicates, horizons, arms), and the share of
+    runs that found the best arm.
+    """
     known: dict[int, tuple[Numbers, ...]] = {}
     wanted = {int(horizon) for horizon in horizons}
     for halving in range(HALVINGS + 1):
@@ -202,7 +186,7 @@ def _simulated(
         if not wanted - set(known):
             break
     found = np.array([known[each][3] for each in along])
-    return Replicated(np.array(along, np.float64), reach, error, regret, found)
+    return np.array(along, np.float64), reach, error, regret, found
 
 
 def _jumps(values: Numbers, within: float) -> list[int]:

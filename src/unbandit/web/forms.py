@@ -8,7 +8,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from string import ascii_uppercase
 from typing import Any
@@ -17,7 +17,7 @@ from unbandit import datasets
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
 from unbandit.errors import ParameterError, shell_option
 from unbandit.estimators.api import check_numbers
-from unbandit.instance import Bernoulli, Gaussian, Instance
+from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.reader import ROLES
 from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_of, identifier, quote, read_fields
 
@@ -255,7 +255,7 @@ class Simulation:
     dataset: str | None = None  # None if means are given
     arms: int | None = None  # of the data set; None for all
     means: tuple[float, ...] = ()
-    sigma: float | None = None  # None for rewards of 0 and 1
+    noise: Noise = field(default_factory=Bernoulli)  # where means are given
 
     @property
     def title(self) -> str:
@@ -268,7 +268,7 @@ class Simulation:
         if self.dataset is not None:
             arms = self.dataset + ("" if self.arms is None else f" --arms {self.arms}")
         else:
-            noise = "--bernoulli" if self.sigma is None else f"--sigma {self.sigma}"
+            noise = "--bernoulli" if isinstance(self.noise, Bernoulli) else f"--sigma {self.noise.sigma}"
             means = ",".join(f"{mean!r}".removesuffix(".0") for mean in self.means)
             arms = f"--means {means} --arms {','.join(_arm_names(len(self.means)))} {noise}"
         return f"unbandit simulate {arms} --rule {self.rule} --horizon {self.horizon} --seed {self.seed} -o log.csv"
@@ -277,8 +277,7 @@ class Simulation:
         """Return the instance."""
         if self.dataset is not None:
             return datasets.load(self.dataset, arms=self.arms)
-        noise = Bernoulli() if self.sigma is None else Gaussian(self.sigma)
-        return Instance(self.means, noise, _arm_names(len(self.means)))
+        return Instance(self.means, self.noise, _arm_names(len(self.means)))
 
 
 def _arm_names(arms: int) -> list[str]:
@@ -339,13 +338,14 @@ def _own_means(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any
         return None
     if not 2 <= len(means) <= MOST_ARMS:
         errors["means"] = f"Expected 2 to {MOST_ARMS:,} numbers; got {len(means):,}."
-    sigma = None if bernoulli else values.get("sigma", 1.0)
+    noise: Noise = Bernoulli()
     if not errors.keys() & {"means", "sigma"}:
         try:
-            Instance(means, Bernoulli() if sigma is None else Gaussian(sigma))
+            noise = noise if bernoulli else Gaussian(values.get("sigma", 1.0))
+            Instance(means, noise)
         except ParameterError as error:
             errors["means"] = capitalise(error.said(page_option))
-    return {"means": means, "sigma": sigma}
+    return {"means": means, "noise": noise}
 
 
 def _check(simulation: Simulation) -> None:

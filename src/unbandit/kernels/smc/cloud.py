@@ -13,14 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import called, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, inlined
 from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
 
 PARTICLES, RESAMPLING, LEVELS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
 MOVES, REDRAWS = np.uint64(7), np.uint64(10)
-
-Numbers = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NEVER, NONE = np.int64(2**62), np.int64(-1)
 """A round that never comes, and the mark of a missing arm or round."""

@@ -19,12 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import called, compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.smc.cloud import (
     ArmPrior,
     Cloud,
-    Integers,
-    Numbers,
     gibbs_level,
     inherit,
     keep_sums,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import called, compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
 from unbandit.kernels.smc.cloud import (
     NEVER,
@@ -29,8 +29,6 @@ from unbandit.kernels.smc.cloud import (
     REDRAWS,
     ArmPrior,
     Cloud,
-    Integers,
-    Numbers,
     Steps,
     gibbs_level,
     inherit,

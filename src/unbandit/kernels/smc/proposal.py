@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from unbandit.kernels.compile import called, inlined
+from unbandit.kernels.compile import Numbers, called, inlined
 from unbandit.kernels.rng import normal_quantile
-from unbandit.kernels.smc.cloud import ArmPrior, Numbers, posterior_mean
+from unbandit.kernels.smc.cloud import ArmPrior, posterior_mean
 
 FAR_TAIL = 8.0
 """Beyond this the tail is drawn from its leading term, whose relative error is about 1 / FAR_TAIL^2."""

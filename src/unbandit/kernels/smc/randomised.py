@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import called, compiled, inlined
+from unbandit.kernels.compile import Numbers, called, compiled, inlined
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
     PARTICLES,
     ArmPrior,
     Cloud,
-    Numbers,
     Steps,
     assign,
     gibbs_level,
