@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from unbandit.errors import Notice, ParameterError
 from unbandit.log.labels import Codes, given_arms, label_of, numbered
 from unbandit.log.reader import collect
-from unbandit.log.rewards import Rewards, check_rewards
+from unbandit.log.rewards import Rewards
 from unbandit.log.sources import FrameSource, Paths, is_large, open_bytes, series_of, sources_of
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
@@ -35,18 +34,15 @@ class ActionLog:
     Attributes
     ----------
     arms
-        The label of every arm, as text; two or more. An arm may never have been pulled.
+        The label of every arm; two or more. An arm may never have been pulled.
     actions
-        The arm (`i_t`, as its position in `arms`) of every round, one demonstration after the other;
-        None for a table of counts.
-    offsets
-        Where each demonstration begins, and the end: one entry more than there are demonstrations.
-    demonstrations
-        The name of each.
+        The arm (`i_t`, a position in `arms`) of every round, one demonstration after the other; None for counts.
+    offsets, demonstrations
+        Where each demonstration begins, and the end; the name of each.
     reading
         What the user should know about how the log was read; `notices` has it in words.
     rewards
-        The reward of every round, NaN where it is not known; None where none is, which is the usual case.
+        The reward of every round, NaN where it is not known; None where none is, as a rule.
 
     Examples
     --------
@@ -64,15 +60,16 @@ class ActionLog:
     reading: tuple[Notice, ...] = ()
     rewards: Rewards | None = None
     _counts: NDArray[np.int64] | None = None
+    _kept: dict[Need, Tallies] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         # Read-only views: the log does not change, and the array of a caller is left as it is.
-        for field in ("actions", "offsets", "rewards", "_counts"):
-            array = getattr(self, field)
+        for name in ("actions", "offsets", "rewards", "_counts"):
+            array = getattr(self, name)
             if array is not None and array.flags.writeable:
                 view = array.view()
                 view.setflags(write=False)
-                object.__setattr__(self, field, view)
+                object.__setattr__(self, name, view)
 
     @classmethod
     def read(
@@ -80,14 +77,11 @@ class ActionLog:
     ) -> ActionLog:
         """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
 
-        A folder, a pattern such as ``"logs/*.parquet"``, or a list of files is read as one log. `scan` is for files
-        that do not fit in memory.
-
         Parameters
         ----------
         path
-            A file with a column `arm` and optionally `demonstration`, `round` and `reward`; or `arm` and `pulls`.
-            Cells of `reward` may be blank.
+            A file with a column `arm` and optionally `demonstration`, `round` and `reward`, which may have blanks; or
+            `arm` and `pulls`. A folder, a pattern such as ``"logs/*.parquet"`` or a list of files is one log.
         columns
             The column of each role that has an unusual name: ``{"arm": "picked"}``.
         arms
@@ -112,9 +106,8 @@ class ActionLog:
         Parameters
         ----------
         paths
-            A file, a folder of files (with folders in it, also such as ``demonstration=7``), a pattern such as
-            ``"logs/*.parquet"``, or a list of these: Parquet, CSV, TSV, or gzipped text. Files come in the order of
-            their names, with numbers in them by value; in that order, the rows of each demonstration must be in order.
+            As `read` takes them; a folder may have folders in it, also such as ``demonstration=7``. Files come in the
+            order of their names, with numbers in them by value; the rows of each demonstration must be in order.
         columns, arms
             As `read` takes them.
 
@@ -196,14 +189,10 @@ class ActionLog:
 
         Parameters
         ----------
-        codes
-            Integers from 0 to K - 1; a two-dimensional array has one row per demonstration.
-        arms
-            The label of each.
-        offsets
-            Where each demonstration begins, and the end.
-        demonstrations
-            Their names, by default 1, 2, ...
+        codes, arms
+            Integers from 0 to K - 1, in two dimensions one row per demonstration; the label of each.
+        offsets, demonstrations
+            Where each demonstration begins, and the end; their names, by default 1, 2, ...
         rewards
             One per code, arranged like the codes; None or NaN where it is not known.
 
@@ -219,13 +208,13 @@ class ActionLog:
         names = numbered(len(offsets) - 1) if demonstrations is None else tuple(map(str, demonstrations))
         rising = len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == codes.size and (np.diff(offsets) >= 0).all()
         if not rising or len(names) != len(offsets) - 1:
-            raise ParameterError(
-                f"expected 0, the {len(names)} ends of the demonstrations, and {codes.size} as the last; "
-                f"got {len(offsets)} of them.",
-                parameter="offsets",
-            )
-        flat = rewards.reshape(-1) if isinstance(rewards, np.ndarray) else rewards
-        known = check_rewards(flat, [codes.size])
+            text = f"expected 0, the {len(names)} ends of the demonstrations, and {codes.size} as the last; got "
+            raise ParameterError(f"{text}{len(offsets)} of them.", parameter="offsets")
+        known = None
+        if rewards is not None:
+            from unbandit.log.choices import check_rewards  # seldom needed
+
+            known = check_rewards(rewards.reshape(-1) if isinstance(rewards, np.ndarray) else rewards, [codes.size])
         return cls(given_arms(arms), codes.reshape(-1), np.asarray(offsets, np.int64), names, rewards=known)
 
     @classmethod
@@ -245,9 +234,8 @@ class ActionLog:
         return len(self.demonstrations)
 
     def __repr__(self) -> str:
-        many = "" if len(self) == 1 else "s"
-        total = f"{self.offsets[-1]} " + ("rounds" if self.ordered else "pulls without their order")
-        return f"<ActionLog: {len(self)} demonstration{many}, {len(self.arms)} arms, {total}>"
+        many, what = "" if len(self) == 1 else "s", "rounds" if self.ordered else "pulls without their order"
+        return f"<ActionLog: {len(self)} demonstration{many}, {len(self.arms)} arms, {self.offsets[-1]} {what}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ActionLog):
@@ -281,9 +269,7 @@ class ActionLog:
     @property
     def pulls(self) -> NDArray[np.int64]:
         """Return how often each arm was pulled (`n_i`): (demonstrations, arms)."""
-        if self._counts is not None:
-            return self._counts
-        return self._counted.pulls
+        return self._counted.pulls if self._counts is None else self._counts
 
     @property
     def last(self) -> NDArray[np.int64]:
@@ -294,8 +280,7 @@ class ActionLog:
         >>> ActionLog.from_actions(["B", "A", "A"]).last.tolist()
         [[1, 3]]
         """
-        if self.actions is None:
-            raise ParameterError("expected a log with rounds; this one holds counts. Use its pulls.", parameter="last")
+        self._require_rounds("last")
         return self._counted.counted[2]
 
     @property
@@ -306,11 +291,8 @@ class ActionLog:
     def tallied(self, need: Need) -> Tallies:
         """Return what closed forms need of every demonstration, counted on threads and cached.
 
-        Parameters
-        ----------
-        need
-            `counts` (pulls, first and last pulls), `switching` (besides, the counts at each arm's switching round) or
-            `epochs` (besides, when each arm's turn passed). A table of counts has `counts` alone, and no rounds.
+        `need` is `counts` (pulls, first and last pulls), `switching` (besides, the counts at each arm's switching
+        round) or `epochs` (besides, when each arm's turn passed). A table of counts has `counts` alone.
 
         Examples
         --------
@@ -319,25 +301,22 @@ class ActionLog:
         """
         if need in self._kept:
             return self._kept[need]
-        if self.actions is None:
-            if need != "counts":
-                raise ParameterError(
-                    "expected a log with rounds; this one holds counts. Use its pulls.", parameter=need
-                )
+        if need == "counts" and self.actions is None:
             nowhere = np.broadcast_to(np.int64(0), self.pulls.shape)
             found = Tallies(self.pulls, nowhere, nowhere)
         else:
-            found = tally(self.actions, self.offsets, len(self.arms), need, next(iter(self._kept.values()), None))
-        for field in fields(found):
-            if getattr(found, field.name) is not None:
-                getattr(found, field.name).setflags(write=False)
+            actions = self._require_rounds(need)
+            found = tally(actions, self.offsets, len(self.arms), need, next(iter(self._kept.values()), None))
+        for array in found.arrays.values():
+            array.setflags(write=False)
         self._kept[need] = found
         return found
 
-    @cached_property
-    def _kept(self) -> dict[Need, Tallies]:
-        """Cache tallies by what was needed."""
-        return {}
+    def _require_rounds(self, parameter: str) -> Codes:
+        if self.actions is None:
+            text = "expected a log with rounds; this one holds counts. Use its pulls."
+            raise ParameterError(text, parameter=parameter)
+        return self.actions
 
     def demonstration(self, which: int) -> Codes:
         """Return the codes of one demonstration, as a view.
@@ -347,12 +326,9 @@ class ActionLog:
         >>> ActionLog.from_actions([[0, 1, 1], [1, 0]]).demonstration(1).tolist()
         [1, 0]
         """
-        if self.actions is None:
-            raise ParameterError(
-                "expected a log with rounds; this one holds counts. Use its pulls.", parameter="demonstration"
-            )
+        actions = self._require_rounds("demonstration")
         begin, end = self._span(which)
-        return self.actions[begin:end]
+        return actions[begin:end]
 
     def select(self, which: int) -> ActionLog:
         """Return one demonstration as a log, without copying it.
@@ -411,10 +387,9 @@ class ActionLog:
         ----------
         kind
             `timeline` (`plots.timeline`) or `pulls` (`plots.cumulative_pulls`).
-        demonstration
-            The name of the one to draw; by default the first.
-        switching
-            The switching rounds to mark among the pulls: `unbandit.switching_rounds(log, rule)`.
+        demonstration, switching
+            The one to draw, by default the first; the switching rounds to mark among the pulls:
+            `unbandit.switching_rounds(log, rule)`.
         """
         from unbandit import plots
 
@@ -426,9 +401,8 @@ class ActionLog:
 
     def _span(self, which: int) -> tuple[int, int]:
         if not 0 <= which < len(self):
-            raise ParameterError(
-                f"expected a position from 0 to {len(self) - 1}; got {which}.", parameter="demonstration"
-            )
+            text = f"expected a position from 0 to {len(self) - 1}; got {which}."
+            raise ParameterError(text, parameter="demonstration")
         return int(self.offsets[which]), int(self.offsets[which + 1])
 
 

@@ -1,4 +1,4 @@
-"""Choices in memory: a sequence of labels, an array with one row per demonstration, or a list of sequences."""
+"""Choices in memory, and rewards beside them: a sequence, an array with one row per demonstration, or a list."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from unbandit.errors import LogError, ParameterError
-from unbandit.log.labels import Codes, Integers, LabelColumn, numbered, smallest_type
+from unbandit.log.labels import Codes, Integers, LabelColumn, listed, numbered, smallest_type
 from unbandit.log.reader import Parts, in_order, offsets_of
-from unbandit.log.rewards import check_rewards
+from unbandit.log.rewards import Rewards
 from unbandit.log.sources import ROWS, Batch, is_frame, series_of
 
 
@@ -22,7 +22,7 @@ def collect_choices(actions: Any, arms: Sequence[object] | None, rewards: Any = 
     if not lengths.all():
         text = f"expected at least one choice in each demonstration; demonstration {lengths.argmin() + 1} has none."
         raise LogError(text, remedy="Leave it out.")
-    known = None if rewards is None else check_rewards(rewards, lengths.tolist())
+    known = check_rewards(rewards, lengths.tolist())
     offsets, names = offsets_of(lengths), numbered(len(lengths))
     is_integers = isinstance(flat, np.ndarray) and flat.dtype.kind in "iu"
     plain = _plain_arms(flat, column.expected) if is_integers else None
@@ -51,32 +51,48 @@ def _plain_arms(values: Codes, expected: tuple[str, ...] | None) -> tuple[str, .
     return labels if is_plain else None
 
 
-def _flattened(actions: Any) -> tuple[Any, Integers]:
+def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
+    """Take rewards arranged like the choices; None and NaN are rewards not known."""
+    if rewards is None:
+        return None
+    flat, counts = _flattened(rewards, "rewards")
+    if counts.tolist() != list(lengths):
+        expected, got = (listed(list(map(str, each))) for each in (lengths, counts))
+        text = f"expected one for each choice ({expected}); got {got}."
+        raise ParameterError(text, parameter="rewards", remedy="Put None where a reward is not known.")
+    values = np.asarray(flat)
+    if values.dtype.kind not in "fiu" or np.isinf(values).any():
+        known = [float("nan") if value is None else value for value in np.asarray(flat, dtype=object)]
+        for value in known:
+            if not isinstance(value, int | float | np.number | np.bool_) or np.isinf(value):
+                text = f"expected finite numbers, None where one is not known; got {value!r}."
+                raise ParameterError(text, parameter="rewards", value=value)
+        values = np.array(known)
+    return values.astype(np.float64) if np.isfinite(values).any() else None
+
+
+def _flattened(actions: Any, parameter: str = "actions") -> tuple[Any, Integers]:
     """Lay demonstrations one after the other; return them with their lengths."""
     if not isinstance(actions, np.ndarray | list | tuple | str) and is_frame(actions):
         text = "expected choices; got a dataframe."
-        raise ParameterError(text, parameter="actions", remedy="Use ActionLog.from_frame.")
+        raise ParameterError(text, parameter=parameter, remedy="Use ActionLog.from_frame.")
     if isinstance(actions, np.ndarray):
         if actions.ndim not in (1, 2):
-            raise ParameterError(
-                f"expected one sequence, or an array with one row per demonstration; got shape {actions.shape}.",
-                parameter="actions",
-            )
+            text = f"expected one sequence, or an array with one row per demonstration; got shape {actions.shape}."
+            raise ParameterError(text, parameter=parameter)
         return actions.reshape(-1), np.full(actions.shape[0] if actions.ndim == 2 else 1, actions.shape[-1])
     if hasattr(actions, "dtype"):  # a column of a dataframe
         return actions, np.array([len(actions)])
     if isinstance(actions, dict) or not isinstance(actions, Iterable):
-        raise ParameterError(f"expected a sequence of choices; got {type(actions).__name__}.", parameter="actions")
+        raise ParameterError(f"expected a sequence of choices; got {type(actions).__name__}.", parameter=parameter)
     rows = list(actions)
     nested = [isinstance(row, Sequence | np.ndarray | pl.Series) and not isinstance(row, str | bytes) for row in rows]
     if not any(nested):
         return _as_array(rows), np.array([len(rows)])
     if not all(nested):
-        raise ParameterError(
-            f"expected either choices or sequences of choices; got both (position {nested.index(not nested[0]) + 1}).",
-            parameter="actions",
-            remedy="Put single choices in a list of their own.",
-        )
+        text = "expected either choices or sequences of choices; got both (position "
+        text += f"{nested.index(not nested[0]) + 1})."
+        raise ParameterError(text, parameter=parameter, remedy="Put single choices in a list of their own.")
     demonstrations = [_as_array(row if isinstance(row, np.ndarray) else list(row)) for row in rows]
     lengths = np.array([len(demonstration) for demonstration in demonstrations])
     if all(isinstance(one, np.ndarray) and one.dtype.kind in "iu" and one.ndim == 1 for one in demonstrations):

@@ -41,15 +41,7 @@ class Header(NamedTuple):
 
 
 class TextBlock:
-    """Some rows of a file, which are parsed together.
-
-    Parameters
-    ----------
-    header, data, path
-        The header, the bytes of whole rows, and the name of the file.
-    rows_before, lines_before
-        Rows of the file before these, and lines including the header's.
-    """
+    """Some rows of a file, which are parsed together; rows and lines before them include the header's line."""
 
     def __init__(self, header: Header, data: bytes, path: str, rows_before: int, lines_before: int) -> None:
         self.path, self.rows_before = path, rows_before
@@ -99,22 +91,14 @@ class TextBlock:
                 if cells == width or (width == 1 and not cells):
                     continue
                 got = f"{cells} cells" if cells > 1 else ("1 cell" if cells else "a blank line")
-                raise LogError(
-                    f"expected {width} cells, one for each column; got {got}.",
-                    path=self.path,
-                    row=row + self.rows_before,
-                    line=line + self._lines_before,
-                    value=self._separator.join(record),
-                    remedy="Correct this line, or quote cells that contain the separator.",
-                )
+                text, value = f"expected {width} cells, one for each column; got {got}.", self._separator.join(record)
+                remedy = "Correct this line, or quote cells that contain the separator."
+                refused = LogError(text, path=self.path, value=value, remedy=remedy)
+                raise refused.at(row=row + self.rows_before, line=line + self._lines_before)
         except csv.Error as error:
-            raise LogError(
-                f"expected cells whose quotes open and close; got a broken one ({error}).",
-                path=self.path,
-                row=row + 1 + self.rows_before,
-                line=line + 1 + self._lines_before,
-                remedy="Correct the quotes there.",
-            ) from error
+            text = f"expected cells whose quotes open and close; got a broken one ({error})."
+            refused = LogError(text, path=self.path, remedy="Correct the quotes there.")
+            raise refused.at(row=row + 1 + self.rows_before, line=line + 1 + self._lines_before) from error
 
 
 def header_of(data: bytes, path: str) -> Header:
@@ -150,13 +134,7 @@ def read_header(chunks: Iterable[tuple[bytes, bool]], path: str) -> tuple[Header
 
 
 def whole_rows(data: bytes, *, ended: bool) -> int:
-    """Return how many of some bytes are whole rows; those after a line break within quotes, or a blank line, wait.
-
-    Examples
-    --------
-    >>> whole_rows(b'1,A\\n2,"B\\nC', ended=False), whole_rows(b"1,A\\n2,B", ended=True)
-    (4, 7)
-    """
+    """Return how many of some bytes are whole rows; those after a line break within quotes, or a blank line, wait."""
     if ended:
         return len(data)
     cut = data.rfind(b"\n") + 1

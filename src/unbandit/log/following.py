@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,8 +20,9 @@ from unbandit.log.sources import (
     Batch,
     LogFile,
     ParquetSource,
+    Source,
     by_value,
-    completed,
+    check_columns,
     files_of,
     is_several,
     unreadable,
@@ -33,29 +33,16 @@ PATIENCE = 5.0
 
 _SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is recognised
 _LONGEST = 1 << 20  # bytes by which the line of names and a row must have ended, and later every row
+_ALL_ROWS = 1 << 62  # a batch has as many rows as were read at once, so that `Tail.read` is right after each
 _BEGIN_ANEW = "Begin anew: remove the snapshot, or name another."
 _BLANK = b"\xef\xbb\xbf\r\n"  # what may come before the names: a byte order mark and line breaks
 
 
 class Follower:
-    """Files that a growing log comes from, and how far each was read.
+    """Files (a CSV or TSV file, a folder, or a pattern) that a growing log comes from, and how far each was read.
 
-    Parameters
-    ----------
-    path
-        A CSV or TSV file, a folder, or a pattern.
-    log
-        The log to bring up to date.
-    columns
-        As `ActionLog.read` takes them.
-    position
-        Where an earlier follower stopped (`position`), if there was one.
-
-    Attributes
-    ----------
-    settled
-        Whether the log holds exactly the rows up to `position`; it does not while a batch is being read and added, nor
-        after that was interrupted.
+    `position` is where an earlier follower stopped, if there was one. The log holds exactly the rows up to there if
+    `settled`; it does not while a batch is being read and added, nor after that was interrupted.
     """
 
     def __init__(
@@ -111,35 +98,24 @@ class Follower:
             elif tail.more():
                 text = f"expected no more rows, since {begun[folder].file.path.name} comes after it and was read "
                 text += "before; got some, which would be out of order."
-                raise tail.refuse(text, "Add rows to the last file only, and begin anew without the snapshot.")
+                raise tail.refuse(text, remedy="Add rows to the last file only, and begin anew without the snapshot.")
             yield from self._news_of(tail)
             if latest[folder] is not tail and tail.more():
                 stopped.add(folder)
                 self._wait_for(tail.file.path)
 
     def _news_of(self, tail: Tail) -> Iterator[int]:
-        """Read what came since in one file."""
-        names = tail.names()
+        """Read what came since in one file; the columns are found in the first file that has some."""
+        if not tail.find_names():
+            return
         if self._reader is None:
-            if names is None:  # the columns are found in the first file that has some
-                return
-            refuse = partial(LogError, path=str(tail.file.path))
             labels, rounds = (self._log.arm_column, self._log.demonstration_column), self._before.get("rounds")
-            self._reader = OrderedReader(names, refuse, self._columns, *labels, rounds)
+            self._reader = OrderedReader(tail.names, tail.refuse, self._columns, *labels, rounds)
             self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
-        reader = self._reader
-        for name in reader.name.values():
-            if names is None:
-                break
-            if name not in names:
-                text = f'expected a column "{name}", as in files before; it is not there.'
-                raise tail.refuse(text, "Write the file again with it.", column=name)
-            if tail.kind(name) != self._kinds[name]:
-                text = f"expected {self._kinds[name]}, as in files before; got {tail.kind(name)}."
-                raise tail.refuse(text, "Write the column in one type in all files.", column=name)
+        check_columns(tail, self._kinds, "files before")
         self.settled = False
-        for batch in tail.batches(list(reader.name.values())):
-            rows = reader.read(batch)
+        for batch in tail.batches(list(self._kinds), _ALL_ROWS):
+            rows = self._reader.read(batch)
             self._log.add(rows)
             self.settled = True
             yield rows.codes.size
@@ -163,13 +139,13 @@ class Follower:
                 continue
             if isinstance(tail, ParquetTail) and not is_several(self._path):
                 text = "expected text that lines are added to, or a folder that files are added to; got a Parquet file"
-                raise tail.refuse(f"{text}, which does not grow.", "Follow its folder.")
+                raise tail.refuse(f"{text}, which does not grow.", remedy="Follow its folder.")
             siblings = (other.file.path for other in self._tails.values() if other.file.path.parent == folder)
             later = next((other for other in siblings if by_value(file.path) < by_value(other)), None)
             if later is not None:
                 text = "expected new files to come after those read before in the order of names; this one comes before"
                 remedy = "Name new files in rising order, or begin anew without the snapshot."
-                raise tail.refuse(f"{text} {later.name}.", remedy)
+                raise tail.refuse(f"{text} {later.name}.", remedy=remedy)
             self._tails[name] = tail
 
     def _wait_for(self, path: Path) -> None:
@@ -198,27 +174,15 @@ class StallTimer:
         return now - self._seen[1] > PATIENCE
 
 
-class Tail(ABC):
-    """A file, and how far it was read (`read`, as something for JSON)."""
+class Tail(Source):
+    """A file, and how far it was read (`read`, as something for JSON), which is up to date after each batch."""
 
     def __init__(self, file: LogFile, read: dict[str, Any]) -> None:
-        self.file, self._path, self.read = file, str(file.path), read
-
-    def refuse(self, text: str, remedy: str, **data: Any) -> LogError:
-        """Return the error that names this file."""
-        return LogError(text, path=self._path, remedy=remedy, **data)
+        self.file, self.path, self._path, self.read = file, str(file.path), str(file.path), read
 
     @abstractmethod
-    def names(self) -> list[str] | None:
-        """Return its columns; None while they are not written yet."""
-
-    def kind(self, name: str) -> str:
-        """Return what a column holds, once there are names: text, integers, ..."""
-        return "text"
-
-    @abstractmethod
-    def batches(self, names: list[str]) -> Iterator[Batch]:
-        """Read what came since, whole rows only; `read` says after each batch how far that was."""
+    def find_names(self) -> bool:
+        """Find its columns; return False while they are not written yet."""
 
     @abstractmethod
     def more(self) -> bool:
@@ -232,31 +196,30 @@ class TextTail(Tail):
         super().__init__(file, {"offset": 0, "rows": 0, "lines": 0, "first": "", "latest": ""} | (state or {}))
         self._header: Header | None = None
 
-    def names(self) -> list[str] | None:
+    def find_names(self) -> bool:
         """Read the header once it and a row are there."""
         if self._header is None:
             with self._opened() as file:
                 beginning = file.read(_LONGEST)
             if beginning[:2] == GZIP:
                 text = "expected text that lines are added to; got a file compressed by gzip."
-                raise self.refuse(text, "Follow the unpacked one.")
+                raise self.refuse(text, remedy="Follow the unpacked one.")
             cut = whole_rows(beginning, ended=False)
             if beginning[:cut].strip(_BLANK).count(b"\n") < 1:
                 self._refuse_old_lines(beginning)
                 if len(beginning) == _LONGEST and beginning.strip(_BLANK):
                     header = header_of(beginning[: cut or None], self._path)
                     raise self._endless(header, beginning[len(header.text) :], header.text.count(b"\n"))
-                return None
-            self._header = header_of(beginning[:cut], self._path)
-        return [*self._header.names, *(key for key in self.file.partition if key not in self._header.names)]
+                return False
+            self._header = header = header_of(beginning[:cut], self._path)
+            self.partition = {key: value for key, value in self.file.partition.items() if key not in header.names}
+            self.names = [*header.names, *self.partition]
+        return True
 
-    def batches(self, names: list[str]) -> Iterator[Batch]:
+    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         """Read whole lines from where the reading stopped; a line without its end waits."""
-        if self.names() is None:
-            return
         assert self._header is not None
         header, read = self._header, self.read
-        own = [name for name in names if name in header.names] or header.names[:1]
         while True:
             with self._opened() as file:
                 self._recognise(file)
@@ -270,9 +233,9 @@ class TextTail(Tail):
                         raise self._endless(header, data, read["lines"])
                     return
                 block = TextBlock(header, data[:cut], self._path, read["rows"], read["lines"])
-                columns = dict(zip(own, block.cells([header.names.index(name) for name in own]), strict=True))
-                self._note(file, cut, len(columns[own[0]]), data.count(b"\n", 0, cut))
-            yield Batch(completed(columns, self.file.partition, names), self._path, block.rows_before, block.line)
+                columns = block.cells([header.names.index(name) for name in names])
+                self._note(file, cut, len(columns[0]), data.count(b"\n", 0, cut))
+            yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, block.line)
 
     def more(self) -> bool:
         """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""
@@ -291,11 +254,9 @@ class TextTail(Tail):
         text = beginning.lstrip(b"\xef\xbb\xbf\r").rstrip(b"\r")  # the last may be half of a usual one
         at = text.find(b"\r")
         if at > 0 and b"\n" not in text and text.count(b'"', 0, at) % 2 == 0:
-            raise self.refuse(
-                "expected lines that end in a line feed, since others are added; got those of the old Macintosh, which "
-                "end in a carriage return.",
-                "Write the file with the usual line ends, or estimate without following.",
-            )
+            problem = "expected lines that end in a line feed, since others are added; got those of the old Macintosh, "
+            remedy = "Write the file with the usual line ends, or estimate without following."
+            raise self.refuse(f"{problem}which end in a carriage return.", remedy=remedy)
 
     def _endless(self, header: Header, data: bytes, lines: int) -> LogError:
         """Return the error for a row that does not end, as a rule because a quote is never closed."""
@@ -305,7 +266,7 @@ class TextTail(Tail):
         except LogError as error:
             return error
         text = f"expected rows of less than {_LONGEST:,} bytes; got one that has not ended by then."
-        return self.refuse(text, "Check its quotes.", row=rows + 1, line=lines + 1)
+        return self.refuse(text, remedy="Check its quotes.", row=rows + 1, line=lines + 1)
 
     def _note(self, file: IO[bytes], length: int, rows: int, lines: int) -> None:
         for name, more in (("offset", length), ("rows", rows), ("lines", lines)):
@@ -317,9 +278,10 @@ class TextTail(Tail):
         size, offset = os.fstat(file.fileno()).st_size, self.read["offset"]
         if size < offset:
             text = f"expected a file that only grows; it has {size:,} bytes, and {offset:,} were read before."
-            raise self.refuse(text, _BEGIN_ANEW)
+            raise self.refuse(text, remedy=_BEGIN_ANEW)
         if offset and self._digests(file) != [self.read["first"], self.read["latest"]]:
-            raise self.refuse("expected a file that only grows; what was read before has changed.", _BEGIN_ANEW)
+            text = "expected a file that only grows; what was read before has changed."
+            raise self.refuse(text, remedy=_BEGIN_ANEW)
 
     def _digests(self, file: IO[bytes]) -> list[str]:
         offset, digests = self.read["offset"], []
@@ -343,35 +305,33 @@ class ParquetTail(Tail):
         self._source: ParquetSource | None = None
         self._timer = StallTimer()
 
-    def names(self) -> list[str] | None:
-        """Return its columns once the file is complete; refuse one that is not and does not grow either."""
+    def find_names(self) -> bool:
+        """Open the file once it is complete; refuse one that is not and does not grow either."""
         if self._source is None:
             try:
                 self._source = ParquetSource(self.file.path, self._path, self.file.partition)
             except LogError:
                 if self._timer.has_stalled(self.file.path):
                     raise
-                return None
-        return self._source.names
+                return False
+            self.names = self._source.names
+        return True
 
     def kind(self, name: str) -> str:
         """Return what a column holds."""
         assert self._source is not None
         return self._source.kind(name)
 
-    def batches(self, names: list[str]) -> Iterator[Batch]:
+    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         """Read the file, or the rest of it where the reading was stopped in the middle."""
-        read = self.read
-        if not read["whole"] and self.names() is None:
-            return
-        status = self.file.path.stat() if self.file.path.exists() else None
+        assert self._source is not None
+        read, status = self.read, self.file.path.stat() if self.file.path.exists() else None
         now = (0, 0) if status is None else (status.st_size, status.st_mtime_ns)
         if read["size"] and now != (read["size"], read["time"]):
             text = "expected files that do not change once they were read; this one has changed or is gone."
-            raise self.refuse(text, _BEGIN_ANEW)
+            raise self.refuse(text, remedy=_BEGIN_ANEW)
         if read["whole"]:
             return
-        assert self._source is not None
         read["size"], read["time"] = now
         for batch in self._source.batches(names):
             known, count = max(read["rows"] - batch.rows_before, 0), len(batch.columns[names[0]])

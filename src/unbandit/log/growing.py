@@ -34,14 +34,9 @@ _COUNTS, _PAIRS, _RING = ("pulls", "first", "last"), ("rounds", "own", "of_other
 class GrowingLog:
     """What closed forms read of demonstrations so far, to which further rounds are added.
 
-    Parameters
-    ----------
-    arms
-        All arms there can be, in order; by default those pulled so far, by value if all are numbers, else as they
-        appear.
-    need
-        How much is carried on: `counts`, `switching` (the switching round of every arm against every other, since the
-        most-pulled one may change: so at most 2,000 arms) or `epochs`, for rules that eliminate.
+    `arms` are all there can be, in order; by default those pulled so far, by value if all are numbers, else as they
+    appear. `need` says how much is carried on: `counts`, `switching` (the switching round of every arm against every
+    other, since the most-pulled one may change: so at most 2,000 arms) or `epochs`, for rules that eliminate.
 
     Examples
     --------
@@ -71,15 +66,9 @@ class GrowingLog:
         self._order: Integers | None = None
 
     def update(self, actions: Any, demonstration: object = None) -> None:
-        """Take the next rounds of one demonstration.
+        """Take the next rounds of one demonstration, which is named where there are several.
 
-        Parameters
-        ----------
-        actions
-            A sequence of labels; integers are positions in the arms where these were given and have no number among
-            their names.
-        demonstration
-            The name of the demonstration, where there are several.
+        Integers are positions in the arms where these were given and have no number among their names.
         """
         column = series_of(actions)
         if not len(column):

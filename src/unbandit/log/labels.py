@@ -108,17 +108,11 @@ def first_rows(codes: Codes, least: int = 0) -> Integers:
 
 
 class LabelCoder:
-    """Labels met so far, each with its code.
+    """Labels met so far, each with its code; labels that agree in their `canonical` spelling share one.
 
     Integers are looked up in a table with one entry per value. Text is cast to an enumeration of the texts met so far;
-    if some are new, the rows are first searched for them.
-
-    Parameters
-    ----------
-    canonical
-        Maps a label to its spelling here; labels that then agree share a code.
-    by_appearance
-        Whether new integers get codes in the order in which they appear, or by value; new texts always do the former.
+    if some are new, the rows are first searched for them. New texts get codes in the order in which they appear, new
+    integers by value, or `by_appearance`.
     """
 
     def __init__(self, canonical: Callable[[str], str] | None = None, *, by_appearance: bool = False) -> None:
@@ -351,14 +345,7 @@ class LazySequence(Sequence[Member]):
 
 
 class Numbered(LazySequence[str]):
-    """Names of demonstrations that have none: "1", "2", ...
-
-    Examples
-    --------
-    >>> names = Numbered(1_000_000)
-    >>> names[-1], "17" in names, names.index("17"), "017" in names
-    ('1000000', True, 16, False)
-    """
+    """Names of demonstrations that have none: "1", "2", ..."""
 
     def __init__(self, count: int) -> None:
         self._count = count

@@ -88,14 +88,7 @@ def _check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
 def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse: Refuse = LogError) -> dict[str, int]:
     """Return the position of the column that plays each role.
 
-    Parameters
-    ----------
-    names
-        The table's columns, in order.
-    columns
-        Roles named by the user; they go before anything recognised here. An empty name: there is no such column.
-    refuse
-        Makes the error, knowing which file this is.
+    Roles that the user names go before anything recognised here; an empty name says that there is no such column.
     """
     named = _check_roles(columns)
     seen: set[str] = set()
@@ -183,23 +176,10 @@ class Rows(NamedTuple):
 
 
 class Reader:
-    """Columns with a role in a log, whose rows are read batch by batch.
+    """Columns with a role in a log (`name`, by role), whose rows are read batch by batch.
 
-    Parameters
-    ----------
-    names, refuse
-        The columns of the first file, and what makes an error that names it.
-    columns
-        As `ActionLog.read` takes them.
-    arms, demonstrations
-        The columns of labels, with the labels met so far.
-
-    Attributes
-    ----------
-    name
-        The column of each role.
-    notices
-        What the user should know about the columns.
+    It is made from the columns of the first file and what makes an error that names it, the columns as `ActionLog.read`
+    takes them, and the columns of labels, with the labels met so far.
     """
 
     def __init__(
@@ -227,12 +207,11 @@ class Reader:
         refuse_missing(batch.refuse, column, self.demonstrations.name, "demonstration")
         if column.dtype.is_integer():
             starts = run_starts(column.to_numpy())
-        elif column.dtype == pl.String:
-            changed = (column[1:] != column[:-1]).arg_true().to_numpy()
-            starts = np.concatenate(([0], changed.astype(np.int64) + 1, [len(column)]))
+            first = column.gather(starts[:-1])
         else:
-            starts = np.arange(len(column) + 1)
-        who = self.demonstrations.code(batch.refuse, column.gather(starts[:-1]), starts)
+            lengths, first = column.rle().struct.unnest()
+            starts = offsets_of(lengths.to_numpy())
+        who = self.demonstrations.code(batch.refuse, first, starts)
         changes = run_starts(who)  # labels that differ as written may be the same
         return Rows(codes, starts[changes], who[changes[:-1]].astype(np.int64))
 
@@ -298,18 +277,10 @@ class Parts(NamedTuple):
 
 
 class Collection:
-    """All rows of a log in memory, as they come from the files.
+    """All rows of a log in memory, as they come from the files; `codes`, `starts` and `who` as in `Rows`.
 
-    Attributes
-    ----------
-    codes, starts, who
-        As in `Rows`.
-    numbers
-        The rounds, or in a table of counts the pulls, of each row, batch by batch; empty where there are none.
-    is_in_order
-        Whether rounds count up from 0 or 1 within each demonstration, if the rows of each are contiguous.
-    rewards
-        The column of rewards, if there is one.
+    `numbers` are the rounds, or in a table of counts the pulls, batch by batch; empty where there are none. Rounds are
+    in order if they count up from 0 or 1 within each demonstration, provided that the rows of each are contiguous.
     """
 
     def __init__(self, sources: Sequence[Source], reader: Reader, rows: int) -> None:
@@ -354,7 +325,7 @@ def collect(
     """Read a log into memory, `rows` at a time, and put its rows in the order of demonstrations and rounds."""
     labels = LabelColumn("arm", arms), LabelColumn("demonstration")
     reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)
-    check_alike(sources, list(reader.name.values()))
+    check_alike(sources, reader.name.values())
     table = Collection(sources, reader, rows)
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]

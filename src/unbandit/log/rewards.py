@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.errors import LogError, Notice, ParameterError, option
-from unbandit.log.labels import Refuse, is_missing_word, listed
+from unbandit.errors import LogError, Notice, option
+from unbandit.log.labels import Refuse, is_missing_word
 
 Rewards = NDArray[np.float64]
 """One number per round, NaN where it is not known."""
@@ -89,38 +86,3 @@ def _words(column: pl.Series, values: Rewards) -> dict[int, str]:
     cells = column.cast(pl.String).gather(rows).str.strip_chars()
     plain = {word: not word or is_missing_word(word) or word.lower().lstrip("+-") == "nan" for word in cells.unique()}
     return {int(row): word for row, word in zip(rows, cells, strict=True) if not plain[word]}
-
-
-def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
-    """Take rewards beside choices in memory, arranged alike; None and NaN are rewards not known."""
-    if rewards is None:
-        return None
-    if isinstance(rewards, np.ndarray):
-        rows = list(rewards) if rewards.ndim == 2 else [rewards]
-    else:
-        each = rewards if isinstance(rewards, pl.Series) else list(rewards)
-        nested = [hasattr(row, "__len__") and not isinstance(row, str) for row in each]
-        rows = list(each) if nested and all(nested) else [each]
-    counts = [len(row) for row in rows]
-    if counts != list(lengths):
-        expected, got = (listed(list(map(str, each))) for each in (lengths, counts))
-        raise ParameterError(
-            f"expected one for each choice ({expected}); got {got}.",
-            parameter="rewards",
-            remedy="Put None where a reward is not known.",
-        )
-    flat = np.concatenate([_in_memory(row) for row in rows])
-    return flat if np.isfinite(flat).any() else None
-
-
-def _in_memory(row: Any) -> Rewards:
-    """Take any numbers, also NumPy's, and truth values; None is a reward not known."""
-    values = np.asarray(row)
-    if values.dtype.kind in "fiu" and not np.isinf(values).any():
-        return values.astype(np.float64)
-    known = [float("nan") if value is None else value for value in np.asarray(row, dtype=object)]
-    for value in known:
-        if not isinstance(value, int | float | np.number | np.bool_) or np.isinf(value):
-            text = f"expected finite numbers, None where one is not known; got {value!r}."
-            raise ParameterError(text, parameter="rewards", value=value)
-    return np.array(known, np.float64)

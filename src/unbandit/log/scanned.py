@@ -195,7 +195,7 @@ class ScannedLog:
         self._sources, self._batch_rows, self._most_pairs = sources, rows, most_pairs
         labels = LabelColumn("arm", arms), LabelColumn("demonstration")
         self._reader = OrderedReader(sources[0].names, sources[0].refuse, columns, *labels)
-        check_alike(sources, list(self._reader.name.values()))
+        check_alike(sources, self._reader.name.values())
         self._notices = notices + self._reader.notices
         self._known: tuple[int, int] | None = None  # demonstrations and arms after the first pass
 

@@ -11,7 +11,7 @@ import re
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,20 +118,12 @@ def _inside(folder: Path) -> list[Path]:
 
 @dataclass
 class Batch:
-    """Some rows of a source: the columns that were asked for, by name.
-
-    Attributes
-    ----------
-    path, rows_before
-        The file, if any, and how many of its rows come before these.
-    line
-        Returns the line of a text file in which a row of the file begins.
-    """
+    """Some rows of a source: the columns that were asked for, by name."""
 
     columns: dict[str, pl.Series]
     path: str | None = None
-    rows_before: int = 0
-    line: Callable[[int], int] | None = None
+    rows_before: int = 0  # how many rows of the file come before these
+    line: Callable[[int], int] | None = None  # returns the line of a text file in which a row of the file begins
 
     def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
         """Return the error that names the file and the row in it, given a row of the batch (from 1)."""
@@ -142,21 +134,11 @@ class Batch:
 
 
 class Source(ABC):
-    """A table of which no more is read than its columns until batches are asked for.
+    """A table of which no more is read than its columns until batches are asked for."""
 
-    Attributes
-    ----------
-    path
-        What messages call it; None for a table that never was a file.
-    names
-        Its columns, including those that its folders name.
-    partition
-        The value that the names of its folders give to all rows, for columns that the file itself lacks.
-    """
-
-    path: str | None = None
-    names: list[str]
-    partition: Mapping[str, str] = {}
+    path: str | None = None  # what messages call it; None for a table that never was a file
+    names: list[str]  # its columns, including those that its folders name
+    partition: Mapping[str, str] = {}  # the value that its folders give to all rows, for columns that the file lacks
     empty = ("expected one row per choice; got a table without rows.", "Check that it was saved.")
 
     @abstractmethod
@@ -186,22 +168,17 @@ class Source(ABC):
         """Read columns in batches of at most about `rows` rows."""
         own = [name for name in names if name not in self.partition] or self.names[:1]
         for table in self._tables(own, rows):
-            height = len(table.columns[own[0]])
-            for at in range(0, height, rows):
-                count = min(rows, height - at)
-                columns = {name: column[at : at + count] for name, column in table.columns.items()}
-                yield Batch(completed(columns, self.partition, names), table.path, table.rows_before + at, table.line)
-
-
-def completed(
-    columns: Mapping[str, pl.Series], partition: Mapping[str, str], names: Sequence[str]
-) -> dict[str, pl.Series]:
-    """Return columns of a file by name, those that its folders name included."""
-    count = len(next(iter(columns.values())))
-    return {
-        name: columns[name] if name in columns else pl.Series(name, [partition[name]]).new_from_index(0, count)
-        for name in names
-    }
+            first, end = table.columns[own[0]], 0
+            is_whole = first.n_chunks() > 2 * len(first) // rows + 1
+            for length in [len(first)] if is_whole else first.chunk_lengths():  # within a chunk nothing is copied
+                end += length
+                for at in range(end - length, end, rows):
+                    count = min(rows, end - at)
+                    columns = {name: column[at : at + count] for name, column in table.columns.items()}
+                    for key, value in self.partition.items():
+                        columns[key] = pl.Series(key, [value]).new_from_index(0, count)
+                    wanted = {name: columns[name] for name in names}
+                    yield Batch(wanted, table.path, table.rows_before + at, table.line)
 
 
 class ParquetSource(Source):
@@ -322,11 +299,9 @@ class FrameSource(Source):
             # The names alone are enough to say which column is there twice.
             self._keys = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
         except TypeError as error:
-            raise ParameterError(
-                f"expected a dataframe (pandas, polars, pyarrow ...); got {type(frame).__name__}.",
-                parameter="frame",
-                remedy="Give a sequence of choices to ActionLog.from_actions.",
-            ) from error
+            text = f"expected a dataframe (pandas, polars, pyarrow ...); got {type(frame).__name__}."
+            remedy = "Give a sequence of choices to ActionLog.from_actions."
+            raise ParameterError(text, parameter="frame", remedy=remedy) from error
         except Exception as error:  # whatever engine is behind a lazy frame
             raise self._failed(error) from error
         self.names = [str(key) for key in self._keys]
@@ -427,17 +402,23 @@ def sources_of(paths: Paths, *, unpack: bool = False) -> list[Source]:
     return [open_source(file.path, file.partition, unpack=unpack) for file in files_of(paths)]
 
 
-def check_alike(sources: Sequence[Source], names: Sequence[str]) -> None:
-    """Refuse a file that lacks one of the columns, or has another type in it than the first file."""
-    first = sources[0]
-    for source, name in itertools.product(sources[1:], names):
+def check_columns(source: Source, kinds: Mapping[str, str], where: str) -> None:
+    """Refuse a file that lacks one of the columns that files before it have, or holds something else in it."""
+    for name, kind in kinds.items():
         if name not in source.names:
             held = listed([f"{name!r}" for name in source.names])
-            text = f'expected a column "{name}", as in {first.path}; the file has {held}.'
+            text = f'expected a column "{name}", as in {where}; the file has {held}.'
             raise source.refuse(text, column=name, remedy="Write the file again with that column, or remove it.")
-        if source.kind(name) != first.kind(name):
-            text = f"expected {first.kind(name)}, as in {first.path}; got {source.kind(name)}."
+        if source.kind(name) != kind:
+            text = f"expected {kind}, as in {where}; got {source.kind(name)}."
             raise source.refuse(text, column=name, remedy="Write the column in one type in all files.")
+
+
+def check_alike(sources: Sequence[Source], names: Iterable[str]) -> None:
+    """Refuse a file that lacks one of the columns, or has another type in it than the first file."""
+    kinds = {name: sources[0].kind(name) for name in names}
+    for source in sources[1:]:
+        check_columns(source, kinds, str(sources[0].path))
 
 
 def unreadable(name: str, error: BaseException) -> LogError:

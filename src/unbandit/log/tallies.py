@@ -29,19 +29,15 @@ class Tallies:
 
     Attributes
     ----------
-    pulls
-        `n_i`.
-    first, last
-        The round (from 1; 0 for none) of each arm's first pull, and of its last.
+    pulls, first, last
+        `n_i`, and the round (from 1; 0 for none) of each arm's first pull, and of its last.
     own, of_best, rounds
         At each arm's switching round: its own pulls, those of the most-pulled arm (the first of several), both 0 where
         the latter had not been pulled by then; and the round itself, 0 where there is none, and in simulations of rules
         whose index ignores it. The most-pulled arm itself has no pulls there (0), and the round of its last pull.
-    passed
+    passed, gone
         The round in which it showed that an elimination rule's arm was gone: its turn came and another was pulled;
-        0 for an arm still active at the end.
-    gone
-        In simulations of elimination rules: whether the actions show that the arm was eliminated.
+        0 for an arm still active at the end. In simulations instead whether the actions show that it was eliminated.
     broken, broken_arm
         For each demonstration the first round whose arm had been passed over before, 0 if there is none, and that arm
         (0 if there is none).
@@ -80,28 +76,23 @@ class Tallies:
     @property
     def counted(self) -> tuple[Counts, Counts, Counts]:
         """Return `pulls`, `first` and `last`, which must have been counted."""
-        return _there(self.pulls, self.first, self.last)
+        return self.pulls, self.first, self.last
 
     @property
     def at_switching(self) -> tuple[Counts, Counts, Counts]:
         """Return `own`, `of_best` and `rounds`, which must have been asked for."""
-        return _there(self.own, self.of_best, self.rounds)
+        return self.own, self.of_best, self.rounds
 
     @property
     def turns(self) -> tuple[Counts, Counts, Counts]:
         """Return `passed`, `broken` and `broken_arm`, which must have been asked for."""
-        return _there(self.passed, self.broken, self.broken_arm)
+        return self.passed, self.broken, self.broken_arm
 
     @property
     def eliminated(self) -> NDArray[np.bool_]:
         """Return whether the actions show that an arm was eliminated."""
         shown = self.turns[0] > 0 if self.gone is None else self.gone
         return np.asarray((self.pulls > 0) & shown)
-
-
-def _there(one: Any, two: Any, three: Any) -> tuple[Counts, Counts, Counts]:
-    assert not any(array is None for array in (one, two, three))
-    return one, two, three
 
 
 def broken_rounds(marks: Counts, order: Counts | None = None) -> dict[str, Counts]:
@@ -186,11 +177,9 @@ def tally(
         return True
 
     if not all(in_threads(fill, _blocks(offsets), threads(workers))):
-        raise ParameterError(
-            f"expected codes from 0 to {arms - 1}, one for each arm; got others.",
-            parameter="actions",
-            remedy="Use ActionLog.from_actions for labels, and do not change an array that a log was made of.",
-        )
+        text = f"expected codes from 0 to {arms - 1}, one for each arm; got others."
+        remedy = "Use ActionLog.from_actions for labels, and do not change an array that a log was made of."
+        raise ParameterError(text, parameter="actions", remedy=remedy)
     return found
 
 

@@ -4,41 +4,21 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, cast
 
 import polars as pl
 
-from unbandit.errors import ParameterError
+from unbandit.errors import ParameterError, first_line
 from unbandit.files import written_whole
 
-__all__ = ["check_name", "write_table"]
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".parquet": "", ".csv.gz": ",", ".tsv.gz": "\t"}
 
 
-def _write_text(frame: pl.DataFrame, path: Path, separator: str) -> None:
-    with path.open("wb") as file:
-        frame.write_csv(file, separator=separator)
-
-
-def _write_packed(frame: pl.DataFrame, path: Path, separator: str) -> None:
-    # Without name and time inside, equal tables give equal files.
-    with path.open("wb") as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-        frame.write_csv(cast(IO[bytes], packed), separator=separator)
-
-
-def _write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    with path.open("wb") as file:
-        frame.write_parquet(file)
-
-
-_WRITERS: Mapping[str, Callable[[pl.DataFrame, Path], None]] = {
-    ".csv": lambda frame, path: _write_text(frame, path, ","),
-    ".tsv": lambda frame, path: _write_text(frame, path, "\t"),
-    ".parquet": _write_parquet,
-    ".csv.gz": lambda frame, path: _write_packed(frame, path, ","),
-    ".tsv.gz": lambda frame, path: _write_packed(frame, path, "\t"),
-}
+def _ending(path: str | os.PathLike[str]) -> str | None:
+    name = Path(path).name.lower()
+    return next((ending for ending in _SEPARATORS if name.endswith(ending)), None)
 
 
 def check_name(path: str | os.PathLike[str], also: Sequence[str] = (), parameter: str = "path") -> None:
@@ -46,23 +26,15 @@ def check_name(path: str | os.PathLike[str], also: Sequence[str] = (), parameter
 
     Examples
     --------
-    >>> check_name("log.parquet")
     >>> check_name("log.xlsx")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     unbandit.errors.ParameterError: path: expected a name that ends in .csv, ...; got "log.xlsx".
     """
-    if _writer(path) is None:
-        raise ParameterError(
-            f'expected a name that ends in {", ".join((*_WRITERS, *also))}; got "{os.fspath(path)}".',
-            parameter=parameter,
-            value=os.fspath(path),
-        )
-
-
-def _writer(path: str | os.PathLike[str]) -> Callable[[pl.DataFrame, Path], None] | None:
-    name = Path(path).name.lower()
-    return next((_WRITERS[suffix] for suffix in _WRITERS if name.endswith(suffix)), None)
+    name = os.fspath(path)
+    if _ending(path) is None:
+        text = f'expected a name that ends in {", ".join((*_SEPARATORS, *also))}; got "{name}".'
+        raise ParameterError(text, parameter=parameter, value=name)
 
 
 def write_table(make: Callable[[], pl.DataFrame], path: str | os.PathLike[str]) -> None:
@@ -77,11 +49,17 @@ def write_table(make: Callable[[], pl.DataFrame], path: str | os.PathLike[str]) 
     'arm\\tpulls\\nA\\t3\\n'
     """
     check_name(path)
-    write, frame = _writer(path), make()
-    assert write is not None
-    with written_whole(path) as temporary:
+    ending, frame = _ending(path) or "", make()
+    with written_whole(path) as temporary, temporary.open("wb") as file:
         try:
-            write(frame, temporary)
+            if ending == ".parquet":
+                frame.write_parquet(file)
+            elif ending.endswith(".gz"):
+                # Without name and time inside, equal tables give equal files.
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                    frame.write_csv(cast(IO[bytes], packed), separator=_SEPARATORS[ending])
+            else:
+                frame.write_csv(file, separator=_SEPARATORS[ending])
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             # The only thing that can fail here is the disk, whatever polars calls it.
-            raise OSError(str(error).strip().splitlines()[0]) from error
+            raise OSError(first_line(error)) from error

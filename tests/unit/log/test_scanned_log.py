@@ -99,7 +99,7 @@ def test_long_runs_and_many_demonstrations(tmp_path):
     frame = pl.DataFrame({"run": who, "choice": arms})
     frame.write_parquet(tmp_path / "log.parquet", row_group_size=1000)
     expected = ActionLog.from_frame(frame)
-    for rows in (1, 64, 999, 10_000):
+    for rows in (3, 64, 999, 10_000):
         assert_same(ScannedLog(sources_of(tmp_path), rows=rows), expected)
     mixed = frame.with_columns(order=pl.Series(rng.permutation(who.size))).sort("order").drop("order")
     mixed.write_parquet(tmp_path / "log.parquet", row_group_size=1000)
