@@ -71,27 +71,21 @@ class Tape:
             raise ParameterError("expected numbers from 0 to 2^32 - 1; pull: from 1 to 2^33.", parameter="run, arm")
         broadcast = np.broadcast_arrays(*places)
         flat = [np.ascontiguousarray(place, dtype=np.uint64).reshape(-1) for place in broadcast]
-        out = np.empty(flat[0].size, np.uint64)
-        rng.words(*self.key, flat[0], flat[1], flat[2], np.uint64(stream), out)
-        return out.reshape(broadcast[0].shape)
+        return rng.words(*self.key, flat[0], flat[1], flat[2], np.uint64(stream)).reshape(broadcast[0].shape)
 
     def uniform(
         self, run: ArrayLike, arm: ArrayLike, pull: ArrayLike, stream: Stream = Stream.DECISIONS
     ) -> NDArray[np.float64]:
         """Return numbers in (0, 1)."""
         bits = self.words(run, arm, pull, stream)
-        out = np.empty(bits.shape)
-        rng.uniforms(bits.reshape(-1), out.reshape(-1))
-        return out
+        return rng.uniforms(bits.reshape(-1)).reshape(bits.shape)
 
     def normal(
         self, run: ArrayLike, arm: ArrayLike, pull: ArrayLike, stream: Stream = Stream.REWARDS
     ) -> NDArray[np.float64]:
         """Return standard normals."""
         bits = self.words(run, arm, pull, stream)
-        out = np.empty(bits.shape)
-        rng.normals(bits.reshape(-1), QUANTILE_TABLE, out.reshape(-1))
-        return out
+        return rng.normals(bits.reshape(-1), QUANTILE_TABLE).reshape(bits.shape)
 
     def orders(self, runs: ArrayLike, arms: int) -> NDArray[np.int64]:
         """Return a random order of the arms for each run, all equally likely; shape (runs, arms).
@@ -126,7 +120,5 @@ def normal_quantile(probability: ArrayLike) -> NDArray[np.float64]:
     >>> normal_quantile([0.5, 0.975, 1e-300]).round(6).tolist()
     [0.0, 1.959964, -37.047096]
     """
-    values = np.asarray(probability, dtype=np.float64)
-    out = np.empty(values.shape)
-    rng.quantiles(np.ascontiguousarray(values).reshape(-1), QUANTILE_TABLE, out.reshape(-1))
-    return out
+    values = np.ascontiguousarray(probability, dtype=np.float64)
+    return rng.quantiles(values.reshape(-1), QUANTILE_TABLE).reshape(np.shape(probability))

@@ -166,7 +166,7 @@ class Demonstrator(BaseModel, ABC):
             `cpu`, or `cuda` for a GPU: the same actions, except for one demonstration in very many.
         """
         horizon, runs = checks.whole("horizon", horizon), checks.whole("runs", runs)
-        first_run = _first_run(first_run, runs)
+        first_run = checks.whole("first_run", first_run, 0, 2**32 - runs)  # all must have a place on the tape
         actions = np.empty((runs, horizon), dtype=np.min_scalar_type(len(instance) - 1))
         rule, bandit = self._facing(instance), laid_out(instance, horizon, seed)
         if checked_device(device) == "cuda":
@@ -209,7 +209,7 @@ class Demonstrator(BaseModel, ABC):
         100000000
         """
         horizon, runs = checks.whole("horizon", horizon), checks.whole("runs", runs)
-        first_run = _first_run(first_run, runs)
+        first_run = checks.whole("first_run", first_run, 0, 2**32 - runs)  # all must have a place on the tape
         placed = None if orders is None else _orders(orders, runs, len(instance))
         rule = self._facing(instance)
         played = horizon if length is None else min(checks.whole("length", length), horizon)
@@ -304,16 +304,6 @@ def _in_blocks(fill: Callable[[int, int], None], runs: int, threads: int | None)
     blocks = 1 if workers == 1 else workers * (4 if runs >= 64 * workers else 1)
     ends = np.linspace(0, runs, blocks + 1).astype(int).tolist()
     checks.in_threads(fill, list(pairwise(ends)), workers)
-
-
-def _first_run(value: object, runs: int) -> int:
-    """Check the number of the first run: the last one must have a place on the tape."""
-    number = checks.integer(value)
-    if number is None or not 0 <= number <= 2**32 - runs:
-        raise ParameterError(
-            f"expected a whole number from 0 to 2^32 - {runs}; got {value!r}.", parameter="first_run", value=value
-        )
-    return number
 
 
 def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]:

@@ -32,6 +32,7 @@ class EpsilonGreedy(RandomisedRule):
     """
 
     name: ClassVar[str] = "epsilon-greedy"
+    shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     smooth: ClassVar[bool] = False
     examples: ClassVar[Examples] = (
         {},
@@ -44,11 +45,6 @@ class EpsilonGreedy(RandomisedRule):
     decay: float | None = Field(None, gt=0, description="constant c of a probability that falls: min(1, epsilon c / t)")
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
     initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
-
-    @property
-    def shifts(self) -> bool:
-        """Return whether it compares means alone: so it is once every arm has been pulled."""
-        return self.initial > 0
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:

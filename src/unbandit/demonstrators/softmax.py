@@ -30,6 +30,7 @@ class Softmax(RandomisedRule):
     """
 
     name: ClassVar[str] = "softmax"
+    shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "annealing"})
     examples: ClassVar[Examples] = (
         {},
@@ -41,11 +42,6 @@ class Softmax(RandomisedRule):
     temperature: float = Field(0.1, gt=0, description="difference of means by which an arm is e times as likely")
     annealing: float = Field(0.0, ge=0, description="power p of a temperature that falls: temperature / t^p")
     initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
-
-    @property
-    def shifts(self) -> bool:
-        """Return whether it compares means alone: so it is once every arm has been pulled."""
-        return self.initial > 0
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:

@@ -30,6 +30,9 @@ ROOTS = 33  # the powers of two up to 2^32, beyond every horizon
 SURE = 0.5 * 18 * math.log(10) * 1.01  # x y / (b - a) above which a crossing has a probability below 1e-18
 ROUNDING = 4e-15  # relative rounding error of a computed index
 
+Place = tuple[int, float, float]
+"""An end of a stretch: the number of pulls, the walk there, the index there."""
+
 Room = tuple[Integers, Numbers, Numbers]
 """A stack of the right ends of stretches that are being searched: places, sums, indices; ROOTS + 1 of each."""
 
@@ -91,9 +94,16 @@ def _stays_above(above_left: float, above_right: float, length: int) -> bool:
 
 
 @inlined
-def _middle(path: Path, middle: int, half: int, left: float, right: float) -> float:
-    """Draw the walk half way between two places, given both."""
-    return 0.5 * (left + right) + math.sqrt(0.5 * np.float64(half)) * _normal(path, middle)
+def _split(path: Path, parameters: Any, level: float, left: Place, right: Place, room: Room, depth: int) -> bool:
+    """Return whether a stretch may cross the boundary; then draw the walk at its middle, and put it on the stack."""
+    places, walks, indices = room
+    length = right[0] - left[0]
+    if length == 1 or _stays_above(_above(path, level, *left), _above(path, level, *right), length):
+        return False
+    middle, half = left[0] + length // 2, length // 2
+    walk = 0.5 * (left[1] + right[1]) + math.sqrt(0.5 * np.float64(half)) * _normal(path, middle)
+    places[depth], walks[depth], indices[depth] = middle, walk, index_at(path, parameters, middle, walk)
+    return True
 
 
 @called
@@ -119,15 +129,7 @@ def first_below(
         while depth > 0 and left < stop:
             right, right_walk, right_index = places[depth - 1], walks[depth - 1], indices[depth - 1]
             if right >= start:
-                length = right - left
-                if length > 1 and not _stays_above(
-                    _above(path, level, left, walk, index),
-                    _above(path, level, right, right_walk, right_index),
-                    length,
-                ):
-                    middle = left + length // 2
-                    places[depth], walks[depth] = middle, _middle(path, middle, length // 2, walk, right_walk)
-                    indices[depth] = index_at(path, parameters, middle, walks[depth])
+                if _split(path, parameters, level, (left, walk, index), (right, right_walk, right_index), room, depth):
                     depth += 1
                     continue
                 if right <= stop and (right_index < level or (equal and right_index == level)):
@@ -156,15 +158,7 @@ def lowest_up_to(path: Path, parameters: Any, stop: int, room: Room) -> float:
         while depth > 0:
             left, left_walk, left_index = places[depth - 1], walks[depth - 1], indices[depth - 1]
             if left <= stop:
-                length = right - left
-                if length > 1 and not _stays_above(
-                    _above(path, lowest, left, left_walk, left_index),
-                    _above(path, lowest, right, walk, index),
-                    length,
-                ):
-                    middle = left + length // 2
-                    places[depth], walks[depth] = middle, _middle(path, middle, length // 2, left_walk, walk)
-                    indices[depth] = index_at(path, parameters, middle, walks[depth])
+                if _split(path, parameters, lowest, (left, left_walk, left_index), (right, walk, index), room, depth):
                     depth += 1
                     continue
                 lowest = min(lowest, left_index)

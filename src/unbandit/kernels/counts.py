@@ -127,12 +127,6 @@ def comes_after(level: float, arm: int, other_level: float, other_arm: int) -> b
 
 
 @compiled
-def guide_of(parameters: Any, sample: Numbers, arms: int, horizon: int) -> Numbers:
-    """Return `level_guide`, for simulations on a GPU."""
-    return level_guide(parameters, sample, arms, horizon)
-
-
-@compiled
 def count_by_levels(
     bandit: Bandit, parameters: Any, first_run: int, pulls_out: Integers, own_out: Integers, of_best_out: Integers
 ) -> None:
@@ -159,10 +153,7 @@ def count_by_levels(
                 level, left, step = aim, left - made, step + 1
         # --- the last few pulls, one stretch at one level after the other ---
         while left > 0:
-            arm = 0
-            for other in range(arms):
-                if lowest[other] > lowest[arm]:
-                    arm = other
+            arm = lowest.argmax()
             level = lowest[arm]
             while left > 0 and lowest[arm] == level:
                 n, total = pulls[arm], totals[arm]
@@ -170,11 +161,8 @@ def count_by_levels(
                 pulls[arm], last[arm], before[arm], lowest[arm] = n + ONE, level, last[arm], min(level, index)
                 left -= 1
         # --- an arm's switching round `tau_i`: its last pull that comes before the best arm's last one ---
-        best = 0
-        for arm in range(arms):
-            pulls_out[row, arm] = np.int64(pulls[arm])
-            if pulls[arm] > pulls[best]:
-                best = arm
+        pulls_out[row] = pulls
+        best = pulls.argmax()
         path = _levels_of_arm(bandit, parameters, best, pulls_out[row, best], run)
         for arm in range(arms):
             own, level = pulls_out[row, arm], last[arm]
@@ -281,21 +269,15 @@ def count_by_bridges(
                 pulls[:], lowest[:], left, high = next_pulls, next_lowest, rest, level
         # --- the last few pulls, from one new lowest index to the next ---
         while left > 0:
-            arm = 0
-            for other in range(arms):
-                if lowest[other] > lowest[arm]:
-                    arm = other
+            arm = lowest.argmax()
             path = path_of(bandit, arm, run, roots)
             at, index = first_below(path, parameters, lowest[arm], False, pulls[arm] + 1, pulls[arm] + left, room)
             if at > pulls[arm] + left:
                 at, index = pulls[arm] + left, lowest[arm]
             left, pulls[arm], lowest[arm] = left - (at - pulls[arm]), at, index
         # --- switching counts: pulls before the best arm's last one, and the best arm's before that ---
-        best = 0
-        for arm in range(arms):
-            pulls_out[row, arm] = pulls[arm]
-            if pulls[arm] > pulls[best]:
-                best = arm
+        pulls_out[row] = pulls
+        best = pulls.argmax()
         path_of_best = path_of(bandit, best, run, roots)
         last = lowest_up_to(path_of_best, parameters, pulls[best] - 1, room)  # the level of the best arm's last pull
         for arm in range(arms):

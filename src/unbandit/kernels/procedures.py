@@ -424,12 +424,12 @@ def fill_intervals(
         for arm in range(arms):
             active += 1 if best[d, arm] else 0
             top = arm if best[d, arm] and top < 0 else top
-        alone = active == 1
+        alone, itself = active == 1, active == 1 and top == anchor
         # the best arm's mean, as far as the anchor shows it, and its deviation
         shift = numbers[0, d, anchor] if anchor >= 0 else 0.0
         level = known + (shift if shift == shift else 0.0)
         of_best = 0.5 if assumed.sigma != assumed.sigma else assumed.sigma
-        if anchor == BEST_ARM or (anchor >= 0 and alone and top == anchor):
+        if anchor == BEST_ARM or itself:
             of_best = known_deviation(assumed)
         elif anchor >= 0 and alone:
             of_best = reward_deviation(assumed, level, math.nan)
@@ -438,7 +438,6 @@ def fill_intervals(
             compared = _taken(verdict, numbers, d, anchor)
             variance = _variance(known_deviation(assumed), of_best, compared.slope, compared.own, compared.other)
             level_deviation = math.sqrt(variance if variance == variance else 0.0) / compared.slope
-        itself = anchor >= 0 and alone and top == anchor
         for arm in range(arms):
             compared = _taken(verdict, numbers, d, arm)
             of_arm = reward_deviation(assumed, level - compared.gap, compared.own)

@@ -3,7 +3,7 @@
 The first functions take one number. They are plain Python that every compiled loop can call, so the tests compare the
 compiled bits with the uncompiled ones. From a counter to a reward there are only additions, multiplications,
 comparisons and integer operations: the bits are the same on every machine. Written by hand because no library has a
-Philox that numba can inline, nor a quantile with these two properties. The last four functions fill arrays.
+Philox that numba can inline, nor a quantile with these two properties. The last four functions take arrays.
 """
 
 from __future__ import annotations
@@ -151,29 +151,37 @@ def normal_quantile(probability: float, table: Numbers) -> float:
 
 
 @compiled
-def words(key_low: Word, key_high: Word, run: Words, arm: Words, pull: Words, stream: Word, out: Words) -> None:
-    """Fill `out` with the 64 bits at each (run, arm, pull); pulls are counted from 0, two to a block."""
-    for at in range(out.size):
+def words(key_low: Word, key_high: Word, run: Words, arm: Words, pull: Words, stream: Word) -> Words:
+    """Return the 64 bits at each (run, arm, pull); pulls are counted from 0, two to a block."""
+    bits = np.empty(run.size, np.uint64)
+    for at in range(bits.size):
         first, second = philox(pull[at] >> _ONE, arm[at], run[at], stream, key_low, key_high)
-        out[at] = second if pull[at] & _ONE else first
+        bits[at] = second if pull[at] & _ONE else first
+    return bits
 
 
 @compiled
-def uniforms(bits: Words, out: Numbers) -> None:
+def uniforms(bits: Words) -> Numbers:
     """Turn words into numbers in (0, 1)."""
+    out = np.empty(bits.size)
     for at in range(out.size):
         out[at] = uniform_from_word(bits[at])
+    return out
 
 
 @compiled
-def normals(bits: Words, table: Numbers, out: Numbers) -> None:
+def normals(bits: Words, table: Numbers) -> Numbers:
     """Turn words into standard normals."""
+    out = np.empty(bits.size)
     for at in range(out.size):
         out[at] = normal_from_word(bits[at], table)
+    return out
 
 
 @compiled
-def quantiles(probability: Numbers, table: Numbers, out: Numbers) -> None:
+def quantiles(probabilities: Numbers, table: Numbers) -> Numbers:
     """Turn probabilities into standard normal quantiles."""
+    out = np.empty(probabilities.size)
     for at in range(out.size):
-        out[at] = normal_quantile(probability[at], table)
+        out[at] = normal_quantile(probabilities[at], table)
+    return out

@@ -46,7 +46,7 @@ class Entries(NamedTuple):
     tags: Words
 
 
-@called
+@compiled
 def level_guide(parameters: Any, sample: Numbers, arms: int, horizon: int) -> Numbers:
     """Predict the level after N pulls in all, as if every sample mean equalled its mean.
 

@@ -146,7 +146,7 @@ NUMBERS, COUNTS = 9, 3
 def counted_by_levels(formulas: Formulas, group: int) -> Any:
     """Return the kernel for groups of `group` threads, a power of 2.
 
-    It takes a scene, parameters, the guide (`counts.guide_of`), the horizon, three arrays (arms, runs) to fill as
+    It takes a scene, parameters, the guide (`level_guide`), the horizon, three arrays (arms, runs) to fill as
     `count_by_levels` does, and two arrays to work in: (blocks, NUMBERS, arms) and (blocks, COUNTS, arms).
     """
     meanings = port.meanings_of(formulas, port.near_coefficients(MOST_NEAR))

@@ -17,9 +17,9 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.counts import guide_of
 from unbandit.kernels.gpu import simulate_index, threads
 from unbandit.kernels.gpu.port import SIMULATED, formulas_of, one_sided
+from unbandit.kernels.simulate_index import level_guide
 
 MOST_RUNS = 1 << 22  # at a time: more do not make a GPU any busier
 MEMORY_SHARE = 0.5  # of the free memory to use: others may be using the GPU too
@@ -131,6 +131,9 @@ class Stage:
         self.formulas, self.parameters = formulas_of(parameters), _numbers(parameters)
         self._options, self._columns = options or (self.horizon,), getattr(options, "columns", 0)
         self._host_parameters = parameters
+        self._merged = loop == "merge" and self.arms <= simulate_index.MOST_MERGED_ARMS
+        self._by_levels = loop == "merge" and not self._merged
+        self.counts_alone = loop == "elimination" or self._by_levels  # counts are simulated without the actions
         self._kind = np.uint8 if self.arms <= 256 else np.uint16 if self.arms <= 65536 else np.uint32
         self._far, self._listed = cuda.to_device(one_sided()), cuda.to_device(np.array(bandit.listed))
         self._inverse = cuda.to_device(np.ones(1))  # dividing is as fast here as looking up
@@ -143,16 +146,6 @@ class Stage:
         if self.arms > threads.MOST_ARMS_IN_LOCAL_MEMORY and self.loop != "merge":
             size += 8 * sum(threads.workspace(LOOPS[self.loop], self.arms, self._columns))
         return size
-
-    def counts_alone(self) -> bool:
-        """Return whether the counts are simulated without the actions."""
-        return self.loop == "elimination" or self._by_levels()
-
-    def _merged(self) -> bool:
-        return self.loop == "merge" and self.arms <= simulate_index.MOST_MERGED_ARMS
-
-    def _by_levels(self) -> bool:
-        return self.loop == "merge" and self.arms > simulate_index.MOST_MERGED_ARMS
 
     def scene(self, first_run: int, first: int, last: int) -> Scene:
         """Return the scene of the runs from `first_run + first` to `first_run + last`."""
@@ -177,7 +170,7 @@ class Stage:
         def work(first: int, last: int) -> None:
             played, _ = self._played(self.scene(first_run, first, last), last - first)
             host = np.ascontiguousarray(played.copy_to_host().T)
-            out[first:last] = host.view(np.uint8)[:, : self.horizon] if self._merged() else host
+            out[first:last] = host.view(np.uint8)[:, : self.horizon] if self._merged else host
 
         in_batches(work, runs, self.bytes_a_run(actions=True))
 
@@ -188,13 +181,13 @@ class Stage:
             pulls, gone = self._room(runs, np.int32), self._room(runs, np.bool_)
             self._launch(threads.counted_eliminations, scene, runs, pulls, gone)
             return DeviceCounts(scene.order, pulls, gone=gone)
-        if self._by_levels():
+        if self._by_levels:
             return self._leveled(scene, runs)
         actions, pulls = self._played(scene, runs)
         if self.loop == "randomised":
             return DeviceCounts(scene.order, pulls)
         tables = [self._room(runs, np.int32) for _ in range(3)]
-        if not self._merged():
+        if not self._merged:
             threads.switches()[blocks(runs)](actions, pulls, *tables)
             return DeviceCounts(scene.order, pulls, *tables)
         into = cuda.device_array((4, self.arms, runs), np.int32)
@@ -210,7 +203,7 @@ class Stage:
             host = [None if part is None else part.copy_to_host().T for part in read]
             found.append((first, last, DeviceCounts(*host)))
 
-        in_batches(work, runs, self.bytes_a_run(actions=not self.counts_alone()))
+        in_batches(work, runs, self.bytes_a_run(actions=not self.counts_alone))
         return found
 
     def _room(self, runs: int, kind: Any) -> Any:
@@ -219,7 +212,7 @@ class Stage:
     def _played(self, scene: Scene, runs: int) -> tuple[Any, Any]:
         """Return actions (rounds, runs) and pulls (arms, runs) by position; of merged arms: words, and by arm."""
         pulls = self._room(runs, np.int32)
-        if self._merged():
+        if self._merged:
             words = scratch((-(-self.horizon // 4), runs), np.uint32)
             play = simulate_index.merged(self.formulas, self.arms, scene.bernoulli)
             size = blocks(runs, simulate_index.threads_per_block(self.arms))
@@ -241,7 +234,7 @@ class Stage:
     def _leveled(self, scene: Scene, runs: int) -> DeviceCounts:
         """Count by levels, with a group of threads per run."""
         group = 4 if SIMULATED else WARP if self.arms < THOUSANDS else SEVERAL_WARPS
-        guide = cuda.to_device(guide_of(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
+        guide = cuda.to_device(level_guide(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
         at_once = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // group)
         count = min(runs, at_once, fitting(8 * self.arms * (simulate_index.NUMBERS + simulate_index.COUNTS)))
         numbers = cuda.device_array((count, simulate_index.NUMBERS, self.arms), np.float64)

@@ -283,7 +283,7 @@ def scored(
             for part in sums:  # one by one, however many came at a time
                 total[at] += part
 
-    bytes_a_run = stage.bytes_a_run(actions=not stage.counts_alone()) + 40 * stage.arms + 16
+    bytes_a_run = stage.bytes_a_run(actions=not stage.counts_alone) + 40 * stage.arms + 16
     in_batches(work, runs, bytes_a_run, whole=chunk)
     return total
 
