@@ -70,11 +70,7 @@ class Instance:
     name: str
 
     def __init__(
-        self,
-        means: ArrayLike,
-        noise: Noise | float = 1.0,
-        arms: Sequence[object] | None = None,
-        name: str = "custom",
+        self, means: ArrayLike, noise: Noise | float = 1.0, arms: Sequence[object] | None = None, name: str = "custom"
     ) -> None:
         values = np.array(means, dtype=np.float64)
         if values.ndim != 1 or values.size < 2:

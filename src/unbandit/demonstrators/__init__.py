@@ -23,26 +23,7 @@ from unbandit.demonstrators.ucbv import UCBV
 from unbandit.demonstrators.uniform import Uniform
 
 __all__ = [
-    "EXP3",
-    "KLUCB",
-    "MOSS",
-    "SAE",
-    "UCB",
-    "UCB1",
-    "UCBV",
-    "AdditiveIndexRule",
-    "Demonstrator",
-    "EliminationRule",
-    "EpsilonGreedy",
-    "ExploreThenCommit",
-    "IndexRule",
-    "LearningSoftmax",
-    "LilUCB",
-    "PhasedElimination",
-    "RandomisedRule",
-    "Softmax",
-    "Thompson",
-    "Uniform",
-    "parse_rule",
-    "rules",
-]
+    "EXP3", "KLUCB", "MOSS", "SAE", "UCB", "UCB1", "UCBV", "AdditiveIndexRule", "Demonstrator", "EliminationRule",
+    "EpsilonGreedy", "ExploreThenCommit", "IndexRule", "LearningSoftmax", "LilUCB", "PhasedElimination",
+    "RandomisedRule", "Softmax", "Thompson", "Uniform", "parse_rule", "rules",
+]  # fmt: skip

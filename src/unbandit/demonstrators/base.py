@@ -273,9 +273,7 @@ class Demonstrator(BaseModel, ABC):
     def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
         """Return how the rule is played on a GPU: one of `kernels.gpu.stage.LOOPS`, and its options."""
         raise ParameterError(
-            "this kind of rule cannot be played on a GPU.",
-            owner=self.name,
-            remedy=f"Take {option('device', 'cpu')}.",
+            "this kind of rule cannot be played on a GPU.", owner=self.name, remedy=f"Take {option('device', 'cpu')}."
         )
 
     def _drawing_needed(self, instance: Instance, horizon: int) -> tuple[Any, Gather]:

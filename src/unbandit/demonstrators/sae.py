@@ -26,12 +26,7 @@ class SAE(RegretWidth, EliminationRule):
     """
 
     name: ClassVar[str] = "sae"
-    examples: ClassVar[Examples] = (
-        {},
-        {"alpha": 0},
-        {"alpha": 0.1, "scale": 0.1},
-        {"alpha": 0.5, "sigma": 1e-7},
-    )
+    examples: ClassVar[Examples] = ({}, {"alpha": 0}, {"alpha": 0.1, "scale": 0.1}, {"alpha": 0.5, "sigma": 1e-7})
 
 
 class PhasedElimination(RegretWidth, EliminationRule):

@@ -79,13 +79,13 @@ def _count_many(codes: Codes, start: int, stop: int, arms: int, tables: Integers
 @called
 def _count_long(
     codes: Codes, start: int, stop: int, before: int, increments: Words, tables: Integers, pulls: Integers,
-    first: Integers,
+    first: Integers, last: Integers,
 ) -> bool:  # fmt: skip
-    """Add a long run to the pulls of a demonstration with `before` earlier rounds, and find first pulls.
+    """Add a long run to the counts of a demonstration with `before` earlier rounds; False if there are codes of no arm.
 
-    The first entries of `tables`, all 0 before, are left with this run's pulls. False if there are codes of no arm.
+    Last pulls are found only if there are earlier rounds: otherwise `_find_switches` does it. `tables` are left at 0.
     """
-    arms, fresh, t = pulls.size, 0, start
+    arms, fresh, missing = pulls.size, 0, 0
     if arms <= FEW_ARMS:
         if not _count_few(codes, start, stop, arms, increments, tables):
             return False
@@ -95,13 +95,23 @@ def _count_long(
                 return False
     for arm in range(arms):
         fresh += 1 if tables[arm] > 0 and pulls[arm] == 0 else 0
+        missing += 1 if tables[arm] > 0 and before > 0 else 0
         pulls[arm] += tables[arm]
-    while fresh > 0:
+    t = start
+    while fresh > 0:  # first pulls, from the front
         arm = np.uint64(codes[np.uint64(t)])
         if first[arm] == 0:
             first[arm] = before + (t - start) + 1
             fresh -= 1
         t += 1
+    t = stop - 1
+    while missing > 0:  # last pulls, from the end
+        arm = np.uint64(codes[np.uint64(t)])
+        if tables[arm] > 0:
+            last[arm], tables[arm] = before + (t - start) + 1, 0
+            missing -= 1
+        t -= 1
+    tables[:arms] = 0
     return True
 
 
@@ -120,21 +130,6 @@ def _count_short(
         if first[arm] == 0:
             first[arm] = now
     return True
-
-
-@called
-def _find_last(codes: Codes, start: int, stop: int, before: int, tables: Integers, last: Integers) -> None:
-    """Find the last pull of each arm that `tables` counts in this run, from the end backwards."""
-    missing = 0
-    for arm in range(last.size):
-        missing += 1 if tables[arm] > 0 else 0
-    t = stop - 1
-    while missing > 0:
-        arm = np.uint64(codes[np.uint64(t)])
-        if tables[arm] > 0:
-            last[arm], tables[arm] = before + (t - start) + 1, 0
-            missing -= 1
-        t -= 1
 
 
 # Switching rounds
@@ -226,12 +221,8 @@ def tally_runs(
         if start == stop:
             continue
         if stop - start >= LANES * arms:
-            if not _count_long(codes, start, stop, before, increments, tables, pulls[d], first[d]):
+            if not _count_long(codes, start, stop, before, increments, tables, pulls[d], first[d], last[d]):
                 return False
-            if before > 0:
-                _find_last(codes, start, stop, before, tables, last[d])
-            for arm in range(arms):
-                tables[arm] = 0
         elif not _count_short(codes, start, stop, before, pulls[d], first[d], last[d]):
             return False
         if before > 0:
