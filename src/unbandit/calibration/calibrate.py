@@ -21,8 +21,8 @@ from pathlib import Path
 
 from unbandit import checks
 from unbandit.calibration import settings
+from unbandit.calibration.criteria import Calibration, page
 from unbandit.calibration.metrics import coverage_metrics, identify_metrics, posterior_metrics, timed, timing_requests
-from unbandit.calibration.page import Calibration, page
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, ParameterError

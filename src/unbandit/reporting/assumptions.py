@@ -8,45 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.formatting import counted, listed, number, quoted, share
 from unbandit.log import ActionLog
+from unbandit.reporting.page import TEXTS
 from unbandit.reporting.sentence import reported_quantity
 from unbandit.result import ArmEstimate, Estimate
 
-METHODS = {
-    "switching": "From the moments of hesitation. When the rule last turned from an arm to the best one, it found the "
-    "two equally promising. That gives an equation whose solution is the arm's gap.",
-    "counts": "From how often each arm was pulled, without the order. At the end of the record the rule found all arms "
-    "about equally promising, given how often it had tried them.",
-    "naive": "By a rule of thumb: the rarer an arm was pulled, the worse it is taken to be, in proportion to one over "
-    "the square root of its pulls. It has no intervals.",
-    "posterior": "By following many guesses at the hidden rewards through the record, and keeping those that explain "
-    "the choices. What is left shows which means are plausible, and how plausible.",
-    "bootstrap": "Values from the record itself; intervals by simulating the rule again and again at those values, and "
-    "seeing how far the answers stray.",
-}
-
-ELIMINATION_METHOD = (
-    "From the rounds in which arms were dropped. An arm is dropped when it has fallen just so far behind the best one "
-    "that chance no longer explains it; how far that was, follows from how often both had been pulled."
-)
-"""The method switching, for an elimination rule."""
-
-KINDS: tuple[tuple[type[Demonstrator], str], ...] = (
-    (
-        IndexRule,
-        "It gives every arm an index: what the arm gave so far, with the benefit of the doubt where it was tried "
-        "rarely. The largest index wins.",
-    ),
-    (EliminationRule, "It takes all arms in turn, and drops for good those that have fallen clearly behind."),
-    (RandomisedRule, "It draws its choices at random, and what the arms gave so far decides how likely each is."),
-)
+METHODS: dict[str, str] = TEXTS["methods"]
 
 
 def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]) -> dict[str, str]:
     """Return what the answer rests on, by what it is about, the most important first."""
-    kind = next((text for of, text in KINDS if isinstance(rule, of)), "")
+    kinds = (TEXTS["kinds"].get(each.__name__) for each in type(rule).__mro__)
+    kind = next(filter(None, kinds), "")
     eliminated = isinstance(rule, EliminationRule) and answer.method == "switching"
     texts = {
         "The rule": f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
@@ -57,7 +32,7 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
         "The noise": _noise(answer, options),
         "The horizon": _horizon(answer, options),
         "What was known": _known(options),
-        "The method": ELIMINATION_METHOD if eliminated else METHODS[answer.method],
+        "The method": METHODS["elimination" if eliminated else answer.method],
     }
     if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
         texts["The level"] = (

@@ -32,9 +32,9 @@ def _file(name: str) -> str:
     return resources.files("unbandit.reporting").joinpath(name).read_text(encoding="utf-8")
 
 
-_TEXTS = tomllib.loads(_file("glossary.toml"))
-GLOSSARY, VERDICTS = _TEXTS["words"], _TEXTS["verdicts"]
-NOTICES = {code: Explanation(**texts) for code, texts in _TEXTS["notices"].items()}
+TEXTS = tomllib.loads(_file("glossary.toml"))
+GLOSSARY, VERDICTS = TEXTS["words"], TEXTS["verdicts"]
+NOTICES = {code: Explanation(**texts) for code, texts in TEXTS["notices"].items()}
 """What each kind of notice means, by its code."""
 
 MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}

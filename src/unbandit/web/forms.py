@@ -27,8 +27,6 @@ NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"
 RARELY_CHANGED = frozenset({"ties"})
 """Parameters that are rarely changed, besides those that a rule leaves unwritten."""
 
-ALL_ARMS = "All arms"
-
 PLACEHOLDER = "NAME"
 """What messages write in place of a column's name."""
 
@@ -40,9 +38,10 @@ def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
 
 
 _TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "fields.toml").read_text("utf-8"))
-KNOWN, (POOL,), MORE = (_fields(_TEXTS[name]) for name in ("known", "pool", "more"))
+KNOWN, MORE, (POOL,), (ARMS,) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool", "arms"))
 DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
 COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
+GROUPS: dict[str, list[str]] = _TEXTS["groups"]
 FIRST_SIMULATION: dict[str, str] = _TEXTS["first_simulation"]
 
 MOST_ARMS, MOST_ROUNDS = (int(field.at_most or 0) for field in (DATASET[1], RUN[0]))
@@ -57,7 +56,7 @@ def page_option(name: str, value: Any = None) -> str:
     if name == "columns" and isinstance(value, dict) and value:
         return " and ".join(_in_field(COLUMNS.get(role, (role,))[0], column) for role, column in value.items())
     labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
-    labels |= {"arms": ALL_ARMS, "anchor": labels["anchor.arm"]}
+    labels |= {"arms": ARMS.label, "anchor": labels["anchor.arm"]}
     if name not in labels:
         return f"{shell_option(name, value)} on the command line"
     return _in_field(labels[name], value if isinstance(value, str) else None)
@@ -161,18 +160,6 @@ class RuleGroup:
     title: str
     about: str
     rules: tuple[RuleForm, ...]
-
-
-GROUPS = {
-    "index": ("Rules that score", "Every arm has a score that grows with its results; the largest score is pulled."),
-    "elimination": ("Rules that eliminate", "All arms take turns, and those that fall behind are dropped."),
-    "randomised": ("Rules that draw lots", "Every arm has a chance, and better ones have a larger one. Takes longer."),
-    "other": ("Other rules", "They come from other packages."),
-    "silent": (
-        "Rules that give no values away",
-        "Their choices cannot tell what an arm was worth, and you will be told why.",
-    ),
-}
 
 
 def rule_forms() -> tuple[RuleForm, ...]:

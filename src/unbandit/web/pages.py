@@ -131,8 +131,7 @@ def _column_fields(seen: Preview) -> tuple[Field, ...]:
         none = () if role == "arm" else ((forms.NO_COLUMN, "no column"),)
         choices = (first, *none, *((column, _cut(column)) for column in seen.columns))
         fields.append(Field(f"column.{role}", called, about, kind="choice", choices=choices))
-    every = "Only if some arms were never pulled and so are not in the log: all names, with commas between them."
-    return (*fields, Field("arms", forms.ALL_ARMS, every))
+    return (*fields, forms.ARMS)
 
 
 def _cut(name: str) -> str:

@@ -10,9 +10,8 @@ import pytest
 
 from unbandit import SAE, UCB, EpsilonGreedy, Gaussian, Instance, Thompson
 from unbandit.calibration import Calibration, criteria
-from unbandit.calibration.criteria import MISSED, NEARLY, REACHED, UNKNOWN
+from unbandit.calibration.criteria import MISSED, NEARLY, REACHED, UNKNOWN, page
 from unbandit.calibration.metrics import CoverageMetrics, IdentifyMetrics, PosteriorMetrics, Timing, TimingRequest
-from unbandit.calibration.page import page
 from unbandit.calibration.settings import TrialSetting
 from unbandit.study.monte_carlo import Measured, Share, share
 
