@@ -171,7 +171,7 @@ def rule_groups() -> tuple[RuleGroup, ...]:
     """Return the forms by the kind of their rules, without kinds that have no rule."""
     forms = rule_forms()
     members = {key: tuple(form for form in forms if form.group == key) for key in GROUPS}
-    return tuple(RuleGroup(*GROUPS[key], found) for key, found in members.items() if found)
+    return tuple(RuleGroup(title, about, members[key]) for key, (title, about) in GROUPS.items() if members[key])
 
 
 def _can_be_typed(name: str) -> bool:

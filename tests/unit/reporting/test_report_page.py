@@ -79,7 +79,7 @@ def test_names_are_only_names():
 def test_many_arms_are_cut_with_a_word_about_it():
     rng = np.random.default_rng(1)
     counts = dict(zip(map(str, range(12_979)), rng.integers(1, 400, 12_979).tolist(), strict=True))
-    report = ub.report(ub.ActionLog.from_counts(counts), "lilucb", sigma=1.0)
+    report = ub.report(ub.ActionLog.from_counts(counts), made.UCB, sigma=1.0)
     assert len(report.html) < 2_000_000
     assert "12,859 arms are left out here" in report.main
     assert "the first 100 and the last 20 of 12,979 arms" in report.main
@@ -90,7 +90,7 @@ def test_many_arms_are_cut_with_a_word_about_it():
 @pytest.mark.parametrize(("arms", "rows"), [(200, 200), (201, 120)])
 def test_where_the_cut_begins(arms, rows):
     counts = {str(at): at + 2 for at in range(arms)}
-    report = ub.report(ub.ActionLog.from_counts(counts), "lilucb", sigma=1.0)
+    report = ub.report(ub.ActionLog.from_counts(counts), made.UCB, sigma=1.0)
     assert report.main.count('<th scope="row"><bdi') == rows
 
 
