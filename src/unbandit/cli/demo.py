@@ -28,10 +28,9 @@ def demo(
     from unbandit.plots import arms_with_intervals, save
     from unbandit.reporting import LogSource, report
 
-    printer.announce_compilation()
     instance = datasets.load("battery-high", arms=20)
     rule = UCB.variance_adjusted(alpha=0.25, sigma=instance.sigma)
-    with printer.console(error=True).status("Simulating"):
+    with printer.working("Simulating"):
         log = rule.demonstrate(instance, horizon, seed=seed)
     with printer.answering():
         answer = estimate(log, rule, best_mean=instance.best_mean)
@@ -69,7 +68,7 @@ def demo(
     log.write(place / "log.csv")
     printer.write_truth(instance, place / "truth.csv")
     asked = f"{place / 'log.csv'} --rule {rule} --best-mean 1"
-    with printer.console(error=True).status("Writing the report"):
+    with printer.working("Writing the report"):
         report(
             log, rule, source=LogSource.of_file(place / "log.csv"), truth=truth, audience=shell_option,
             command=f"unbandit report {asked} --truth {place / 'truth.csv'} -o {place / 'report.html'}",

@@ -75,15 +75,14 @@ def estimate(
         if not follow and value is not None:
             needed = option("follow")
             raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter=name)
-    printer.announce_compilation()
     if follow:
         if sensitivity:
-            raise ParameterError(
-                f"expected without {option('follow')}; leave one of them out.", parameter="sensitivity"
-            )
+            refusal = f"expected without {option('follow')}; leave one of them out."
+            raise ParameterError(refusal, parameter="sensitivity")
+        printer.announce_compilation()
         _follow(asked, 2.0 if every is None else every, snapshot, until_idle, as_json, output)
         return
-    with printer.console(error=True).status("Estimating"):
+    with printer.working("Estimating"):
         read = ActionLog.read if draws(method, asked.rule) else read_or_scan
         path = asked.logs[0] if len(asked.logs) == 1 else asked.logs
         log = read(path, columns=asked.columns, arms=asked.arms)

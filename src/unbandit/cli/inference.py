@@ -64,8 +64,7 @@ def posterior(
     assumed = parse_rule(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")
     rivals = _read_pair(pair)
-    printer.announce_compilation()
-    with printer.console(error=True).status("Filtering"):
+    with printer.working("Filtering"):
         record = options.read_log(log, columns, arms)
         with printer.answering(options.log_name(log)):
             found = infer(
@@ -159,8 +158,7 @@ def identify(
         raise ParameterError(f"expected it or {option('particles')}, not both.", parameter="quick")
     checks.level(level)
     printer.check_output(output, *printer.PICTURES, ".json")
-    printer.announce_compilation()
-    with printer.console(error=True).status("Reading") as status:
+    with printer.working("Reading") as status:
         record = options.read_log(log, columns, arms)
         with printer.answering(options.log_name(log)):
             answer = identification.identify(

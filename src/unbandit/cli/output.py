@@ -20,6 +20,7 @@ from unbandit.errors import AssumptionWarning, LogError, Notice, OutputError, ph
 if TYPE_CHECKING:
     import polars
     from rich.console import Console
+    from rich.status import Status
     from rich.table import Table
 
     from unbandit.instance import Instance
@@ -81,6 +82,12 @@ def announce_compilation() -> None:
 
     if not any(CACHE_DIRECTORY.rglob("*.nbi")):
         typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)
+
+
+def working(stage: str) -> Status:
+    """Show what a command is doing, for use in a `with` block."""
+    announce_compilation()
+    return console(error=True).status(stage)
 
 
 def check_folder(path: str) -> None:

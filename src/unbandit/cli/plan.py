@@ -50,8 +50,7 @@ def plan(
     chosen = parse_rule(rule)
     guessed = options.read_instance("plan", instance, means, sigma, bernoulli, arms)
     printer.check_output(output, *printer.PICTURES, ".json")
-    printer.announce_compilation()
-    with printer.console(error=True).status("Planning") as status:
+    with printer.working("Planning") as status:
         answer = planning.plan(
             guessed, chosen, within, level=level, longest=longest, points=points, runs=runs, seed=seed, threads=threads,
             progress=lambda horizon: status.update(f"Simulating {runs:,} x {horizon:,} rounds"),
@@ -124,8 +123,7 @@ def leak(
     chosen = parse_rule(rule)
     faced = options.read_instance("leak", instance, means, sigma, bernoulli, arms)
     printer.check_output(output, *printer.PICTURES, ".json")
-    printer.announce_compilation()
-    with printer.console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
+    with printer.working(f"Simulating {runs:,} x {horizon:,} rounds"):
         answer = planning.leak(faced, chosen, horizon, runs=runs, seed=seed, threads=threads)
     if not printer.deliver(answer, output, as_json):
         return

@@ -51,8 +51,7 @@ def report(
 
     asked = EstimateCommand.read(context.params)
     _check_files(asked, output, pdf, truth)
-    printer.announce_compilation()
-    with printer.console(error=True).status("Reading the log") as status:
+    with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
         log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
         with printer.answering(asked.name):

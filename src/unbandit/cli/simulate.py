@@ -59,8 +59,7 @@ def simulate(
         )
     device = "cpu" if draw != "every" and device == "auto" else device
     device = options.choose_device(device, max(runs, 0) * max(horizon, 0))
-    printer.announce_compilation()
-    with printer.console(error=True).status(f"Simulating {runs:,} x {horizon:,} rounds"):
+    with printer.working(f"Simulating {runs:,} x {horizon:,} rounds"):
         if counts:
             asked = {"runs": runs, "seed": seed, "threads": threads, "draw": draw, "device": device}
             table = _counts_table(chosen.evidence(faced, horizon, **cast(Any, asked)), faced.arms)

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 
 from unbandit.errors import ClusterError
 
-MOST_RETRIES = 3
-"""How often a call is retried when its worker dies; the default of Dask's schedulers, too."""
-
-OBJECT_STORE_BYTES = 200_000_000
-"""Shared memory of a Ray cluster that we start: receipts are small."""
+MOST_RETRIES = 3  # of a call whose worker died; the default of Dask's schedulers, too
+OBJECT_STORE_BYTES = 200_000_000  # of a Ray cluster that we start: receipts are small
+WAIT_SHARE = 0.9  # of the time to answer: then a head without workers is given up, before our caller does
 
 OWN_DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": MOST_RETRIES,
@@ -31,9 +29,6 @@ OWN_DASK_SETTINGS = {
     "distributed.admin.system-monitor.interval": "5s",
 }
 """Settings of a Dask cluster that we start: nobody looks at its figures, so none are collected."""
-
-WAIT_SHARE = 0.9
-"""Share of the time to answer after which a head without workers is given up: our caller waits no longer than that."""
 
 
 class Library(NamedTuple):

@@ -20,14 +20,9 @@ from unbandit import checks
 from unbandit.clusters.backends import LIBRARIES, LostWorker
 from unbandit.errors import ClusterError, MissingExtra, ParameterError, option
 
-WAIT = 20.0
-"""Default seconds that a head has to answer."""
-
-SECONDS_TO_START = 120.0
-"""Seconds that a cluster of our own has to start, however slow the machine is."""
-
-SECONDS_TO_CLOSE = 10.0
-"""Seconds that a driver has to end before it is killed."""
+WAIT = 20.0  # default seconds that a head has to answer
+SECONDS_TO_START = 120.0  # that a cluster of our own has, however slow the machine is
+SECONDS_TO_CLOSE = 10.0  # that a driver has before it is killed
 
 ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Settings that keep each worker of a cluster of our own to one thread."""

@@ -37,30 +37,15 @@ from unbandit.study.taskgrid import Task, TaskGrid, differences
 Say = Callable[[str], None]
 """Called with a sentence about anything worth knowing."""
 
-TASKS_PER_THREAD = 4
-"""Tasks in hand per thread: one at work, the others waiting."""
+TASKS_PER_THREAD = 4  # in hand: one at work, the others waiting
+TASKS_IN_HAND = 64  # of an executor with an unknown number of workers
 
-TASKS_IN_HAND = 64
-"""Tasks in hand of an executor with an unknown number of workers."""
-
-BATCHES_PER_WORKER = 2
-"""Batches in hand per worker of a cluster: one at work, one waiting."""
-
-SECONDS_TO_STOP = 15.0
-"""Seconds that a cluster has to end its running batches."""
-
-SECONDS_PER_BATCH = 1.0
-"""About how long a batch takes on a small cluster."""
-
-SECONDS_PER_WORKER = 0.01
-"""How much longer per worker: a head easily hands out a hundred batches per second."""
-
-FIRST_BATCH_ROUNDS = 20_000_000
-"""Rounds of a batch before any speed is known: a moment's work, or one task."""
-
-TASK_OVERHEAD_ROUNDS = 100_000
-"""Cost of a task besides its rounds, in rounds."""
-
+BATCHES_PER_WORKER = 2  # in hand of a cluster: one at work, one waiting
+SECONDS_TO_STOP = 15.0  # that a cluster has to end its running batches
+SECONDS_PER_BATCH = 1.0  # about, on a small cluster
+SECONDS_PER_WORKER = 0.01  # longer: a head easily hands out a hundred batches per second
+FIRST_BATCH_ROUNDS = 20_000_000  # before any speed is known: a moment's work, or one task
+TASK_OVERHEAD_ROUNDS = 100_000  # what a task costs besides its rounds
 MOST_TASKS_PER_BATCH = 1_000
 
 
@@ -77,11 +62,8 @@ def choose_executor(
     """Return the number of threads, the cluster (not yet reached), or the caller's executor that does the tasks."""
     if executor is None or executor == "threads":
         if address is not None:
-            raise ParameterError(
-                f'threads run on this machine; got "{address}".',
-                parameter="address",
-                remedy=f"Name an {option('executor')}: ray, dask.",
-            )
+            remedy = f"Name an {option('executor')}: ray, dask."
+            raise ParameterError(f'threads run on this machine; got "{address}".', parameter="address", remedy=remedy)
         return checks.threads(threads)
     if isinstance(executor, str):
         return Cluster(executor, address, threads, wait)

@@ -246,10 +246,13 @@ class StudyGrid(TaskGrid):
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Return the points of the grid: instance by instance, within that rule by rule, then by horizon."""
-        resolved = {
-            (given.name, horizon): given if isinstance(given, Instance) else _resolved(given, horizon)
-            for given, horizon in product(self.instances, self.horizons)
-        }
+        resolved = {}
+        for given, horizon in product(self.instances, self.horizons):
+            instance = given if isinstance(given, Instance) else given(horizon)
+            if not isinstance(instance, Instance):
+                refusal = f"expected {given.name} to return an Instance; got {instance!r}."
+                raise ParameterError(refusal, parameter="instances")
+            resolved[given.name, horizon] = instance
         cells = []
         for given, rule, horizon in product(self.instances, self.rules, self.horizons):
             instance = resolved[given.name, horizon]
@@ -358,13 +361,6 @@ def _rule(given: Any) -> Demonstrator:
     if not isinstance(given, Demonstrator):
         raise ParameterError(f"expected demonstrators or their texts; got {given!r}.", parameter="rules")
     return given
-
-
-def _resolved(family: Family, horizon: int) -> Instance:
-    instance = family(horizon)
-    if not isinstance(instance, Instance):
-        raise ParameterError(f"expected {family.name} to return an Instance; got {instance!r}.", parameter="instances")
-    return instance
 
 
 def _different(name: str, texts: list[str], remedy: str) -> None:
