@@ -67,9 +67,9 @@ tests: env
 	wait $$gpu; gpu=$$?; cat .gpu-tests.log; rm -f .gpu-tests.log; \
 	test $$rest -eq 0 && test $$gpu -eq 0
 
-# For the inner loop: without what simulates much, starts a cluster or a browser, or builds the documentation.
+# For the inner loop: without what simulates much, starts clusters, browsers or servers, or builds the documentation.
 test-fast: env
-	$(PYTEST) $(WORKERS) -m "not (statistical or cluster or browser or docs)" tests src --ignore=tests/gpu
+	$(PYTEST) $(WORKERS) -m "not (statistical or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
 
 # The same tests on a real GPU, with much more of each.
 test-gpu: env

@@ -23,8 +23,19 @@ settings.load_profile("unbandit")
 
 TESTS = Path(__file__).parent
 
-MARKED = ("statistical", "cluster", "browser", "docs")
-"""Folders whose tests carry the marker of the same name: `make test-fast` leaves them out."""
+MARKED = {
+    "statistical/": "statistical",
+    "paper/": "statistical",
+    "unit/calibration/": "statistical",
+    "unit/inference/test_exact.py": "statistical",
+    "unit/inference/test_gaussian.py": "statistical",
+    "cluster/": "cluster",
+    "browser/": "browser",
+    "docs/": "docs",
+    "contract/test_entry_points.py": "processes",
+    "web/test_server.py": "processes",
+}
+"""Tests that carry a marker, by the start of their path: `make test-fast` leaves them out."""
 
 TOGETHER = {
     "cluster/": "cluster",
@@ -63,8 +74,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, group them for workers, and put what takes longest first."""
     for item in items:
         place = _place(item)
-        for marker in MARKED:
-            if place.split("/")[0] == marker:
+        for start, marker in MARKED.items():
+            if place.startswith(start):
                 item.add_marker(marker)
         item.add_marker(pytest.mark.xdist_group(_group(place)))
     items.sort(key=lambda item: _order(_place(item)))  # stable: otherwise as collected

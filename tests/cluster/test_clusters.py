@@ -22,8 +22,6 @@ from unbandit.clusters import Cluster
 from unbandit.study import Study
 from unbandit.study.dispatch import run
 
-pytestmark = pytest.mark.cluster
-
 script = shell.script
 
 WAIT = 20

@@ -15,8 +15,6 @@ from unbandit.paper.figure import Results, Size, figures
 from unbandit.study.curves import StudyCurves
 from unbandit.study.rows import rows
 
-pytestmark = pytest.mark.statistical
-
 
 class Finished:
     """Stand for a finished study, without a folder."""
