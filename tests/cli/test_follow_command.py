@@ -122,7 +122,7 @@ def started(folder, *options, stdout=subprocess.PIPE):
     return subprocess.Popen(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True)
 
 
-def test_killed_at_any_moment_it_goes_on_from_the_snapshot(log, tmp_path):
+def test_killed_at_any_moment_it_goes_on_from_the_snapshot(unbandit, log, tmp_path):
     """Write, kill, write, kill; in the end the answer is that of the whole log, and it went on where it was."""
     chance, path, snapshot = random.Random(1), tmp_path / "log.csv", tmp_path / "state"
     data = "".join(["arm\n", *lines(log)]).encode()
@@ -148,10 +148,9 @@ def test_killed_at_any_moment_it_goes_on_from_the_snapshot(log, tmp_path):
         offsets.append(_offset(snapshot))
     with path.open("ab") as file:
         file.write(data[written:])
-    last = started(tmp_path, *QUICK, "--snapshot", "state")
-    out, err = last.communicate(timeout=600)
-    assert last.returncode == 0, err
-    assert json.loads(out.splitlines()[-1]) == expected(log)
+    done = unbandit("estimate", "log.csv", *ASKED, "--follow", "--json", *QUICK, "--snapshot", "state")
+    assert done.code == 0, done.err
+    assert json.loads(done.out.splitlines()[-1]) == expected(log)
     assert 0 < offsets[1] < offsets[2] < offsets[3] < len(data)
 
 

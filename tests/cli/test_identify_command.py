@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -50,8 +51,9 @@ def test_values_follow_where_they_are_asked_for(unbandit, log):
     done = unbandit(*ASKED, "--values")
     assert "What the arms were worth under sae:alpha=0|0.25, 95% intervals" in done.out
     assert "P(best)" in done.out
-    said = json.loads(unbandit(*ASKED, "--values", "--json").out)
+    said = json.loads(unbandit(*ASKED, "--values", "--json", "-o", "answer.json").out)
     assert {row["arm"] for row in said["values"]} == set("ABC")
+    assert json.loads(Path("answer.json").read_text()) == said
     nothing = unbandit("identify", "-", "--candidates", "uniform", "--sigma", "1", "--values", stdin=b"arm\nA\nB\nB\n")
     assert nothing.code == 0
     assert "note: uniform: its choices do not depend on rewards" in nothing.err

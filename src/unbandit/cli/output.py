@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from unbandit.instance import Instance
-    from unbandit.result import ArmEstimate, Estimate
+    from unbandit.result import Estimate
 
 PICTURES = (".png", ".svg")
 
@@ -40,6 +40,8 @@ MOST_LINES = 40
 TEXT: Mapping[str, Any] = {"overflow": "fold"}
 WORD: Mapping[str, Any] = {"no_wrap": True}
 NUMBER: Mapping[str, Any] = {"justify": "right", "no_wrap": True}
+
+HELD = {True: "yes", False: "no", None: ""}
 
 
 def console(*, error: bool = False) -> Console:
@@ -212,6 +214,7 @@ def estimate_table(
 ) -> Table:  # fmt: skip
     """Return the table of one demonstration, best arm first; in a narrow console means replace the gaps."""
     from unbandit.formatting import interval
+    from unbandit.reporting.truth import holds_truth
 
     def number(value: float | None) -> str:
         if value is None:
@@ -234,16 +237,9 @@ def estimate_table(
         cells += [number(row.gap), interval(row.gap_low, row.gap_high, number)] if gaps else []
         cells += [number(row.mean), interval(row.mean_low, row.mean_high, number)] if has["mean"] else []
         cells += ["-" if row.ratio is None else f"{row.ratio:.4g}"] if has["ratio"] else []
-        cells += [number(truth[row.arm]), _held(row, truth[row.arm])] if truth is not None else []
+        cells += [number(truth[row.arm]), HELD[holds_truth(row, "mean", truth)]] if truth is not None else []
         lines.append(cells)
     return new_table(headings, lines)
-
-
-def _held(row: ArmEstimate, truth: float) -> str:
-    if row.mean_low is None and row.mean_high is None:
-        return ""
-    above = row.mean_low is None or row.mean_low <= truth
-    return "yes" if above and (row.mean_high is None or truth <= row.mean_high) else "no"
 
 
 def print_estimate(estimate: Estimate, title: str | None = None) -> None:
