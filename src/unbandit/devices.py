@@ -36,17 +36,7 @@ def check_length(horizon: int) -> None:
 
 
 def checked_device(device: str) -> Device:
-    """Check the name of a device, and for a GPU also that there is one.
-
-    Examples
-    --------
-    >>> checked_device("cpu")
-    'cpu'
-    >>> checked_device("gpu")
-    Traceback (most recent call last):
-    ...
-    unbandit.errors.ParameterError: device: expected one of cpu, cuda; got "gpu".
-    """
+    """Check the name of a device, and for a GPU also that there is one."""
     if _known(device, DEVICES) == "cpu":
         return "cpu"
     if not _installed():
@@ -71,13 +61,7 @@ def within_memory() -> Iterator[None]:
 
 
 def choose_device(device: str, rounds: int) -> tuple[Device, str | None]:
-    """Choose the device for a number of rounds, where `auto` leaves it open; and a sentence if that is a GPU.
-
-    Examples
-    --------
-    >>> choose_device("auto", 1_000)
-    ('cpu', None)
-    """
+    """Choose the device for a number of rounds, where `auto` leaves it open; and a sentence if that is a GPU."""
     if _known(device, ("auto", *DEVICES)) != "auto":
         return checked_device(device), None
     if rounds < ROUNDS_WORTH_A_GPU or not _installed() or why_no_gpu() is not None:

@@ -27,27 +27,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-__all__ = [
-    "AssumptionWarning",
-    "Audience",
-    "ClusterError",
-    "DescriptionError",
-    "InferenceError",
-    "LogError",
-    "MissingExtra",
-    "NotIdentifiable",
-    "Notice",
-    "OutputError",
-    "ParameterError",
-    "ResumeError",
-    "UnbanditError",
-    "first_line",
-    "option",
-    "phrase",
-    "python_option",
-    "shell_option",
-]
-
 Audience = Callable[[str, Any], str]
 """How a reader writes an option: a function of its name and its value (None for the name alone)."""
 
@@ -57,16 +36,7 @@ _OPTION = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
 
 def option(name: str, value: Any = None) -> str:
-    """Return a reference to an option, to be used within a message; `phrase` spells it out for a reader.
-
-    Examples
-    --------
-    >>> sentence = f"Give {option('best_mean')} or use {option('method', 'posterior')}."
-    >>> phrase(sentence)
-    'Give best_mean or use method="posterior".'
-    >>> phrase(sentence, shell_option)
-    'Give --best-mean or use --method posterior.'
-    """
+    """Return a reference to an option, to be used within a message; `phrase` spells it out for a reader."""
     return f"{_OPEN}{json.dumps([name, value])}{_CLOSE}"
 
 
@@ -111,24 +81,15 @@ class UnbanditError(Exception):
 
     Parameters
     ----------
-    text
-        What was expected, what came. May refer to options by `option`.
-    remedy
-        What to do about it, one sentence.
+    text, remedy
+        What was expected and what came; and what to do about it, one sentence. Both may refer to options by `option`.
     parameter, owner, value
         Which parameter is refused, whose it is (the name of a rule; None for an option of a function or a command),
         and the value that came.
     path, row, line, column, round
-        Where it is. Rows are the data rows of a table, counted from 1; `line` is the line of a text file, the header
-        being line 1.
+        Where it is. Rows are the data rows of a table, from 1; `line` is that of a text file, the header being line 1.
     count
         How many there are of what is refused.
-
-    Examples
-    --------
-    >>> error = ParameterError("expected a positive number; got -1.", parameter="sigma", value=-1)
-    >>> str(error), error.phrased(shell_option)
-    ('sigma: expected a positive number; got -1.', '--sigma: expected a positive number; got -1.')
     """
 
     def __init__(
@@ -185,13 +146,7 @@ class UnbanditError(Exception):
 
 
 class LogError(UnbanditError, ValueError):
-    """Refusal of the contents of a log, with the place where it stands.
-
-    Examples
-    --------
-    >>> print(LogError('expected a whole number; got "x".', path="log.csv", row=7, line=8, column="round", value="x"))
-    log.csv row 7 (line 8), column "round": expected a whole number; got "x".
-    """
+    """Refusal of the contents of a log, with the place where it stands."""
 
     def place(self, audience: Audience = python_option) -> str:
         """Return path, row and column."""
@@ -203,15 +158,7 @@ class LogError(UnbanditError, ValueError):
 
 
 class DescriptionError(UnbanditError, ValueError):
-    """Refusal of the file that describes a study.
-
-    `table` is the table of the file, such as "instance 2", and `key` the key in it.
-
-    Examples
-    --------
-    >>> print(DescriptionError("expected a number; got 'x'.", path="study.toml", table="instance 2", key="beta"))
-    study.toml: instance 2: beta: expected a number; got 'x'.
-    """
+    """Refusal of the file that describes a study: of a table such as "instance 2", and a key in it."""
 
     def __init__(self, text: str, *, table: str | None = None, key: str | None = None, **data: Any) -> None:
         super().__init__(text, **data)
@@ -231,13 +178,7 @@ class NotIdentifiable(UnbanditError):
 
 
 class InferenceError(UnbanditError):
-    """The computation failed on a log that could answer the question.
-
-    Examples
-    --------
-    >>> print(InferenceError("no particle explains the record so far.", round=7))
-    round 7: no particle explains the record so far.
-    """
+    """The computation failed on a log that could answer the question."""
 
     def place(self, audience: Audience = python_option) -> str:
         """Return the round, or the parameter."""
@@ -257,13 +198,7 @@ class ClusterError(UnbanditError, OSError):
 
 
 class MissingExtra(UnbanditError, ImportError):
-    """An optional dependency is missing; the message names the pip command that installs it.
-
-    Examples
-    --------
-    >>> print(MissingExtra("the web page", "web"))
-    the web page needs an optional part of unbandit. Install it with: pip install "unbandit[web]"
-    """
+    """An optional dependency is missing; the message names the pip command that installs it."""
 
     def __init__(self, purpose: str, extra: str = "") -> None:
         needed = f'{purpose} needs an optional part of unbandit. Install it with: pip install "unbandit[{extra}]"'
@@ -280,19 +215,12 @@ class Notice:
 
     Attributes
     ----------
-    code
-        What kind of notice it is; stable, for programs.
-    text
-        The sentence; may refer to options by `option`.
+    code, text
+        The kind of notice, stable for programs; and the sentence, which may refer to options by `option`.
     round, arm, demonstration
         Where it shows, if at one place.
     count
         In how many demonstrations it shows, where one notice stands for several.
-
-    Examples
-    --------
-    >>> Notice("scale", f"Give {option('sigma')}.").message
-    'Give sigma.'
     """
 
     code: str

@@ -21,15 +21,6 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path next to `path`, and rename it to `path` when the block succeeds.
 
     When the block fails, because the disk is full or otherwise, `path` is as it was before.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with written_whole(folder / "a.txt") as temporary:
-    ...     _ = temporary.write_text("whole")
-    >>> (folder / "a.txt").read_text()
-    'whole'
     """
     target = Path(path)
     temporary: Path | None = None

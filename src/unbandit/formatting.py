@@ -25,13 +25,7 @@ def minus(text: str) -> str:
 
 
 def number(value: float | None, digits: int = 4, missing: str = "-") -> str:
-    """Write a number to some significant digits, with thousands separated and a proper minus sign.
-
-    Examples
-    --------
-    >>> number(0.123456), number(-0.5), number(-0.0), number(1234.5), number(0.00001), number(None)
-    ('0.1235', '−0.5', '0', '1,234', '1e−05', '-')
-    """
+    """Write a number to some significant digits, with thousands separated and a proper minus sign."""
     if value is None or math.isnan(value):
         return missing
     value += 0.0  # no minus before a zero
@@ -49,63 +43,33 @@ def fixed(value: float | None, digits: int, missing: str = "-") -> str:
 
 
 def as_precise_as(error: float, value: float) -> str:
-    """Write a number to the second digit of its error; to three digits where there is no error.
-
-    Examples
-    --------
-    >>> as_precise_as(0.012, -0.65432), as_precise_as(0.0, 0.25)
-    ('−0.654', '0.25')
-    """
+    """Write a number to the second digit of its error; to three digits where there is no error."""
     if not error > 1e-9 * max(1.0, abs(value)):
         return number(value, 3)
     return fixed(value, max(0, 1 - math.floor(math.log10(error))))
 
 
 def with_error(value: float | None, error: float | None, missing: str = "-") -> str:
-    """Write a number with its standard error.
-
-    Examples
-    --------
-    >>> with_error(0.5123, 0.0123), with_error(0.5, None)
-    ('0.512 ± 0.012', '0.5')
-    """
+    """Write a number with its standard error."""
     if value is None or not math.isfinite(value):
         return missing
     return f"{value:.3g} ± {error:.2g}" if error and math.isfinite(error) else f"{value:.3g}"
 
 
 def share(value: float | None, digits: int = 10, missing: str = "-") -> str:
-    """Write a share as a percentage.
-
-    Examples
-    --------
-    >>> share(0.95), share(0.999), share(0.12345, digits=3)
-    ('95%', '99.9%', '12.3%')
-    """
+    """Write a share as a percentage."""
     return missing if value is None or math.isnan(value) else f"{value * 100:.{digits}g}%"
 
 
 def probability(value: float) -> str:
-    """Write a probability to three decimals, never as certain.
-
-    Examples
-    --------
-    >>> probability(0.98714), probability(1e-9), probability(1.0)
-    ('0.987', 'below 0.001', 'above 0.999')
-    """
+    """Write a probability to three decimals, never as certain."""
     if value < 0.0005:
         return "below 0.001"
     return "above 0.999" if value > 0.9995 else f"{value:.3f}"
 
 
 def interval(low: float | None, high: float | None, write: Callable[[float], str] = number) -> str:
-    """Write an interval, or the one end that is known.
-
-    Examples
-    --------
-    >>> interval(0.25, 0.5), interval(0.25, None), interval(None, 0.5), interval(None, None)
-    ('0.25 to 0.5', 'at least 0.25', 'at most 0.5', '')
-    """
+    """Write an interval, or the one end that is known."""
     if low is not None and high is not None:
         return f"{write(low)} to {write(high)}"
     if low is not None:
@@ -114,24 +78,12 @@ def interval(low: float | None, high: float | None, write: Callable[[float], str
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
-    """Write how many there are of a thing.
-
-    Examples
-    --------
-    >>> counted(1, "round"), counted(5_000, "round"), counted(2, "arm that", "arms that")
-    ('1 round', '5,000 rounds', '2 arms that')
-    """
+    """Write how many there are of a thing."""
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
 def size(count: int) -> str:
-    """Write a number of bytes.
-
-    Examples
-    --------
-    >>> size(100), size(64 * 1024**2)
-    ('100 bytes', '64 MB')
-    """
+    """Write a number of bytes."""
     for unit, amount in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
         if count >= amount:
             return f"{count / amount:.3g} {unit}"
@@ -139,13 +91,7 @@ def size(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time.
-
-    Examples
-    --------
-    >>> duration(3.21), duration(75), duration(7300)
-    ('3.2 s', '1 min 15 s', '2 h 1 min')
-    """
+    """Write a time."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -153,25 +99,13 @@ def duration(seconds: float) -> str:
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Write a table in Markdown, as lines.
-
-    Examples
-    --------
-    >>> markdown_table(["arm", "gap"], [["A|B", "0.5"]])
-    ['| arm | gap |', '| --- | --- |', '| A\\\\|B | 0.5 |']
-    """
+    """Write a table in Markdown, as lines."""
     lines = (headings, ["---"] * len(headings), *rows)
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines]
 
 
 def shown(name: str, longest: int = LONGEST_NAME) -> str:
-    """Make a name fit for running text: cut in the middle where it is long, control characters replaced.
-
-    Examples
-    --------
-    >>> shown("B, large"), shown("tab\\there"), len(shown("x" * 100_000))
-    ('B, large', 'tab here', 80)
-    """
+    """Make a name fit for running text: cut in the middle where it is long, control characters replaced."""
     if len(name) > longest:
         ending = min(20, longest // 4)
         name = f"{name[: longest - ending - 1]}…{name[-ending:]}"
@@ -179,15 +113,7 @@ def shown(name: str, longest: int = LONGEST_NAME) -> str:
 
 
 def label(name: str, longest: int = LONGEST_LABEL) -> str:
-    """Make a name fit for a figure: cut at its end, without characters that have no shape.
-
-    Examples
-    --------
-    >>> label("a" * 30)
-    'aaaaaaaaaaaaaaaaaaaaaaa…'
-    >>> label("two" + chr(10) + "lines" + chr(0))
-    'two lines�'
-    """
+    """Make a name fit for a figure: cut at its end, without characters that have no shape."""
     cut = name if len(name) <= longest else name[: longest - 1] + "…"
     return "".join(map(_printable, cut))
 
@@ -202,13 +128,7 @@ def _printable(letter: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Put a name in quotes; a right-to-left name is isolated from the text around it.
-
-    Examples
-    --------
-    >>> quoted("A")
-    '"A"'
-    """
+    """Put a name in quotes; a right-to-left name is isolated from the text around it."""
     name = shown(name)
     if any(unicodedata.bidirectional(letter) in ("R", "AL", "AN", "RLE", "RLO", "RLI") for letter in name):
         name = f"{_ISOLATE}{name}{_END_ISOLATE}"
@@ -216,28 +136,14 @@ def quoted(name: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """List names in a sentence, quoted; of many the first ones.
-
-    Examples
-    --------
-    >>> listed(["A", "B", "C"])
-    '"A", "B" and "C"'
-    >>> listed([str(at) for at in range(9)], most=2)
-    '"0", "1" and 7 more'
-    """
+    """List names in a sentence, quoted; of many the first ones."""
     if len(names) > most + 1:
         return ", ".join(map(quoted, names[:most])) + f" and {len(names) - most:,} more"
     return joined(map(quoted, names))
 
 
 def joined(words: Iterable[str], last: str = "and") -> str:
-    """Join words as a sentence does.
-
-    Examples
-    --------
-    >>> joined(["A", "B", "C"], "or"), joined(["A"])
-    ('A, B or C', 'A')
-    """
+    """Join words as a sentence does."""
     *first, end = words
     return f"{', '.join(first)} {last} {end}" if first else end
 

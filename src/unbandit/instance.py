@@ -77,16 +77,13 @@ class Instance:
             raise ParameterError(
                 f"expected a list of two numbers or more; got shape {values.shape}.", parameter="means"
             )
-        if not np.isfinite(values).all():
-            at = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise ParameterError(f"expected finite numbers; got {values[at]} at position {at + 1}.", parameter="means")
         kind = noise if isinstance(noise, Gaussian | Bernoulli) else Gaussian(_number(noise))
-        if isinstance(kind, Bernoulli) and (values.min() < 0 or values.max() > 1):
-            at = int(np.flatnonzero((values < 0) | (values > 1))[0])
-            raise ParameterError(
-                f"expected probabilities for Bernoulli rewards; got {values[at]:g} at position {at + 1}.",
-                parameter="means",
-            )
+        expected, good = "finite numbers", np.isfinite(values)
+        if isinstance(kind, Bernoulli) and good.all():
+            expected, good = "probabilities for Bernoulli rewards", (values >= 0) & (values <= 1)
+        if not good.all():
+            at = int(np.argmin(good))
+            raise ParameterError(f"expected {expected}; got {values[at]:g} at position {at + 1}.", parameter="means")
         names = tuple(str(arm).strip() for arm in (range(values.size) if arms is None else arms))
         if len(names) != values.size:
             raise ParameterError(

@@ -32,13 +32,9 @@ Quantity = Literal["mean", "gap", "ratio"]
 
 NUMBERS = ("gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio")
 
-ROWS_OF_LONG_JSON = 10_000
-"""From this many rows on, JSON has no spaces and is written in blocks."""
-
+ROWS_OF_LONG_JSON = 10_000  # from this many on, JSON has no spaces and is written in blocks
 ROWS_PER_BLOCK = 100_000
-
-MOST_LISTED, FIRST_LISTED = 100, 10
-"""Of more demonstrations than the first number, text lists only as many as the second."""
+MOST_LISTED, FIRST_LISTED = 100, 10  # of more demonstrations than the first, text lists as many as the second
 
 
 class Integers(LazySequence[int]):
@@ -55,13 +51,7 @@ class Integers(LazySequence[int]):
 
 
 class Marked(LazySequence[tuple[str, ...]]):
-    """For each demonstration, the names of the arms that are marked in its row.
-
-    Examples
-    --------
-    >>> Marked(np.array([[True, False], [True, True]]), ("A", "B"))[1]
-    ('A', 'B')
-    """
+    """For each demonstration, the names of the arms that are marked in its row."""
 
     def __init__(self, marks: NDArray[np.bool_], arms: tuple[str, ...]) -> None:
         self.marks, self.arms = marks, arms
@@ -126,6 +116,21 @@ class Columns:
     ratio: NDArray[np.float64]
     verdict: NDArray[np.int8]
 
+    def frame(
+        self, arms: Sequence[str], names: Mapping[str, Any], start: int = 0, stop: int | None = None
+    ) -> polars.DataFrame:
+        """Return some demonstrations, by default all, as a table with one row per arm; `names` are columns for each."""
+        import polars as pl
+
+        rows = range(len(self.pulls))[start:stop]
+        part, positions = slice(rows.start, rows.stop), np.arange(len(arms), dtype=np.uint32)
+        each = np.repeat(np.arange(len(rows), dtype=np.uint32), len(arms))
+        table: dict[str, Any] = {name: pl.Series(values[part]).gather(each) for name, values in names.items()}
+        table["arm"] = pl.Series(arms, dtype=pl.String).gather(np.tile(positions, len(rows)))
+        table |= {name: getattr(self, name)[part].reshape(-1) for name in ("pulls", *NUMBERS)}
+        table["verdict"] = pl.Series(VERDICTS).gather(self.verdict[part].reshape(-1).astype(np.uint32))
+        return pl.DataFrame(table, nan_to_null=True).with_columns(pl.col(NUMBERS).cast(pl.Float64))
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -180,14 +185,7 @@ class Estimate:
 
     @property
     def marks(self) -> NDArray[np.bool_]:
-        """Return which arms are, or may still be, the best: (demonstrations, arms).
-
-        Examples
-        --------
-        >>> import unbandit
-        >>> unbandit.estimate(unbandit.ActionLog.from_actions("ABABAA"), "ucb", sigma=1.0).marks.tolist()
-        [[True, False]]
-        """
+        """Return which arms are, or may still be, the best: (demonstrations, arms)."""
         best = self.best_by_demonstration
         if isinstance(best, Marked):
             return best.marks
@@ -252,11 +250,16 @@ class Estimate:
     @cached_property
     def frame(self) -> polars.DataFrame:
         """Return the answer as a table, one row per arm (and demonstration)."""
-        return _frame(self)
+        return self.columns.frame(self.arms, self._named)
+
+    @property
+    def _named(self) -> dict[str, Sequence[str]]:
+        """Return the column that names the demonstrations, where there are several."""
+        return {"demonstration": self.demonstrations} if len(self.demonstrations) > 1 else {}
 
     def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints."""
-        names = ("demonstration",) * (len(self.demonstrations) > 1) + ("arm", "pulls", *NUMBERS, "verdict")
+        names = (*self._named, "arm", "pulls", *NUMBERS, "verdict")
         return _head(self, audience) | {"arms": [{name: getattr(row, name) for name in names} for row in self]}
 
     def to_json(self) -> str:
@@ -309,19 +312,9 @@ class Estimate:
         return notebook_table(self)
 
 
-def shown_quantity(estimate: Estimate | Columns) -> Quantity:
-    """Return what an answer is shown in: means if any arm but the best has one (or a bound), else gaps, else ratios.
-
-    Examples
-    --------
-    >>> import unbandit as ub
-    >>> log = ub.ActionLog.from_actions("ABABAA")
-    >>> shown_quantity(ub.estimate(log, "ucb", sigma=1.0))
-    'gap'
-    >>> shown_quantity(ub.estimate(log, "ucb", sigma=1.0, best_mean=1.0))
-    'mean'
-    """
-    columns: Any = getattr(estimate, "columns", estimate)
+def shown_quantity(estimate: Estimate) -> Quantity:
+    """Return what an answer is shown in: means if any arm but the best has one (or a bound), else gaps, else ratios."""
+    columns = estimate.columns
     others = columns.verdict != BEST
     names: tuple[Quantity, ...] = ("mean", "gap", "ratio")
     for name in names:
@@ -344,7 +337,7 @@ def json_pieces(
     yield json.dumps(_head(answer, audience), indent=2, allow_nan=False).removesuffix("\n}") + ',\n  "arms": ['
     step = max(1, ROWS_PER_BLOCK // len(answer.arms))
     for start in range(0, len(answer.demonstrations), step):
-        rows = _frame(answer, start, start + step).write_json()
+        rows = answer.columns.frame(answer.arms, answer._named, start, start + step).write_json()
         yield ("\n" if start == 0 else ",\n") + rows[1:-1]
     yield "\n  ]"
     for at, (name, other) in enumerate((others or {}).items()):
@@ -369,26 +362,6 @@ def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
         "warnings": [notice.to_dict(audience) for notice in answer.warnings],
         "notes": [notice.to_dict(audience) for notice in answer.notes],
     }
-
-
-def _frame(answer: Estimate, start: int = 0, stop: int | None = None) -> polars.DataFrame:
-    """Return some demonstrations, by default all, as a table with one row per arm."""
-    import polars as pl
-
-    several, arms = len(answer.demonstrations), len(answer.arms)
-    rows = range(several)[start:stop]
-    columns: dict[str, Any] = {}
-    if several > 1:
-        names = pl.Series(answer.demonstrations[rows.start : rows.stop], dtype=pl.String)
-        columns["demonstration"] = names.gather(np.repeat(np.arange(len(rows), dtype=np.uint32), arms))
-    places = np.tile(np.arange(arms, dtype=np.uint32), len(rows))
-    columns["arm"] = pl.Series(answer.arms, dtype=pl.String).gather(places)
-    columns["pulls"] = answer.columns.pulls[rows.start : rows.stop].reshape(-1)
-    columns |= {name: getattr(answer.columns, name)[rows.start : rows.stop].reshape(-1) for name in NUMBERS}
-    verdicts = answer.columns.verdict[rows.start : rows.stop].reshape(-1).astype(np.uint32)
-    columns["verdict"] = pl.Series(VERDICTS).gather(verdicts)
-    table = pl.DataFrame(columns, nan_to_null=True)
-    return table.with_columns(pl.col(name).cast(pl.Float64) for name in NUMBERS)
 
 
 def _numbers(row: ArmEstimate) -> str:

@@ -92,14 +92,7 @@ def regret_upper_bound(gaps: ArrayLike, horizon: float, alpha: float, scale: flo
     """Return `sum_i 8 kappa_i Delta_i`, which the regret does not exceed with high probability.
 
     At the paper's scale it is `sum_i 32 (T^alpha - 1) / (alpha Delta_i)`, for UCB and SAE alike with probability at
-    least `1 - 4K / T^3` wherever `T > K`.
-
-    Parameters
-    ----------
-    gaps
-        Of the suboptimal arms only: `instance.gaps[instance.gaps > 0]`.
-    horizon, alpha, scale
-        The demonstrator's.
+    least `1 - 4K / T^3` wherever `T > K`. The gaps are of the suboptimal arms only.
 
     Examples
     --------
@@ -114,14 +107,8 @@ def horizon_required(gaps: ArrayLike, horizon: float, alpha: float, scale: float
     """Return `32 scale^2 G sum_i 1 / Delta_i^2`, the shortest horizon for Theorem 2.
 
     At the paper's scale it is `64 sum_i (T^alpha - 1) / (alpha Delta_i^2)`. Above it the most-pulled arm is the best
-    one with high probability. `G` grows with the horizon, so a longer one has more to reach.
-
-    Parameters
-    ----------
-    gaps
-        Of the suboptimal arms only: `instance.gaps[instance.gaps > 0]`.
-    horizon, alpha, scale
-        The demonstrator's.
+    one with high probability. `G` grows with the horizon, so a longer one has more to reach. The gaps are of the
+    suboptimal arms only.
 
     Examples
     --------
@@ -192,14 +179,13 @@ _EXPECTED: dict[str, tuple[str, Callable[[NDArray[np.float64]], NDArray[np.bool_
 def _checked(name: str, given: ArrayLike) -> NDArray[np.float64]:
     """Return an argument as an array; refuse it where one of its numbers is not as expected."""
     values = np.asarray(given, dtype=np.float64)
-    expected, holds = _EXPECTED[name]
     if name == "gap" and values.size == 0:
         raise ParameterError(
             "expected one suboptimal arm or more; got none. Equal arms cannot be told apart.", parameter="gap", count=0
         )
-    good = holds(values)
-    if not good.all():
-        bad = values[~good].flat[0]
+    expected, holds = _EXPECTED[name]
+    if not (good := holds(values)).all():
+        bad = float(values[~good].flat[0])
         remedy = "Leave out the best arm: gaps[gaps > 0]." if name == "gap" else None
-        raise ParameterError(f"expected {expected}; got {bad:g}.", parameter=name, value=float(bad), remedy=remedy)
+        raise ParameterError(f"expected {expected}; got {bad:g}.", parameter=name, value=bad, remedy=remedy)
     return values

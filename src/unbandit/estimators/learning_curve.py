@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.checks import position
+from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators.api import DRAWING, as_log, estimate, usable_method
-from unbandit.estimators.procedures import check_comparable
+from unbandit.estimators.procedures import Answer, check_comparable
 from unbandit.log import ActionLog
-from unbandit.result import NUMBERS, UNSEEN, VERDICTS, Columns, Estimate, Quantity, shown_quantity
+from unbandit.result import Columns, Estimate, Quantity, shown_quantity
 
 if TYPE_CHECKING:
     import polars
@@ -31,14 +31,8 @@ class LearningCurve:
 
     Attributes
     ----------
-    rule, method
-        Which demonstrator was assumed, and how it was inverted.
-    arms, demonstration
-        The arms' names, and which demonstration it is.
-    rounds
-        After how many rounds each estimate was made.
-    columns
-        The numbers, as arrays of (rounds, arms).
+    rounds, columns
+        After how many rounds each estimate was made; and the numbers, as arrays of (rounds, arms).
     answer
         The estimate from the whole log, which the last row repeats.
     """
@@ -65,20 +59,7 @@ class LearningCurve:
     @cached_property
     def frame(self) -> polars.DataFrame:
         """Return a table, one row per number of rounds and arm."""
-        import polars as pl
-
-        many, arms = self.columns.pulls.shape
-        table = pl.DataFrame(
-            {
-                "rounds": np.repeat(self.rounds, arms),
-                "arm": list(self.arms) * many,
-                "pulls": self.columns.pulls.reshape(-1),
-                **{name: getattr(self.columns, name).reshape(-1) for name in NUMBERS},
-            },
-            nan_to_null=True,
-        )
-        verdicts = pl.Series("verdict", VERDICTS).gather(self.columns.verdict.reshape(-1).astype(np.uint32))
-        return table.with_columns(verdicts)
+        return self.columns.frame(self.arms, {"rounds": self.rounds})
 
     def plot(self, *, truth: Mapping[str, float] | None = None) -> Figure:
         """Draw the estimates of up to eight arms as the log grew, with the truth where it is known."""
@@ -121,18 +102,19 @@ def learning_curve(
     record = as_log(log, "learning curve")
     assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
     _check(record, assumed, points, options)
-    which = position("demonstration", demonstration, record.demonstrations)
+    which = checks.position("demonstration", demonstration, record.demonstrations)
     whole, name = record.select(which), record.demonstrations[which]
     length = int(whole.lengths[0])
     options = options | {"horizon": length if options.get("horizon") is None else options["horizon"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
         answer = estimate(whole, rule, **options)
-        options |= _same_reference(answer, options)
+        for notice in answer.notes:
+            if notice.code == "reference":  # ratios are counted in the gap of one arm throughout
+                options["reference"] = notice.arm
         first = min(length, max(2 * len(record.arms), 10))
         rounds = np.unique(np.geomspace(length, first, points).round().astype(np.int64))
-        found = [_after(whole, rule, int(rounds_seen), options) for rounds_seen in rounds[:-1]]
-    columns = [one if one is not None else _nothing(answer) for one in found] + [answer.columns]
+        columns = [_after(whole, rule, seen, options) for seen in rounds[:-1].tolist()] + [answer.columns]
     stacked = {field.name: np.vstack([getattr(one, field.name) for one in columns]) for field in fields(Columns)}
     return LearningCurve(answer.rule, answer.method, record.arms, name, rounds, Columns(**stacked), answer)
 
@@ -141,8 +123,7 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
     """Refuse what cannot be estimated again and again in good time."""
     if not record.ordered:
         raise ParameterError("learning curve: expected a log with rounds; this one holds counts, which have no order.")
-    if not isinstance(points, int) or isinstance(points, bool) or points < 1:
-        raise ParameterError(f"expected a whole number, 1 or more; got {points!r}.", parameter="points")
+    checks.whole("points", points)
     if options.get("pool"):
         raise ParameterError(
             "demonstrations are followed one by one; leave it out, and name a demonstration.", parameter="pool"
@@ -158,24 +139,11 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
         )
 
 
-def _same_reference(answer: Estimate, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Count ratios in the gap of one arm throughout: the one that serves at the end."""
-    arms = [notice.arm for notice in answer.notes if notice.code == "reference"]
-    return {"reference": arms[0]} if options.get("scale") == "unknown" and arms else {}
-
-
-def _after(whole: ActionLog, rule: Demonstrator | str, rounds: int, options: Mapping[str, Any]) -> Columns | None:
-    """Estimate from the first rounds; None where nothing follows from them."""
+def _after(whole: ActionLog, rule: Demonstrator | str, rounds: int, options: Mapping[str, Any]) -> Columns:
+    """Estimate from the first rounds; no numbers where nothing follows from them."""
     assert whole.actions is not None
     begun = replace(whole, actions=whole.actions[:rounds], offsets=np.array([0, rounds]), rewards=None)
     try:
         return estimate(begun, rule, **options).columns
     except NotIdentifiable:
-        return None
-
-
-def _nothing(answer: Estimate) -> Columns:
-    """Return columns without numbers."""
-    shape = answer.columns.pulls.shape
-    missing = {name: np.full(shape, np.nan) for name in NUMBERS}
-    return Columns(pulls=np.zeros(shape, np.int64), verdict=np.full(shape, UNSEEN, np.int8), **missing)
+        return Answer(whole.demonstrations, np.zeros((1, len(whole.arms)), np.int64), ()).columns

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, parse_rule
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators.api import as_log
 from unbandit.estimators.api import estimate as estimated
-from unbandit.estimators.procedures import check_comparable
+from unbandit.estimators.procedures import check_comparable, needed
 from unbandit.log import ActionLog
 from unbandit.result import Estimate
 
@@ -54,12 +54,8 @@ class SwitchingMoment:
         The switching round (`tau_i`): the arm's last pull before the rule turned to the best arm for good.
     gap, best_mean
         What was put in for the hidden means; None where no mean is known, and values are counted from the best arm's.
-    rounds, own, other
-        After how many rounds, and the decision values of the arm and of the best arm then.
-    own_pulls, other_pulls
-        The counts behind them.
-    demonstration, horizon
-        Which one it is, and its `T`.
+    rounds, own, other, own_pulls, other_pulls
+        After how many rounds, the decision values of the arm and of the best arm then, and the pulls behind them.
     """
 
     rule: str
@@ -124,9 +120,7 @@ def switching_rounds(
     {'B': 82}
     """
     record = as_log(log, "switching rounds")
-    fitted = _fitted(rule, record)
-    which = checks.position("demonstration", demonstration, record.demonstrations)
-    rounds = _rounds(record, which, fitted)
+    _, _, rounds = _rounds(record, rule, demonstration)
     return {record.arms[arm]: int(rounds[arm]) for arm in np.flatnonzero(rounds)}
 
 
@@ -166,61 +160,63 @@ def switching_moment(
     >>> moment = ub.switching_moment(log, "ucb:alpha=0.25", sigma=1.0)
     >>> moment
     <SwitchingMoment: "B" or "A" at round 82, ucb:alpha=0.25,scale=1.4142135623730951>
-    >>> here = moment.rounds.tolist().index(82)
-    >>> bool(np.isclose(moment.own[here], moment.other[here]))
+    >>> moment.equal
     True
     """
     record = as_log(log, "switching moment")
-    fitted = _fitted(rule, record)
-    which = checks.position("demonstration", demonstration, record.demonstrations)
-    rounds = _rounds(record, which, fitted)
+    fitted, which, rounds = _rounds(record, rule, demonstration)
     answer = _answer(record, rule, estimate, options)
-    at = _row_of(answer, record, which)
-    gaps, best = answer.columns.gap[at], _best(answer, at, record, which)
-    chosen = _chosen(arm, record, which, best, rounds, gaps)
+    name, several = record.demonstrations[which], len(answer.demonstrations) > 1
+    at = checks.position("demonstration", name, answer.demonstrations) if several else 0
+    # the arm that was preferred: the most-pulled of those that may be best
+    pulls, candidates = record.pulls[which], [record.arms.index(each) for each in answer.best_by_demonstration[at]]
+    best = max(candidates, key=lambda each: pulls[each]) if candidates else int(pulls.argmax())
+    gaps = answer.columns.gap[at]
+    chosen = _chosen(arm, record.arms, pulls, best, rounds, gaps)
     offset = gaps[best] if np.isfinite(gaps[best]) else 0.0
     gap, mean = float(gaps[chosen] - offset), float(answer.columns.mean[at, best])
     known = mean if np.isfinite(mean) else 0.0
     horizon, codes = answer.horizons[min(which, len(answer.horizons) - 1)], record.demonstration(which)
     tau = int(rounds[chosen])
     if isinstance(fitted, EliminationRule):
-        kind: Literal["index", "elimination"] = "elimination"
         shown, own_pulls, other_pulls = _epochs(codes, chosen, best, tau)
         width = partial(fitted.width, horizon=horizon)
         own = known - gap + width(own_pulls.astype(np.float64))
         other = known - width(other_pulls.astype(np.float64))
     else:
-        kind = "index"
         assert isinstance(fitted, IndexRule)
         shown, own_pulls, other_pulls = _decisions(codes, chosen, best, tau)
-        own = _indices(fitted, horizon, known - gap, own_pulls, shown)
-        other = _indices(fitted, horizon, known, other_pulls, shown)
+
+        def indices(mean: float, pulls: Counts) -> Numbers:
+            pairs = zip(pulls.tolist(), shown.tolist(), strict=True)
+            return np.array([fitted.index(mean, count, at + 1, horizon) for count, at in pairs])
+
+        own, other = indices(known - gap, own_pulls), indices(known, other_pulls)
     return SwitchingMoment(
-        rule=answer.rule, kind=kind, arm=record.arms[chosen], best=record.arms[best], round=tau, gap=gap,
+        rule=answer.rule, kind="elimination" if isinstance(fitted, EliminationRule) else "index",
+        arm=record.arms[chosen], best=record.arms[best], round=tau, gap=gap,
         best_mean=mean if np.isfinite(mean) else None, rounds=shown, own=own, other=other, own_pulls=own_pulls,
-        other_pulls=other_pulls, demonstration=record.demonstrations[which], horizon=horizon,
+        other_pulls=other_pulls, demonstration=name, horizon=horizon,
     )  # fmt: skip
 
 
-def _fitted(rule: Demonstrator | str, record: ActionLog) -> Demonstrator:
-    """Return the rule for so many arms; refuse one that never weighs two values, and a record without order."""
-    assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
-    check_comparable(assumed, "switching")
+def _rounds(record: ActionLog, rule: Demonstrator | str, demonstration: object) -> tuple[Demonstrator, int, Counts]:
+    """Return the rule for this many arms, the place of a demonstration, and every arm's switching round: 0 for none.
+
+    A rule that never weighs two values is refused, and a record without order.
+    """
+    fitted = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    check_comparable(fitted, "switching")
     if not record.ordered:
         raise ParameterError("switching rounds: expected a log with rounds; this one holds counts, without order.")
-    return assumed
-
-
-def _rounds(record: ActionLog, which: int, rule: Demonstrator) -> Counts:
-    """Return the switching round of every arm, 0 where there is none."""
+    which = checks.position("demonstration", demonstration, record.demonstrations)
     single = record if len(record) == 1 else record.select(which)  # what was read of it before is kept
-    if isinstance(rule, EliminationRule):
-        found = single.tallied("epochs")
-        return np.asarray(np.where((found.pulls > 0) & (found.turns[0] > 0), found.last, 0)[0])
-    assert isinstance(rule, IndexRule)
-    found = single.tallied("switching")
+    found = single.tallied(needed(fitted, "switching"))
+    if isinstance(fitted, EliminationRule):
+        return fitted, which, np.where(found.eliminated, found.last, 0)[0]
+    assert isinstance(fitted, IndexRule)
     own, of_best, rounds = found.at_switching
-    return np.asarray(np.where((own > rule.initial) & (of_best > 0), rounds, 0)[0])
+    return fitted, which, np.where((own > fitted.initial) & (of_best > 0), rounds, 0)[0]
 
 
 def _answer(record: ActionLog, rule: Demonstrator | str, given: Estimate | None, options: dict[str, Any]) -> Estimate:
@@ -236,22 +232,7 @@ def _answer(record: ActionLog, rule: Demonstrator | str, given: Estimate | None,
         return estimated(record, rule, **options)
 
 
-def _row_of(answer: Estimate, record: ActionLog, which: int) -> int:
-    """Return the answer's row for a demonstration: the only one, or that of its name."""
-    return (
-        0
-        if len(answer.demonstrations) == 1
-        else checks.position("demonstration", record.demonstrations[which], answer.demonstrations)
-    )
-
-
-def _best(answer: Estimate, at: int, record: ActionLog, which: int) -> int:
-    """Return the arm that was preferred: the most-pulled of those that may be best."""
-    pulls, candidates = record.pulls[which], [record.arms.index(arm) for arm in answer.best_by_demonstration[at]]
-    return max(candidates, key=lambda arm: pulls[arm]) if candidates else int(pulls.argmax())
-
-
-def _chosen(arm: object, record: ActionLog, which: int, best: int, rounds: Counts, gaps: Numbers) -> int:
+def _chosen(arm: object, arms: tuple[str, ...], pulls: Counts, best: int, rounds: Counts, gaps: Numbers) -> int:
     """Return the arm asked for, or the closest rival of the best."""
     usable = (rounds > 0) & np.isfinite(gaps)
     usable[best] = False
@@ -260,8 +241,8 @@ def _chosen(arm: object, record: ActionLog, which: int, best: int, rounds: Count
             raise NotIdentifiable("The record shows no round at which the rule turned from an arm it had reconsidered.")
         if not usable.any():
             raise NotIdentifiable("No arm that has a switching round has an estimated gap to put in for hidden means.")
-        return int(np.where(usable, record.pulls[which], -1).argmax())
-    chosen = checks.position("arm", arm, record.arms)
+        return int(np.where(usable, pulls, -1).argmax())
+    chosen = checks.position("arm", arm, arms)
     if chosen == best:
         raise ParameterError(
             f'"{arm}" is the best arm, which the others are weighed against; name another.', parameter="arm"
@@ -302,14 +283,3 @@ def _epochs(codes: NDArray[Any], arm: int, best: int, tau: int) -> tuple[Counts,
         after = np.unique(np.linspace(gone + 1, after[-1], MOST_POINTS // 2).astype(np.int64)) if after.size else after
     rounds = np.concatenate([own[before - 1], other[after - 1]])
     return rounds, np.concatenate([before, np.full(after.size, gone)]), np.concatenate([before, after])
-
-
-def _indices(rule: IndexRule, horizon: int, mean: float, pulls: Counts, rounds: Counts) -> Numbers:
-    """Return an arm's index before the round after each of some."""
-    if isinstance(rule, AdditiveIndexRule):
-        return np.asarray(mean + rule.width(pulls.astype(np.float64), horizon))
-    from unbandit.kernels.formula import index_value
-
-    parameters = rule.parameters(horizon)
-    pairs = zip(pulls.tolist(), rounds.tolist(), strict=True)
-    return np.array([index_value(parameters, mean, count, at + 1) for count, at in pairs])
