@@ -22,7 +22,7 @@ from pathlib import Path
 from unbandit import checks
 from unbandit.calibration import settings
 from unbandit.calibration.criteria import Calibration, page
-from unbandit.calibration.metrics import coverage_metrics, identify_metrics, posterior_metrics, timed, timing_requests
+from unbandit.calibration.metrics import coverage_metrics, identify_metrics, posterior_metrics, timed, timings
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, ParameterError
@@ -119,7 +119,7 @@ def calibrate(
             finally:
                 bar.end()
     if timing:
-        done.timings = [timed(each) for each in timing_requests() if parse_rule(each.text).name in chosen_rules]
+        done.timings = [timed(each) for each in timings() if parse_rule(each.text).name in chosen_rules]
     with suppress(OSError):  # the next line says why the folder cannot be used
         done.folder.mkdir(parents=True, exist_ok=True)
     write_table(lambda: done.figures, done.folder / "figures.csv")

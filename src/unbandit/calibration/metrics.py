@@ -204,47 +204,41 @@ def _share(folds: pl.DataFrame, verdict: str) -> Measured:
 
 
 @dataclass(frozen=True)
-class TimingRequest:
-    """A posterior to be timed: rule, arms and rounds of the record, most seconds and most bytes to reach."""
+class Timing:
+    """A posterior to be timed, the most that it may take, and what it took: seconds, and bytes of its process."""
 
-    text: str
+    text: str  # the rule
     arms: int
     rounds: int
-    seconds: float
-    memory: float = np.inf
+    most_seconds: float
+    most_memory: float = np.inf
+    seconds: float = np.nan
+    memory: float = np.nan
 
 
-@dataclass(frozen=True)
-class Timing:
-    """What a posterior took: seconds, and the most memory that its process ever had, in bytes."""
-
-    asked: TimingRequest
-    seconds: float
-    memory: float
-
-
-def timing_requests() -> Iterator[TimingRequest]:
+def timings() -> Iterator[Timing]:
     """Yield everything that is to be timed: index rules and Thompson sampling, and one large record."""
     for text in (*GAUSSIAN, *BERNOULLI):
         rule = parse_rule(text)
         if isinstance(rule, IndexRule | Thompson):
-            yield TimingRequest(text, *USUAL_RECORD, seconds=5.0 if isinstance(rule, Thompson) else 2.0)
-    yield TimingRequest("ucb:alpha=0.25", *LARGE_RECORD, seconds=60.0, memory=2e9)
+            yield Timing(text, *USUAL_RECORD, most_seconds=5.0 if isinstance(rule, Thompson) else 2.0)
+    yield Timing("ucb:alpha=0.25", *LARGE_RECORD, most_seconds=60.0, most_memory=2e9)
 
 
-def timed(asked: TimingRequest) -> Timing:
+def timed(asked: Timing) -> Timing:
     """Time one posterior on one core, with the default number of particles, in a separate process."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return Timing(asked, *process.submit(_seconds_and_bytes, asked).result())
+        seconds, memory = process.submit(_seconds_and_bytes, asked).result()
+    return replace(asked, seconds=seconds, memory=memory)
 
 
-def _seconds_and_bytes(asked: TimingRequest) -> tuple[float, float]:
+def _seconds_and_bytes(asked: Timing) -> tuple[float, float]:
     _seconds(asked, 2 * asked.arms)  # to compile
     repeats = REPEATS if (asked.arms, asked.rounds) == USUAL_RECORD else 1
     return float(np.median([_seconds(asked, asked.rounds, run) for run in range(repeats)])), _peak_memory()
 
 
-def _seconds(asked: TimingRequest, rounds: int, run: int = 0) -> float:
+def _seconds(asked: Timing, rounds: int, run: int = 0) -> float:
     setting = trial_setting(asked.text, asked.arms, rounds, REPEATS)
     trial = play(setting, 1, run)
     began = time.perf_counter()

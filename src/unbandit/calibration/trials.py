@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,8 @@ from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code, describe_rule
 from unbandit.tape import Tape
+
+Floats = NDArray[np.float64]
 
 REACH, POINTS = 9.0, 481
 """Quadrature for each arm: deviations on either side of a mean that hold all of its distribution, and points."""
@@ -56,7 +58,7 @@ class Trial:
     run: int
     instance: Instance  # its means are drawn from the prior
     log: ActionLog  # all that the method may see
-    sums: NDArray[np.float64]  # total reward of each arm
+    sums: Floats  # total reward of each arm
     seed: int  # of the method's own randomness; the record has another
 
 
@@ -160,14 +162,14 @@ class PosteriorTrials(Trials):
     def one(self, trial: Trial) -> dict[str, Any]:
         """Return what the posterior says of every arm of one record, and the truth."""
         setting, pulls = trial.setting, trial.log.pulls[0]
-        seen = oracle(setting.prior, setting.noise, pulls, trial.sums)
+        oracle_mean, oracle_gap = oracle(setting.prior, setting.noise, pulls, trial.sums)
         known = dict.fromkeys(self.columns) | {
             "arm": np.arange(setting.arms),
             "pulls": pulls,
             "mean": trial.instance.means,
             "gap": trial.instance.gaps,
-            "oracle_mean": seen.mean,
-            "oracle_gap": seen.gap,
+            "oracle_mean": oracle_mean,
+            "oracle_gap": oracle_gap,
             "naive_gap": compare_naive(pulls[None], setting.horizon, np.sqrt(2) * trial.instance.sigma).gap[0],
         }
         try:
@@ -236,26 +238,19 @@ class IdentifyTrials(Trials):
         return {name: [value] for name, value in zip(self.columns, row, strict=True)}
 
 
-class OracleBelief(NamedTuple):
-    """The expected mean of every arm, and its expected gap to the best."""
-
-    mean: NDArray[np.float64]
-    gap: NDArray[np.float64]
-
-
-def oracle(prior: Prior, noise: Noise, pulls: NDArray[np.int64], sums: NDArray[np.float64]) -> OracleBelief:
-    """Return what is expected of every arm by an observer with the same prior who has seen every reward."""
+def oracle(prior: Prior, noise: Noise, pulls: NDArray[np.int64], sums: Floats) -> tuple[Floats, Floats]:
+    """Return every arm's expected mean and expected gap, for one who has the same prior and has seen every reward."""
     if isinstance(prior, BetaPrior):
         successes, failures = prior.successes + sums, prior.failures + pulls - sums
         mean = successes / (successes + failures)
-        return OracleBelief(mean, _largest_of_betas(successes, failures) - mean)
+        return mean, _largest_of_betas(successes, failures) - mean
     assert isinstance(noise, Gaussian)
     variance = 1 / (1 / prior.deviation**2 + pulls / noise.sigma**2)
     mean = variance * (prior.mean / prior.deviation**2 + sums / noise.sigma**2)
-    return OracleBelief(mean, expected_largest(mean, np.sqrt(variance)) - mean)
+    return mean, expected_largest(mean, np.sqrt(variance)) - mean
 
 
-def expected_largest(mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> float:
+def expected_largest(mean: Floats, deviation: Floats) -> float:
     """Return the expectation of the largest of independent normal variables: `h - integral of prod F_i` up to `h`."""
     from scipy.special import ndtr
 
@@ -264,7 +259,7 @@ def expected_largest(mean: NDArray[np.float64], deviation: NDArray[np.float64]) 
     return float(points[-1] - np.trapezoid(below, points))
 
 
-def _largest_of_betas(successes: NDArray[np.float64], failures: NDArray[np.float64]) -> float:
+def _largest_of_betas(successes: Floats, failures: Floats) -> float:
     from scipy.special import betainc
 
     total = successes + failures
@@ -274,6 +269,6 @@ def _largest_of_betas(successes: NDArray[np.float64], failures: NDArray[np.float
     return float(1 - np.trapezoid(below, points))
 
 
-def _around(mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
+def _around(mean: Floats, deviation: Floats) -> Floats:
     """Return points of the quadrature around every variable, as close together as its deviation requires."""
     return mean[:, None] + deviation[:, None] * np.linspace(-REACH, REACH, POINTS)

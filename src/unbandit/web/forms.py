@@ -286,7 +286,16 @@ def read_simulation(form: Mapping[str, str]) -> Simulation:
     if errors or parts is None or rule is None:
         raise FieldErrors(errors)
     simulation = Simulation(rule, values["horizon"], values.get("seed", 0), **parts)
-    _check(simulation)
+    instance = simulation.instance()  # refuse what would fail later: rewards that the rule cannot take, too few rounds
+    if parse_rule(rule).bernoulli_only and not isinstance(instance.noise, Bernoulli):
+        errors["rule"] = (
+            f"Expected rewards of 0 or 1, for which {rule} is made; give the arms' chances yourself and choose such "
+            "rewards, or take another rule."
+        )
+    elif simulation.horizon < len(instance):
+        errors["horizon"] = f"Expected {len(instance):,} rounds or more, one an arm; got {simulation.horizon:,}."
+    if errors:
+        raise FieldErrors(errors)
     return simulation
 
 
@@ -333,17 +342,3 @@ def _own_means(form: Mapping[str, str], errors: dict[str, str]) -> dict[str, Any
         except ParameterError as error:
             errors["means"] = capitalise(error.said(page_option))
     return {"means": means, "noise": noise}
-
-
-def _check(simulation: Simulation) -> None:
-    """Refuse what would fail later: rewards that the rule cannot take, fewer rounds than arms."""
-    rule, instance = parse_rule(simulation.rule), simulation.instance()
-    if rule.bernoulli_only and not isinstance(instance.noise, Bernoulli):
-        wrong = (
-            f"Expected rewards of 0 or 1, for which {simulation.rule} is made; give the arms' chances yourself and "
-            "choose such rewards, or take another rule."
-        )
-        raise FieldErrors({"rule": wrong})
-    if simulation.horizon < len(instance):
-        wrong = f"Expected {len(instance):,} rounds or more, one an arm; got {simulation.horizon:,}."
-        raise FieldErrors({"horizon": wrong})

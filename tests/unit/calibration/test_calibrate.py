@@ -9,7 +9,7 @@ import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
 from unbandit.calibration import calibrate, metrics, settings
-from unbandit.calibration.metrics import TimingRequest, timed, timing_requests
+from unbandit.calibration.metrics import Timing, timed, timings
 
 SMALL = {"runs": 3, "particles": 20, "rules": ["ucb", "uniform"]}
 
@@ -95,11 +95,11 @@ def test_another_calibration_in_the_folder_is_refused(tmp_path):
 
 
 def test_a_posterior_is_timed_in_a_process_of_its_own(monkeypatch):
-    found = timed(TimingRequest("ucb:alpha=0.25", 3, 50, seconds=2.0))
+    found = timed(Timing("ucb:alpha=0.25", 3, 50, most_seconds=2.0))
     assert 0 < found.seconds < 30
     assert found.memory > 1e7 or found.memory != found.memory
     monkeypatch.setattr(metrics, "USUAL_RECORD", (2, 30))
-    asked = {(each.text, each.arms, each.seconds) for each in timing_requests()}
+    asked = {(each.text, each.arms, each.most_seconds) for each in timings()}
     assert ("ucb:alpha=0.25", 2, 2.0) in asked
     assert ("thompson:noise=bernoulli", 2, 5.0) in asked
     assert ("ucb:alpha=0.25", 224, 60.0) in asked

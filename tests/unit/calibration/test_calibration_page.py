@@ -11,7 +11,7 @@ import pytest
 from unbandit import SAE, UCB, EpsilonGreedy, Gaussian, Instance, Thompson
 from unbandit.calibration import Calibration, criteria
 from unbandit.calibration.criteria import MISSED, NEARLY, REACHED, UNKNOWN, page
-from unbandit.calibration.metrics import CoverageMetrics, IdentifyMetrics, PosteriorMetrics, Timing, TimingRequest
+from unbandit.calibration.metrics import CoverageMetrics, IdentifyMetrics, PosteriorMetrics, Timing
 from unbandit.calibration.settings import TrialSetting
 from unbandit.study.monte_carlo import Measured, Share, share
 
@@ -103,9 +103,9 @@ def test_limits_of_names():
 
 def test_limits_of_time():
     timings = [
-        Timing(TimingRequest("ucb:alpha=0.25", 4, 5_000, 2.0), 1.5, 3e8),
-        Timing(TimingRequest("thompson", 4, 5_000, 5.0), 5.5, 3e8),
-        Timing(TimingRequest("ucb:alpha=0.25", 224, 25_000, 60.0, 2e9), 30.0, 2.5e9),
+        Timing("ucb:alpha=0.25", 4, 5_000, 2.0, seconds=1.5, memory=3e8),
+        Timing("thompson", 4, 5_000, 5.0, seconds=5.5, memory=3e8),
+        Timing("ucb:alpha=0.25", 224, 25_000, 60.0, 2e9, seconds=30.0, memory=2.5e9),
     ]
     found = verdicts(calibration(timings=timings))
     assert found == {"time": [REACHED, MISSED], "large record": [REACHED, MISSED]}
