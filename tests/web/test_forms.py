@@ -251,6 +251,7 @@ def test_options_are_what_estimate_takes() -> None:
         ({"best_mean": "1", "anchor.arm": "B", "anchor.value": "0.5"}, {"anchor.arm"}),
         ({"best_mean": "1", "scale": "unknown"}, {"scale"}),
         ({"best_mean": "3", "bernoulli": "on"}, {"best_mean"}),
+        ({"anchor.arm": "B", "anchor.value": "3", "bernoulli": "on"}, {"anchor.arm"}),
         ({"level": "95", "method": "magic", "horizon": "0", "seed": "-1"}, {"level", "method", "horizon", "seed"}),
     ],
 )

@@ -89,7 +89,8 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
             given.get("bernoulli", False), given.get("scale", "known"), None,
         )  # fmt: skip
     except ParameterError as error:
-        place = "anchor.arm" if error.parameter == "anchor" else str(error.parameter)
+        place = str(error.parameter)
+        place = "anchor.arm" if place.startswith("anchor") else place
         errors.setdefault(place, capitalise(error.said(page_option)))
     if errors:
         raise FieldErrors(errors)
