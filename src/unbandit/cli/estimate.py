@@ -84,9 +84,9 @@ def estimate(
         return
     with printer.working("Estimating"):
         read = ActionLog.read if draws(method, asked.rule) else read_or_scan
-        path = asked.logs[0] if len(asked.logs) == 1 else asked.logs
+        path = logs[0] if len(logs) == 1 else logs
         log = read(path, columns=asked.columns, arms=asked.arms)
-        with printer.answering(asked.name):
+        with printer.answering(options.log_name(*asked.logs)):
             answer = estimate_log(log, asked.rule, **asked.options)
             others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
     if answer.seed is None:

@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from unbandit.identification.evidence import Contender
     from unbandit.inference import Posterior
 
-QUICK_PARTICLES = 150
-"""Particles per cloud with --quick."""
-
-LONGEST_REASON = 76
-"""Characters of a reason that the table shows."""
+QUICK_PARTICLES = 150  # particles per cloud with --quick
+LONGEST_REASON = 76  # characters of a reason that the table shows
 
 
 def posterior(

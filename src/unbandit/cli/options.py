@@ -99,7 +99,7 @@ ESTIMATE_OPTIONS = (
 class EstimateCommand(NamedTuple):
     """What `estimate` and `report` were asked, checked as far as possible without the log."""
 
-    logs: tuple[str, ...]  # paths, or "-"
+    logs: list[str]  # paths, or "-"
     rule: Demonstrator
     options: dict[str, Any]  # of `unbandit.estimate`
     columns: dict[str, str] | None
@@ -115,36 +115,29 @@ class EstimateCommand(NamedTuple):
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": read_anchor(given["anchor"])}
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
-        columns, arms = read_pairs("columns", given["columns"]), read_names("arms", given["arms"])
-        return cls(tuple(given["logs"]), rule, options, columns, arms)
+        return cls(given["logs"], rule, options, read_columns(given["columns"]), read_arms(given["arms"]))
 
     @property
     def log(self) -> str:
         """Return the path of the log where only one is allowed: a file, a folder, a pattern or "-"."""
         if len(self.logs) > 1:
-            raise ParameterError(
-                f"expected one file, or a folder; got {len(self.logs)}: {', '.join(self.logs[:3])} ...",
-                parameter="LOG",
-                remedy="Put them in a folder, or quote a pattern that they match.",
-            )
+            refusal = f"expected one file, or a folder; got {len(self.logs)}: {', '.join(self.logs[:3])} ..."
+            remedy = "Put them in a folder, or quote a pattern that they match."
+            raise ParameterError(refusal, parameter="LOG", remedy=remedy)
         return self.logs[0]
 
-    @property
-    def name(self) -> str:
-        """Return what messages call the log."""
-        return log_name(self.logs[0]) + (f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else "")
 
-
-def log_name(path: str) -> str:
+def log_name(path: str, *others: str) -> str:
     """Return what messages call a log."""
-    return "standard input" if path == "-" else path
+    more = f" and {len(others)} more" if others else ""
+    return ("standard input" if path == "-" else path) + more
 
 
 def read_log(path: str, columns: str | None, arms: str | None) -> ActionLog:
     """Read a log, with the names of columns and arms as they were given."""
     from unbandit.log import ActionLog
 
-    return ActionLog.read(path, columns=read_pairs("columns", columns), arms=read_names("arms", arms))
+    return ActionLog.read(path, columns=read_columns(columns), arms=read_arms(arms))
 
 
 def _comma_list(text: str) -> list[str]:
@@ -154,17 +147,15 @@ def _comma_list(text: str) -> list[str]:
     return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
 
 
-def read_names(name: str, text: str | None) -> list[str] | None:
+def read_arms(text: str | None) -> list[str] | None:
     """Read `A,"B, large",C`."""
-    if text is None:
-        return None
-    names = _comma_list(text)
-    if not all(names) or not names:
-        raise ParameterError(f'expected names between commas, as in A,B,C; got "{text}".', parameter=name, value=text)
+    names = None if text is None else _comma_list(text)
+    if names is not None and (not all(names) or not names):
+        raise ParameterError(f'expected names between commas, as in A,B,C; got "{text}".', parameter="arms", value=text)
     return names
 
 
-def read_pairs(name: str, text: str | None) -> dict[str, str] | None:
+def read_columns(text: str | None) -> dict[str, str] | None:
     """Read `key=value,"key=value, with a comma"`."""
     if text is None:
         return None
@@ -172,19 +163,9 @@ def read_pairs(name: str, text: str | None) -> dict[str, str] | None:
     for part in _comma_list(text):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals):
-            raise ParameterError(f'expected key=value,key=value; got "{part}".', parameter=name, value=part)
+            raise ParameterError(f'expected key=value,key=value; got "{part}".', parameter="columns", value=part)
         pairs[key] = value
     return pairs
-
-
-def read_numbers(name: str, text: str) -> list[float]:
-    """Read `1,0.5`."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError(
-            f'expected numbers between commas, as in 1,0.5; got "{text}".', parameter=name, value=text
-        ) from None
 
 
 def read_anchor(text: str | None) -> dict[str, float] | None:
@@ -216,19 +197,22 @@ def read_instance(
         if bernoulli and sigma is not None:
             raise ParameterError("Bernoulli rewards have no sigma; leave one of the two out.", parameter="sigma")
         noise = Bernoulli() if bernoulli else Gaussian(1.0 if sigma is None else sigma)
-        return Instance(read_numbers("means", means), noise, read_names("arms", arms))
+        try:
+            numbers = [float(part) for part in means.split(",")]
+        except ValueError:
+            refusal = f'expected numbers between commas, as in 1,0.5; got "{means}".'
+            raise ParameterError(refusal, parameter="means", value=means) from None
+        return Instance(numbers, noise, read_arms(arms))
     if sigma is not None or bernoulli:
-        raise ParameterError(
-            f"a data set has its own noise; use them with {option('means')}.", parameter="sigma, bernoulli"
-        )
+        refusal = f"a data set has its own noise; use them with {option('means')}."
+        raise ParameterError(refusal, parameter="sigma, bernoulli")
     assert name is not None
     if arms is None:
         return datasets.load(name)
     parts = arms.split(",")
     if not all(part.strip().isdigit() for part in parts):
-        raise ParameterError(
-            f'expected how many arms of the data set, or their numbers; got "{arms}".', parameter="arms", value=arms
-        )
+        refusal = f'expected how many arms of the data set, or their numbers; got "{arms}".'
+        raise ParameterError(refusal, parameter="arms", value=arms)
     chosen = [int(part) for part in parts]
     return datasets.load(name, arms=chosen[0] if len(chosen) == 1 else chosen)
 

@@ -28,14 +28,9 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg")
 
-NARROW_WIDTH = 100
-"""A console with fewer columns does not show gaps and means side by side."""
-
-MOST_TABLES = 5
-"""Of more demonstrations than this, only the first ones are printed."""
-
-MOST_LINES = 40
-"""Lines of a long table that are printed."""
+NARROW_WIDTH = 100  # a console with fewer columns does not show gaps and means side by side
+MOST_TABLES = 5  # of more demonstrations than this, only the first ones are printed
+MOST_LINES = 40  # lines of a long table that are printed
 
 TEXT: Mapping[str, Any] = {"overflow": "fold"}
 WORD: Mapping[str, Any] = {"no_wrap": True}

@@ -54,7 +54,7 @@ def report(
     with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
         log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
-        with printer.answering(asked.name):
+        with printer.answering(options.log_name(*asked.logs)):
             written = reporting.report(
                 log, asked.rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]), truth=means,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars
 
     from unbandit.calibration import Calibration
-    from unbandit.paper.page import FinishedFigure, Reproduction
+    from unbandit.paper.page import Reproduction
 
 
 def study(
@@ -171,14 +171,12 @@ def reproduce(
     err = printer.console(error=True)
     device = options.folder_device(folder, "reproduction.json", device, executor)
 
-    def told(made: "FinishedFigure") -> None:
-        err.print(f"{made.files[0]}, .svg, .parquet: {made.figure.title}", soft_wrap=True)
-
     with printer.resumable(lambda: f"Stopped. What was simulated is kept in {folder}: the same command resumes."):
         done = make(
             names, folder, runs=runs, seed=seed, full=full, device=device, threads=threads, executor=executor,
             address=address, wait=wait, say=printer.say_on(err), progress=progress_on(err),
-            ready=printer.announce_compilation, told=told,
+            ready=printer.announce_compilation,
+            told=lambda made: err.print(f"{made.files[0]}, .svg, .parquet: {made.figure.title}", soft_wrap=True),
         )  # fmt: skip
     _print_claims(done)
 

@@ -1,8 +1,8 @@
 """Ray and Dask behind one interface (`BACKENDS`), and the function that their workers call.
 
-Both libraries retry the call of a worker that died; `LostWorker` means that they gave up. An error of the call itself
-comes back as a value, so whatever a library raises is about the cluster. Of a call that ended, `outcome` returns what
-came back, or raises `LostWorker`, `LostHead`, `CancelledError` or, for workers that cannot run it, `ClusterError`.
+An error of a call comes back as a value, so whatever a library raises is about the cluster. Of a call that ended,
+`outcome` returns what came back, or raises `LostWorker` once the library has given up retrying, `LostHead`,
+`CancelledError` or, for workers that cannot run it, `ClusterError`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Fast charging of batteries as a bandit: 224 protocols, each worth the number of cycles the cell lives.
 
 A protocol charges the first 80% of a lithium-ion cell in ten minutes, in four steps of 20% at a constant current each.
-Current heats the cell, heat flows out through its side, and heat wears the cell: the hotter and the longer, the fewer
-cycles it lasts. This is the simulator behind Attia et al., "Closed-loop optimization of fast-charging protocols for
-batteries with machine learning" (Nature, 2020), and Grover et al., "Best arm identification in multi-armed bandits with
-delayed feedback" (AISTATS, 2018). Its numerical shortcuts are kept, including the crude centre of the cylinder and the
-temperatures in Celsius, because the lifetimes it computes are the data set.
+Current heats the cell, heat flows out through its side and wears the cell. This is the simulator behind Attia et al.,
+"Closed-loop optimization of fast-charging protocols for batteries with machine learning" (Nature, 2020), and Grover et
+al., "Best arm identification in multi-armed bandits with delayed feedback" (AISTATS, 2018), with its shortcuts: the
+crude centre of the cylinder, temperatures in Celsius. The lifetimes it computes are the data set.
 """
 
 from __future__ import annotations

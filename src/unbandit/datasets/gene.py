@@ -17,9 +17,7 @@ from unbandit.datasets.choice import Arms, chosen_numbers, random_order
 from unbandit.instance import Gaussian, Instance
 
 GENES = 12_979
-TRACKED_RANK = 12_979
-"""The rank that every random choice holds: the lowest one, whose error the paper follows."""
-
+TRACKED_RANK = 12_979  # the rank that every random choice holds: the lowest one, whose error the paper follows
 REWARD_VARIANCE = 0.1  # on the scale of the curve
 
 # fmt: off

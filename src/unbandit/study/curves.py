@@ -1,8 +1,4 @@
-"""What a study found at each point of its grid: errors, coverage, regret and verdicts, with their replicates.
-
-`StudyCurves` holds the sums of all rows over the runs of each fold, a `Curve` the statistics of one arm over horizons
-or of one horizon over arms, and `summary` returns the table that a study ends with.
-"""
+"""What a study found at each point of its grid: errors, coverage, regret and verdicts, with their replicates."""
 
 from __future__ import annotations
 
@@ -22,11 +18,8 @@ from unbandit.study.grid import StudyGrid
 from unbandit.study.monte_carlo import measured
 from unbandit.study.rows import SUMMED, fold_count, read_sums, sum_rows
 
-ENOUGH = 0.95
-"""Share of runs with an estimate from which on they are not a selection of the runs."""
-
-FIGURES = 6
-"""Significant figures of the summary: more than the Monte-Carlo error leaves."""
+ENOUGH = 0.95  # share of runs with an estimate from which on they are not a selection of the runs
+FIGURES = 6  # significant figures of the summary: more than the Monte-Carlo error leaves
 
 Replicates = NDArray[np.float64]
 

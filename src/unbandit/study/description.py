@@ -1,14 +1,4 @@
-"""Read a study from a TOML file.
-
-::
-
-    rules = ["ucb:alpha=0.25", "sae"]
-    horizons = {from = 500, to = 5000, points = 10, spacing = "log"}
-    runs = 100
-
-    [[instances]]
-    dataset = "two-armed"
-"""
+"""Read a study from a TOML file: its keys, and a sentence with the place of whatever is wrong in it."""
 
 from __future__ import annotations
 

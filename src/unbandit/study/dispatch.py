@@ -1,10 +1,8 @@
 """Run what is not yet done of a study, on threads, a cluster or any executor, and stop cleanly.
 
-The interface is small: `executor.submit(function, *arguments)` must return a future with `result`, `cancel` and
-`add_done_callback`. Threads suffice on one machine, because kernels release the interpreter lock; a process pool works
-too, or a cluster (`clusters`) whose workers see the folder. Whoever does a task writes its part: nothing large is sent
-back. A study travels to other processes as a pickle, loaded once by each process, which checks that its own code would
-do the same work. Ray and Dask retry the tasks of a worker that died; a retried task writes the same bytes again.
+Whoever does a task writes its part, so nothing large is sent back. Threads suffice on one machine, because kernels
+release the interpreter lock. To a cluster a study travels as a pickle, loaded once by each process, which checks that
+its own code would do the same work.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ METHODS: dict[str, Method] = {"switching": "switching", "counts": "counts", "nai
 
 KEPT = ("rows", "sums")
 
-MOST_ARMS_LISTED = 256
-"""With more arms than this, a digest stands for their names and means."""
+MOST_ARMS_LISTED = 256  # with more arms than this, a digest stands for their names and means
 
 
 def spaced(start: int, stop: int, points: int, spacing: str = "log") -> tuple[int, ...]:

@@ -1,12 +1,8 @@
 """Monte-Carlo errors of any statistic by the delete-a-group jackknife.
 
-The runs of a study are divided into groups ("folds"). A statistic is computed from all runs and again without each
-fold; the scatter of these *replicates* measures how far the statistic is from its limit for infinitely many runs. This
-needs no formula for the statistic's error, and accounts for everything that runs have in common: two arms of one run,
-two estimators of one run, regret and error of one run. By hand because `scipy.stats.bootstrap` needs every run in
-memory, where the jackknife needs the sums of twenty folds.
-
-An array of replicates has shape (folds + 1, ...): row 0 from all runs, row 1 + f from all runs but those of fold f.
+A statistic is computed from all runs and again without each group ("fold") of them; the scatter of these *replicates*,
+shape (folds + 1, ...), is its error, with no formula, whatever runs have in common. By hand because
+`scipy.stats.bootstrap` needs every run in memory, where the jackknife needs the sums of twenty folds.
 """
 
 from __future__ import annotations
@@ -20,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 LEVEL = 0.95
 
-FOLDS = 20
-"""Groups of runs: enough to know an error to about a sixth of itself."""
+FOLDS = 20  # groups of runs: enough to know an error to about a sixth of itself
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 ::
 
     FOLDER/study.json              everything that determines the bytes
-    FOLDER/parts/00000.parquet     one per task, written whole or not at all
+    FOLDER/parts/00000.parquet     one per task: final once it is there, so a killed study resumes with those missing
     FOLDER/summary.csv             the table that `unbandit study` ends with
 
-A part that is there is final, so a killed study resumes by doing the parts that are missing. Each part carries the
-digest of its study, its own number and a checksum, so that a part of another study is refused and one that was cut or
-altered is redone. The folder is local or at an address (see `storage`).
+Each part carries the digest of its study, its number and a checksum: one of another study is refused, an altered one
+redone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The rows of one task of a study: simulate its runs and estimate them, without keeping a log.
 
-A study that keeps sums has, instead of one row per run, the sums over each fold of runs: everything that a statistic
-and its Monte-Carlo error are computed from. A million runs of a cell are then a few hundred numbers; on a GPU they are
-summed where they were simulated.
+A study that keeps sums has, instead of one row per run, the sums over each fold of runs: a few hundred numbers for a
+million runs of a cell; on a GPU they are summed where they were simulated.
 """
 
 from __future__ import annotations

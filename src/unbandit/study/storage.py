@@ -1,13 +1,10 @@
-"""Where parts are stored, a local folder or any address that fsspec supports, and the checksum that each part carries.
+"""Where parts are stored: a local folder or an address that fsspec supports; a file is there whole or not at all.
 
-Both kinds of storage make the same promise: a file is there whole or not at all. A local folder is also locked, so a
-second run in it is refused. Remote storage has no lock that ends with the process that holds it, and needs none: a part
-depends on the study alone, so two runs of the same study write the same bytes, and `study.json` is created exclusively,
-so a second study is refused.
+A local folder is locked. Remote storage has no lock that ends with its process, and needs none: two runs of a study
+write the same bytes, and `study.json` is created exclusively, so a second study is refused.
 
-A part is a Parquet file whose footer holds the SHA-256 of the whole file, computed with zeros in the place of the
-checksum itself. So each part is one file, equal rows give equal bytes, and no bit can change unnoticed. By hand because
-Parquet's own checksums leave out the footer; checking costs little more than reading (1.5 GB per second and core).
+The footer of each part, a Parquet file, holds the SHA-256 of the whole file, computed with zeros in its own place. By
+hand because Parquet's own checksums leave out the footer; checking costs little more than reading (1.5 GB/s per core).
 """
 
 from __future__ import annotations
@@ -30,8 +27,7 @@ import polars as pl
 from unbandit.errors import MissingExtra, OutputError, ParameterError, UnbanditError, first_line
 from unbandit.files import locked, written_whole
 
-CHECKSUM = "unbandit.sha256"
-"""The metadata key of a part's checksum."""
+CHECKSUM = "unbandit.sha256"  # the metadata key of a part's checksum
 
 LEFTOVER = re.compile(r"\.(study\.json|summary\.csv|\d+\.parquet)\..*\.part")
 """Temporary names of files that are being written; a killed process leaves them behind."""

@@ -1,8 +1,6 @@
 """What the engine needs to know about a study of any kind: its tasks, the rows of each, and what identifies it.
 
-A study of any kind is a `TaskGrid`. It can be saved in a folder, interrupted at any moment, resumed, and run by any
-executor (`dispatch`) without further code. Its identity, everything that determines its bytes, is in the folder's
-`study.json`; the digest of the identity is in every part.
+The identity, everything that determines the bytes, is in the folder's `study.json`, and its digest in every part.
 """
 
 from __future__ import annotations
@@ -25,14 +23,9 @@ from unbandit.kernels.compile import digest_of
 if TYPE_CHECKING:
     import polars as pl
 
-TASK_ROUNDS = 20_000_000
-"""About how many rounds a task simulates."""
-
-GPU_TASK_ROUNDS = 20_000_000_000
-"""The same on a GPU, which smaller tasks would leave idle."""
-
-TASK_ROWS = 300_000
-"""About how many rows a task yields at most."""
+TASK_ROUNDS = 20_000_000  # about how many rounds a task simulates
+GPU_TASK_ROUNDS = 20_000_000_000  # the same on a GPU, which smaller tasks would leave idle
+TASK_ROWS = 300_000  # about how many rows a task yields at most
 
 DECIDING = (
     *("kernels", "demonstrators", "estimators", "tape.py", "instance.py", "result.py", "datasets/registry.py"),
