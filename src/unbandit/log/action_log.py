@@ -15,7 +15,7 @@ from unbandit.errors import Notice, ParameterError
 from unbandit.log.labels import Codes, given_arms, label_of, numbered
 from unbandit.log.reader import collect
 from unbandit.log.rewards import Rewards
-from unbandit.log.sources import FrameSource, Paths, is_large, open_bytes, series_of, sources_of
+from unbandit.log.sources import Arms, Columns, FrameSource, Paths, is_large, open_bytes, series_of, sources_of
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
 
@@ -72,9 +72,7 @@ class ActionLog:
                 object.__setattr__(self, name, view)
 
     @classmethod
-    def read(
-        cls, path: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-    ) -> ActionLog:
+    def read(cls, path: Paths, *, columns: Columns = None, arms: Arms = None) -> ActionLog:
         """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
 
         Parameters
@@ -98,9 +96,7 @@ class ActionLog:
         return cls(*collect(sources_of(path, unpack=True), columns, arms))
 
     @staticmethod
-    def scan(
-        paths: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-    ) -> ScannedLog:
+    def scan(paths: Paths, *, columns: Columns = None, arms: Arms = None) -> ScannedLog:
         """Open files that need not fit in memory: rows are read in streaming passes, of which only tallies are kept.
 
         Parameters
@@ -125,14 +121,7 @@ class ActionLog:
         return ScannedLog(sources_of(paths), columns, arms)
 
     @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        *,
-        name: str = "the log",
-        columns: Mapping[str, str] | None = None,
-        arms: Sequence[object] | None = None,
-    ) -> ActionLog:
+    def from_bytes(cls, data: bytes, *, name: str = "the log", columns: Columns = None, arms: Arms = None) -> ActionLog:
         """Read the content of a file, in any format that `read` knows; `name` is only what messages call it.
 
         Examples
@@ -143,9 +132,7 @@ class ActionLog:
         return cls(*collect([open_bytes(data, name)], columns, arms))
 
     @classmethod
-    def from_frame(
-        cls, frame: Any, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-    ) -> ActionLog:
+    def from_frame(cls, frame: Any, *, columns: Columns = None, arms: Arms = None) -> ActionLog:
         """Read any dataframe, lazy ones too, with the columns that `read` knows.
 
         Examples
@@ -158,7 +145,7 @@ class ActionLog:
         return cls(*collect([FrameSource(frame)], columns, arms))
 
     @classmethod
-    def from_actions(cls, actions: Any, *, arms: Sequence[object] | None = None, rewards: Any = None) -> ActionLog:
+    def from_actions(cls, actions: Any, *, arms: Arms = None, rewards: Any = None) -> ActionLog:
         """Make a log from a sequence of labels, an array with one row per demonstration, or a list of sequences.
 
         An array of the integers 0 to K - 1 is kept, not copied. Rewards, where some are known, are arranged like the
@@ -177,14 +164,9 @@ class ActionLog:
 
     @classmethod
     def from_codes(
-        cls,
-        codes: Codes,
-        arms: Sequence[object],
-        *,
-        offsets: NDArray[np.int64] | None = None,
-        demonstrations: Sequence[str] | None = None,
-        rewards: Any = None,
-    ) -> ActionLog:
+        cls, codes: Codes, arms: Sequence[object], *, offsets: NDArray[np.int64] | None = None,
+        demonstrations: Sequence[str] | None = None, rewards: Any = None,
+    ) -> ActionLog:  # fmt: skip
         """Make a log from positions in `arms`, without a copy; they are checked when they are first counted.
 
         Parameters
@@ -375,12 +357,9 @@ class ActionLog:
         write_table(self.to_frame, path)
 
     def plot(
-        self,
-        kind: Literal["timeline", "pulls"] = "timeline",
-        *,
-        demonstration: object = None,
+        self, kind: Literal["timeline", "pulls"] = "timeline", *, demonstration: object = None,
         switching: Mapping[str, int] | None = None,
-    ) -> Figure:
+    ) -> Figure:  # fmt: skip
         """Plot which arm was pulled when, or how pulls added up.
 
         Parameters
@@ -406,9 +385,7 @@ class ActionLog:
         return int(self.offsets[which]), int(self.offsets[which + 1])
 
 
-def read_or_scan(
-    paths: Paths, *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-) -> ActionLog | ScannedLog:
+def read_or_scan(paths: Paths, *, columns: Columns = None, arms: Arms = None) -> ActionLog | ScannedLog:
     """Read a file, several, a folder or a pattern; scan what is large, and say so in a notice."""
     if not is_large(paths):
         return ActionLog.read(paths, columns=columns, arms=arms)

@@ -12,10 +12,10 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.log.labels import Codes, Integers, LabelColumn, listed, numbered, smallest_type
 from unbandit.log.reader import Parts, in_order, offsets_of
 from unbandit.log.rewards import Rewards
-from unbandit.log.sources import ROWS, Batch, is_frame, series_of
+from unbandit.log.sources import ROWS, Arms, Batch, is_frame, series_of
 
 
-def collect_choices(actions: Any, arms: Sequence[object] | None, rewards: Any = None) -> Parts:
+def collect_choices(actions: Any, arms: Arms, rewards: Any = None) -> Parts:
     """Check choices in memory, and the rewards beside them where some are known; see `ActionLog.from_actions`."""
     column = LabelColumn("arm", arms)
     flat, lengths = _flattened(actions)

@@ -18,6 +18,7 @@ from unbandit.log.sources import (
     GZIP,
     PARQUET,
     Batch,
+    Columns,
     LogFile,
     ParquetSource,
     Source,
@@ -46,7 +47,7 @@ class Follower:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], log: GrowingLog, columns: Mapping[str, str] | None = None,
+        self, path: str | os.PathLike[str], log: GrowingLog, columns: Columns = None,
         position: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self._path, self._log, self._columns = path, log, columns

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from unbandit.formatting import counted
 from unbandit.log.labels import Integers, LabelColumn, is_number, label_of
 from unbandit.log.reader import Rows, arm_order
 from unbandit.log.scanned import grown, order_of_appearance
-from unbandit.log.sources import series_of
+from unbandit.log.sources import Arms, series_of
 from unbandit.log.tallies import Need, Tallies, broken_rounds
 
 MOST_ARMS = 2_000
@@ -52,7 +52,7 @@ class GrowingLog:
     notices: tuple[str, ...] = ()
     reading: tuple[Notice, ...] = ()
 
-    def __init__(self, arms: Sequence[object] | None = None, *, need: Need = "switching") -> None:
+    def __init__(self, arms: Arms = None, *, need: Need = "switching") -> None:
         self.need: Need = need
         self.arm_column, self.demonstration_column = LabelColumn("arm", arms), LabelColumn("demonstration")
         self.expected = self.arm_column.expected
@@ -194,12 +194,10 @@ class GrowingLog:
         arms, (rows, columns) = len(self.arm_column.coder), self._grids["pulls"].shape
         is_larger = demonstrations > rows or arms > columns
         if is_larger and self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
-            raise ParameterError(
-                f"expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every pair is "
-                f"kept; got {arms:,} in {demonstrations:,} demonstrations. Scan the log instead (ActionLog.scan), or "
-                "follow it by method counts.",
-                parameter="arms",
-            )
+            text = f"expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every pair is "
+            text += f"kept; got {arms:,} in {demonstrations:,} demonstrations."
+            remedy = "Scan the log instead (ActionLog.scan), or follow it by method counts."
+            raise ParameterError(text, parameter="arms", remedy=remedy)
         columns = columns if arms <= columns else arms + arms // 4
         fill = {"following": -1, "preceding": -1, "marks": no_marks(1)}
         for name, grid in self._grids.items():

@@ -226,8 +226,8 @@ class LabelColumn:
     """
 
     def __init__(self, role: str, arms: Iterable[object] | None = None) -> None:
-        self.name: str | None = role
-        self._role, self.expected = role, None if arms is None else given_arms(arms)
+        self.name, self._role = role, role
+        self.expected = None if arms is None else given_arms(arms)
         known = frozenset(self.expected or ())
         canonical = None if arms is None else lambda label: label if label in known else _without_point(label)
         self.coder = LabelCoder(canonical, by_appearance=role == "demonstration")
@@ -243,10 +243,8 @@ class LabelColumn:
             raise refuse(text, column=self.name, remedy="Convert it to text first.")
         before = len(self.coder)
         codes = self.coder.code(column)
-        if len(self.coder) > before and (
-            self.expected is not None
-            or (not column.dtype.is_integer() and any(map(_is_doubtful, self.coder.labels[before:])))
-        ):
+        new = self.coder.labels[before:] if self.expected is not None or not column.dtype.is_integer() else []
+        if new and (self.expected is not None or any(map(_is_doubtful, new))):
             at = first_rows(codes, before)
             places = ((at if rows is None else rows[at]) + 1).tolist()
             self._check_new(refuse, [label_of(value) for value in column.gather(at).to_list()], places)
@@ -294,9 +292,7 @@ def _without_point(label: str) -> str:
     return label_of(float(label)) if is_number(label) and label.rstrip("0").endswith(".") else label
 
 
-def refuse_missing(
-    refuse: Refuse, column: pl.Series, name: str | None, role: str, rows: Integers | None = None
-) -> None:
+def refuse_missing(refuse: Refuse, column: pl.Series, name: str, role: str, rows: Integers | None = None) -> None:
     """Refuse a cell without a value, and a number that is not finite."""
     if column.null_count():
         missing = column.is_null()

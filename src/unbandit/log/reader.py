@@ -29,7 +29,7 @@ from unbandit.log.labels import (
     smallest_type,
 )
 from unbandit.log.rewards import RewardColumn, Rewards
-from unbandit.log.sources import ROWS, Batch, Source, check_alike
+from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike
 
 # Which column of a table plays which role. A table needs a column `arm`; `demonstration`, `round` and `reward` are read
 # when they are there, and `arm` with `pulls` instead of rounds is a table of counts. People call these columns many
@@ -66,7 +66,7 @@ def _folded(name: str) -> str:
     return re.sub(r"[\s_\-.]+", "", name).lower()
 
 
-def _check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
+def _check_roles(columns: Columns) -> dict[str, str]:
     """Refuse a role that does not exist, or one column in two roles."""
     named = dict(columns or {})
     for role, name in named.items():
@@ -85,7 +85,7 @@ def _check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
     return named
 
 
-def find_columns(names: Sequence[str], columns: Mapping[str, str] | None, refuse: Refuse = LogError) -> dict[str, int]:
+def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogError) -> dict[str, int]:
     """Return the position of the column that plays each role.
 
     Roles that the user names go before anything recognised here; an empty name says that there is no such column.
@@ -183,9 +183,8 @@ class Reader:
     """
 
     def __init__(
-        self, names: Sequence[str], refuse: Refuse, columns: Mapping[str, str] | None, arms: LabelColumn,
-        demonstrations: LabelColumn,
-    ) -> None:  # fmt: skip
+        self, names: Sequence[str], refuse: Refuse, columns: Columns, arms: LabelColumn, demonstrations: LabelColumn
+    ) -> None:
         positions, self.named = find_columns(names, columns, refuse), dict(columns or {})
         self.name = {role: names[at] for role, at in positions.items()}
         self.notices = _unread_notices(names, positions, self.named)
@@ -319,9 +318,7 @@ class Collection:
         return self._batches[at].refuse(text, row=row - self._begins[at], **data)
 
 
-def collect(
-    sources: Sequence[Source], columns: Mapping[str, str] | None, arms: Sequence[object] | None, rows: int = ROWS
-) -> Parts:
+def collect(sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS) -> Parts:
     """Read a log into memory, `rows` at a time, and put its rows in the order of demonstrations and rounds."""
     labels = LabelColumn("arm", arms), LabelColumn("demonstration")
     reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)

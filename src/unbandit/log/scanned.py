@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
 from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices, whole_numbers
-from unbandit.log.sources import ROWS, Batch, Source, check_alike
+from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike
 from unbandit.log.tallies import Need, Tallies, broken_rounds
 
 MOST_PAIRS = 2_000
@@ -28,7 +28,7 @@ class OrderedReader(Reader):
     """
 
     def __init__(
-        self, names: Sequence[str], refuse: Refuse, columns: Mapping[str, str] | None, arms: LabelColumn,
+        self, names: Sequence[str], refuse: Refuse, columns: Columns, arms: LabelColumn,
         demonstrations: LabelColumn, rounds: Sequence[Sequence[int]] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(names, refuse, columns, arms, demonstrations)
@@ -166,9 +166,8 @@ class ScannedLog:
     Make one with `ActionLog.scan`. It can be estimated by closed forms: methods switching, counts and naive. What looks
     at rounds one by one (posteriors, pictures) needs `ActionLog.read`.
 
-    The rows of a demonstration must be in order, from file to file as well, where files come in the order of their
-    names with numbers in them by value; they may be spread over files, with those of others between. Rows are read when
-    they are first needed: once, a second time if demonstrations are mixed, once more for rules that eliminate.
+    The rows of a demonstration must be in order, from file to file as well; those of others may come between. They are
+    read when first needed: once, a second time if demonstrations are mixed, once more for rules that eliminate.
 
     Examples
     --------
@@ -188,9 +187,8 @@ class ScannedLog:
     ordered = True
 
     def __init__(
-        self, sources: Sequence[Source], columns: Mapping[str, str] | None = None,
-        arms: Sequence[object] | None = None, *, notices: tuple[Notice, ...] = (), rows: int = ROWS,
-        most_pairs: int = MOST_PAIRS,
+        self, sources: Sequence[Source], columns: Columns = None, arms: Arms = None, *,
+        notices: tuple[Notice, ...] = (), rows: int = ROWS, most_pairs: int = MOST_PAIRS,
     ) -> None:  # fmt: skip
         self._sources, self._batch_rows, self._most_pairs = sources, rows, most_pairs
         labels = LabelColumn("arm", arms), LabelColumn("demonstration")

@@ -25,6 +25,9 @@ from unbandit.log.csv import BLOCK, POLARS_ERRORS, first_cells, read_header, tex
 from unbandit.log.labels import label_of, listed
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Columns = Mapping[str, str] | None
+Arms = Sequence[object] | None
+"""The column of each role, and all arms there were, where the user says so; see `ActionLog.read`."""
 
 ROWS = 1 << 17
 """Rows of a batch: few enough that they are still in a core's cache when they are coded."""
