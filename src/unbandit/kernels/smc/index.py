@@ -230,7 +230,7 @@ def _propose_twisted(
     return gained, log_mass + twist.log_weight + headway, headway + log_twist(twist, gained, goal)
 
 
-@inlined
+@called
 def _propose_ones(
     parameters: Any, state: ComparisonState, prior: ArmPrior, pull: Pull, binding: bool, particle: int, total: float,
     drawn_by: float,
