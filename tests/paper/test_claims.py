@@ -6,25 +6,27 @@ import math
 
 import pytest
 
-from unbandit.paper.claims import (
-    FAILS,
-    HOLDS,
-    UNTESTED,
-    Claim,
-    above,
-    below,
-    counted,
-    every,
-    interval,
-    number,
-    within,
-    written,
-)
+from unbandit.paper.claims import FAILS, HOLDS, UNTESTED, Claim, counted, every, interval, number, written
 from unbandit.study.monte_carlo import Measured, computed, share
 
 NARROW = Measured(1.0, 0.01, 20)
 WIDE = Measured(1.0, 10.0, 20)
 NOTHING = Measured(math.nan, math.nan, 20)
+
+
+def below(value, limit):
+    claim = Claim.below("", "", value, limit)
+    return claim.verdict, claim.because
+
+
+def above(value, limit):
+    claim = Claim.above("", "", value, limit)
+    return claim.verdict, claim.because
+
+
+def within(value, low, high):
+    claim = Claim.within("", "", value, (low, high))
+    return claim.verdict, claim.because
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from unbandit.datasets import battery, lifetimes
 from unbandit.datasets.choice import random_order
 from unbandit.demonstrators import UCB
 from unbandit.instance import Instance
-from unbandit.paper.claims import FAILS, HOLDS, Claim, below, error_falls, mean_ratio, used
+from unbandit.paper.claims import FAILS, HOLDS, Claim, error_falls, mean_ratio, used
 from unbandit.paper.figure import PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, Series, draw_series, log_log, named_guide, panels
 from unbandit.plots import INK
@@ -108,7 +109,8 @@ class BatteryRegimes(PaperFigure):
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the followed protocol's curve in each regime."""
-        return {f"{regime} regime": arm for regime, arm in _by_regime(results).items()}
+        first, four = four_protocols()[0], results["four"]
+        return {f"{regime} regime": four.curve(arm=first, instance=f"battery-{regime}") for regime in REGIME_LINES}
 
     def series(self, results: Results) -> list[Series]:
         """Return lifetimes, with 1 as the share of those ringed and 0 of the others, and errors."""
@@ -116,7 +118,7 @@ class BatteryRegimes(PaperFigure):
         for panel, regime in zip("bc", REGIME_LINES, strict=True):
             series.append(Series.computed("a", regime, np.arange(1, 21), _means(regime), ringed))
             series.append(Series.computed(panel, regime, np.arange(lifetimes(regime).size), lifetimes(regime)))
-        regimes = _by_regime(results).items()
+        regimes = zip(REGIME_LINES, self.followed(results).values(), strict=True)
         return series + [Series.error("d", name, arm, f"{name} (gap {arm.gap[0]:.3f})") for name, arm in regimes]
 
     def draw(self, results: Results) -> Figure:
@@ -134,7 +136,7 @@ class BatteryRegimes(PaperFigure):
     def claims(self, results: Results) -> list[Claim]:
         ends = {regime: (int(lifetimes(regime).min()), int(lifetimes(regime).max())) for regime in REGIME_LINES}
         seen = "; ".join(f"{regime} {low:,} to {high:,} cycles" for regime, (low, high) in ends.items())
-        low, high = _by_regime(results).values()
+        low, high = self.followed(results).values()
         gaps, both = computed(low.gap[0] / high.gap[0]), low.usable & high.usable
         width = computed(np.ptp(lifetimes("high")) / np.ptp(lifetimes("low")))
         what = (
@@ -145,9 +147,9 @@ class BatteryRegimes(PaperFigure):
         verdict, because = HOLDS if ends == RANGES else FAILS, f"{seen}; computed, so there is no error"
         claims = [Claim(says, what, width, verdict, because)]
         says = f"the followed protocol ({four_protocols()[0]}) has the smaller gap in the low regime"
-        verdict, because = below(gaps, 1.0)
-        because += f": {low.gap[0]:.4f} against {high.gap[0]:.4f}; computed, so there is no error"
-        claims.append(Claim(says, "its gap in low over its gap in high, below 1", gaps, verdict, because))
+        claim = Claim.below(says, "its gap in low over its gap in high, below 1", gaps, 1.0)
+        because = f"{claim.because}: {low.gap[0]:.4f} against {high.gap[0]:.4f}; computed, so there is no error"
+        claims.append(replace(claim, because=because))
         says = "its lifetime is easier to estimate in the low regime"
         what = f"MSE in low over MSE in high, geometric mean over T, below 1; {used(low, both)}"
         return [*claims, Claim.below(says, what, mean_ratio(low.mse, high.mse, both), 1.0)]
@@ -193,11 +195,6 @@ def _value(instance: Instance, arm: str) -> float:
 def _four(regime: str) -> Instance:
     everything = battery(regime)
     return battery(regime, arms=[everything.arms.index(arm) for arm in four_protocols()])
-
-
-def _by_regime(results: Results) -> dict[str, Curve]:
-    first = four_protocols()[0]
-    return {regime: results["four"].curve(arm=first, instance=f"battery-{regime}") for regime in REGIME_LINES}
 
 
 def _by_lifetime() -> list[str]:

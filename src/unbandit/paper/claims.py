@@ -70,29 +70,19 @@ class Claim:
     @classmethod
     def below(cls, says: str, statistic: str, value: Measured, limit: float, *, ours: bool = False) -> Claim:
         """Claim that a statistic is smaller than a limit."""
-        return cls(says, statistic, value, *below(value, limit), ours=ours)
+        return cls(says, statistic, value, *_compared(value, limit, HOLDS, FAILS), ours=ours)
 
     @classmethod
     def above(cls, says: str, statistic: str, value: Measured, limit: float, *, ours: bool = False) -> Claim:
         """Claim that a statistic is larger than a limit."""
-        return cls(says, statistic, value, *above(value, limit), ours=ours)
+        return cls(says, statistic, value, *_compared(value, limit, FAILS, HOLDS), ours=ours)
 
     @classmethod
     def within(
         cls, says: str, statistic: str, value: Measured, limits: tuple[float, float], *, ours: bool = False
     ) -> Claim:
         """Claim that a statistic lies between two limits."""
-        return cls(says, statistic, value, *within(value, *limits), ours=ours)
-
-
-def below(value: Measured, limit: float) -> Decision:
-    """Decide whether a statistic is smaller than a limit."""
-    return _compared(value, limit, HOLDS, FAILS)
-
-
-def above(value: Measured, limit: float) -> Decision:
-    """Decide whether a statistic is larger than a limit."""
-    return _compared(value, limit, FAILS, HOLDS)
+        return cls(says, statistic, value, *_between(value, *limits), ours=ours)
 
 
 def _compared(value: Measured, limit: float, if_below: str, if_above: str) -> Decision:
@@ -105,8 +95,7 @@ def _compared(value: Measured, limit: float, if_below: str, if_above: str) -> De
     return UNTESTED, OPEN if value.folds else f"the value is {number(limit)}"
 
 
-def within(value: Measured, low: float, high: float) -> Decision:
-    """Decide whether a statistic lies between two limits."""
+def _between(value: Measured, low: float, high: float) -> Decision:
     if not _has_interval(value):
         return UNTESTED, _why_unknown(value)
     limits = f"{number(low)} to {number(high)}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from unbandit.paper.figure import PaperFigure, Results, Size, figures
 from unbandit.paper.gene import TRACKED
 from unbandit.paper.panels import LINES, THEORY, Series, panels
 from unbandit.plots.style import Line
-from unbandit.study import Study
+from unbandit.study import Study, StudyResult
 from unbandit.study.curves import ENOUGH, Curve, StudyCurves
 from unbandit.study.monte_carlo import Measured, exact_interval, measured, share
 
@@ -165,16 +167,23 @@ class CoverageCurve:
 def coverage_curves(study: Study, folds: StudyCurves, plotted: Collection[str] = ()) -> list[CoverageCurve]:
     """Return the coverage of Procedures 1 and 2 over the horizons, for each instance and rule of a study.
 
-    `plotted` are the arms that a figure plots, if it does not plot all.
+    Of all intervals, then of single suboptimal arms. `plotted` are the arms that a figure plots, if it does not plot
+    all.
     """
     if "switching" not in map(str, study.estimators):
         return []
-    curves, texts, horizons = list[CoverageCurve](), [str(rule) for rule in study.rules], sorted(study.horizons)
-    for given in study.instances:
-        for rule in study.rules:
-            cells = [folds.over_arms(horizon=at, instance=given.name, rule=rule) for at in horizons]
-            name = ", ".join([given.name] * (len(study.instances) > 1) + _own_parts(str(rule), texts))
-            curves += _of_cell(name, np.array(horizons), cells, plotted)
+    curves, texts, horizons = list[CoverageCurve](), [str(rule) for rule in study.rules], np.sort(study.horizons)
+    for given, rule in product(study.instances, study.rules):
+        cells = [folds.over_arms(horizon=at, instance=given.name, rule=rule) for at in horizons]
+        name = ", ".join([given.name] * (len(study.instances) > 1) + _own_parts(str(rule), texts))
+        arms, worse = cells[0].along.tolist(), np.flatnonzero(cells[0].gap > 0).tolist()
+        curves.append(_coverage_curve(name, "", True, horizons, cells, list(range(len(arms)))))
+        for place in worse:
+            shown = arms[place] in plotted or (not plotted and len(worse) <= MOST_PLOTTED_ARMS)
+            if shown or len(worse) <= MOST_SINGLE_ARMS:
+                gaps = {float(cell.gap[place]) for cell in cells}
+                arm = f"arm {arms[place]}" + (f" (gap {gaps.pop():.2g})" if len(gaps) == 1 else "")
+                curves.append(_coverage_curve(name, arm, shown, horizons, cells, [place]))
     return curves
 
 
@@ -206,14 +215,12 @@ def inside(curves: Sequence[CoverageCurve], low: float, high: float) -> tuple[Me
 
 def _by_study(results: Results) -> dict[str, list[CoverageCurve]]:
     """Return the curves of every study, by the names of its figure and its own; none where it gives no intervals."""
+    return {name: results.once(name, partial(_curves, name, result)) for name, result in results.studies.items()}
 
-    def curves() -> dict[str, list[CoverageCurve]]:
-        return {
-            name: coverage_curves(result.study, result.curves(), PLOTTED.get(name.partition("/")[0], tuple)())
-            for name, result in results.studies.items()
-        }
 
-    return results.once("curves", curves)
+def _curves(name: str, result: StudyResult) -> list[CoverageCurve]:
+    plotted = PLOTTED.get(name.partition("/")[0], tuple)
+    return coverage_curves(result.study, result.curves(), plotted())
 
 
 def _by_figure(by_study: dict[str, list[CoverageCurve]]) -> dict[str, list[CoverageCurve]]:
@@ -233,20 +240,6 @@ def _own_parts(text: str, texts: Sequence[str]) -> list[str]:
     parts = [set(other.replace(":", ",").split(",")) for other in texts]
     own = [part for part in text.replace(":", ",").split(",") if not all(part in others for others in parts)]
     return [re.sub(r"[0-9]+\.[0-9]{4,}", lambda digits: f"{float(digits[0]):.4g}", part) for part in own]
-
-
-def _of_cell(
-    name: str, horizons: NDArray[np.int64], cells: list[Curve], plotted: Collection[str]
-) -> Iterator[CoverageCurve]:
-    """Yield the curves of one instance and rule: of all intervals, then of single suboptimal arms."""
-    arms, worse = cells[0].along.tolist(), np.flatnonzero(cells[0].gap > 0).tolist()
-    yield _coverage_curve(name, "", True, horizons, cells, list(range(len(arms))))
-    for place in worse:
-        shown = arms[place] in plotted or (not plotted and len(worse) <= MOST_PLOTTED_ARMS)
-        if shown or len(worse) <= MOST_SINGLE_ARMS:
-            gaps = {float(cell.gap[place]) for cell in cells}
-            arm = f"arm {arms[place]}" + (f" (gap {gaps.pop():.2g})" if len(gaps) == 1 else "")
-            yield _coverage_curve(name, arm, shown, horizons, cells, [place])
 
 
 def _coverage_curve(
@@ -271,9 +264,12 @@ def _draw_curves(axes: Axes, curves: list[CoverageCurve]) -> None:
     horizons = curves[0].horizon
     span = np.log(horizons.max() / horizons.min()) or 2.0
     for curve in curves:
+        look: Any = {"color": "#b9b9b9", "linewidth": 0.6, "zorder": 1.5}
+        if curve.arm and curve.plotted:
+            line, label = (next(own), curve.arm) if own else (lines[curve.cell], None)
+            look = {"color": line.colour, "linestyle": line.dashes, "linewidth": 0.8, "zorder": 1.8, "label": label}
         if curve.arm:
-            line = (next(own) if own else lines[curve.cell]) if curve.plotted else None
-            _draw_arm(axes, curve, line, named=own is not None)
+            axes.plot(curve.horizon, curve.unselected, **look)
     for place, curve in enumerate(together):
         aside = np.exp(span * 0.012 * (place - (len(together) - 1) / 2))  # so that bars stand side by side
         _draw_together(axes, curve, lines[curve.cell], aside)
@@ -302,15 +298,6 @@ def _draw_together(axes: Axes, curve: CoverageCurve, line: Line, aside: float) -
     axes.plot(along, value, color=line.colour, linewidth=0.9, alpha=0.6, zorder=2)
     for which, face, name in ((enough, line.colour, curve.cell or curve.name), (~enough, "white", None)):
         axes.errorbar(along[which], value[which], error[which], markerfacecolor=face, label=name, **look)
-
-
-def _draw_arm(axes: Axes, curve: CoverageCurve, line: Line | None, *, named: bool) -> None:
-    """Draw the line of one arm; pale if no figure plots it."""
-    if line is None:
-        axes.plot(curve.horizon, curve.unselected, color="#b9b9b9", linewidth=0.6, zorder=1.5)
-    else:
-        look: Any = {"color": line.colour, "linestyle": line.dashes, "linewidth": 0.8, "zorder": 1.8}
-        axes.plot(curve.horizon, curve.unselected, label=curve.arm if named else None, **look)
 
 
 FIGURES = (Coverage(),)

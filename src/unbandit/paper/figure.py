@@ -189,13 +189,7 @@ def figures() -> dict[str, PaperFigure]:
 
 
 def chosen_figures(names: Sequence[str] = (), *, full: bool = False) -> list[PaperFigure]:
-    """Return the figures asked for, in the order of the page; without names all, the larger ones only if `full`.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown name; it lists the known ones.
-    """
+    """Return the figures asked for, in the order of the page; without names all, the larger ones only if `full`."""
     known = figures()
     for name in names:
         if name not in known:

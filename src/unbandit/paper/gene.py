@@ -13,7 +13,7 @@ from unbandit.datasets import gene
 from unbandit.datasets.gene import GENES, TRACKED_RANK, means_by_rank
 from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
-from unbandit.paper.claims import Claim, above, error_falls, mean_ratio, number, used, within
+from unbandit.paper.claims import Claim, error_falls, mean_ratio, number, used
 from unbandit.paper.figure import PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, Series, draw_series, guide, log_log, named_guide, panels
 from unbandit.study import Study, spaced
@@ -65,7 +65,7 @@ class Gene(PaperFigure):
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the followed gene's curve among each number of arms."""
-        return {f"K = {count}": arm for count, arm in _by_count(results).items()}
+        return {f"K = {count}": results["counts"].curve(arm=TRACKED, instance=f"gene K={count}") for count in COUNTS}
 
     def series(self, results: Results) -> list[Series]:
         means = means_by_rank()
@@ -88,14 +88,14 @@ class Gene(PaperFigure):
         return figure
 
     def claims(self, results: Results) -> list[Claim]:
-        arms = _by_count(results)
-        gaps = ", ".join(f"{arm.gap[0]:.4f} at K = {count}" for count, arm in arms.items())
+        arms = self.followed(results)
         claims = [
-            error_falls(f"the error of the followed gene falls with T (K = {count})", arm)
-            for count, arm in arms.items()
+            error_falls(f"the error of the followed gene falls with T ({name})", arm) for name, arm in arms.items()
         ]
-        for count in COUNTS[1:]:
-            claims += _hardly_apart(arms[count], arms[COUNTS[0]], f"(K = {count} against {COUNTS[0]})", gaps)
+        gaps = ", ".join(f"{arm.gap[0]:.4f} at {name}" for name, arm in arms.items())
+        (_, fewest), *larger = arms.items()
+        for name, arm in larger:
+            claims += _hardly_apart(arm, fewest, f"({name} against {COUNTS[0]})", gaps)
         return claims
 
 
@@ -110,21 +110,17 @@ def _hardly_apart(many: Curve, few: Curve, which: str, gaps: str) -> list[Claim]
     both, limits = many.usable & few.usable, f"within {HARDLY[0]} to {HARDLY[1]}"
     ratios = np.where(both, many.mse / few.mse, np.nan)
     over_all = mean_ratio(many.mse, few.mse, both)
-    verdict, because = within(over_all, *HARDLY)
     shown = ", ".join(f"{number(ratios[0, at])} at T = {few.along[at]:,}" for at in (0, len(HORIZONS) // 2, -1))
     what = (
         f"ratio of their MSE, geometric mean over T, {limits}; {used(few, both)}; the horizons are ours, the paper "
         f"gives none; the followed gene's gap is {gaps}"
     )
     says = "the error hardly depends on the number of arms"
-    claim = Claim(f"{says} {which}", what, over_all, verdict, f"{because}; the ratio is {shown}")
+    claim = Claim.within(f"{says} {which}", what, over_all, HARDLY)
+    claim = replace(claim, because=f"{claim.because}; the ratio is {shown}")
     what = f"ratio of their MSE at T = {few.along[-1]:,}, {limits}; the horizon is ours, the paper gives none"
     alone = f"{says}, at the longest horizon alone {which}"
     return [claim, Claim.within(alone, what, measured(ratios[:, -1]), HARDLY, ours=True)]
-
-
-def _by_count(results: Results) -> dict[int, Curve]:
-    return {count: results["counts"].curve(arm=TRACKED, instance=f"gene K={count}") for count in COUNTS}
 
 
 class GeneAll(PaperFigure):
@@ -262,9 +258,9 @@ def _complete(results: Results) -> dict[int, Share]:
 def _in_most_runs(says: str, which: str, shares: dict[int, Share], horizon: int) -> Claim:
     """Claim that a share of runs is above one half at one horizon; the reason lists the shares at all horizons."""
     what = f"share of runs {which} at T = {horizon:,}, above 1/2"
-    verdict, because = above(shares[horizon], 0.5)
-    because += "; " + ", ".join(f"{found.value:.0%} at T = {at:,}" for at, found in shares.items())
-    return Claim(f"in most runs {says}", what, shares[horizon], verdict, because, ours=True)
+    claim = Claim.above(f"in most runs {says}", what, shares[horizon], 0.5, ours=True)
+    listed = ", ".join(f"{found.value:.0%} at T = {at:,}" for at, found in shares.items())
+    return replace(claim, because=f"{claim.because}; {listed}")
 
 
 FIGURES = (Gene(), GeneAll())

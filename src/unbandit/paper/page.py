@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -46,10 +45,10 @@ class Reproduction:
         What was asked for.
     asked, where
         The shell command for it: what decides the numbers, and what does not.
-    parts, parts_before
-        Number of parts of the studies, and of those that were there already.
-    rounds, seconds
-        Rounds that the studies simulate, and the time that it took.
+    parts, parts_before, rounds
+        Number of parts of the studies, of those that were there already, and of the rounds that they simulate.
+    seconds
+        The time that it took.
     made
         The figures, in the order of the page.
     """
@@ -141,40 +140,37 @@ def inches(path: Path) -> tuple[float, float]:
 
 def listing(reproduction: Reproduction) -> str:
     """Return every claim with what was measured and its verdict, figure by figure, and what selecting runs does."""
-    return "\n".join(_lines(reproduction)) + "\n"
-
-
-def _lines(reproduction: Reproduction) -> Iterator[str]:
-    verdicts = ", ".join(counted(verdict, count) for verdict, count in reproduction.verdicts.items())
-    own = ", ".join(counted(verdict, count) for verdict, count in reproduction.own_verdicts.items())
-    yield "# What the paper says, and what was measured"
-    yield ""
-    yield f"Written by `{reproduction.asked}` of unbandit {__version__}, seed {reproduction.size.seed}."
-    yield f"Of the paper's claims, {verdicts}; of the questions of ours, {own}. Values are given with one standard"
-    yield "error, and decided by their 95% interval unless the statistic says otherwise."
+    verdicts, own = (
+        ", ".join(counted(verdict, count) for verdict, count in counts.items())
+        for counts in (reproduction.verdicts, reproduction.own_verdicts)
+    )
+    parts = [
+        "# What the paper says, and what was measured",
+        f"Written by `{reproduction.asked}` of unbandit {__version__}, seed {reproduction.size.seed}.\n"
+        f"Of the paper's claims, {verdicts}; of the questions of ours, {own}. Values are given with one standard\n"
+        "error, and decided by their 95% interval unless the statistic says otherwise.",
+    ]
     for made in reproduction.made:
-        if not made.claims:
-            continue
-        runs = f", {' and '.join(f'{count:,}' for count in made.runs)} runs" if made.runs else ""
-        yield ""
-        yield f"## {made.figure.title} (`{made.figure.name}`{runs})"
-        yield ""
-        rows = [[f"{'ours: ' * claim.ours}{claim.says}", claim.statistic, *_result(claim)] for claim in made.claims]
-        yield from markdown_table(("the paper says", "statistic", "measured", "95% interval", "verdict"), rows)
-    selected = [(made.figure.name, row) for made in reproduction.made for row in made.selection]
-    if selected:
-        yield ""
-        yield "## What the authors' selection of runs does"
-        yield ""
-        yield "Runs whose most-pulled arm is not the best one, which the authors' released code drops, and the mean"
-        yield "squared error of the estimates there are, with and without them."
-        yield ""
+        if made.claims:
+            runs = f", {' and '.join(f'{count:,}' for count in made.runs)} runs" if made.runs else ""
+            rows = [[f"{'ours: ' * claim.ours}{claim.says}", claim.statistic, *_result(claim)] for claim in made.claims]
+            table = markdown_table(("the paper says", "statistic", "measured", "95% interval", "verdict"), rows)
+            parts += [f"## {made.figure.title} (`{made.figure.name}`{runs})", "\n".join(table)]
+    rows = [
+        [f"`{made.figure.name}`: {row.where}", *(f"{count:,}" for count in (row.runs, row.dropped, row.estimated)),
+         number(row.mse), number(row.mse_kept)]
+        for made in reproduction.made
+        for row in made.selection
+    ]  # fmt: skip
+    if rows:
         headings = ("where", "runs", "dropped", "with an estimate", "their mean squared error", "that of those kept")
-        rows = []
-        for name, row in selected:
-            counts = [f"{count:,}" for count in (row.runs, row.dropped, row.estimated)]
-            rows.append([f"`{name}`: {row.where}", *counts, number(row.mse), number(row.mse_kept)])
-        yield from markdown_table(headings, rows)
+        parts += [
+            "## What the authors' selection of runs does",
+            "Runs whose most-pulled arm is not the best one, which the authors' released code drops, and the mean\n"
+            "squared error of the estimates there are, with and without them.",
+            "\n".join(markdown_table(headings, rows)),
+        ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _result(claim: Claim) -> tuple[str, str, str]:

@@ -34,7 +34,7 @@ from unbandit.paper.figure import PaperFigure, Results, Size, chosen_figures
 from unbandit.paper.page import FinishedFigure, Reproduction, listing, page
 from unbandit.paper.panels import STYLE
 from unbandit.plots import save
-from unbandit.study import Study, StudyResult
+from unbandit.study import StudyResult
 from unbandit.study.dispatch import SupportsSubmit, choose_executor
 from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import ResultsFolder
@@ -71,26 +71,19 @@ def reproduce(
         Names of the figures; none for all.
     folder
         Where everything goes; created if missing. What was simulated there before is not simulated again.
-    runs
-        Runs of every figure; the paper's own numbers by default.
+    runs, full
+        Runs of every figure, the paper's own numbers by default; and whether to go beyond the paper's sizes.
     seed
         The same seed gives the same figures, on any number of threads.
-    full
-        Whether to go beyond the paper's sizes.
     device
         `cpu` or `cuda`; or `auto`, which takes a GPU if there is one and the work is worth it.
-    threads
-        By default one per core.
-    executor, address, wait
-        Who simulates: threads, or a cluster whose workers see the folder (see `Study.run`).
+    threads, executor, address, wait
+        Who simulates: threads, by default one per core, or a cluster whose workers see the folder (see `Study.run`).
     progress
         A progress bar, advanced by the rounds that are done.
-    say
-        Called with each sentence worth knowing about the work.
-    ready
-        Called once everything has been checked, before any work.
-    told
-        Called with each finished figure.
+    say, ready, told
+        Called with each sentence worth knowing about the work; once everything has been checked, before any work; and
+        with each finished figure.
 
     Raises
     ------
@@ -109,12 +102,14 @@ def reproduce(
     if notice is not None:
         say(notice)
     if chosen == "cuda":
-        work = [(figure, _on_gpu(figure, studies)) for figure, studies in work]
+        for figure, studies in work:
+            keep = "rows" if figure.needs_rows else "sums"  # no more than it needs
+            studies.update({name: study.on("cuda", keep=keep) for name, study in studies.items()})
     target = Path(folder)
     _check_writable(target)
     _check_folder(target, size)
     reproduction = Reproduction(target, size, _asked(names, size), _where(target, threads, executor, address))
-    homes = {_home(target, figure, name): study for figure, studies in work for name, study in studies.items()}
+    homes = {target / "parts" / figure.home(name): study for figure, own in work for name, study in own.items()}
     done = 0
     for home, study in homes.items():
         before = ResultsFolder(home, study).finished()  # it refuses another study, and writes nothing
@@ -123,11 +118,8 @@ def reproduce(
         reproduction.parts += len(study.tasks)
         reproduction.rounds += study.rounds
     with ExitStack() as stack:
-        if (
-            isinstance(executor, str)
-            and isinstance(workers, Cluster)
-            and reproduction.parts_before < reproduction.parts
-        ):
+        unfinished = reproduction.parts_before < reproduction.parts
+        if isinstance(executor, str) and isinstance(workers, Cluster) and unfinished:
             stack.enter_context(workers)  # one for all studies, and before anything is written
         stack.enter_context(_locked_folder(target, size))
         ready()
@@ -137,7 +129,7 @@ def reproduce(
         who: dict[str, Any] = {"threads": workers} if isinstance(workers, int) else {"executor": workers}
         try:
             for figure, studies in work:
-                own = {name: _home(target, figure, name) for name in studies}
+                own = {name: target / "parts" / figure.home(name) for name in studies}
                 for name, home in own.items():
                     if home not in results:
                         results[home] = studies[name].run(home, **who, say=say, progress=Shared(bar))
@@ -154,12 +146,6 @@ def reproduce(
     return reproduction
 
 
-def _on_gpu(figure: PaperFigure, studies: dict[str, Study]) -> dict[str, Study]:
-    """Return a figure's studies on a GPU, where they keep no more than it needs."""
-    keep = "rows" if figure.needs_rows else "sums"
-    return {name: study.on("cuda", keep=keep) for name, study in studies.items()}
-
-
 def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFigure:
     """Draw a figure, write its files, and test its claims."""
     claims, table = figure.claims(results), figure.table(results)
@@ -174,10 +160,6 @@ def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFi
     write_table(lambda: table, rows)
     runs = tuple(sorted({result.study.runs for result in results.studies.values()}))
     return FinishedFigure(figure, runs, claims, figure.selection(results), (png, svg, rows))
-
-
-def _home(folder: Path, figure: PaperFigure, study: str) -> Path:
-    return folder / "parts" / figure.home(study)
 
 
 def _check_folder(folder: Path, size: Size) -> None:

@@ -250,8 +250,10 @@ class SketchSwitching(PaperFigure):
             if shown is None:
                 axes[at].text(0.5, 0.5, f"no run of {rule} gave an arm up", ha="center", transform=axes[at].transAxes)
                 continue
-            _draw_intervals(axes[at], rule, shown)
-            _draw_crossing(axes[at + 2], rule, shown)
+            with np.errstate(divide="ignore"):
+                widths = RULES[rule].width(shown.pulls.astype(np.float64), HORIZON)
+            _draw_intervals(axes[at], rule, shown, widths)
+            _draw_crossing(axes[at + 2], rule, shown, widths)
         return figure
 
     def table(self, results: Results) -> pl.DataFrame:
@@ -299,34 +301,23 @@ def _switch(rule: str, played: PlayedRun, seed: int) -> Switch | None:
     return None
 
 
-def _width(rule: str, pulls: NDArray[np.int64] | np.int64 | int) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore"):
-        return RULES[rule].width(np.asarray(pulls, dtype=np.float64), HORIZON)
-
-
 def _missed(difference: NDArray[np.float64], estimate: NDArray[np.float64], gap: NDArray[np.float64]) -> float:
     if difference.size == 0:
         return float("nan")
     return float(np.sqrt(np.mean((difference - estimate) ** 2) / np.mean((estimate - gap) ** 2)))
 
 
-def _draw_intervals(axes: Axes, rule: str, switch: Switch) -> None:
+def _draw_intervals(axes: Axes, rule: str, switch: Switch, widths: NDArray[np.float64]) -> None:
     """Draw both arms' intervals before and after; a dotted line shows the bounds that meet."""
-    for place, moment in enumerate((switch.before, switch.after)):
-        for shift, line, arm, label in (
-            (-0.16, LINES[0], switch.kept, "the arm kept"),
-            (0.16, LINES[1], switch.dropped, "the arm given up"),
-        ):
-            mean, width = switch.means[moment, arm], float(_width(rule, switch.pulls[moment, arm]))
-            axes.errorbar(
-                [place + shift], [mean], yerr=[width], color=line.colour, marker=line.marker, capsize=6,
-                linewidth=1.6, label=label if place == 0 else None,
-            )  # fmt: skip
-        dropped = switch.means[moment, switch.dropped] + float(_width(rule, switch.pulls[moment, switch.dropped]))
-        axes.plot([place - 0.35, place + 0.35], [dropped] * 2, color=INK, linewidth=0.8, linestyle=":")
-    counts = [switch.pulls[moment, [switch.kept, switch.dropped]] for moment in (switch.before, switch.after)]
-    names = ("before the last pull", "after it")
-    ticks = [f"{name}\nn₁ = {one:,}\nn₂ = {two:,}" for name, (one, two) in zip(names, counts, strict=True)]
+    arms = ((-0.16, LINES[0], switch.kept, "the arm kept"), (0.16, LINES[1], switch.dropped, "the arm given up"))
+    ticks = []
+    for place, (name, at) in enumerate((("before the last pull", switch.before), ("after it", switch.after))):
+        for shift, line, arm, label in arms:
+            axes.errorbar([place + shift], switch.means[at, [arm]], widths[at, [arm]], color=line.colour,
+                          marker=line.marker, capsize=6, linewidth=1.6, label=None if place else label)  # fmt: skip
+        upper = switch.means[at, switch.dropped] + widths[at, switch.dropped]
+        axes.plot([place - 0.35, place + 0.35], [upper] * 2, color=INK, linewidth=0.8, linestyle=":")
+        ticks.append(f"{name}\nn₁ = {switch.pulls[at, switch.kept]:,}\nn₂ = {switch.pulls[at, switch.dropped]:,}")
     axes.set_xticks([0, 1], ticks)
     axes.set(xlim=(-0.6, 1.6), ylabel="sample mean ± C(n)")
     axes.set_title(f"{axes.get_title(loc='left')} {rule}, run {switch.played.run}", loc="left", fontweight="bold")
@@ -335,19 +326,18 @@ def _draw_intervals(axes: Axes, rule: str, switch: Switch) -> None:
     axes.legend(loc="upper center", ncols=2, handlelength=1.2, columnspacing=1.2)
 
 
-def _draw_crossing(axes: Axes, rule: str, switch: Switch) -> None:
+def _draw_crossing(axes: Axes, rule: str, switch: Switch, widths: NDArray[np.float64]) -> None:
     """Draw the hidden difference of the sample means less the formula, around the switching round."""
     if rule == "SAE":
         rounds = np.arange(max(2, switch.after - 2 * AROUND), switch.after + 1, 2)
-        formula = 2 * _width(rule, switch.pulls[rounds, switch.dropped])
+        formula = 2 * widths[rounds, switch.dropped]
     else:
         rounds = np.arange(max(2, switch.after - AROUND), min(HORIZON, switch.after + AROUND) + 1)
-        formula = _width(rule, switch.pulls[rounds, switch.dropped]) - _width(rule, switch.pulls[rounds, switch.kept])
+        formula = widths[rounds, switch.dropped] - widths[rounds, switch.kept]
     difference = switch.means[rounds, switch.kept] - switch.means[rounds, switch.dropped]
     axes.axhline(0, color=INK, linewidth=0.8)
     axes.plot(rounds, difference - formula, color=LINES[2].colour, linewidth=1.1)
-    here = int(np.flatnonzero(rounds == switch.after)[0])
-    axes.plot([switch.after], [(difference - formula)[here]], "o", color=LINES[1].colour)
+    axes.plot([switch.after], (difference - formula)[rounds == switch.after], "o", color=LINES[1].colour)
     axes.axvline(switch.after, color=LINES[1].colour, linewidth=0.8, linestyle=":", label=f"τ = {switch.after:,}")
     axes.set(xlabel="round", ylabel=f"difference of means\n− {SUBTRACTED[rule]}")
     axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -1,38 +1,35 @@
-"""An estimate as a figure: every arm with its interval, best first, or every arm's error against the truth."""
+"""Estimates as figures: every arm with its interval or its error, the estimates as a log grew, a switching moment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.checks import position
 from unbandit.errors import ParameterError
-from unbandit.plots.axes import (
-    MOST_NAMED_ROWS,
-    KeyEntry,
-    Numbers,
-    RowLayout,
-    draw_bars,
-    even_ticks,
-    put_demonstration,
-    put_key,
-    put_scale,
-    span_of,
-)
-from unbandit.plots.style import INK, PALETTE, SOFT, Look, styled
+from unbandit.formatting import label as short
+from unbandit.plots import parts
+from unbandit.plots.style import INK, LINES, PALETTE, SOFT, Look, Numbers, styled
 from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from unbandit.estimators.learning_curve import LearningCurve
+    from unbandit.estimators.switching_moment import SwitchingMoment
 
 AXIS_LABELS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
 
 MARKERS = {"best": "D", "estimated": "o", "bounded": ""}
 """Verdicts that are drawn, in this order, with their markers."""
+
+MOST_STEPS = 100
+"""A curve with more steps than this is too fine to be seen as a staircase."""
 
 
 @dataclass(frozen=True)
@@ -80,30 +77,28 @@ def arms_with_intervals(
     which = position("demonstration", demonstration, estimate.demonstrations)
     quantity = shown_quantity(estimate)
     rows = ArmRows.of(estimate.ranked(estimate.demonstrations[which]), quantity, unit)
-    known = np.array([place for place, arm in enumerate(rows.arms) if arm in (truth or {})], int)
-    true = np.array([unit * (truth or {})[rows.arms[place]] for place in known], float)
+    true = unit * parts.true_values(truth, rows.arms)
+    groups = [
+        Group(rows.verdicts == verdict, verdict, marker, verdict, line=verdict != "best")
+        for verdict, marker in MARKERS.items()
+    ]
     with styled():
-        layout = RowLayout(rows.arms, rows.pulls, "pulls")
-        span = span_of(rows.point, rows.low, rows.high, true)
-        put_scale(layout.axes, "x", even_ticks(*span), label or AXIS_LABELS[quantity])
-        entries = []
-        for verdict, marker in MARKERS.items():
-            look: Look = {"color": PALETTE[verdict], "marker": marker}
-            if _draw_intervals(layout, rows, rows.verdicts == verdict, look):
-                line: Look = {} if verdict == "best" else {"linestyle": "-", "linewidth": 1.6}
-                entries.append(KeyEntry(look | {"markersize": 5} | line, verdict))
-        if known.size:
-            look = {"color": PALETTE["truth"], "marker": "|", "markersize": 10, "markeredgewidth": 1.5}
+        layout = parts.RowLayout(rows.arms, rows.pulls, "pulls")
+        span = parts.span_of(rows.point, rows.low, rows.high, true)
+        parts.put_scale(layout.axes, "x", parts.even_ticks(*span), label or AXIS_LABELS[quantity])
+        entries = _draw_groups(layout, rows, groups)
+        if (known := np.flatnonzero(np.isfinite(true))).size:
+            look: Look = {"color": PALETTE["truth"], "marker": "|", "markersize": 10, "markeredgewidth": 1.5}
             fitted = {"markersize": layout.size(10), "markeredgewidth": layout.size(1.5)}
-            layout.axes.plot(true, known, **(look | fitted), linestyle="none", zorder=4)
-            entries.append(KeyEntry(look, "truth (hidden)"))
-        if layout.count <= MOST_NAMED_ROWS:
+            layout.axes.plot(true[known], known, **(look | fitted), linestyle="none", zorder=4)
+            entries.append((look, "truth (hidden)"))
+        if layout.count <= parts.MOST_NAMED_ROWS:
             for place in np.flatnonzero(rows.verdicts == "unseen").tolist():
                 layout.axes.text(0.01, place, "never pulled", transform=layout.axes.get_yaxis_transform(),
                                  va="center_baseline", fontsize=8, color=SOFT)  # fmt: skip
         if layout.count > 1:
-            put_key(layout.axes, entries)
-        put_demonstration(layout.figure, estimate.demonstrations, which)
+            parts.put_key(layout.axes, entries)
+        parts.put_demonstration(layout.figure, estimate.demonstrations, which)
     return layout.figure
 
 
@@ -117,54 +112,64 @@ def errors(
 ) -> Figure:
     """Draw how far every estimate is from the truth, with its interval: which contain the truth, and which do not.
 
-    Arms without a number, arms whose truth is not given, and a best arm without an interval are left out.
-
-    Parameters
-    ----------
-    truth
-        The mean of each arm, or its gap where the estimate has no means (see `shown_quantity`).
-    unit, label, demonstration
-        As for `arms_with_intervals`.
+    Arms without a number, arms whose truth is not given, and a best arm without an interval are left out. The
+    parameters are those of `arms_with_intervals`.
     """
     which = position("demonstration", demonstration, estimate.demonstrations)
     quantity = shown_quantity(estimate)
-    ranked = [row for row in estimate.ranked(estimate.demonstrations[which]) if row.arm in truth]
     ranked = [
         row
-        for row in ranked
-        if row.interval(quantity) != (None, None) or (row.verdict != "best" and row.value(quantity) is not None)
+        for row in estimate.ranked(estimate.demonstrations[which])
+        if row.arm in truth
+        and (row.interval(quantity) != (None, None) or (row.verdict != "best" and row.value(quantity) is not None))
     ]
     if not ranked:
         raise ParameterError(
             "expected the true value of some arm that has an estimate or a bound; got none.", parameter="truth"
         )
     rows = ArmRows.of(ranked, quantity, unit)
-    true = unit * np.array([truth[arm] for arm in rows.arms], float)
+    true = unit * parts.true_values(truth, rows.arms)
     rows = replace(rows, point=rows.point - true, low=rows.low - true, high=rows.high - true)
     interval = np.isfinite(rows.low) | np.isfinite(rows.high)
     missed = interval & ((rows.low > 0) | (rows.high < 0))
     held, total = interval & ~missed, f"{interval.sum():,}"
+    groups = (
+        Group(held, "estimated", "o", f"{held.sum():,} of {total} hold the truth", line=True),
+        Group(missed, "truth", "X", f"{missed.sum():,} of {total} do not", line=True),
+        Group(~interval, "bounded", "o", "without an interval", line=False),
+    )
     with styled():
-        layout = RowLayout(rows.arms, rows.pulls, "pulls")
-        span = span_of(rows.point, rows.low, rows.high, np.zeros(1))
-        put_scale(layout.axes, "x", even_ticks(*span), label or f"estimated {quantity}, less the true one")
+        layout = parts.RowLayout(rows.arms, rows.pulls, "pulls")
+        span = parts.span_of(rows.point, rows.low, rows.high, np.zeros(1))
+        parts.put_scale(layout.axes, "x", parts.even_ticks(*span), label or f"estimated {quantity}, less the true one")
         layout.axes.axvline(0, color=INK, linewidth=0.9, zorder=1.5)
-        entries = []
-        for chosen, verdict, marker, meaning in (
-            (held, "estimated", "o", f"{held.sum():,} of {total} hold the truth"),
-            (missed, "truth", "X", f"{missed.sum():,} of {total} do not"),
-            (~interval, "bounded", "o", "without an interval"),
-        ):
-            look: Look = {"color": PALETTE[verdict], "marker": marker}
-            if _draw_intervals(layout, rows, chosen, look):
-                line: Look = {"linestyle": "-", "linewidth": 1.6} if (chosen & interval).any() else {}
-                entries.append(KeyEntry(look | {"markersize": 5} | line, meaning))
-        put_key(layout.axes, entries)
-        put_demonstration(layout.figure, estimate.demonstrations, which)
+        parts.put_key(layout.axes, _draw_groups(layout, rows, groups))
+        parts.put_demonstration(layout.figure, estimate.demonstrations, which)
     return layout.figure
 
 
-def _draw_intervals(layout: RowLayout, rows: ArmRows, chosen: NDArray[np.bool_], look: Look) -> bool:
+class Group(NamedTuple):
+    """Rows that are drawn alike: which ones, their colour and marker, and their meaning in the key, a line or not."""
+
+    chosen: NDArray[np.bool_]
+    colour: str
+    marker: str
+    meaning: str
+    line: bool
+
+
+def _draw_groups(layout: parts.RowLayout, rows: ArmRows, groups: Iterable[Group]) -> list[tuple[Look, str]]:
+    """Draw the rows of each group, and return the key."""
+    entries = []
+    for group in groups:
+        look: Look = {"color": PALETTE[group.colour], "marker": group.marker}
+        if _draw_intervals(layout, rows, group.chosen, look):
+            line: Look = {"linestyle": "-", "linewidth": 1.6} if group.line else {}
+            entries.append((look | {"markersize": 5} | line, group.meaning))
+    return entries
+
+
+def _draw_intervals(layout: parts.RowLayout, rows: ArmRows, chosen: NDArray[np.bool_], look: Look) -> bool:
     """Draw some rows: intervals, dots, and bounds that point to where the value may be; return whether any was drawn.
 
     An interval without a dot ends in two strokes.
@@ -173,14 +178,14 @@ def _draw_intervals(layout: RowLayout, rows: ArmRows, chosen: NDArray[np.bool_],
     colour, marker = look["color"], look["marker"]
     low, high, point = (np.isfinite(values) & chosen for values in (rows.low, rows.high, rows.point))
     both = low & high
-    draw_bars(axes, places[both], rows.low[both], rows.high[both], color=colour, linewidth=line, zorder=2)
+    parts.draw_bars(axes, places[both], rows.low[both], rows.high[both], color=colour, linewidth=line, zorder=2)
     stroke: Look = {"color": colour, "marker": "|", "linestyle": "none", "zorder": 2}
     stroke |= {"markersize": layout.size(6), "markeredgewidth": line}
     for known, other, values, edge, head in zip(
         (low, high), (high, low), (rows.low, rows.high), reversed(axes.get_xlim()), "><", strict=True
     ):
         open_end, closed = known & ~other, known & ~point
-        draw_bars(axes, places[open_end], values[open_end], edge, color=colour, linewidth=line,
+        parts.draw_bars(axes, places[open_end], values[open_end], edge, color=colour, linewidth=line,
                   linestyle=(0, (2, 1.5)))  # fmt: skip
         if closed.any():
             axes.plot(values[closed], places[closed], **stroke)
@@ -191,3 +196,135 @@ def _draw_intervals(layout: RowLayout, rows: ArmRows, chosen: NDArray[np.bool_],
         axes.plot(rows.point[point], places[point], color=colour, marker=marker or "o", linestyle="none",
                   markersize=layout.size(5), zorder=3)  # fmt: skip
     return bool((low | high | point).any())
+
+
+def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = None) -> Figure:
+    """Draw the estimates of up to eight arms, from the best to the worst, as the log grew, with their intervals.
+
+    The vertical axis fits the later half; estimates from the first rounds may lie outside.
+
+    Parameters
+    ----------
+    curve
+        The result of `unbandit.learning_curve(log, rule)`.
+    truth
+        The mean (or gap, where there are no means) of each arm, drawn as a dashed line.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> figure = learning_curve(ub.learning_curve(log, "ucb", sigma=1.0), truth={"A": 0.0, "B": 0.5})
+    """
+    rounds, quantity = curve.rounds, curve.quantity
+    missing = np.full(curve.columns.pulls.shape, np.nan)  # ratios have no intervals
+    columns = [np.asarray(getattr(curve.columns, quantity + end, missing)) for end in ("", "_low", "_high")]
+    known = np.isfinite(columns[0]) | np.isfinite(columns[1] + columns[2])
+    places = {arm: at for at, arm in enumerate(curve.arms)}
+    shown = parts.evenly([at for row in curve.answer.ranked() if known[:, at := places[row.arm]].any()])
+    point, low, high = (column[:, shown] for column in columns)
+    names = [short(curve.arms[arm]) for arm in shown]
+    true = parts.true_values(truth, [curve.arms[arm] for arm in shown])
+    with styled():
+        first, last = float(rounds[0]), float(rounds[-1])
+        along = parts.log_ticks(first, last) if last > first else parts.even_ticks(first - 1, last + 1, 3, whole=True)
+        up = parts.even_ticks(*_later_span(point, low, high, true), 6)
+        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names)
+        undecided = _draw_undecided(axes, rounds, point, low, high)
+        for at, line in zip(range(len(shown)), LINES, strict=False):
+            estimated = np.isfinite(point[:, at]).tolist()
+            axes.fill_between(rounds, low[:, at], high[:, at], where=estimated, color=line.colour,
+                              alpha=0.13 if len(shown) <= 4 else 0.09, linewidth=0)  # fmt: skip
+            axes.plot(rounds, point[:, at], color=line.colour, linestyle=line.dashes, linewidth=1.4,
+                      marker=line.marker, markersize=3.5, zorder=3)  # fmt: skip
+        parts.label_ends(axes, np.where(np.isfinite(point[-1]), point[-1], (low[-1] + high[-1]) / 2), names)
+        for value, line in zip(true, LINES, strict=False):
+            if np.isfinite(value):
+                axes.axhline(value, color=line.colour, linestyle=(0, (6, 4)), linewidth=0.9, zorder=2)
+        remarks = {
+            f"bands: {curve.answer.level:.0%} intervals": quantity != "ratio",
+            "grey: bounds of arms still undecided": undecided,
+            "dashed: the truth": np.isfinite(true).any(),
+            f"{len(shown)} of {len(curve.arms):,} arms": len(shown) < len(curve.arms),
+        }
+        parts.put_remark(axes, "; ".join(remark for remark, applies in remarks.items() if applies))
+    return figure
+
+
+def _later_span(point: Numbers, low: Numbers, high: Numbers, true: Numbers) -> tuple[float, float]:
+    """Return limits that fit the later half, where each arm ends, and the truth."""
+    late = slice(point.shape[0] // 2, None)
+    estimated = np.isfinite(point[late])
+    if not estimated.any():
+        estimated = np.ones_like(estimated)
+    return parts.span_of(*(values[late][estimated] for values in (point, low, high)), low[-1], high[-1], true)
+
+
+def _draw_undecided(axes: Axes, rounds: NDArray[np.int64], point: Numbers, low: Numbers, high: Numbers) -> bool:
+    """Draw one band for all arms that have two bounds and no estimate yet; return whether there is one."""
+    waiting = np.isnan(point) & np.isfinite(low) & np.isfinite(high)
+    some = waiting.any(axis=1)
+    if some.any():
+        bottom = np.where(some, np.where(waiting, low, np.inf).min(axis=1), np.nan)
+        top = np.where(some, np.where(waiting, high, -np.inf).max(axis=1), np.nan)
+        axes.fill_between(rounds, bottom, top, where=some.tolist(), color="#ececec", linewidth=0, zorder=0.5)
+    return bool(some.any())
+
+
+def switching_moment(moment: SwitchingMoment) -> Figure:
+    """Draw the decision values of an arm and of the best arm around the arm's switching round.
+
+    The sample means that decided are hidden: the values drawn are those at the estimated gap.
+
+    Parameters
+    ----------
+    moment
+        The result of `unbandit.switching_moment(log, rule, arm)`.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> figure = switching_moment(ub.switching_moment(log, "ucb", sigma=1.0))
+    """
+    arm, best = short(moment.arm, 18), short(moment.best, 18)
+    if moment.kind == "index":
+        names, label = [f"index of {best}", f"index of {arm}"], "index"
+        event = f"Round {moment.round:,}: the last time that {arm} was worth a pull beside {best}"
+    else:
+        names, label = [f"lower bound of {best}", f"upper bound of {arm}"], "confidence bound"
+        event = f"Round {moment.round:,}: {arm} fell behind {best} for good, and was eliminated"
+    if moment.best_mean is None:
+        label += "\nabove the best arm's mean"
+    apart = f"{moment.gap:.3g} apart, as estimated"
+    hidden = f"The sample means are hidden: drawn are the values with means {apart}."
+    if moment.equal:
+        hidden = f"The sample means are hidden. Put {apart}, they make both values equal here."
+    with styled():
+        along = parts.even_ticks(float(moment.rounds[0]), float(moment.rounds[-1]), 6, whole=True)
+        up = parts.even_ticks(*parts.span_of(moment.own, moment.other), 6)
+        figure, axes = parts.curve_frame(along, up, ("round", label), names, height=3.3, top=0.62)
+        axes.axvline(moment.round, color=INK, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1.5)
+        here, rival = moment.here, LINES[1].colour
+        for values, colour in ((moment.other, LINES[0].colour), (moment.own, rival)):
+            look: Look = {"color": colour, "linewidth": 1.7, "zorder": 3}
+            axes.plot(*_staircase(moment.rounds[: here + 1], values[: here + 1]), **look)
+            if colour == rival:  # after its switching round the arm was no longer pulled
+                look |= {"linestyle": (0, (4, 1.6)), "linewidth": 1.3}
+            axes.plot(*_staircase(moment.rounds[here:], values[here:]), **look)
+        axes.plot([moment.round], [moment.own[here]], marker="o", color=INK, markersize=5, zorder=4)
+        parts.label_ends(axes, np.array([moment.other[-1], moment.own[-1]]), names)
+        parts.put_remark(axes, event, hidden)
+    return figure
+
+
+def _staircase(rounds: NDArray[np.int64], values: Numbers) -> tuple[NDArray[np.int64], Numbers]:
+    """Return the corners of a curve that jumps after some rounds and is constant between."""
+    if rounds.size < 2:
+        return rounds, values
+    jumps = np.flatnonzero(np.diff(values) != 0) + 1
+    if jumps.size > MOST_STEPS:
+        kept = np.unique(np.concatenate([[0, rounds.size - 1], jumps]))
+        return rounds[kept], values[kept]
+    along = np.concatenate([rounds[:1], np.repeat(rounds[jumps], 2), rounds[-1:]])
+    return along, np.repeat(values[np.concatenate([[0], jumps])], 2)

@@ -12,22 +12,8 @@ from numpy.typing import NDArray
 from unbandit.checks import position
 from unbandit.errors import ParameterError
 from unbandit.formatting import label as short
-from unbandit.plots.axes import (
-    KeyEntry,
-    Numbers,
-    RowLayout,
-    curve_frame,
-    draw_bars,
-    even_ticks,
-    evenly,
-    label_ends,
-    log_ticks,
-    put_demonstration,
-    put_key,
-    put_remark,
-    put_scale,
-)
-from unbandit.plots.style import INK, LINES, Look, styled
+from unbandit.plots import parts
+from unbandit.plots.style import INK, LINES, Look, Numbers, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,20 +57,22 @@ def timeline(log: ActionLog, *, demonstration: object = None) -> Figure:
     >>> figure = timeline(ActionLog.from_actions("ABABAAAA"))
     """
     which, codes, pulls = _rounds_of(log, demonstration, "timeline")
-    order, rows = most_pulled_first(pulls, MOST_ROWS)
+    ranked = np.argsort(-pulls, kind="stable")
+    order = ranked if pulls.size <= MOST_ROWS + 1 else ranked[:MOST_ROWS]
     others = pulls.size - order.size
-    edges, counts = binned(codes, rows, order.size + (others > 0), MOST_COLUMNS)
+    edges, counts = binned(codes, order, pulls.size, MOST_COLUMNS)
+    counts = counts[:, : order.size + (others > 0)]
     names = [log.arms[arm] for arm in order] + [f"{others:,} other arms"] * (others > 0)
     totals = [f"{number:,}" for number in counts.sum(axis=0)]
     with styled():
-        layout = RowLayout(names, totals, "pulls", row_height=0.235 if len(names) <= 20 else 0.18)
+        layout = parts.RowLayout(names, totals, "pulls", row_height=0.235 if len(names) <= 20 else 0.18)
         axes = layout.axes
         extent = (0, codes.size, len(names) - 0.5, -0.5)
         axes.imshow(_coloured(_depths(counts, edges)), aspect="auto", interpolation="none", extent=extent)
-        draw_bars(axes, np.arange(1, len(names)) - 0.5, 0, codes.size, color="white", linewidth=1.0)
-        put_scale(axes, "x", even_ticks(0, codes.size, whole=True), "round", grid=False)
+        parts.draw_bars(axes, np.arange(1, len(names)) - 0.5, 0, codes.size, color="white", linewidth=1.0)
+        parts.put_scale(axes, "x", parts.even_ticks(0, codes.size, whole=True), "round", grid=False)
         _explain_shades(axes, int(np.diff(edges).max()))
-        put_demonstration(layout.figure, log.demonstrations, which)
+        parts.put_demonstration(layout.figure, log.demonstrations, which)
     return layout.figure
 
 
@@ -103,14 +91,14 @@ def _coloured(depths: Numbers) -> NDArray[np.uint8]:
 
 def _explain_shades(axes: Axes, stretch: int) -> None:
     if stretch <= 1:
-        put_remark(axes, "one column per round")
+        parts.put_remark(axes, "one column per round")
         return
     some = sorted({1, round(stretch**0.5), stretch})
     shades = _coloured(_depths(np.array([some]), np.array([0, stretch])))[:, 0]
     words = ["1 pull" if count == 1 else f"all {count:,}" if count == stretch else f"{count:,}" for count in some]
     words[-1] += " rounds of a column"
     looks: list[Look] = [{"color": "#{:02x}{:02x}{:02x}".format(*shade), "marker": "s"} for shade in shades]
-    put_key(axes, [KeyEntry(look | {"markersize": 7}, word) for look, word in zip(looks, words, strict=True)])
+    parts.put_key(axes, [(look | {"markersize": 7}, word) for look, word in zip(looks, words, strict=True)])
 
 
 def cumulative_pulls(
@@ -139,33 +127,35 @@ def cumulative_pulls(
     which, codes, pulls = _rounds_of(log, demonstration, "cumulative_pulls")
     ranked = np.argsort(-pulls, kind="stable")
     ranked = ranked[pulls[ranked] > 0]
-    named = evenly(ranked)
-    pale = evenly(ranked[~np.isin(ranked, named)], MOST_PALE_CURVES)
+    named = parts.evenly(ranked)
+    pale = parts.evenly(ranked[~np.isin(ranked, named)], MOST_PALE_CURVES)
     drawn = np.concatenate([named, pale])
-    rows = np.full(pulls.size, drawn.size, np.intp)
-    rows[drawn] = np.arange(drawn.size)
-    edges, counts = binned(codes, rows, drawn.size + 1, CURVE_POINTS)
+    edges, counts = binned(codes, drawn, pulls.size, CURVE_POINTS)
     sums = np.vstack([np.zeros(counts.shape[1], np.int64), counts.cumsum(axis=0)]).astype(np.float64)
     sums[sums == 0] = np.nan
     marks = {at: (switching or {})[arm] for at, arm in enumerate(log.arms) if arm in (switching or {})}
     names = [short(log.arms[arm]) for arm in named]
     with styled():
-        up, along = log_ticks(0.9, 1.15 * pulls.max()), even_ticks(0, codes.size, whole=True)
-        figure, axes = curve_frame(along, up, ("round", "pulls so far"), names)
+        up, along = parts.log_ticks(0.9, 1.15 * pulls.max()), parts.even_ticks(0, codes.size, whole=True)
+        figure, axes = parts.curve_frame(along, up, ("round", "pulls so far"), names)
         _draw_pale(axes, edges, sums[:, named.size : drawn.size])
         for at, line in zip(range(named.size), LINES, strict=False):
             axes.plot(edges, sums[:, at], color=line.colour, linestyle=line.dashes, linewidth=1.5, zorder=3)
-        label_ends(axes, pulls[named].astype(np.float64), names)
-        for arms, look in ((pale, PALE), (named, DARK)):
-            places = [_mark(codes, arm, marks[arm], edges, sums[:, rows[arm]]) for arm in arms.tolist() if arm in marks]
+        parts.label_ends(axes, pulls[named].astype(np.float64), names)
+        for first, arms, look in ((named.size, pale, PALE), (0, named, DARK)):
+            places = [
+                _mark(codes, arm, marks[arm], edges, sums[:, at])
+                for at, arm in enumerate(arms.tolist(), first)
+                if arm in marks
+            ]
             if places:
                 axes.plot(*zip(*places, strict=True), marker="o", linestyle="none", **look)
-        entries = [KeyEntry({"marker": "o"} | DARK, "switching round")] * bool(marks)
+        entries: list[tuple[Look, str]] = [({"marker": "o"} | DARK, "switching round")] * bool(marks)
         if others := int((pulls > 0).sum()) - named.size:
             meaning = f"{others:,} other arms" if pale.size == others else f"{pale.size:,} of {others:,} other arms"
-            entries.append(KeyEntry({"color": "#b5b5b5", "linestyle": "-", "linewidth": 0.9}, meaning))
-        put_key(axes, entries)
-        put_demonstration(figure, log.demonstrations, which)
+            entries.append(({"color": "#b5b5b5", "linestyle": "-", "linewidth": 0.9}, meaning))
+        parts.put_key(axes, entries)
+        parts.put_demonstration(figure, log.demonstrations, which)
     return figure
 
 
@@ -201,24 +191,14 @@ def _rounds_of(log: ActionLog, demonstration: object, figure: str) -> tuple[int,
 
 
 def binned(
-    codes: NDArray[Any], rows: NDArray[np.intp], count: int, bins: int
+    codes: NDArray[Any], order: NDArray[np.intp], arms: int, bins: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the edges of at most `bins` bins of rounds, and the pulls in each as (bins, rows).
-
-    `codes` has the arm of every round, and `rows` the row of every arm, from 0 to `count - 1`.
-    """
+    """Return the edges of at most `bins` bins of rounds, and the pulls in each: of some arms, and of all others."""
+    rows = np.full(arms, order.size, np.intp)
+    rows[order] = np.arange(order.size)
     bins = max(min(bins, codes.size), 1)
     edges = np.linspace(0, codes.size, bins + 1).astype(np.int64)
-    counts = np.empty((bins, count), np.int64)
+    counts = np.empty((bins, order.size + 1), np.int64)
     for at, (begin, end) in enumerate(pairwise(edges.tolist())):
-        counts[at] = np.bincount(rows[codes[begin:end]], minlength=count)
+        counts[at] = np.bincount(rows[codes[begin:end]], minlength=order.size + 1)
     return edges, counts
-
-
-def most_pulled_first(pulls: NDArray[np.int64], most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return arms by falling pulls and the row of every arm; arms after the first `most` share a row, if several."""
-    ranked = np.argsort(-pulls, kind="stable")
-    order = ranked if pulls.size <= most + 1 else ranked[:most]
-    rows = np.full(pulls.size, order.size, np.intp)
-    rows[order] = np.arange(order.size)
-    return order, rows

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -42,8 +43,8 @@ def interval_bar(
 ) -> str:
     """Return one row's bar as SVG text: a whisker from end to end, a dot at the point, an arrow where an end is open.
 
-    It has class names and no style (without a style sheet it takes the colour of the text), and screen readers skip
-    it, since the numbers stand beside it.
+    It has class names, `interval-bar` and the verdict, and no style: without a style sheet it takes the colour of the
+    text. Screen readers skip it, since the numbers stand beside it.
 
     Parameters
     ----------
@@ -52,12 +53,7 @@ def interval_bar(
     span
         The smallest and the largest value of all rows, at which the bar begins and ends.
     verdict
-        Second class name, after `interval-bar`.
-
-    Examples
-    --------
-    >>> interval_bar(0.2, 0.5, 0.8, (0.0, 1.0), "estimated").startswith('<svg class="interval-bar estimated"')
-    True
+        The arm's verdict; the best arm's point is a diamond.
     """
     first, last = span
     scale = (BAR_WIDTH - 2 * BAR_EDGE) / (last - first) if last > first else 0.0
@@ -96,16 +92,15 @@ def notebook_table(estimate: Estimate) -> str:
     value = "value" if quantity == "mean" else quantity
     heads += "".join(f"<th scope='col' class='number'>{name}</th>" for name in ("pulls", value))
     heads += f"<th scope='col'>{estimate.level:.0%} interval</th><td></td>"
-    body = "".join(_row(row, quantity, span, several) for row in islice(_ranked(estimate), MOST_ROWS))
+    ranked = chain.from_iterable(map(estimate.ranked, estimate.demonstrations))  # only those shown are computed
+    body = "".join(_row(row, quantity, span, several) for row in islice(ranked, MOST_ROWS))
     caption = escape(f"{estimate.rule}, method {estimate.method}")
     table = f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<div class='unbandit-answer'><style>{BAR_STYLE}\n{TABLE_STYLE}</style>{table}{_below(estimate)}</div>"
-
-
-def _ranked(estimate: Estimate) -> Iterator[ArmEstimate]:
-    """Yield rows best first, demonstration by demonstration: only those that are shown are computed."""
-    for name in estimate.demonstrations:
-        yield from estimate.ranked(name)
+    left = len(estimate) - MOST_ROWS
+    lines = [f"{left:,} more {'row' if left == 1 else 'rows'}: see <code>.frame</code>."] * (left > 0)
+    lines += [f"<strong>Warning:</strong> {line}" for line in _grouped(estimate.warnings)]
+    below = "".join(f"<p>{line}</p>" for line in (*lines, *_grouped(estimate.notes)))
+    return f"<div class='unbandit-answer'><style>{BAR_STYLE}\n{TABLE_STYLE}</style>{table}{below}</div>"
 
 
 def _row(row: ArmEstimate, quantity: Quantity, span: tuple[float, float], several: bool) -> str:
@@ -129,22 +124,9 @@ def _span(estimate: Estimate, quantity: Quantity) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
 
 
-def _below(estimate: Estimate) -> str:
-    """Write what stands below the table: how many rows are left out, warnings and notes."""
-    lines = []
-    left = len(estimate) - MOST_ROWS
-    if left > 0:
-        lines.append(f"{left:,} more {'row' if left == 1 else 'rows'}: see <code>.frame</code>.")
-    lines += [f"<strong>Warning:</strong> {line}" for line in _grouped(estimate.warnings)]
-    return "".join(f"<p>{line}</p>" for line in (*lines, *_grouped(estimate.notes)))
-
-
 def _grouped(notices: Sequence[Notice]) -> list[str]:
     """Write one notice of each kind, with how many there are like it."""
-    kinds: dict[str, list[Notice]] = {}
-    for notice in notices:
-        kinds.setdefault(notice.code, []).append(notice)
-    return [
-        escape(alike[0].message) + (f" ({len(alike) - 1:,} more like this.)" if len(alike) > 1 else "")
-        for alike in kinds.values()
-    ]
+    counts = Counter(notice.code for notice in notices)
+    firsts = {notice.code: notice.message for notice in reversed(notices)}
+    more = {code: f" ({count - 1:,} more like this.)" if count > 1 else "" for code, count in counts.items()}
+    return [escape(firsts[code]) + more[code] for code in counts]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbandit.formatting import label as short
-from unbandit.plots.axes import KeyEntry, RowLayout, draw_bars, evenly, log_ticks, put_key, put_scale
+from unbandit.plots import parts
 from unbandit.plots.style import INK, LINES, PALETTE, SOFT, Look, panels, styled
 
 if TYPE_CHECKING:
@@ -32,26 +32,31 @@ def draw_plan(plan: Plan) -> Figure:
     low, high = curves.horizons[0], curves.horizons[-1]
     # theory beyond the simulated horizons would only compress the rest
     near = (curves.theory_horizons >= low / 1.2) & (curves.theory_horizons <= high * 1.2)
+
+    def draw(axes: Axes, theory: Any, values: Any, errors: Any, colour: str, marker: str, label: str) -> None:
+        shown, finite = np.where(np.isfinite(theory), theory, np.nan)[near], np.isfinite(values)
+        axes.plot(curves.theory_horizons[near], shown, color=colour, linewidth=1.2, zorder=2)
+        bars = np.minimum(1.96 * np.nan_to_num(errors[finite]), 0.9 * values[finite])
+        axes.errorbar(curves.horizons[finite], values[finite], bars, color=colour, marker=marker, markersize=4,
+                      linestyle="none", elinewidth=1.0, label=label, zorder=3)  # fmt: skip
+
     with styled():
         figure, (reach, error, regret) = panels(3, columns=3, width=3.4, height=3.4)
-        for axes, theory, simulated, label in (
+        for axes, theory, (values, errors), label in (
             (reach, curves.theory_reach, curves.reach, "half the interval's length (median)"),
             (error, curves.theory_error, curves.error, "root-mean-square error"),
         ):
-            for at, line in zip(evenly(ranked, MOST_CURVES).tolist(), LINES[1:], strict=False):
+            for at, line in zip(parts.evenly(ranked, MOST_CURVES).tolist(), LINES[1:], strict=False):
                 name = f"arm {short(plan.arms[at], 16)}"
-                _draw_theory(axes, curves.theory_horizons[near], theory[near, at], line.colour)
-                _draw_simulated(axes, curves.horizons, simulated[0][:, at], simulated[1][:, at], line.colour,
-                                line.marker, name)  # fmt: skip
+                draw(axes, theory[:, at], values[:, at], errors[:, at], line.colour, line.marker, name)
             axes.axhline(plan.within, zorder=1, **DASHED)
             axes.set_ylabel(label)
-        _draw_theory(regret, curves.theory_horizons[near], curves.theory_regret[near], INK)
-        _draw_simulated(regret, curves.horizons, *curves.regret, INK, "o", "simulated")
+        draw(regret, curves.theory_regret, *curves.regret, INK, "o", "simulated")
         regret.set_ylabel("regret")
         for axes in (reach, error, regret):
             axes.set(xscale="log", yscale="log")
-            put_scale(axes, "x", log_ticks(low / 1.3, high * 1.3, 5), "horizon, in rounds")
-            put_scale(axes, "y", log_ticks(*axes.get_ylim(), 6), axes.get_ylabel())
+            parts.put_scale(axes, "x", parts.log_ticks(low / 1.3, high * 1.3, 5), "horizon, in rounds")
+            parts.put_scale(axes, "y", parts.log_ticks(*axes.get_ylim(), 6), axes.get_ylabel())
         handles, names = reach.get_legend_handles_labels()
         handles += [Line2D([], [], color=INK, linewidth=1.2), Line2D([], [], **DASHED)]
         names += ["typical run (theory)", f"within {plan.within:g}"]
@@ -59,21 +64,10 @@ def draw_plan(plan: Plan) -> Figure:
     return figure
 
 
-def _draw_theory(axes: Axes, along: Any, values: Any, colour: str) -> None:
-    axes.plot(along, np.where(np.isfinite(values), values, np.nan), color=colour, linewidth=1.2, zorder=2)
-
-
-def _draw_simulated(axes: Axes, along: Any, values: Any, errors: Any, colour: str, marker: str, label: str) -> None:
-    finite = np.isfinite(values)
-    bars = 1.96 * np.nan_to_num(errors[finite])
-    axes.errorbar(along[finite], values[finite], np.minimum(bars, 0.9 * values[finite]), color=colour, marker=marker,
-                  markersize=4, linestyle="none", elinewidth=1.0, label=label, zorder=3)  # fmt: skip
-
-
 def draw_leak(leak: Leak) -> Figure:
     """Draw each arm's pulls, and the number of observed rewards that the record is worth for its gap."""
     ranked = sorted(leak.arms, key=lambda row: row.gap)
-    rows = [ranked[at] for at in evenly(range(len(ranked)), MOST_ROWS)]
+    rows = [ranked[at] for at in parts.evenly(range(len(ranked)), MOST_ROWS)]
     pulls = np.array([row.pulls for row in rows], float)
     worth = np.array([row.equivalent or np.nan for row in rows], float)
     error = np.array([row.equivalent_error or 0.0 for row in rows], float)
@@ -84,20 +78,24 @@ def draw_leak(leak: Leak) -> Figure:
     pull_look: Look = {"color": PALETTE["bounded"], "marker": "|", "markersize": 11, "markeredgewidth": 1.6}
     worth_look: Look = {"color": PALETTE["estimated"], "marker": "o", "markersize": 4.5}
     with styled():
-        layout = RowLayout([row.arm for row in rows], [f"{row.pulls:,.0f}" for row in rows], "pulls", row_height=0.3)
+        layout = parts.RowLayout(
+            [row.arm for row in rows], [f"{row.pulls:,.0f}" for row in rows], "pulls", row_height=0.3
+        )
         axes = layout.axes
-        ticks = log_ticks(min(first / 1.6, last / 8), last * 1.15)  # room for the words at the left
-        put_scale(axes, "x", ticks, "rewards of the arm")
+        ticks = parts.log_ticks(min(first / 1.6, last / 8), last * 1.15)  # room for the words at the left
+        parts.put_scale(axes, "x", ticks, "rewards of the arm")
         axes.plot(pulls, places, linestyle="none", zorder=2, **pull_look)
-        draw_bars(axes, places[known], low[known], high[known], color=PALETTE["estimated"], linewidth=1.6, zorder=2)
+        parts.draw_bars(
+            axes, places[known], low[known], high[known], color=PALETTE["estimated"], linewidth=1.6, zorder=2
+        )
         axes.plot(worth[known], places[known], linestyle="none", zorder=3, **worth_look)
         for place, row in enumerate(rows):
             if not row.equivalent:
                 words = "best: no gap to learn" if row.equivalent is None else "none"
                 axes.annotate(words, (row.pulls, place), (-9, 0), textcoords="offset points", ha="right",
                               va="center_baseline", fontsize=7.5, color=SOFT)  # fmt: skip
-        entries = [KeyEntry(pull_look, "pulls")]
+        entries = [(pull_look, "pulls")]
         if known.any():
-            entries.append(KeyEntry(worth_look | {"linestyle": "-"}, "equivalent observed rewards"))
-        put_key(axes, entries)
+            entries.append((worth_look | {"linestyle": "-"}, "equivalent observed rewards"))
+        parts.put_key(axes, entries)
     return layout.figure

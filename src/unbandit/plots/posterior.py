@@ -9,22 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.formatting import label as short
-from unbandit.plots.axes import (
-    KeyEntry,
-    Numbers,
-    RowLayout,
-    curve_frame,
-    draw_bars,
-    even_ticks,
-    evenly,
-    label_ends,
-    put_key,
-    put_remark,
-    put_scale,
-    span_of,
-)
+from unbandit.plots import parts
 from unbandit.plots.estimate import AXIS_LABELS
-from unbandit.plots.style import LINES, PALETTE, Look, styled
+from unbandit.plots.style import LINES, PALETTE, Look, Numbers, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,25 +43,26 @@ def densities(posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, fl
     """
     all_gaps = posterior.gaps.reshape(-1, len(posterior.arms))
     draws = all_gaps if gaps else posterior.means.reshape(-1, len(posterior.arms))
-    shown = evenly(np.argsort(all_gaps.mean(axis=0), kind="stable"), MOST_DENSITIES)
-    true = np.array([(truth or {}).get(posterior.arms[arm], np.nan) for arm in shown])
+    shown = parts.evenly(np.argsort(all_gaps.mean(axis=0), kind="stable"), MOST_DENSITIES)
+    arms = [posterior.arms[arm] for arm in shown]
+    true = parts.true_values(truth, arms)
     chances = [_percent(posterior.probability_best[arm]) for arm in shown]
     with styled():
-        layout = RowLayout([posterior.arms[arm] for arm in shown], chances, "is best", row_height=0.42)
+        layout = parts.RowLayout(arms, chances, "is best", row_height=0.42)
         axes = layout.axes
         axes.set_ylim(len(shown) - 0.75, -0.95)
-        span = span_of(np.quantile(draws[:, shown], [0.002, 0.998], axis=0).ravel(), true)
-        put_scale(axes, "x", even_ticks(*span), AXIS_LABELS["gap" if gaps else "mean"])
+        span = parts.span_of(np.quantile(draws[:, shown], [0.002, 0.998], axis=0).ravel(), true)
+        parts.put_scale(axes, "x", parts.even_ticks(*span), AXIS_LABELS["gap" if gaps else "mean"])
         grid = np.linspace(*span, GRID_POINTS)
         for place, arm in enumerate(shown):
             _draw_density(axes, place, draws[:, arm], grid, gaps=gaps)
         fewer = len(shown) < len(posterior.arms)
-        entries = [KeyEntry({}, f"{len(shown)} of {len(posterior.arms):,} arms")] * fewer
+        entries: list[tuple[Look, str]] = [({}, f"{len(shown)} of {len(posterior.arms):,} arms")] * fewer
         if np.isfinite(true).any():
             look: Look = {"color": PALETTE["truth"], "marker": "|", "markersize": 12, "markeredgewidth": 1.5}
             axes.plot(true, range(true.size), linestyle="none", zorder=4, **look)
-            entries.append(KeyEntry(look, "truth (hidden)"))
-        put_key(axes, entries)
+            entries.append((look, "truth (hidden)"))
+        parts.put_key(axes, entries)
     return layout.figure
 
 
@@ -90,7 +78,7 @@ def _draw_density(axes: Axes, place: int, values: Numbers, grid: Numbers, *, gap
     tops = place - DENSITY_HEIGHT * continuous * heights
     axes.fill_between(grid, place, tops, color=colour, alpha=0.3, linewidth=0, zorder=2)
     axes.plot(grid, tops, color=colour, linewidth=1.0, zorder=2.5)
-    draw_bars(axes, np.array([place]), low, high, color=colour, linewidth=2.4, zorder=3)
+    parts.draw_bars(axes, np.array([place]), low, high, color=colour, linewidth=2.4, zorder=3)
     axes.plot([median], [place], marker=marker, color=colour, markersize=5, zorder=3)
 
 
@@ -125,18 +113,20 @@ def hidden_paths(rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str],
     `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than eight arms eight are drawn, best to worst.
     """
     ranked = np.argsort(-np.nan_to_num(bands[-1, :, 1], nan=-np.inf), kind="stable") if len(bands) else np.arange(0)
-    shown = evenly(ranked)
+    shown = parts.evenly(ranked)
     drawn, names = bands[:, shown], [short(arms[arm]) for arm in shown]
     with styled():
-        along = even_ticks(float(rounds[0]), float(rounds[-1]), whole=True) if len(rounds) else even_ticks(0, 1)
-        up = even_ticks(*span_of(drawn.ravel()), 6)
-        figure, axes = curve_frame(along, up, ("round", "hidden sample mean"), names)
+        along = (
+            parts.even_ticks(float(rounds[0]), float(rounds[-1]), whole=True) if len(rounds) else parts.even_ticks(0, 1)
+        )
+        up = parts.even_ticks(*parts.span_of(drawn.ravel()), 6)
+        figure, axes = parts.curve_frame(along, up, ("round", "hidden sample mean"), names)
         for at, line in zip(range(len(shown)), LINES, strict=False):
             low, middle, high = drawn[:, at].T
             axes.fill_between(rounds, low, high, color=line.colour, alpha=0.13, linewidth=0)
             axes.plot(rounds, middle, color=line.colour, linestyle=line.dashes, linewidth=1.4, zorder=3)
         if len(bands):
-            label_ends(axes, drawn[-1, :, 1], names)
+            parts.label_ends(axes, drawn[-1, :, 1], names)
         fewer = f"; {len(shown)} of {len(arms):,} arms" if len(shown) < len(arms) else ""
-        put_remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
+        parts.put_remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
     return figure

@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unbandit.files import written_whole
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ FIXED: Any = {
     "font.sans-serif": ["DejaVu Sans", "Lucida Grande", "Verdana", "Arial"],
 }
 """Settings that make figures look the same whatever the user has set."""
+
+Numbers = NDArray[np.float64]
 
 Look = dict[str, Any]
 """Keyword arguments of Matplotlib that say how something is drawn."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unbandit.formatting import label as short
 from unbandit.plots import BAR_STYLE, interval_bar
-from unbandit.plots.axes import even_ticks, evenly, log_ticks, spread
+from unbandit.plots.parts import even_ticks, evenly, log_ticks, spread
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -43,6 +43,12 @@ def test_logarithmic_ticks_are_two_or_more_plain_numbers(low, factor):
     ticks = log_ticks(low, low * factor)
     assert 2 <= len(ticks.values) <= 9
     assert all(low * 0.99 <= value <= low * factor * 1.01 for value in ticks.values)
+
+
+def test_ticks_are_round_numbers():
+    assert even_ticks(-0.12, 0.31, 5).labels == ["−0.1", "0.0", "0.1", "0.2", "0.3"]
+    assert log_ticks(10, 2_000, 8).labels == ["10", "20", "50", "100", "200", "500", "1,000", "2,000"]
+    assert log_ticks(1, 10_000_000, 5).labels == ["1", "100", "10,000", "1,000,000"]
 
 
 def test_equal_ends_are_moved_apart():

@@ -9,7 +9,7 @@ import pytest
 from figure_tools import drawn, words
 
 from unbandit import SAE, UCB, ActionLog, Instance, ParameterError, datasets, plots, switching_rounds
-from unbandit.plots.log import binned, most_pulled_first
+from unbandit.plots.log import binned
 
 KINDS = ["timeline", "pulls"]
 
@@ -130,8 +130,8 @@ def test_curves_end_at_the_counts():
 def test_binning_counts_every_round_once():
     generator = np.random.default_rng(1)
     codes = generator.integers(0, 7, 1_003)
-    order, rows = most_pulled_first(np.bincount(codes), 3)
-    edges, counts = binned(codes, rows, 4, 50)
+    order = np.argsort(-np.bincount(codes))[:3]
+    edges, counts = binned(codes, order, 7, 50)
     assert (edges[0], edges[-1], counts.shape) == (0, 1_003, (50, 4))
     assert (counts.sum(axis=1) == np.diff(edges)).all()
     assert counts.sum(axis=0)[:3].tolist() == np.bincount(codes)[order].tolist()

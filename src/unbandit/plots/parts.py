@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from unbandit.formatting import label as short
 from unbandit.formatting import minus
-from unbandit.plots.style import GRID, INK, LINES, SOFT, WIDTH, Line, Look, frame
+from unbandit.plots.style import GRID, INK, LINES, SOFT, WIDTH, Look, Numbers, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
-
-Numbers = NDArray[np.float64]
 
 MOST_NAMED_ROWS = 40
 """Of more rows than this only some are named."""
@@ -41,13 +39,7 @@ class Ticks(NamedTuple):
 
 
 def even_ticks(low: float, high: float, most: int = 7, *, whole: bool = False) -> Ticks:
-    """Return a linear scale with round ticks; whole ones for rounds.
-
-    Examples
-    --------
-    >>> even_ticks(-0.12, 0.31, 5).labels
-    ['−0.1', '0.0', '0.1', '0.2', '0.3']
-    """
+    """Return a linear scale with round ticks; whole ones for rounds."""
     from matplotlib.ticker import MaxNLocator
 
     if not high > low:
@@ -70,15 +62,7 @@ def _tick_labels(values: list[float]) -> list[str]:
 
 
 def log_ticks(low: float, high: float, most: int = 7) -> Ticks:
-    """Return a logarithmic scale with ticks at 1, 2 and 5 times powers of ten, or at fewer of them.
-
-    Examples
-    --------
-    >>> log_ticks(10, 2_000, 8).labels
-    ['10', '20', '50', '100', '200', '500', '1,000', '2,000']
-    >>> log_ticks(1, 10_000_000, 5).labels
-    ['1', '100', '10,000', '1,000,000']
-    """
+    """Return a logarithmic scale with ticks at 1, 2 and 5 times powers of ten, or at fewer of them."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for steps, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 3)):
         values = [step * 10.0**power for power in range(first, last + 1, every) for step in steps]
@@ -102,6 +86,11 @@ def span_of(*numbers: Numbers) -> tuple[float, float]:
     return low - room, high + room
 
 
+def true_values(truth: Mapping[str, float] | None, arms: Sequence[str]) -> Numbers:
+    """Return the true value of each arm, NaN where it is not known."""
+    return np.array([(truth or {}).get(arm, np.nan) for arm in arms], float)
+
+
 def put_scale(axes: Axes, which: Literal["x", "y"], ticks: Ticks, label: str = "", *, grid: bool = True) -> None:
     """Give the axes their horizontal or vertical scale."""
     axes.set(**{f"{which}scale": "log" if ticks.logarithmic else "linear"})
@@ -118,36 +107,31 @@ def put_scale(axes: Axes, which: Literal["x", "y"], ticks: Ticks, label: str = "
 
 def text_width(texts: Sequence[str], size: float = 9.0) -> float:
     """Return the approximate width of the longest text in inches, for a font size in points."""
-    return max((sum(map(_advance, text)) for text in texts), default=0.0) * size / 72
+
+    def advance(letter: str) -> float:
+        if letter in "iljI.,:;'|!ftr()[] -":
+            return 0.4
+        if letter in "mwMW@%" or unicodedata.east_asian_width(letter) in "WF":
+            return 1.15
+        return 0.72 if letter.isupper() else 0.64
+
+    return max((sum(map(advance, text)) for text in texts), default=0.0) * size / 72
 
 
-def _advance(letter: str) -> float:
-    """Return the approximate width of a letter in units of the font size."""
-    if letter in "iljI.,:;'|!ftr()[] -":
-        return 0.4
-    if letter in "mwMW@%" or unicodedata.east_asian_width(letter) in "WF":
-        return 1.15
-    return 0.72 if letter.isupper() else 0.64
+def put_key(axes: Axes, entries: Sequence[tuple[Look, str]]) -> None:
+    """Explain above the axes, side by side, how something is drawn and what it means.
 
-
-class KeyEntry(NamedTuple):
-    """One entry of a key: how something is drawn, and what it means."""
-
-    look: Look
-    meaning: str
-
-
-def put_key(axes: Axes, entries: Sequence[KeyEntry]) -> None:
-    """Explain symbols above the axes, side by side; faster than a legend, which is laid out by measuring it."""
+    Faster than a legend, which is laid out by measuring it.
+    """
     from matplotlib.lines import Line2D
 
     figure, box, height = _placed(axes)
     left, level = box.x0 * WIDTH, box.y1 + 0.15 / height
-    for entry in entries:
-        look: Look = {"linestyle": "none", "markevery": [1], "transform": figure.transFigure} | entry.look
+    for entry, meaning in entries:
+        look: Look = {"linestyle": "none", "markevery": [1], "transform": figure.transFigure} | entry
         figure.add_artist(Line2D([(left + step) / WIDTH for step in (0.03, 0.1, 0.17)], [level] * 3, **look))
-        figure.text((left + 0.24) / WIDTH, level, entry.meaning, va="center_baseline", fontsize=8.5, color=INK)
-        left += 0.3 + text_width([entry.meaning], 8.5)
+        figure.text((left + 0.24) / WIDTH, level, meaning, va="center_baseline", fontsize=8.5, color=INK)
+        left += 0.3 + text_width([meaning], 8.5)
 
 
 def put_remark(axes: Axes, *lines: str) -> None:
@@ -193,26 +177,24 @@ def evenly(ranked: Any, most: int = len(LINES)) -> NDArray[np.intp]:
     return members[np.unique(places)]
 
 
-def label_ends(axes: Axes, heights: Numbers, names: Sequence[str], lines: Sequence[Line] = LINES) -> None:
+def label_ends(axes: Axes, heights: Numbers, names: Sequence[str]) -> None:
     """Name curves to the right of the axes, where they end; names that would overlap move, each with a leader.
 
     `heights` are the curves' last values; a curve that ends in NaN is not named.
     """
-    from matplotlib.transforms import blended_transform_factory
-
     known = np.flatnonzero(np.isfinite(heights))
     if known.size == 0:
         return
     _, box, height = _placed(axes)
-    tall, across = box.height * height, box.width * WIDTH
+    across = box.width * WIDTH
     ends = axes.transAxes.inverted().transform(axes.transData.transform([(1, heights[at]) for at in known]))[:, 1]
-    places = spread(np.clip(ends, 0.0, 1.0), LINE_HEIGHT / tall, 0.0, 1.0)
-    both = blended_transform_factory(axes.transAxes, axes.transAxes)
-    for at, end, place in zip(known.tolist(), np.clip(ends, 0.0, 1.0), places, strict=True):
-        look: Look = {"color": lines[at].colour, "linewidth": 1.2, "transform": both, "clip_on": False}
+    ends = np.clip(ends, 0.0, 1.0)
+    places = spread(ends, LINE_HEIGHT / (box.height * height), 0.0, 1.0)
+    for at, end, place in zip(known.tolist(), ends, places, strict=True):
+        look: Look = {"color": LINES[at].colour, "linewidth": 1.2, "transform": axes.transAxes, "clip_on": False}
         leader = [1.0, 1.0 + 0.05 / across, 1.0 + 0.17 / across, 1.0 + 0.22 / across]
         axes.plot(leader, [end, end, place, place], **look)
-        axes.text(1.0 + 0.26 / across, place, names[at], transform=both, va="center_baseline", color=INK)
+        axes.text(1.0 + 0.26 / across, place, names[at], transform=axes.transAxes, va="center_baseline", color=INK)
 
 
 def spread(wanted: Numbers, apart: float, low: float, high: float) -> Numbers:
