@@ -284,6 +284,7 @@ class Collection:
 
     def __init__(self, sources: Sequence[Source], reader: Reader, rows: int) -> None:
         names, role = reader.name, next((role for role in ("pulls", "round") if role in reader.name), None)
+        self.column = None if role is None else names[role]  # of `numbers`
         self.rewards: RewardColumn | None = None
         if "reward" in names and role != "pulls":
             self.rewards = RewardColumn(names["reward"], named="reward" in reader.named)
@@ -335,7 +336,7 @@ def collect(sources: Sequence[Source], columns: Columns, arms: Arms, rows: int =
     if table.rewards is not None:
         rewards = table.rewards.values()
         notices += (table.rewards.notice(),)
-    places = _places(table, reader, offsets, demonstrations)
+    places = _places(table, offsets, demonstrations)
     if places is not None:
         codes = _moved(codes, places)
         rewards = None if rewards is None else _moved(rewards, places)
@@ -433,17 +434,26 @@ def renumbered(codes: Codes, order: Integers) -> Codes:
 # from its round by arithmetic: nothing is sorted, and the places are right exactly when every place is taken once.
 
 
-def _places(table: Collection, reader: Reader, offsets: Integers, names: Sequence[str]) -> Integers | None:
-    """Return the place of each row in the log; None if all are in place."""
+def _places(table: Collection, offsets: Integers, names: Sequence[str]) -> Integers | None:
+    """Return the place of each row in the log; None if all are in place. Refuse rounds that are wrong."""
     is_grouped = bool((table.who[1:] >= table.who[:-1]).all())
     if is_grouped and (not table.numbers or table.is_in_order):
         return None
     demonstration = np.repeat(table.who, np.diff(table.starts)) if len(names) > 1 else np.zeros(1, np.int64)
-    if table.numbers:
-        rounds, name = np.concatenate(table.numbers), reader.name["round"]
-        return _places_by_round(table, rounds, name, demonstration, offsets, names)
-    places = np.empty(offsets[-1], np.int64)
-    places[np.argsort(demonstration, kind="stable")] = np.arange(offsets[-1])
+    if not table.numbers:
+        places: Integers = np.empty(offsets[-1], np.int64)
+        places[np.argsort(demonstration, kind="stable")] = np.arange(offsets[-1])
+        return places
+    rounds = np.concatenate(table.numbers)
+    begins = np.full(len(names), rounds.min() if len(names) == 1 else np.iinfo(np.int64).max)
+    if len(names) > 1:
+        np.minimum.at(begins, demonstration, rounds)
+    inside = rounds - begins[demonstration] < np.diff(offsets)[demonstration]
+    places = rounds + (offsets[:-1] - begins)[demonstration]
+    taken = np.zeros(rounds.size, np.bool_)
+    taken[places[inside]] = True
+    if not (np.isin(begins, (0, 1)).all() and inside.all() and taken.all()):
+        raise _wrong_rounds(table, rounds, np.broadcast_to(demonstration, rounds.shape), begins, names)
     return places
 
 
@@ -468,52 +478,34 @@ def _runs_follow(firsts: Integers, starts: Integers, who: Integers) -> bool:
     return bool(np.isin(firsts[begins], (0, 1)).all() and (firsts[1:] == expected)[goes_on].all())
 
 
-def _places_by_round(
-    table: Collection, rounds: Integers, name: str, demonstration: Integers, offsets: Integers, names: Sequence[str]
-) -> Integers:
-    """Return the place of each row; refuse rounds that are missing or occur twice. One demonstration is one entry."""
-    start = np.full(len(names), np.iinfo(np.int64).max)
-    if len(names) == 1:
-        start[0] = rounds.min()
-    else:
-        np.minimum.at(start, demonstration, rounds)
-    late = np.flatnonzero((start != 0) & (start != 1))
-    if late.size:
-        which, value = int(late[0]), int(start[late[0]])
-        row = int(np.argmax((rounds == value) & (demonstration == which))) + 1
-        text = f"expected rounds from 0 or 1{in_demonstration(names, which)}; they begin at {value}, so the opening is "
-        remedy = "Add the missing rows, or leave the column out if the rows are complete and in order."
-        raise table.refuse(f"{text}missing.", row=row, column=name, value=value, remedy=remedy)
-    inside = rounds - start[demonstration] < np.diff(offsets)[demonstration]
-    places: Integers = rounds + (offsets[:-1] - start)[demonstration]
-    taken = np.zeros(rounds.size, np.bool_)
-    taken[places[inside]] = True
-    if not (inside.all() and taken.all()):
-        raise _wrong_rounds(table, rounds, name, np.broadcast_to(demonstration, rounds.shape), names)
-    return places
-
-
 def _wrong_rounds(
-    table: Collection, rounds: Integers, name: str, demonstration: Integers, names: Sequence[str]
+    table: Collection, rounds: Integers, demonstration: Integers, begins: Integers, names: Sequence[str]
 ) -> LogError:
-    """Name the first round that occurs twice, else the first that is missing."""
+    """Name a demonstration without its opening, else the first round that occurs twice, else one that is missing."""
     order = np.lexsort((rounds, demonstration))
     same = demonstration[order][1:] == demonstration[order][:-1]
     step = np.diff(rounds[order])
-    again = np.flatnonzero(same & (step == 0))
-    gap = 0 if again.size else int(np.flatnonzero(same & (step > 1))[0])
-    row = int(order[again + 1].min() if again.size else order[gap + 1])
-    value, which = int(rounds[row]), int(demonstration[row])
-    if again.size:
-        before = int(np.argmax((rounds == value) & (demonstration == which))) + 1
-        text = f"expected each round once{in_demonstration(names, which)}; got {value} again, first in row {before}."
+    late, again = np.flatnonzero((begins != 0) & (begins != 1)), np.flatnonzero(same & (step == 0))
+    if late.size:
+        row = int(np.argmax((rounds == begins[late[0]]) & (demonstration == late[0])))
+    elif again.size:
+        row = int(order[again + 1].min())
+    else:
+        gap = int(np.flatnonzero(same & (step > 1))[0])
+        row, last = int(order[gap + 1]), int(rounds[order[gap]])
+    value, where = int(rounds[row]), in_demonstration(names, int(demonstration[row]))
+    missing = remedy = ""
+    if late.size:
+        text = f"expected rounds from 0 or 1{where}; they begin at {value}, so the opening is missing."
+    elif again.size:
+        before = int(np.argmax((rounds == value) & (demonstration == demonstration[row]))) + 1
+        text = f"expected each round once{where}; got {value} again, first in row {before}."
         remedy = f"Correct the round, remove the row, or name the demonstrations with {_naming('demonstration')}."
     else:
-        last = int(rounds[order[gap]])
-        missing = f"{last + 1}" if step[gap] == 2 else f"{last + 1} to {value - 1}"
-        text = f"expected round {last + 1} after round {last}{in_demonstration(names, which)}; got {value}."
-        remedy = f"Add the missing rows ({missing}), or leave the column out if the rows are complete and in order."
-    return table.refuse(text, row=row + 1, column=name, value=value, remedy=remedy)
+        missing = f" ({last + 1})" if value == last + 2 else f" ({last + 1} to {value - 1})"
+        text = f"expected round {last + 1} after round {last}{where}; got {value}."
+    remedy = remedy or f"Add the missing rows{missing}, or leave the column out if the rows are complete and in order."
+    return table.refuse(text, row=row + 1, column=table.column, value=value, remedy=remedy)
 
 
 def in_demonstration(names: Sequence[str], which: int) -> str:

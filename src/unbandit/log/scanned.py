@@ -266,7 +266,7 @@ class ScannedLog:
         best = order[pulls[:, order].argmax(axis=1)]
         torn |= pulls.argmax(axis=1) != best  # ties go to the arm that comes first, and the order was not known before
         if torn.any():
-            self._switch_again(lengths, torn, best, *grids)
+            self._switch_again(lengths, torn, best, grids)
         is_sorted = bool((order == np.arange(order.size)).all())
         arrays = [grid if is_sorted and grid.flags.c_contiguous else grid.take(order, axis=1) for grid in grids]
         for array in (lengths, *arrays):
@@ -274,13 +274,11 @@ class ScannedLog:
         notices = label_notices(labels, lengths, reader.name.get("demonstration"))
         return _Read(tuple(labels[code] for code in order), order, names, lengths, Tallies(*arrays), notices)
 
-    def _switch_again(
-        self, lengths: Integers, torn: NDArray[np.bool_], best: Integers, pulls: Integers, first: Integers,
-        last: Integers, own: Integers, of_best: Integers, rounds: Integers,
-    ) -> None:  # fmt: skip
+    def _switch_again(self, lengths: Integers, torn: NDArray[np.bool_], best: Integers, grids: list[Integers]) -> None:
         """Find the switching rounds of torn demonstrations, now that their most-pulled arms are known."""
         from unbandit.kernels.tally import switch_runs
 
+        pulls, _, last, own, of_best, rounds = grids
         own[torn], of_best[torn], rounds[torn] = pulls[torn], 0, 0
         end = last[np.arange(best.size), best]
         passed, so_far = np.zeros(best.size, np.int64), np.zeros(best.size, np.int64)
