@@ -72,10 +72,8 @@ def report(
 def _check_files(asked: EstimateCommand, output: str, pdf: str | None, truth: str | None) -> None:
     """Refuse what cannot be written or printed before any work is done."""
     if not output.lower().endswith((".html", ".htm")):
-        raise ParameterError(
-            f'expected a name that ends in .html; got "{output}". For paper, add {option("pdf", "PATH")}.',
-            parameter="output",
-        )
+        refusal = f'expected a name that ends in .html; got "{output}". For paper, add {option("pdf", "PATH")}.'
+        raise ParameterError(refusal, parameter="output")
     if truth == "-" and asked.log == "-":
         raise ParameterError("standard input is the log already. Name a file.", parameter="truth")
     printer.check_folder(output)

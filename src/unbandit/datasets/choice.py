@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.checks import integer
 from unbandit.errors import ParameterError, option
+
+_refused = partial(ParameterError, parameter="arms")
 
 Arms = int | Iterable[int] | None
 """Which arms: `None` for all, a count for that many at random, or a list of their numbers."""
@@ -37,40 +40,26 @@ def chosen_numbers(
     count = integer(arms)
     if count is not None:
         if not 2 <= count <= len(numbers):
-            raise ParameterError(
-                f"expected a count from 2 to {len(numbers)}; got {count}.",
-                parameter="arms",
-                value=arms,
-                remedy=f"Leave {option('arms')} out to take all {len(numbers)}.",
-            )
+            remedy = f"Leave {option('arms')} out to take all {len(numbers)}."
+            raise _refused(f"expected a count from 2 to {len(numbers)}; got {count}.", value=arms, remedy=remedy)
         return draw(count)
     return np.array(_listed_numbers(arms, numbers, noun), dtype=np.int64)
 
 
 def _listed_numbers(arms: object, numbers: range, noun: str) -> list[int]:
     if not isinstance(arms, Iterable) or isinstance(arms, str | bytes):
-        raise ParameterError(
-            f"expected a count or a list of {noun} numbers; got {arms!r}.",
-            parameter="arms",
-            value=arms,
-            remedy=f"Write {option('arms', 20)} for twenty at random, or {option('arms', [*numbers[:2]])} for two.",
-        )
+        remedy = f"Write {option('arms', 20)} for twenty at random, or {option('arms', [*numbers[:2]])} for two."
+        raise _refused(f"expected a count or a list of {noun} numbers; got {arms!r}.", value=arms, remedy=remedy)
     listed: list[int] = []
     for value in arms:
         number = integer(value)
         if number is None or number not in numbers:
-            raise ParameterError(
-                f"expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {value!s}.",
-                parameter="arms",
-                value=value,
-                remedy="Correct it or leave it out.",
-            )
+            refusal = f"expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {value!s}."
+            raise _refused(refusal, value=value, remedy="Correct it or leave it out.")
         listed.append(number)
     if len(listed) < 2:
-        raise ParameterError(
-            f"expected two {noun}s or more; got {len(listed)}. Add another one to choose between.", parameter="arms"
-        )
+        raise _refused(f"expected two {noun}s or more; got {len(listed)}. Add another one to choose between.")
     if len(set(listed)) < len(listed):
         twice = next(number for at, number in enumerate(listed) if number in listed[:at])
-        raise ParameterError(f"expected each {noun} once; got {twice} twice. Leave one of them out.", parameter="arms")
+        raise _refused(f"expected each {noun} once; got {twice} twice. Leave one of them out.")
     return listed
