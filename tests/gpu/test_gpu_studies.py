@@ -52,7 +52,7 @@ def test_little_memory_gives_the_same_bytes(size, tmp_path, monkeypatch):
     study.run(tmp_path / "much")
     monkeypatch.setattr("unbandit.kernels.gpu.sums.chunk_of", lambda horizon, arms: 10)
     study.run(tmp_path / "chunks")
-    monkeypatch.setattr(stage, "fitting", lambda bytes_a_run, whole=1: whole)
+    monkeypatch.setattr(stage, "fitting", lambda bytes_per_run, whole=1: whole)
     study.run(tmp_path / "little")
     for part in ("00000", "00001"):
         chunks, little = ((tmp_path / name / "parts" / f"{part}.parquet").read_bytes() for name in ("chunks", "little"))
@@ -70,7 +70,7 @@ def test_a_refusal_of_memory_halves_the_batch(size, monkeypatch):
             raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
         asked.append((first, last))
 
-    monkeypatch.setattr(stage, "fitting", lambda bytes_a_run, whole=1: 8)
+    monkeypatch.setattr(stage, "fitting", lambda bytes_per_run, whole=1: 8)
     stage.in_batches(work, 10, 1)
     assert refused == [8, 4]
     assert asked == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
@@ -94,6 +94,14 @@ def test_a_later_task_with_odd_chunks(size, monkeypatch):
     here, there = study.rows(task), study.on("cuda").rows(task)
     for name in SUMMED:
         np.testing.assert_allclose(there[name], here[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_chunks_are_smaller_for_longer_runs_and_more_arms():
+    """Pins the chunks: another size changes the bits of every sum."""
+    from unbandit.kernels.gpu.sums import chunk_of
+
+    cases = [(5_000, 2), (10**6, 2), (5_000, 12_979), (10**9, 2)]
+    assert [chunk_of(*case) for case in cases] == [4096, 268, 206, 20]
 
 
 def test_too_long_for_a_gpu():

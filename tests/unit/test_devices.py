@@ -81,6 +81,8 @@ def test_a_gpu_is_taken_for_large_work_and_said(asked):
 def test_unknown_devices():
     with pytest.raises(ParameterError, match=r'expected one of auto, cpu, cuda; got "tpu"'):
         devices.choose_device("tpu", 1)
+    with pytest.raises(ParameterError, match=r'device: expected one of cpu, cuda; got "gpu"\.$'):
+        devices.checked_device("gpu")
 
 
 def test_a_study_that_cannot_run_here_leaves_no_folder(asked, tmp_path):

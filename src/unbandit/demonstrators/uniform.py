@@ -9,7 +9,7 @@ from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRu
 
 
 class Uniform(RandomisedRule):
-    """Pull every arm with the same probability, whatever it has given: such a record holds no values.
+    """Pull every arm with the same probability, whatever its rewards: such a log says nothing about values.
 
     Examples
     --------

@@ -161,10 +161,10 @@ def count_by_levels(
                 pulls[arm], last[arm], before[arm], lowest[arm] = n + ONE, level, last[arm], min(level, index)
                 left -= 1
         # --- an arm's switching round `tau_i`: its last pull that comes before the best arm's last one ---
-        pulls_out[row] = pulls
         best = pulls.argmax()
-        path = _levels_of_arm(bandit, parameters, best, pulls_out[row, best], run)
+        path = _levels_of_arm(bandit, parameters, best, np.int64(pulls[best]), run)
         for arm in range(arms):
+            pulls_out[row, arm] = np.int64(pulls[arm])
             own, level = pulls_out[row, arm], last[arm]
             if arm == best:
                 own = 0
@@ -276,12 +276,11 @@ def count_by_bridges(
                 at, index = pulls[arm] + left, lowest[arm]
             left, pulls[arm], lowest[arm] = left - (at - pulls[arm]), at, index
         # --- switching counts: pulls before the best arm's last one, and the best arm's before that ---
-        pulls_out[row] = pulls
         best = pulls.argmax()
         path_of_best = path_of(bandit, best, run, roots)
         last = lowest_up_to(path_of_best, parameters, pulls[best] - 1, room)  # the level of the best arm's last pull
         for arm in range(arms):
-            own = of_best = 0
+            pulls_out[row, arm], own, of_best = pulls[arm], 0, 0
             if arm != best:
                 path = path_of(bandit, arm, run, roots)
                 own = _made_before(path, parameters, pulls[arm], last, best, room)

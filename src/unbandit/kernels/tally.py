@@ -111,7 +111,8 @@ def _count_long(
             last[arm], tables[arm] = before + (t - start) + 1, 0
             missing -= 1
         t -= 1
-    tables[:arms] = 0
+    for arm in range(arms):
+        tables[arm] = 0
     return True
 
 

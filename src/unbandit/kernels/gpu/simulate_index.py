@@ -166,7 +166,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
     ) -> None:  # fmt: skip
         near = cuda.shared.array((POWERS, MOST_NEAR), float64)
         told = cuda.shared.array(group, int64)
-        values = cuda.shared.array(group, float64)  # one line each: the simulator tells arrays by their lines
+        values = cuda.shared.array(group, float64)  # one line each: the simulator distinguishes arrays by line
         path = cuda.shared.array(stretch, float64)
         me = cuda.threadIdx.x
         fill(near, scene.far, me, group)

@@ -79,15 +79,15 @@ def _free() -> int:
     return int(min(free, 2**62)) + (0 if room is None else int(room.size))
 
 
-def fitting(bytes_a_run: int, *, whole: int = 1) -> int:
+def fitting(bytes_per_run: int, *, whole: int = 1) -> int:
     """Return how many runs the free memory takes, in multiples of `whole`, and at least that many."""
-    runs = min(int(_free() * MEMORY_SHARE) // max(bytes_a_run, 1), MOST_RUNS)
+    runs = min(int(_free() * MEMORY_SHARE) // max(bytes_per_run, 1), MOST_RUNS)
     return max(runs // whole, 1) * whole
 
 
-def in_batches(work: Callable[[int, int], None], runs: int, bytes_a_run: int, *, whole: int = 1) -> None:
+def in_batches(work: Callable[[int, int], None], runs: int, bytes_per_run: int, *, whole: int = 1) -> None:
     """Call `work(first, last)` over all runs, as many at a time as fit; after a refusal of memory, half as many."""
-    size, first = fitting(bytes_a_run, whole=whole), 0
+    size, first = fitting(bytes_per_run, whole=whole), 0
     while first < runs:
         last = min(first + size, runs)
         try:
@@ -97,7 +97,7 @@ def in_batches(work: Callable[[int, int], None], runs: int, bytes_a_run: int, *,
                 raise
             if size <= whole:
                 raise MemoryError(
-                    f"the GPU's memory does not take {whole:,} runs of {bytes_a_run:,} bytes each"
+                    f"the GPU's memory does not take {whole:,} runs of {bytes_per_run:,} bytes each"
                 ) from error
             _kept.room = None
             gc.collect()  # release what the failed attempt took
@@ -111,16 +111,10 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 class Stage:
-    """An instance and a rule in the GPU's memory, ready to be played.
+    """An instance and a rule in the GPU's memory, ready to be played by one of the `LOOPS` with its options.
 
-    Parameters
-    ----------
-    bandit, parameters
-        The instance and the rule's parameters as the CPU's kernels take them.
-    loop, options
-        One of `LOOPS`, and its options.
-    drawn
-        Whether each run draws the order of its arms; otherwise it is that of `bandit.orders`.
+    `bandit` and `parameters` are as the CPU's kernels take them. If `drawn`, each run draws the order of its arms;
+    otherwise it is that of `bandit.orders`.
     """
 
     def __init__(
@@ -138,7 +132,7 @@ class Stage:
         self._far, self._listed = cuda.to_device(one_sided()), cuda.to_device(np.array(bandit.listed))
         self._inverse = cuda.to_device(np.ones(1))  # dividing is as fast here as looking up
 
-    def bytes_a_run(self, *, actions: bool) -> int:
+    def bytes_per_run(self, *, actions: bool) -> int:
         """Return about how much memory a run takes, in bytes."""
         size = 40 * self.arms + 64
         if actions:
@@ -172,7 +166,7 @@ class Stage:
             host = np.ascontiguousarray(played.copy_to_host().T)
             out[first:last] = host.view(np.uint8)[:, : self.horizon] if self._merged else host
 
-        in_batches(work, runs, self.bytes_a_run(actions=True))
+        in_batches(work, runs, self.bytes_per_run(actions=True))
 
     def evidence(self, first_run: int, first: int, last: int) -> DeviceCounts:
         """Play some runs and count them; the counts stay in the GPU's memory."""
@@ -203,7 +197,7 @@ class Stage:
             host = [None if part is None else part.copy_to_host().T for part in read]
             found.append((first, last, DeviceCounts(*host)))
 
-        in_batches(work, runs, self.bytes_a_run(actions=not self.counts_alone))
+        in_batches(work, runs, self.bytes_per_run(actions=not self.counts_alone))
         return found
 
     def _room(self, runs: int, kind: Any) -> Any:
@@ -228,7 +222,7 @@ class Stage:
         if self.arms > threads.MOST_ARMS_IN_LOCAL_MEMORY:
             rows, (numbers, counts) = runs, threads.workspace(play, self.arms, self._columns)
         room, tally = cuda.device_array((rows, numbers), np.float64), cuda.device_array((rows, counts), np.int64)
-        start = threads.one_a_thread(play, self.formulas, self.arms, self._columns)[blocks(runs)]
+        start = threads.one_per_thread(play, self.formulas, self.arms, self._columns)[blocks(runs)]
         start(scene, self.parameters, self._options, first, second, room, tally)
 
     def _leveled(self, scene: Scene, runs: int) -> DeviceCounts:

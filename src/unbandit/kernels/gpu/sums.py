@@ -230,13 +230,7 @@ def summed() -> Any:
 
 
 def chunk_of(horizon: int, arms: int) -> int:
-    """Return how many runs are added up together: fewer for longer runs and more arms, to fit a small GPU's memory.
-
-    Examples
-    --------
-    >>> chunk_of(5_000, 2), chunk_of(10**6, 2), chunk_of(5_000, 12_979), chunk_of(10**9, 2)
-    (4096, 268, 206, 20)
-    """
+    """Return how many runs are added up together: fewer for longer runs and more arms, to fit a small GPU's memory."""
     return int(np.clip(2**28 // (horizon + 100 * arms), 20, 4096))
 
 
@@ -283,8 +277,8 @@ def scored(
             for part in sums:  # one by one, however many came at a time
                 total[at] += part
 
-    bytes_a_run = stage.bytes_a_run(actions=not stage.counts_alone) + 40 * stage.arms + 16
-    in_batches(work, runs, bytes_a_run, whole=chunk)
+    bytes_per_run = stage.bytes_per_run(actions=not stage.counts_alone) + 40 * stage.arms + 16
+    in_batches(work, runs, bytes_per_run, whole=chunk)
     return total
 
 

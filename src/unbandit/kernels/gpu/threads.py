@@ -73,7 +73,7 @@ def workspace(play: Any, arms: int, columns: int = 0) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def one_a_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -> Any:
+def one_per_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -> Any:
     """Return the kernel that plays one demonstration per thread by one of the functions above.
 
     It takes a scene, the rule's parameters, options, two arrays to fill with one column per run, and for many arms two
