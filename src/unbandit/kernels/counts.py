@@ -1,14 +1,10 @@
 """Pull counts and switching counts of an index rule that ignores the round, without putting the pulls in order.
 
 Pulls come in descending order of their levels (see `simulate_index`). Each arm is advanced, on its own, to a common
-level at which nearly the whole horizon is spent; the last few pulls are made one by one, highest level first. What
-Procedure 2 needs of the order follows from the levels alone: one arm's last pull comes before another's exactly if its
-level is higher.
-
-`count_by_levels` draws every reward. `count_by_bridges` does not: it advances an arm over `bridges` to the first pull
-after which its index is at or below the level, and long stretches before that are skipped. Its counts are all of one
-kind, the number of pulls of an arm before another arm's pull at a level: those made at higher levels, so the first at
-or below the level ends them (at an equal level the lower arm comes first).
+level at which nearly the whole horizon is spent; the last few pulls are made one by one. What Procedure 2 needs of the
+order follows from levels alone: a pull comes before another arm's exactly if its level is higher (at an equal level,
+the lower arm's). `count_by_levels` draws every reward; `count_by_bridges` advances over `bridges`, which skip long
+stretches.
 """
 
 from __future__ import annotations

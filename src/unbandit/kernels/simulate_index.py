@@ -1,15 +1,11 @@
-"""Simulations of index rules: by merging the arms' tapes, or round by round.
+"""Simulations of index rules: by merging the arms' tapes (`merge_tapes`), or round by round (`pull_largest_index`).
 
-**An index that ignores the round** (`merge_tapes`). Such a rule takes the arm with the largest index, and an arm's
-index changes only by its own pulls. So each arm has its own tape, and the rule merges the tapes: arm `i` is pulled for
-the `n+1`-st time at the *level* `m_i(n) = min(U_i(1), ..., U_i(n))`, its running minimum, and all pulls come in
-descending order of their levels (equal levels: lowest arm first). An index that rises above its level is taken at once,
-so a stretch of pulls at one level is one entry of the merge. The loop lowers a level `v` step by step: each arm is
-advanced on its own until its running minimum has reached `v`, and the entries are sorted and written out. The cost of a
-round does not depend on the number of arms.
-
-**Any index** (`pull_largest_index`): indices that change with the round, ties broken at random, longer openings, and
-rules that decide only every few rounds. The cost of a round is proportional to the number of arms.
+Where the index ignores the round, an arm's index changes only by its own pulls: arm `i` is pulled for the `n+1`-st time
+at the *level* `m_i(n) = min(U_i(1), ..., U_i(n))`, and all pulls come in descending order of their levels (at equal
+levels the lowest arm first). The loop lowers a level step by step, advances each arm on its own until its running
+minimum has reached it, and sorts what that uncovered; a stretch of pulls at one level is one entry. The cost of a round
+does not depend on the number of arms. Indices that change with the round, random ties, longer openings and batches take
+the plain loop.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Simulations on a GPU of index rules that ignore the round: of few arms, and counts of many arms.
 
-**Few arms** (`merged`): one demonstration per thread. What is computed in a round is the CPU's; the loop is another,
-because none of the CPU's is fast here. Arms are numbered as the instance lists them, so that the threads of a warp
-mostly pull the same one at the same time. An arm's position in its run decides which rewards it draws, and who wins a
-tie. Four rounds' actions are packed into a word.
+**Few arms** (`merged`): one demonstration per thread. Arms are numbered as the instance lists them, so that the threads
+of a warp mostly pull the same one at the same time; an arm's position in its run decides which rewards it draws, and
+who wins a tie. Four rounds' actions are packed into a word.
 
-**Many arms** (`counted_by_levels`): a group of threads per demonstration, by the method of `kernels.counts`: each arm
-advances on its own to a common level, so the threads of a group never wait for each other's arms. A group is a block:
-of one warp for hundreds of arms, of several for thousands.
+**Many arms** (`counted_by_levels`): a block of threads per demonstration, by the method of `kernels.counts`: each arm
+advances on its own to a common level, so the threads never wait for each other's arms.
 """
 
 from __future__ import annotations
