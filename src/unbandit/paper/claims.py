@@ -42,26 +42,14 @@ FEWEST_HORIZONS = 3
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: what the paper says, what tests it, what was measured, and the verdict.
+    """One claim: what the paper says, what tests it, what was measured, and the verdict."""
 
-    Parameters
-    ----------
-    says
-        What the paper says, in our words.
-    statistic, measured
-        What was computed to test it, with the limit it is compared with; its value with its Monte-Carlo error, if any.
-    verdict, because
-        `HOLDS`, `FAILS` or `UNTESTED`, and the reason.
-    ours
-        Whether this is a question of ours that the paper does not address.
-    """
-
-    says: str
-    statistic: str
+    says: str  # by the paper, in our words
+    statistic: str  # what was computed to test it, and the limit it is compared with
     measured: Measured | None
-    verdict: str
+    verdict: str  # `HOLDS`, `FAILS` or `UNTESTED`
     because: str
-    ours: bool = False
+    ours: bool = False  # whether this is a question of ours that the paper does not address
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

@@ -115,29 +115,17 @@ class Coverage(PaperFigure):
 
 @dataclass(frozen=True)
 class CoverageCurve:
-    """The coverage of all intervals of one instance and rule, or of one arm's, over the horizons.
+    """The coverage of all intervals of one instance and rule, or of one arm's, over the horizons."""
 
-    Attributes
-    ----------
-    cell, arm, plotted
-        Instance and rule, as far as the study has several; the arm, empty for all together; whether a figure plots it.
-    horizon, coverage
-        The points, and the share of intervals that hold the true gap, with its standard error.
-    held, intervals, given
-        How many intervals hold it, how many there are, and their share of the most that the runs can give.
-    independent
-        Whether no run gives two of them.
-    """
-
-    cell: str
-    arm: str
-    plotted: bool
+    cell: str  # instance and rule, as far as the study has several
+    arm: str  # empty for all arms together
+    plotted: bool  # whether a figure plots it
     horizon: NDArray[np.int64]
-    coverage: Measured
-    held: NDArray[np.float64]
-    intervals: NDArray[np.float64]
-    given: NDArray[np.float64]
-    independent: bool
+    coverage: Measured  # the share of intervals that hold the true gap
+    held: NDArray[np.float64]  # how many hold it
+    intervals: NDArray[np.float64]  # how many there are
+    given: NDArray[np.float64]  # their share of the most that the runs can give
+    independent: bool  # whether no run gives two of them
 
     @property
     def name(self) -> str:

@@ -39,23 +39,11 @@ FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "cov
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a reproduction.
+    """Size of a reproduction."""
 
-    Parameters
-    ----------
-    runs
-        Runs of every figure; None for the paper's own numbers.
-    seed
-        Seed of everything that is drawn at random.
-    full
-        Whether to go beyond the paper's sizes.
-    device
-        Where to simulate: `cpu` or `cuda`.
-    """
-
-    runs: int | None = None
+    runs: int | None = None  # of every figure; None for the paper's own numbers
     seed: int = 1
-    full: bool = False
+    full: bool = False  # whether to go beyond the paper's sizes
     device: Device = "cpu"
 
     def runs_of(self, paper: int, *, synthetic: bool = False) -> int:
@@ -86,24 +74,14 @@ class Results:
 
 @dataclass(frozen=True)
 class Selection:
-    """The effect of dropping the runs whose most-pulled arm is not the best one, as the authors' released code does.
+    """The effect of dropping the runs whose most-pulled arm is not the best one, as the authors' released code does."""
 
-    Parameters
-    ----------
-    where
-        Instance, rule and horizon, in words.
-    runs, dropped, estimated
-        Number of runs, of those dropped, and of those with an estimate.
-    mse, mse_kept
-        Mean squared error over all runs with an estimate, and over those of them that are kept.
-    """
-
-    where: str
+    where: str  # instance, rule and horizon, in words
     runs: int
     dropped: int
-    estimated: int
-    mse: float
-    mse_kept: float
+    estimated: int  # runs with an estimate
+    mse: float  # over all runs with an estimate
+    mse_kept: float  # over those of them that are kept
 
     @classmethod
     def at(cls, where: str, curve: Curve, points: ArrayLike) -> Selection:

@@ -37,31 +37,17 @@ class FinishedFigure:
 
 @dataclass
 class Reproduction:
-    """A finished reproduction.
-
-    Attributes
-    ----------
-    folder, size
-        What was asked for.
-    asked, where
-        The shell command for it: what decides the numbers, and what does not.
-    parts, parts_before, rounds
-        Number of parts of the studies, of those that were there already, and of the rounds that they simulate.
-    seconds
-        The time that it took.
-    made
-        The figures, in the order of the page.
-    """
+    """A finished reproduction."""
 
     folder: Path
     size: Size
-    asked: str
-    where: str
-    parts: int = 0
-    parts_before: int = 0
-    rounds: int = 0
+    asked: str  # the shell command for it: what decides the numbers
+    where: str  # and what does not
+    parts: int = 0  # of all studies
+    parts_before: int = 0  # that were there already
+    rounds: int = 0  # that the studies simulate
     seconds: float = 0.0
-    made: list[FinishedFigure] = field(default_factory=list)
+    made: list[FinishedFigure] = field(default_factory=list)  # in the order of the page
 
     @property
     def command(self) -> str:

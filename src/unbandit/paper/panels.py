@@ -61,26 +61,14 @@ def panels(count: int, *, columns: int = 2, width: float = 3.6, height: float = 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of a figure with their standard errors, as a curve of a panel and as rows of the figure's table.
+    """Points of a figure with their standard errors, as a curve of a panel and as rows of the figure's table."""
 
-    Parameters
-    ----------
-    panel, name
-        The panel's letter and the series' name, in the table.
-    x, points
-        Where the points lie; a number of `x` per number of `points`.
-    share
-        Share of runs with an estimate at each point; 1 by default.
-    label
-        Name in the legend; none by default.
-    """
-
-    panel: str
-    name: str
+    panel: str  # its letter
+    name: str  # in the table
     x: ArrayLike
     points: Measured
-    share: ArrayLike | None = None
-    label: str | None = None
+    share: ArrayLike | None = None  # of runs with an estimate at each point; 1 by default
+    label: str | None = None  # in the legend
 
     @classmethod
     def error(cls, panel: str, name: str, arm: Curve, label: str | None = None) -> Series:

@@ -188,27 +188,15 @@ SWITCH_COLUMNS = {
 
 @dataclass(frozen=True)
 class Switch:
-    """What happened around the switching round of a run.
-
-    Attributes
-    ----------
-    played, dropped
-        The run, and the place of the arm that it gave up.
-    before, after
-        Rounds played when the dropped arm was last worth a pull, and when it no longer was.
-    pulls, means
-        After every round, from round 0 on, of both arms: arrays of (horizon + 1, 2).
-    estimate
-        The procedure's estimate of the gap.
-    """
+    """What happened around the switching round of a run."""
 
     played: PlayedRun
-    dropped: int
-    before: int
-    after: int
-    pulls: NDArray[np.int64]
-    means: NDArray[np.float64]
-    estimate: float
+    dropped: int  # the place of the arm that it gave up
+    before: int  # rounds played when that arm was last worth a pull
+    after: int  # rounds played when it no longer was
+    pulls: NDArray[np.int64]  # of both arms after every round, from round 0 on: (horizon + 1, 2)
+    means: NDArray[np.float64]  # likewise
+    estimate: float  # of the gap, by the rule's procedure
 
     @property
     def kept(self) -> int:

@@ -97,9 +97,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def frame(
-    height: float, *, left: float = 0.7, right: float = 0.25, top: float = 0.4, bottom: float = 0.5
-) -> tuple[Figure, Axes]:
+def frame(height: float, *, left: float, right: float, top: float, bottom: float = 0.5) -> tuple[Figure, Axes]:
     """Return a figure with one panel, from its height and margins in inches.
 
     Margins computed from the text they hold are faster than a layout engine, which draws twice.
