@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,36 +16,23 @@ from unbandit.result import BEST, BOUNDED, ESTIMATED
 OFTEN = 0.1
 """From this share of the simulations on, another best arm or a missing estimate is worth a warning."""
 
-Replicate = Callable[[Request, int, Instance, int, int], Comparison]
-"""Simulate demonstration `which` on an instance many times, from a seed, and estimate: one row per simulation."""
-
 Numbers = NDArray[np.float64]
 
 
-def replicates(request: Request, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
-    """Simulate a demonstration again and again, as long as it was, and read each as the record was read."""
-    horizon, length = int(request.horizons[which]), int(request.log.lengths[which])
-    tallies = request.rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length)
-    return compare(tallies, request.rule, request.method, horizon, request.constant, request.anchor)
-
-
-def bootstrapped(request: Request, resamples: int, seed: int, replicate: Replicate = replicates) -> Answer:
+def bootstrapped(request: Request, resamples: int, seed: int) -> Answer:
     """Give every estimated arm the bootstrap's interval: the estimate, less how far simulations at it stray from it.
 
     An arm that is only bounded is simulated at its bound, or halfway between two, and keeps its bounds: they need no
     simulation. Where several arms may be best, the first of them is simulated as the best.
-
-    Parameters
-    ----------
-    replicate
-        What simulates and estimates again; for rules without a closed form another estimator can be put in.
     """
     answer, diagnosis = Answer(request.log.demonstrations, request.log.pulls), Diagnosis(request)
     comparison = Comparison.joined(diagnosis.read(lambda _, part: part))
     ends, doubts = request.intervals(comparison), PlacedNotices()
     for which, name in enumerate(request.log.demonstrations):
         seen, found = comparison.row(which), Intervals(*(each[which] if len(each) else each for each in ends))
-        again = replicate(request, which, _instance_at(request, seen, found), resamples, seed)
+        instance, horizon, length = _instance_at(request, seen, found), request.horizons[which], request.lengths[which]
+        tallies = request.rule.evidence(instance, int(horizon), runs=resamples, seed=seed, length=int(length))
+        again = compare(tallies, request.rule, request.method, int(horizon), request.constant, request.anchor)
         demonstration = name if len(request.log) > 1 else None
         for notice in _doubts(seen, again, request.log.arms):
             doubts.append((which, replace(notice, demonstration=demonstration)))

@@ -54,24 +54,12 @@ class Anchor:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What demonstrations say about every arm's gap: (demonstrations, arms), or one place per arm.
+    """What demonstrations say about every arm's gap: (demonstrations, arms), or one place per arm."""
 
-    Attributes
-    ----------
-    best
-        Which arms may be best: one, or several where the record leaves it open.
-    verdict
-        One of `result.VERDICTS`, as its number.
-    numbers
-        The numbers of `kernels.procedures.Compared`, one table each.
-    at_the_end
-        The gaps that the last round shows, for an index rule that was read at its switching rounds.
-    """
-
-    best: Marks
-    verdict: NDArray[np.int8]
-    numbers: Numbers
-    at_the_end: Numbers
+    best: Marks  # which arms may be best: one, or several where the record leaves it open
+    verdict: NDArray[np.int8]  # one of `result.VERDICTS`, as its number
+    numbers: Numbers  # those of `kernels.procedures.Compared`, one table each
+    at_the_end: Numbers  # the gaps that the last round shows, for an index rule that was read at its switching rounds
 
     @classmethod
     def empty(cls, shape: tuple[int, int], *, at_the_end: bool = False) -> Comparison:
@@ -378,32 +366,18 @@ def ratios(comparison: Comparison, reference: int | None) -> tuple[Numbers, Coun
 
 @dataclass(frozen=True)
 class Request:
-    """A record, the rule that is assumed to have made it, and what is known besides.
-
-    Attributes
-    ----------
-    log, rule, method
-        The record, its rule for this many arms, and how it is read.
-    horizons
-        `T` of each demonstration.
-    noise, anchor
-        The rewards' noise, and the one mean that is known, if any.
-    constant
-        Of the naive estimator.
-    scale, reference
-        Whether the width's scale is known, and the arm that ratios are counted in, if one was given.
-    """
+    """A record, the rule that is assumed to have made it, and what is known besides."""
 
     log: Record
-    rule: Demonstrator
+    rule: Demonstrator  # for this many arms
     method: Method
-    horizons: Counts
+    horizons: Counts  # `T` of each demonstration
     noise: Noise
     anchor: Anchor | None
     level: float = 0.95
-    constant: float = 1.0
-    scale: Literal["known", "unknown"] = "known"
-    reference: int | None = None
+    constant: float = 1.0  # of the naive estimator
+    scale: Literal["known", "unknown"] = "known"  # of the rule's width
+    reference: int | None = None  # the arm that ratios are counted in, if one was given
 
     @property
     def z(self) -> float:

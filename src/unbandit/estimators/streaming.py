@@ -95,18 +95,7 @@ class StreamingEstimate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StreamingEstimate:
-        """Resume from a snapshot, with its rule and options.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "state"
-        >>> streaming = StreamingEstimate("ucb", sigma=1.0)
-        >>> streaming.update(["A", "B", "A"])
-        >>> streaming.save(path)
-        >>> StreamingEstimate.load(path).log.pulls.tolist()
-        [[2, 1]]
-        """
+        """Resume from a snapshot, with its rule and options."""
         said, _ = read_snapshot(path)
         return cls(said["rule"], arms=said["log"]["expected"], snapshot=path, **said["options"])
 

@@ -9,7 +9,6 @@ import pytest
 
 from unbandit import SAE, UCB, Bernoulli, Instance, NotIdentifiable, ParameterError, estimate
 from unbandit.demonstrators import parse_rule
-from unbandit.estimators.bootstrap import bootstrapped, replicates
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 INSTANCE, RULE = Instance([1.0, 0.7, 0.4, 0.1], 0.5), UCB(alpha=0.25)
@@ -76,20 +75,6 @@ def test_a_beginning_of_a_longer_run_is_simulated_as_a_beginning():
     answer = estimate(part, RULE, horizon=5_000, sigma=0.5, method="bootstrap", resamples=200)
     assert answer.horizons == (5_000,)
     assert answer["3"].gap_low < answer["3"].gap < answer["3"].gap_high
-
-
-def test_another_estimator_can_be_put_in():
-    def shifted(*given):
-        found = replicates(*given)
-        found.gap[:] += 100.0
-        return found
-
-    from unbandit.estimators.procedures import Request
-    from unbandit.instance import Gaussian
-
-    asked = Request(LOG, RULE, "switching", np.array([2_000]), Gaussian(0.5), None, 0.95, 1.0, "known", None)
-    answer = bootstrapped(asked, 100, 0, shifted)
-    assert (answer.numbers["gap_high"][0, 1:] < -50).all()
 
 
 @pytest.mark.parametrize(
