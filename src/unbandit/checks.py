@@ -1,7 +1,5 @@
 """Checks of arguments, each with the sentence that refuses; and the threads that work is spread over."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import operator

@@ -3,8 +3,6 @@
 A GPU gives the same answers, but only its own bits are reproducible: its results are never mixed with a CPU's.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -19,8 +19,6 @@ A message is one sentence: what was expected, what came, what to do. Where a sen
 `--best-mean`, users of the page the label of the field.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ By hand because no library does it in few lines: a temporary name in the same fo
 user's file mode, and renamed; and a lock that leaves no file behind and ends with the process.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

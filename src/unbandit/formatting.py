@@ -1,7 +1,5 @@
 """Numbers, shares, intervals, names and lists as text, for tables, messages, reports, figures and pages."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -6,8 +6,6 @@ gives the same demonstration on one thread, on sixteen, or on another machine, a
 The generator is Philox4x32-10 with counter `(pull, arm, run, stream)` and the seed as key; one block serves two pulls.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

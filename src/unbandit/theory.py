@@ -11,8 +11,6 @@ The probabilities quoted below are the paper's, for rewards in [0, 1]. Its proof
 All functions take arrays as well as numbers, and work element by element.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, TypeAlias

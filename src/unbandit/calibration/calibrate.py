@@ -9,8 +9,6 @@
     FOLDER/calibration.md         the same for people
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

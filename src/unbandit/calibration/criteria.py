@@ -1,7 +1,5 @@
 """The criteria of the calibration: what is to be reached, every score judged by it, and the page that shows them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

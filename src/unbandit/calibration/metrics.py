@@ -1,7 +1,5 @@
 """Metrics of posteriors, closed forms and `identify`, each with its Monte-Carlo error; time and memory on one core."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is played: every rule that reveals values, on few and many arms, in short and long records."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

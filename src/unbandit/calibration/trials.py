@@ -4,8 +4,6 @@
 sees actions alone can be better on average. `IdentifyTrials` ask which of a few rules made the record.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

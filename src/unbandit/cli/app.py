@@ -1,7 +1,5 @@
 """The command line: its commands, and the exit code of each error."""
 
-from __future__ import annotations
-
 import os
 import sys
 

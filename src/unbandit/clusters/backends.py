@@ -5,8 +5,6 @@ An error of a call comes back as a value, so whatever a library raises is about 
 `CancelledError` or, for workers that cannot run it, `ClusterError`.
 """
 
-from __future__ import annotations
-
 import logging
 import pickle
 import time

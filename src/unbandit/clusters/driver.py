@@ -7,8 +7,6 @@ reason)``; ``("workers", count)`` from time to time, and ``("gone", reason)`` if
 The process ends when its input does.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """The choice of arms from a larger data set: all, a number at random, or a list."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 

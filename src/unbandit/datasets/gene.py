@@ -5,8 +5,6 @@ measured them; the table gene by gene is not public. What is known is the curve 
 published figure, so an arm here is a rank on that curve (1 the highest), not a gene by name.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

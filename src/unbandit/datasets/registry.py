@@ -1,7 +1,5 @@
 """The data sets by name: those of the paper's simulations, defined here, and battery and gene from their own files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Elimination rules: pull every active arm once per epoch, and drop for good those that are clearly worse."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Epsilon-greedy: mostly the arm that looks best, and now and then any."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field

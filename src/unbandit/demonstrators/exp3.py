@@ -1,7 +1,5 @@
 """EXP3: exponential weights for exploration and exploitation, against any sequence of rewards."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

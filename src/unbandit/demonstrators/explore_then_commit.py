@@ -1,7 +1,5 @@
 """Explore, then commit: a fixed number of pulls of each arm, and from then on the one that looked best."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """KL-UCB of Garivier and Cappe, for Bernoulli and for Gaussian rewards."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar, Literal, Self
 

@@ -1,7 +1,5 @@
 """Softmax on values learnt with a learning rate: the model that behavioural scientists fit to people."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """LilUCB with the width that the New Yorker's caption contests were run with."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

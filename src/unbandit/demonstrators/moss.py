@@ -1,7 +1,5 @@
 """MOSS of Audibert and Bubeck: the width vanishes once an arm has had its even share of the rounds."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Successive arm elimination with O(T^alpha) regret: Algorithm 1 of the paper, and a variant with rarer tests."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Softmax (Boltzmann) choice on sample means."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pydantic import Field

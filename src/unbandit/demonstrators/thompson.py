@@ -1,7 +1,5 @@
 """Thompson sampling: pull each arm as often as it is likely to be the best, in the rule's own eyes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar, Literal
 

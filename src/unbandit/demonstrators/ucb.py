@@ -1,7 +1,5 @@
 """Algorithm 2 of the paper: upper confidence bounds with O(T^alpha) regret."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from unbandit.demonstrators.base import Examples, RegretWidth

@@ -1,7 +1,5 @@
 """UCB1 of Auer, Cesa-Bianchi and Fischer: the width grows with the logarithm of the round."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """UCB-V of Audibert, Munos and Szepesvari: the width follows the arm's sample variance."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

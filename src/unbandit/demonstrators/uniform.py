@@ -1,7 +1,5 @@
 """The rule that learns nothing: every arm is as likely as every other."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 from unbandit.demonstrators.base import Examples

@@ -1,7 +1,5 @@
 """A second opinion on every interval: simulate the rule at the estimate, estimate again, measure how far it strays."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@ A diagnostic is a predicate, asked of many demonstrations at once or of one, and
 very many demonstrations that show the same, one notice says how many they are.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace

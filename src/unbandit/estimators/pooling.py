@@ -1,7 +1,5 @@
 """Several demonstrations of one instance, combined: every comparison with a best arm is an edge between two arms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist

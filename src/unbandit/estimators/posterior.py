@@ -1,7 +1,5 @@
 """The posterior as an estimator: of a record that no equation inverts, and a second opinion on one that is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

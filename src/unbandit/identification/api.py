@@ -1,7 +1,5 @@
 """`identify(log)`: which rule made a log?"""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings as python_warnings

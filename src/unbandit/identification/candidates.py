@@ -1,7 +1,5 @@
 """Candidates for the rule that made a log: rules with given parameters, or with a grid of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product

@@ -7,8 +7,6 @@ deviations; how far the furthest one of a record lies out is itself simulated, s
 raises no more false alarms.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

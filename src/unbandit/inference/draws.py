@@ -1,7 +1,5 @@
 """`infer`: draws of every mean from clouds of hidden reward sums."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run particle filters over a log: a few independent clouds, whose differences show the Monte-Carlo error."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

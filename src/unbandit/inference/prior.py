@@ -1,7 +1,5 @@
 """The prior on every mean."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any

@@ -12,8 +12,6 @@ Brownian bridge that begins `x` above a straight line and ends `y` above it cros
 1e-18 are skipped.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ the quantile, a rule's formula), so an edit there would silently run outdated co
 after a digest of every file of this package and its subfolders; a rule's formula carries its own (see `formula`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

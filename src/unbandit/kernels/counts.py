@@ -7,8 +7,6 @@ the lower arm's). `count_by_levels` draws every reward; `count_by_bridges` advan
 stretches.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

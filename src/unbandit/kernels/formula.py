@@ -10,8 +10,6 @@ on the *type* of `parameters`:
   of the files that define them, so a kernel kept on disk is never reused for an edited formula.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import sys

@@ -13,8 +13,6 @@ the first panel alone. Where the arm is by far the narrowest, five nodes and a T
 function suffice. Adaptive quadrature of a library cannot run inside a kernel.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@
 and arms; a GPU runs the same functions, one thread per demonstration (`kernels.gpu`).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

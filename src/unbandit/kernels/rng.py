@@ -6,8 +6,6 @@ comparisons and integer operations: the bits are the same on every machine. Writ
 Philox that numba can inline, nor a quantile with these two properties. The last four functions take arrays.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Simulations of successive elimination: pull every active arm once per epoch, then drop the clearly worse ones."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -8,8 +8,6 @@ does not depend on the number of arms. Indices that change with the round, rando
 the plain loop.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Simulations of randomised rules, round by round: the rule draws an arm from its own probabilities, and learns."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

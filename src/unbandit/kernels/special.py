@@ -4,8 +4,6 @@ SciPy's cannot be called from a kernel, and the filters evaluate these for thous
 `math.erfc` alone would be most of the cost: the normal distribution function comes from a table.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -7,8 +7,6 @@ the switching rounds. A log that still grows keeps, for every pair of arms, the 
 other were the best.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

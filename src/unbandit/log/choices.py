@@ -1,7 +1,5 @@
 """Choices in memory, and rewards beside them: a sequence, an array with one row per demonstration, or a list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

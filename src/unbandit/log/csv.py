@@ -4,8 +4,6 @@ Cells stay text so that a label such as "01" survives, and so that an error can 
 Rows are cut by hand because polars neither reads compressed text in batches nor says in which line a row begins.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Labels of arms and demonstrations: as text, and as codes that are assigned batch by batch."""
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections import Counter

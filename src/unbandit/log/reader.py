@@ -3,8 +3,6 @@
 `ActionLog.read` collects what it gives and then puts the rows in order; scanned and growing logs only count it.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

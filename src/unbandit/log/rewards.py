@@ -1,7 +1,5 @@
 """Rewards that a log happens to hold: a number where one is known, a blank where none is."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Logs in files that need not fit in memory: read in streaming passes, of which only tallies are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property

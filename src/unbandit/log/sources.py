@@ -1,7 +1,5 @@
 """Where a log comes from: files, bytes, dataframes and sequences, each as named columns that are read in batches."""
 
-from __future__ import annotations
-
 import glob
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Write a table to a file whose name says the format; whole, or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Battery lifetimes read off a search for the best charging protocol: twenty protocols, and one in two regimes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

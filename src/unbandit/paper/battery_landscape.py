@@ -3,8 +3,6 @@
 A map has a tile for each pair of first and second charging rates, and in it a square for each third rate.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Coverage of the 95% intervals in the studies behind every other figure: of all intervals, and of single arms."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace

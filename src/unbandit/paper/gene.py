@@ -1,7 +1,5 @@
 """Gene knock-down: the same gene among 100, 200 and 400 others, and among all 12,979."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A finished reproduction, its page in one file that needs no other, and its claims as plain text in Markdown."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from collections import Counter

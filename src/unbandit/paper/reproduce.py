@@ -9,8 +9,6 @@
     FOLDER/parts/NAME/STUDY/                   the studies, which can be resumed
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -5,8 +5,6 @@ further panels, which the paper does not have, show how many runs stand behind e
 estimate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

@@ -3,8 +3,6 @@
 The first two need logs and hidden rewards, which studies do not keep, so they replay a few runs of a small bandit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ There are two answers: one from the typical run (`runs.typical_run`), which is a
 from simulated runs read by the closed-form estimator, with its Monte-Carlo error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -11,8 +11,6 @@ Whoever publishes which arm was pulled when, or cannot hide it, hides no more th
 `m_i / n_i`, with the arm's pulls `n_i`, is the share of what the rule itself learnt about the arm.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -13,8 +13,6 @@ From the pulls follow the regret, `sum n_i Delta_i`, the standard deviation of e
 decision earlier, as the estimators' does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

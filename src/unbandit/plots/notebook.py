@@ -1,7 +1,5 @@
 """An estimate as HTML for notebooks: a short table with interval bars, which reports show too."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

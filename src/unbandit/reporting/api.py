@@ -1,7 +1,5 @@
 """The public way in: `report(log, rule)`."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import Counter

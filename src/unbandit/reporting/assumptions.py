@@ -1,7 +1,5 @@
 """What an answer rests on, and what cannot be known from the log however it is read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """The report as HTML that needs no other file, no script and no network: its table, its notices, its templates."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache

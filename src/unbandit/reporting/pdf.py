@@ -1,7 +1,5 @@
 """The report as PDF, printed by an installed browser."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

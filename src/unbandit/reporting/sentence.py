@@ -1,7 +1,5 @@
 """The answer in one plain sentence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

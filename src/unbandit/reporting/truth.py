@@ -1,7 +1,5 @@
 """The truth, where it is known: read from a file, and compared with an answer."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence

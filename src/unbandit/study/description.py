@@ -1,7 +1,5 @@
 """Read a study from a TOML file: its keys, and a sentence with the place of whatever is wrong in it."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Callable, Iterator

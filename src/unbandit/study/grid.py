@@ -3,8 +3,6 @@
 Every cell has its own seed, so its numbers do not depend on the rest of the grid, and is cut into tasks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

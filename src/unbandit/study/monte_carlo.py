@@ -5,8 +5,6 @@ shape (folds + 1, ...), is its error, with no formula, whatever runs have in com
 `scipy.stats.bootstrap` needs every run in memory, where the jackknife needs the sums of twenty folds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Progress of a study: a bar for people, or nothing."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress

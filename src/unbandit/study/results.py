@@ -10,8 +10,6 @@ Each part carries the digest of its study, its number and a checksum: one of ano
 redone.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

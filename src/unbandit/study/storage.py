@@ -7,8 +7,6 @@ The footer of each part, a Parquet file, holds the SHA-256 of the whole file, co
 hand because Parquet's own checksums leave out the footer; checking costs little more than reading (1.5 GB/s per core).
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The page as an ASGI application: its addresses, and the handler of each."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys

@@ -3,8 +3,6 @@
 They are kept as files, so that a preview compiles nothing; `tools/example_logs.py` simulated them from a seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Form fields: from a parameter to a field, and from what was typed back to a value."""
 
-from __future__ import annotations
-
 import math
 import operator
 import re

@@ -1,7 +1,5 @@
 """The forms of the page: columns and options of a log, a form for each rule, and the form of a simulation."""
 
-from __future__ import annotations
-
 import csv
 import re
 import tomllib

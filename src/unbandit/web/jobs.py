@@ -4,8 +4,6 @@ Written by hand because `pebble` (a pool of killable processes) has no channel f
 worker reserved for short jobs: around it, most of this file would still be needed.
 """
 
-from __future__ import annotations
-
 import importlib
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """What the page says when something cannot be done."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Safety: who may ask, from where, how much and for how long; and the headers of every response."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 from dataclasses import dataclass

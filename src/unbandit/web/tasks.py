@@ -1,7 +1,5 @@
 """The tasks of a worker process: preview, estimate, identify, simulate; and the files that they offer."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shlex

@@ -8,8 +8,6 @@ of one power side by side, so that the threads of a warp, which read different r
 Rows of one sign stand for both. The rest, a few draws in a thousand, is read from global memory.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from functools import lru_cache

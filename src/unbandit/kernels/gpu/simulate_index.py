@@ -8,8 +8,6 @@ who wins a tie. Four rounds' actions are packed into a word.
 advances on its own to a common level, so the threads never wait for each other's arms.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

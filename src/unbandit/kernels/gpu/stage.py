@@ -3,8 +3,6 @@
 As many runs at a time as the memory takes, and fewer where it turns out to take less.
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 from collections import namedtuple

@@ -5,8 +5,6 @@ in which order, depends on their numbers alone: the bits of a sum do not depend 
 take at a time.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Actions are kept as (rounds, runs) and counts as (arms, runs), so that the threads of a warp write side by side.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

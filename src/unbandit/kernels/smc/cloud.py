@@ -5,8 +5,6 @@ rewards of sum `S` is conjugate: normal with variance `v s^2 / (s^2 + n v)` arou
 mean `m` and variance `v`, noise `s`), or Beta(a + S, b + n - S).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -11,8 +11,6 @@ The record hardly shows which of several staying arms leads. Resampling would de
 the sums of such arms at random.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ stretch the proposal is twisted towards the mean that its end requires, and each
 roughly the probability that a random walk crosses in time, which is divided out at the next step.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

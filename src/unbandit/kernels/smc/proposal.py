@@ -1,7 +1,5 @@
 """Proposals for hidden rewards: normal within an interval, twisted towards a goal, or a number of ones."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ probabilities. Rewards of 0 and 1 are both tried. Where a decision jumps with a 
 the cloud alive.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
