@@ -18,8 +18,7 @@ DEVICES = ("cpu", "cuda")
 ROUNDS_WORTH_A_GPU = 5_000_000_000
 """From this many rounds on `auto` takes a GPU; below, compiling for it takes longer than it saves."""
 
-MOST_GPU_ROUNDS = 2**31 - 1
-"""The longest demonstration on a GPU, whose counts are 32-bit numbers."""
+MOST_GPU_ROUNDS = 2**31 - 1  # the longest demonstration on a GPU, whose counts are 32-bit numbers
 
 
 def check_length(horizon: int) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 LONGEST_NAME = 80
 """Characters of a name in running text; a longer one is cut in the middle, since names often differ at their ends."""
 
-LONGEST_LABEL = 24
-"""Characters of a name in a figure or a narrow table."""
+LONGEST_LABEL = 24  # characters of a name in a figure or a narrow table
 
 LONGEST_MESSAGE = 2_000
 

@@ -32,8 +32,7 @@ from unbandit.study.dispatch import run
 from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import Result, ResultsFolder
 
-KINDS = ("closed-forms", "posterior", "identify")
-"""What is measured, in the order in which it is done."""
+KINDS = ("closed-forms", "posterior", "identify")  # what is measured, in the order in which it is done
 
 DEFAULTS = {"seed": 1, "particles": 250, "clouds": 2}
 

@@ -25,19 +25,16 @@ MISSED: Verdict = "not reached"
 UNKNOWN: Verdict = "not measured"
 MARKS: dict[Verdict | None, str] = {REACHED: " ✓", NEARLY: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
 
-ERRORS = 2.0
-"""How many Monte-Carlo errors a score may be beyond its limit by chance."""
+ERRORS = 2.0  # how many Monte-Carlo errors a score may be beyond its limit by chance
 
 MOST_FAILURES = 0.01
 """If more than this share of the runs gives no posterior, the intervals of the others are a selection."""
 
-AGAINST_ORACLE = {IndexRule: 1.15, Thompson: 1.25}
-"""How many times an oracle's error is allowed, by kind of rule."""
+AGAINST_ORACLE = {IndexRule: 1.15, Thompson: 1.25}  # how many times an oracle's error is allowed, by kind of rule
 
 RANKS_LEVEL = 0.01
 
-FEWEST_INTERVALS = 20
-"""With fewer intervals nothing can be said about whether 93% of them hold."""
+FEWEST_INTERVALS = 20  # with fewer intervals nothing can be said about whether 93% of them hold
 
 
 @dataclass(frozen=True)

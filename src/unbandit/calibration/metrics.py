@@ -19,17 +19,10 @@ from unbandit.instance import Instance
 from unbandit.study import StudyResult
 from unbandit.study.monte_carlo import FOLDS, Measured, Share, measured, replicates, share
 
-RANK_BINS = 20
-"""Number of bins into which ranks are counted."""
-
-FEWEST_RANKS = 5
-"""Fewest ranks that a bin must be expected to hold for the test to be worth anything."""
-
-USUAL_RECORD, LARGE_RECORD = (4, 5_000), (224, 25_000)
-"""Arms and rounds of the records whose posteriors are timed."""
-
-REPEATS = 3
-"""How often a usual record is timed; the median is reported."""
+RANK_BINS = 20  # number of bins into which ranks are counted
+FEWEST_RANKS = 5  # fewest ranks that a bin must be expected to hold for the test to be worth anything
+USUAL_RECORD, LARGE_RECORD = (4, 5_000), (224, 25_000)  # arms and rounds of the records whose posteriors are timed
+REPEATS = 3  # how often a usual record is timed; the median is reported
 
 NOTHING = Measured(np.nan, np.nan, 0)
 

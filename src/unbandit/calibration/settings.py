@@ -13,8 +13,7 @@ from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.study import Study
 from unbandit.study.taskgrid import describe_rule
 
-SIGMA = 0.5
-"""Noise of Gaussian rewards, where means have a standard deviation of 1."""
+SIGMA = 0.5  # noise of Gaussian rewards, where means have a standard deviation of 1
 
 NOISE, NORMAL, BETA = Gaussian(SIGMA), NormalPrior(), BetaPrior()
 """Gaussian noise, and what means of Gaussian and of Bernoulli rewards are drawn from."""
@@ -41,8 +40,7 @@ BERNOULLI = ("klucb", "klucb:level=round", "ucbv", "thompson:noise=bernoulli", "
 CELLS = ((2, 500, 200), (2, 5_000, 200), (4, 2_000, 500), (10, 500, 200), (10, 5_000, 200))
 """Arms, horizon and runs of each cell."""
 
-MAIN = 4
-"""Arms of the main cell."""
+MAIN = 4  # arms of the main cell
 
 SLOW = {"klucb": 2, "klucb:level=round": 4, "ucbv": 4, "thompson:noise=bernoulli": 5}
 """Rules whose posterior takes several times as long as others': into how many parts their runs are cut."""
@@ -66,8 +64,7 @@ CANDIDATES = (
 )
 """The rules among which the one that made a record is to be found."""
 
-IDENTIFY_CELL = (4, 2_000, 100)
-"""Arms, horizon and records of each of them."""
+IDENTIFY_CELL = (4, 2_000, 100)  # arms, horizon and records of each of them
 
 STUDY_SIGMAS = (0.5, 1.0)
 """Noise of Gaussian rewards in studies of the closed forms, whose best arm is 1 better than the worst."""

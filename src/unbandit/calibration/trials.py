@@ -30,16 +30,12 @@ Floats = NDArray[np.float64]
 REACH, POINTS = 9.0, 481
 """Quadrature for each arm: deviations on either side of a mean that hold all of its distribution, and points."""
 
-LEVEL = 0.95
-"""Level of the intervals."""
-
-RANKS = 99
-"""Number of draws among which the true mean's rank is taken: ranks run from 0 to this number."""
+LEVEL = 0.95  # level of the intervals
+RANKS = 99  # number of draws among which the true mean's rank is taken: ranks run from 0 to this number
 
 RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "cannot tell"
 
-ROUNDS = 20_000
-"""Approximate rounds of records per task: a few seconds' work."""
+ROUNDS = 20_000  # approximate rounds of records per task: a few seconds' work
 
 DECIDING = (
     *("kernels", "demonstrators", "inference", "tape.py", "instance.py", "study/taskgrid.py"),

@@ -37,20 +37,14 @@ from unbandit.tape import Tape
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import Stage
 
-Draw = Literal["every", "needed"]
-"""Which rewards are drawn: that of every pull, or only what decides the counts."""
-
-Examples = tuple[Mapping[str, Any], ...]
-"""Parameters worth trying, by name."""
-
-Grid = Mapping[str, Sequence[Any]]
-"""Values worth considering for each of some parameters."""
+Draw = Literal["every", "needed"]  # which rewards are drawn: that of every pull, or only what decides the counts
+Examples = tuple[Mapping[str, Any], ...]  # parameters worth trying, by name
+Grid = Mapping[str, Sequence[Any]]  # values worth considering for each of some parameters
 
 Gather = Callable[[Bandit, Any, int, Any], None]
 """A function that fills in the evidence of some runs, given a bandit, the rule's parameters and the first run."""
 
-MOST_SCRATCH_ROUNDS = 2_000_000
-"""Rounds simulated at a time where the actions are only counted."""
+MOST_SCRATCH_ROUNDS = 2_000_000  # rounds simulated at a time where the actions are only counted
 
 Table = NDArray[np.float64]
 

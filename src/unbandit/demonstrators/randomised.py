@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from unbandit.kernels.simulate_randomised import RandomisedOptions
 
 
-Pulls = NDArray[np.int64]
-"""Pull counts, one per arm."""
-
-Memory = NDArray[np.float64]
-"""What a rule remembers, one row per arm; column 0 is the sum of its rewards."""
-
-Draws = NDArray[np.float64]
-"""Uniform numbers, one per arm."""
+Pulls = NDArray[np.int64]  # pull counts, one per arm
+Memory = NDArray[np.float64]  # what a rule remembers, one row per arm; column 0 is the sum of its rewards
+Draws = NDArray[np.float64]  # uniform numbers, one per arm
 
 
 class RandomisedRule(Demonstrator):

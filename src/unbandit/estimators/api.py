@@ -25,11 +25,8 @@ from unbandit.result import BEST, Estimate, integers, marked
 if TYPE_CHECKING:
     from unbandit.inference import Posterior, Prior
 
-DRAWING = ("bootstrap", "posterior")
-"""The methods that draw random numbers."""
-
-FEWEST_RESAMPLES = 100
-"""Fewer would leave the ends of a 95% interval to two or three of them."""
+DRAWING = ("bootstrap", "posterior")  # the methods that draw random numbers
+FEWEST_RESAMPLES = 100  # fewer would leave the ends of a 95% interval to two or three of them
 
 Numbers = NDArray[np.float64]
 

@@ -11,8 +11,7 @@ from unbandit.estimators.procedures import Answer, Comparison, Intervals, Reques
 from unbandit.instance import Bernoulli, Instance
 from unbandit.result import BEST, BOUNDED, ESTIMATED
 
-OFTEN = 0.1
-"""From this share of the simulations on, another best arm or a missing estimate is worth a warning."""
+OFTEN = 0.1  # from this share of the simulations on, another best arm or a missing estimate is worth a warning
 
 Numbers = NDArray[np.float64]
 

@@ -34,8 +34,7 @@ MANY_CLOSE = 6  # arms too close to the most-pulled one from which on it is like
 Result = TypeVar("Result")
 Marks = NDArray[np.bool_]
 Counts = NDArray[np.int64]
-PlacedNotices = list[tuple[int, Notice]]
-"""Notices, each with the position of the demonstration that it is about."""
+PlacedNotices = list[tuple[int, Notice]]  # notices, each with the position of the demonstration that it is about
 
 
 class Reading:

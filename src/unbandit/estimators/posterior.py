@@ -13,8 +13,7 @@ from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.result import BEST, ESTIMATED, UNSEEN
 
-REPLICATES = {"clouds": 1, "draws": 500}
-"""Of a posterior that is one of many in a bootstrap."""
+REPLICATES = {"clouds": 1, "draws": 500}  # of a posterior that is one of many in a bootstrap
 
 
 def from_the_prior(request: Request) -> list[Notice]:

@@ -30,14 +30,9 @@ if TYPE_CHECKING:
 
 Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
 
-Horizon = int | NDArray[np.int64]
-"""`T`: one for all demonstrations, or one for each of them."""
-
-SMALLER_ERROR = 50
-"""How many times smaller the error of a bound is made where luck may have caused it."""
-
-BACK, BLOCK = 64, 1 << 16
-"""Epochs that are looked at backwards from one, and together."""
+Horizon = int | NDArray[np.int64]  # `T`: one for all demonstrations, or one for each of them
+SMALLER_ERROR = 50  # how many times smaller the error of a bound is made where luck may have caused it
+BACK, BLOCK = 64, 1 << 16  # epochs that are looked at backwards from one, and together
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]

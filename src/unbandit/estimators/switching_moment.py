@@ -27,11 +27,8 @@ from unbandit.result import Estimate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN_PULLS = 8
-"""How many of the arm's pulls before its switching round are shown."""
-
-MOST_POINTS = 300
-"""At most this many rounds are kept."""
+SHOWN_PULLS = 8  # how many of the arm's pulls before its switching round are shown
+MOST_POINTS = 300  # at most this many rounds are kept
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -29,11 +29,8 @@ from unbandit.inference.draws import check_rewards
 from unbandit.instance import Bernoulli, Gaussian
 from unbandit.log import ActionLog
 
-SURPRISES = 5
-"""The number of surprising rounds that are named."""
-
-SURE = 0.95
-"""The probability that a candidate needs, with the Monte-Carlo error held against it, to be identified."""
+SURPRISES = 5  # the number of surprising rounds that are named
+SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
 
 
 def identify(

@@ -18,24 +18,17 @@ from unbandit.identification.evidence import CLOUDS, Contender, Guess, Identific
 from unbandit.inference import Posterior, infer
 from unbandit.instance import Instance
 
-FITS = 0.005
-"""Below this probability the candidate is judged not to make such records."""
+FITS = 0.005  # below this probability the candidate is judged not to make such records
 
 MOST_SIMULATIONS, FEWEST_SIMULATIONS = 400, 100
-MOST_ROUNDS = 20_000_000
-"""Rounds simulated at most, unless fewer than the fewest simulations would be left."""
-
-MOST_DEMONSTRATIONS = 10
-"""Of more demonstrations than this, the first ones are checked."""
-
-MOST_RANKS = 5
-"""With more arms than this, not all ranks are compared."""
+MOST_ROUNDS = 20_000_000  # rounds simulated at most, unless fewer than the fewest simulations would be left
+MOST_DEMONSTRATIONS = 10  # of more demonstrations than this, the first ones are checked
+MOST_RANKS = 5  # with more arms than this, not all ranks are compared
 
 PARTICLES_FOR_MEANS = 400
 """Particles of a cloud from which a few hundred sets of means are drawn, unless the cloud collapses."""
 
-SMALLEST_SHARE = 0.001
-"""Guesses with a smaller share of the probability are left out."""
+SMALLEST_SHARE = 0.001  # guesses with a smaller share of the probability are left out
 
 
 @dataclass(frozen=True)

@@ -33,36 +33,21 @@ from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
 
-GuessKey = tuple[int, int]
-"""A candidate's position, and that of one of its guesses."""
+GuessKey = tuple[int, int]  # a candidate's position, and that of one of its guesses
 
 CLOUDS = 4
-ERRORS = 2.0
-"""The ends are this many standard errors away."""
-
-MARKOV = math.log(20.0)
-"""An estimate exceeds the truth by this much, as a logarithm, in at most one of 20 cases."""
-
-AGREE = 2.0
-"""Clouds that differ by less than this, as a logarithm, do not fall short: their scatter shows the error."""
-
-PARTICLE_FACTOR = 3
-"""Each heat has this many times the particles of the one before."""
-
-FEWEST_PARTICLES = 50
-"""Particles of the first heat, at least."""
-
-SLACK = 10.0
-"""A candidate drops out when it is behind by this much more than the errors allow, as a logarithm."""
-
-KNOWN = 0.1
-"""An error, as a logarithm, that more particles need not reduce."""
+ERRORS = 2.0  # the ends are this many standard errors away
+MARKOV = math.log(20.0)  # an estimate exceeds the truth by this much, as a logarithm, in at most one of 20 cases
+AGREE = 2.0  # clouds that differ by less than this, as a logarithm, do not fall short: their scatter shows the error
+PARTICLE_FACTOR = 3  # each heat has this many times the particles of the one before
+FEWEST_PARTICLES = 50  # particles of the first heat, at least
+SLACK = 10.0  # a candidate drops out when it is behind by this much more than the errors allow, as a logarithm
+KNOWN = 0.1  # an error, as a logarithm, that more particles need not reduce
 
 FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
 """Half the 95% points of the chi-square distribution with 2, 4, 6, ... degrees of freedom."""
 
-SEEN, PER_ROUND = 20.0, 0.1
-"""The largest shortfall of clouds whose rule made the record: altogether, and per round."""
+SEEN, PER_ROUND = 20.0, 0.1  # the largest shortfall of clouds whose rule made the record: altogether, and per round
 
 LARGEST_SHORTFALL = 1e7
 

@@ -16,8 +16,7 @@ from unbandit.log import ActionLog
 
 BAND = (0.025, 0.5, 0.975)
 
-FEWEST_AGREEING = 20
-"""The smallest number of draws that must agree with a known best mean."""
+FEWEST_AGREEING = 20  # the smallest number of draws that must agree with a known best mean
 
 
 def infer(

@@ -20,17 +20,10 @@ from unbandit.kernels.tally import read_epochs
 from unbandit.log import ActionLog
 from unbandit.tape import Tape
 
-Reading = Steps | EliminationTests
-"""A demonstration as the filter of the rule's kind reads it."""
-
-WORK = 1_500_000
-"""Particles times steps of a cloud, roughly, where the number of particles is not given."""
-
-FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000
-"""Of a cloud, where their number is not given."""
-
-TRIES = 16
-"""Candidates for each reward, where a rule's decisions jump with its sample means."""
+Reading = Steps | EliminationTests  # a demonstration as the filter of the rule's kind reads it
+WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
+FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
+TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
 MOST_RELAXED = 0.005
 """The largest share of steps (at least one) without an exact particle, where indices grow with the round."""

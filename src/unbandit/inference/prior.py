@@ -12,8 +12,7 @@ from unbandit.errors import ParameterError, option
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.kernels.smc.cloud import Belief
 
-CERTAIN = 1e14
-"""The number of rewards that stands for a Beta prior without width."""
+CERTAIN = 1e14  # the number of rewards that stands for a Beta prior without width
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ ROOTS = 33  # the powers of two up to 2^32, beyond every horizon
 SURE = 0.5 * 18 * math.log(10) * 1.01  # x y / (b - a) above which a crossing has a probability below 1e-18
 ROUNDING = 4e-15  # relative rounding error of a computed index
 
-Place = tuple[int, float, float]
-"""An end of a stretch: the number of pulls, the walk there, the index there."""
+Place = tuple[int, float, float]  # an end of a stretch: the number of pulls, the walk there, the index there
 
 Room = tuple[Integers, Numbers, Numbers]
 """A stack of the right ends of stretches that are being searched: places, sums, indices; ROOTS + 1 of each."""

@@ -58,8 +58,7 @@ class Compared(NamedTuple):
     cut: float  # of an arm that was eliminated: the smallest gap whose elimination the record could show
 
 
-COLUMNS = Compared._fields[1:]
-"""The numbers that the loops below fill in, in this order."""
+COLUMNS = Compared._fields[1:]  # the numbers that the loops below fill in, in this order
 
 
 class PowerWidths(NamedTuple):

@@ -14,8 +14,7 @@ import polars as pl
 
 from unbandit.errors import LogError, first_line
 
-BLOCK = 1 << 24
-"""Bytes that are read at once."""
+BLOCK = 1 << 24  # bytes that are read at once
 
 SEPARATORS = (",", "\t", ";")
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)

@@ -29,8 +29,7 @@ from unbandit.log.sources import (
     unreadable,
 )
 
-PATIENCE = 5.0
-"""Seconds that a file may stay unchanged without being complete, if it is Parquet or others wait for it."""
+PATIENCE = 5.0  # seconds that a file may stay unchanged without being complete, if it is Parquet or others wait for it
 
 _SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is recognised
 _LONGEST = 1 << 20  # bytes by which the line of names and a row must have ended, and later every row

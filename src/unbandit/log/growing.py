@@ -22,11 +22,8 @@ from unbandit.log.scanned import grown, order_of_appearance
 from unbandit.log.sources import Arms, series_of
 from unbandit.log.tallies import Need, Tallies, broken_rounds
 
-MOST_ARMS = 2_000
-"""The switching round of every arm against every other is kept: four million pairs."""
-
-MOST_BYTES = 2**30
-"""Of the pairs of all demonstrations together."""
+MOST_ARMS = 2_000  # the switching round of every arm against every other is kept: four million pairs
+MOST_BYTES = 2**30  # of the pairs of all demonstrations together
 
 _COUNTS, _PAIRS, _RING = ("pulls", "first", "last"), ("rounds", "own", "of_other"), ("following", "preceding", "passed")
 

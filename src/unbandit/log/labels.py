@@ -23,11 +23,8 @@ MOST_SPAN = 1 << 24
 MOST_TEXTS = 1 << 14
 """Up to this many texts are kept from batch to batch in the form in which they are looked up fastest."""
 
-FEW_ROWS = 1 << 10
-"""Up to this many rows are looked up one by one."""
-
-MOST_IN_TUPLE = 1_000
-"""Up to this many members are kept in a plain tuple."""
+FEW_ROWS = 1 << 10  # up to this many rows are looked up one by one
+MOST_IN_TUPLE = 1_000  # up to this many members are kept in a plain tuple
 
 Member = TypeVar("Member", covariant=True)
 

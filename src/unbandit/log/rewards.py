@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from unbandit.errors import LogError, Notice, option
 from unbandit.log.labels import Refuse, is_missing_word
 
-Rewards = NDArray[np.float64]
-"""One number per round, NaN where it is not known."""
+Rewards = NDArray[np.float64]  # one number per round, NaN where it is not known
 
 _TRUTHS = {"true": 1.0, "false": 0.0}
 

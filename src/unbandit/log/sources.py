@@ -27,8 +27,7 @@ Columns = Mapping[str, str] | None
 Arms = Sequence[object] | None
 """The column of each role, and all arms there were, where the user says so; see `ActionLog.read`."""
 
-ROWS = 1 << 17
-"""Rows of a batch: few enough that they are still in a core's cache when they are coded."""
+ROWS = 1 << 17  # rows of a batch: few enough that they are still in a core's cache when they are coded
 
 PARQUET_ROWS = 1 << 20
 """Rows that are decoded at once: more than a batch has, since polars takes its time for every call."""
@@ -36,14 +35,12 @@ PARQUET_ROWS = 1 << 20
 ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 """The names that count in a folder; a file named by itself may be called anything."""
 
-SHARE = 4
-"""A log that would take more than one part in this many of the machine's memory is scanned."""
+SHARE = 4  # a log that would take more than one part in this many of the machine's memory is scanned
 
 BYTES_PER_ROW, BYTES_PER_BYTE, BYTES_PER_PACKED_BYTE = 40, 4, 20
 """What a row of Parquet, a byte of text, and one compressed by gzip take while they are read into memory, roughly."""
 
-PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
-"""First bytes of these files."""
+PARQUET, GZIP = b"PAR1", b"\x1f\x8b"  # first bytes of these files
 
 _SMALL = 1 << 22  # a Parquet file of fewer bytes is read at once
 _BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)

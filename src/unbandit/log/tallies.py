@@ -17,8 +17,7 @@ from unbandit.log.rewards import Rewards
 Need = Literal["counts", "switching", "epochs"]
 """How much is read: pulls with the first and last round of each; besides, switching rounds; or instead, epochs."""
 
-BLOCK = 1 << 18
-"""Rounds of a block: few enough to be in a core's own memory when they are read for the second time."""
+BLOCK = 1 << 18  # rounds of a block: few enough to be in a core's own memory when they are read for the second time
 
 Counts = NDArray[np.int64]
 

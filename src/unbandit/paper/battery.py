@@ -21,8 +21,7 @@ from unbandit.study.monte_carlo import computed
 
 ALPHA = 0.25
 HORIZONS = spaced(1_000, 10_000, 10)
-CHOICE = 1
-"""Seed of every choice of protocols: the same ones whatever the seed of the runs, as in the paper."""
+CHOICE = 1  # seed of every choice of protocols: the same ones whatever the seed of the runs, as in the paper
 
 REGIME_HORIZONS = spaced(500, 5_000, 10)
 REGIME_LINES = {"low": LINES[0], "high": LINES[1]}

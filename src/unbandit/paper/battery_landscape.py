@@ -32,14 +32,9 @@ from unbandit.study.monte_carlo import measured
 ALPHA = 0.001
 HORIZONS = (25_000, 45_000, 70_000)
 SPANS = ((25_000, 70_000), (25_000, 45_000), (45_000, 70_000))
-MISSED = 0.05
-"""How often one or more of the simultaneous intervals of all protocols may miss."""
-
-ACROSS, DOWN = 3, 2
-"""Squares of a tile: six third rates, in lines of three from the upper left."""
-
-GAP = 0.1
-"""Left free between tiles, of a tile's width."""
+MISSED = 0.05  # how often one or more of the simultaneous intervals of all protocols may miss
+ACROSS, DOWN = 3, 2  # squares of a tile: six third rates, in lines of three from the upper left
+GAP = 0.1  # left free between tiles, of a tile's width
 
 TILE = "#f4f4f4"
 """The colour of a tile, where no protocol is."""

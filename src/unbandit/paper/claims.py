@@ -26,8 +26,7 @@ FAILS = "does not hold"
 UNTESTED = "cannot be tested"
 VERDICTS = (HOLDS, FAILS, UNTESTED)
 
-Decision: TypeAlias = tuple[str, str]
-"""A verdict, and the reason for it."""
+Decision: TypeAlias = tuple[str, str]  # a verdict, and the reason for it
 
 Replicates = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -36,8 +35,7 @@ OPEN = "the interval reaches both sides: more runs would tell"
 NOTHING = "there is nothing to measure: too few runs gave an estimate"
 SAME = "all groups of runs gave the same, which leaves its error unknown: more runs would tell"
 
-FEWEST_HORIZONS = 3
-"""Horizons that a statistic over them needs."""
+FEWEST_HORIZONS = 3  # horizons that a statistic over them needs
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,9 @@ from unbandit.study.curves import ENOUGH, Curve, StudyCurves
 from unbandit.study.monte_carlo import Measured, exact_interval, measured, share
 
 NOMINAL = 0.95
-LIMITS = (0.93, 0.97)
-"""How far from the nominal 95% a coverage may be, two hundredths, and still be called near it."""
-
-MOST_SINGLE_ARMS = 20
-"""Up to this many suboptimal arms, each has a curve; of more, only those that a figure plots."""
-
-MOST_PLOTTED_ARMS = 3
-"""Up to this many suboptimal arms, a figure that names none of them plots each."""
+LIMITS = (0.93, 0.97)  # how far from the nominal 95% a coverage may be, two hundredths, and still be called near it
+MOST_SINGLE_ARMS = 20  # up to this many suboptimal arms, each has a curve; of more, only those that a figure plots
+MOST_PLOTTED_ARMS = 3  # up to this many suboptimal arms, a figure that names none of them plots each
 
 PLOTTED: dict[str, Callable[[], Sequence[str]]] = {
     "battery": lambda: three_at_random(twenty("high")),

@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-FULL_RUNS = 100_000
-"""Runs of a synthetic figure at full size: error bands vanish."""
-
-FULL_TIMES = 10
-"""How many times the paper's runs the other figures have at full size."""
+FULL_RUNS = 100_000  # runs of a synthetic figure at full size: error bands vanish
+FULL_TIMES = 10  # how many times the paper's runs the other figures have at full size
 
 FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage")
 """The modules that define figures, each in a tuple `FIGURES`."""

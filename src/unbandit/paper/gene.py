@@ -21,8 +21,7 @@ from unbandit.study.monte_carlo import Measured, Share, measured, share
 ALPHA = 0.25
 COUNTS = (100, 200, 400)
 HORIZONS = spaced(2_000, 50_000, 10)
-CHOICE = 1
-"""Seed of the choice of genes: the same ones whatever the seed of the runs."""
+CHOICE = 1  # seed of the choice of genes: the same ones whatever the seed of the runs
 
 HARDLY = (0.8, 1.25)
 """By what factor errors may differ, up to a quarter, and still be said hardly to depend on the number of arms."""
@@ -30,8 +29,7 @@ HARDLY = (0.8, 1.25)
 TRACKED = str(TRACKED_RANK)
 
 ALL_HORIZONS = spaced(100_000, 1_000_000, 5)
-BINS = 36
-"""Groups of ranks that are drawn as one point each: even steps of log(rank / (12,980 - rank))."""
+BINS = 36  # groups of ranks that are drawn as one point each: even steps of log(rank / (12,980 - rank))
 
 TICKS = (2, 10, 100, 1_000, 6_490, 11_980, 12_880, 12_970, 12_979)
 

@@ -16,8 +16,7 @@ from unbandit.paper.claims import FAILS, HOLDS, UNTESTED, VERDICTS, Claim, count
 from unbandit.paper.figure import PaperFigure, Selection, Size
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNTESTED: "?"}
-DOTS = 150
-"""Dots per inch of the figures."""
+DOTS = 150  # dots per inch of the figures
 
 LOOKS = {HOLDS: "holds", FAILS: "fails", UNTESTED: "untested"}
 

@@ -42,25 +42,17 @@ from unbandit.study.monte_carlo import computed, measured, slope
 
 ALPHAS = (0.15, 0.25)
 ALPHA_OF_FOUR = 0.25
-PAPER = (500, 5_000)
-"""The first and the last horizon of the paper's figure."""
-
-CLOSE_TO_MINUS_ONE = 0.1
-"""How far from -1 a slope may be and still be called very close to it."""
-
-ON_ONE_CURVE = 1.25
-"""By what factor two curves may differ and still be said to collapse."""
-
-NEARLY_LINEAR = 0.2
-"""How far from 1 an exponent may be and still be called nearly linear."""
+PAPER = (500, 5_000)  # the first and the last horizon of the paper's figure
+CLOSE_TO_MINUS_ONE = 0.1  # how far from -1 a slope may be and still be called very close to it
+ON_ONE_CURVE = 1.25  # by what factor two curves may differ and still be said to collapse
+NEARLY_LINEAR = 0.2  # how far from 1 an exponent may be and still be called nearly linear
 
 BETAS = (0.05, 0.5)
 NAIVE_CONSTANTS = (0.2, 0.75, 1.0, 1.5)
 PROPOSED = "switching"
 ESTIMATORS = (PROPOSED, *(f"naive:constant={constant}" for constant in NAIVE_CONSTANTS))
 
-Named = tuple[str, Curve]
-"""A curve and the parameter it belongs to: `α = 0.25`."""
+Named = tuple[str, Curve]  # a curve and the parameter it belongs to: `α = 0.25`
 
 
 class FourPanels(PaperFigure):

@@ -27,27 +27,18 @@ from unbandit.study import Study
 from unbandit.study.monte_carlo import measured, replicates, share, slope
 from unbandit.tape import Tape
 
-MOST_RUNS = 1_000
-"""Most runs to play: logs are kept here, and rewards replayed one run at a time."""
-
-BLOCK = 200
-"""Runs whose actions are held at a time."""
+MOST_RUNS = 1_000  # most runs to play: logs are kept here, and rewards replayed one run at a time
+BLOCK = 200  # runs whose actions are held at a time
 
 HORIZON = 5_000
 RULES: dict[str, SAE | UCB] = {"UCB": UCB(alpha=0.25), "SAE": SAE(alpha=0.25)}
 
-BINS = 40
-"""Stretches of rounds of the exploration sketch."""
+BINS = 40  # stretches of rounds of the exploration sketch
 
 LATE, QUARTER = BINS // 10, BINS // 4
-BEFORE = 100
-"""Rounds up to an arm's last pull in which its share is taken."""
-
-AROUND = 150
-"""Rounds drawn on either side of the switching round."""
-
-SMALL = 0.2
-"""Share of the estimate's whole error that the formula may miss and still be called about right."""
+BEFORE = 100  # rounds up to an arm's last pull in which its share is taken
+AROUND = 150  # rounds drawn on either side of the switching round
+SMALL = 0.2  # share of the estimate's whole error that the formula may miss and still be called about right
 
 FORMULAS = {"SAE": "2C(n)", "UCB": "C(n₂) − C(n₁)"}
 SUBTRACTED = {"SAE": "2C(n)", "UCB": "C(n₂) + C(n₁)"}

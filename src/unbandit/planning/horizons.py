@@ -22,17 +22,10 @@ from unbandit.planning.runs import SimulatedRuns, read_runs, typical_run, with_e
 from unbandit.study.curves import ENOUGH
 from unbandit.study.monte_carlo import replicates
 
-LONGEST_TYPICAL = 1e12
-"""The typical run is followed up to this horizon."""
-
-HORIZON_FACTOR = 1.05
-"""Between two horizons of the typical run."""
-
-MARGIN = 3.0
-"""Simulated horizons begin and end this factor before and after those that the typical run needs."""
-
-ALIKE = 1e-6
-"""A relative Monte-Carlo error of a horizon below this means that all runs are alike."""
+LONGEST_TYPICAL = 1e12  # the typical run is followed up to this horizon
+HORIZON_FACTOR = 1.05  # between two horizons of the typical run
+MARGIN = 3.0  # simulated horizons begin and end this factor before and after those that the typical run needs
+ALIKE = 1e-6  # a relative Monte-Carlo error of a horizon below this means that all runs are alike
 
 HALVINGS, MOST_BETWEEN = 3, 8
 """Where an arm comes to be estimated between two horizons, one more between them is simulated this many times; for at

@@ -32,8 +32,7 @@ from unbandit.tape import Tape
 FINE, COARSE = 1_500, 150
 """Pull counts at which an index is tabulated: where one row serves all arms, and where each arm has its own."""
 
-LAST_EPOCH = 1_000_000
-"""The last epoch considered of an elimination rule that tests only at some."""
+LAST_EPOCH = 1_000_000  # the last epoch considered of an elimination rule that tests only at some
 
 HALVINGS = 60
 

@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
 AXIS_LABELS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
 
-MARKERS = {"best": "D", "estimated": "o", "bounded": ""}
-"""Verdicts that are drawn, in this order, with their markers."""
-
-MOST_STEPS = 100
-"""A curve with more steps than this is too fine to be seen as a staircase."""
+MARKERS = {"best": "D", "estimated": "o", "bounded": ""}  # verdicts that are drawn, in this order, with their markers
+MOST_STEPS = 100  # a curve with more steps than this is too fine to be seen as a staircase
 
 
 @dataclass(frozen=True)

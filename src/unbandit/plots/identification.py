@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from unbandit.identification.check import PredictiveCheck
     from unbandit.identification.result import Identification
 
-FURTHEST = 3.0
-"""Largest distance at which a statistic of the record is drawn, in half the length of the bar."""
+FURTHEST = 3.0  # largest distance at which a statistic of the record is drawn, in half the length of the bar
 
 LONGEST_NAME = 34
 

@@ -27,8 +27,7 @@ MOST_ROWS = 39
 DARKEST = np.array([0x14, 0x3F, 0x5C], float)
 """The colour of a column in which one arm alone was pulled; columns without a pull are white."""
 
-FAINTEST = 0.22
-"""Share of that colour for a single pull, however many rounds a column has."""
+FAINTEST = 0.22  # share of that colour for a single pull, however many rounds a column has
 
 CURVE_POINTS = 240
 MOST_PALE_CURVES = 40

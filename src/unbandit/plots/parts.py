@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
-MOST_NAMED_ROWS = 40
-"""Of more rows than this only some are named."""
-
-LINE_HEIGHT = 11.5 / 72
-"""Inches from one line of text to the next."""
+MOST_NAMED_ROWS = 40  # of more rows than this only some are named
+LINE_HEIGHT = 11.5 / 72  # inches from one line of text to the next
 
 # Scales: ticks are known before anything is drawn, so margins can be made to fit them.
 

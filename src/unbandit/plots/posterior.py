@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from unbandit.inference import Posterior
 
 MOST_DENSITIES = 12
-DENSITY_HEIGHT = 0.82
-"""Share of its row that a density may take."""
+DENSITY_HEIGHT = 0.82  # share of its row that a density may take
 
 GRID_POINTS = 200
 

@@ -54,11 +54,8 @@ FIXED: Any = {
 
 Numbers = NDArray[np.float64]
 
-Look = dict[str, Any]
-"""Keyword arguments of Matplotlib that say how something is drawn."""
-
-WIDTH = 7.2
-"""Width of a figure with one panel, in inches."""
+Look = dict[str, Any]  # keyword arguments of Matplotlib that say how something is drawn
+WIDTH = 7.2  # width of a figure with one panel, in inches
 
 
 class Line(NamedTuple):
@@ -81,8 +78,7 @@ LINES = (
 )
 """Curves take these in order; they differ in colour, lightness, marker and dash."""
 
-_STYLE_LOCK = threading.RLock()
-"""Matplotlib's settings and Python's warning filters are shared by all threads."""
+_STYLE_LOCK = threading.RLock()  # matplotlib's settings and Python's warning filters are shared by all threads
 
 _NO_METADATA: dict[str, Any] = {"Date": None, "Creator": None, "Format": None, "Type": None}
 

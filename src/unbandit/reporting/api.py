@@ -25,8 +25,7 @@ from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.reporting.truth import check_truth, compare
 from unbandit.result import VERDICTS, Estimate
 
-MOST_TABLES = 5
-"""Of more demonstrations than this, the first ones are shown."""
+MOST_TABLES = 5  # of more demonstrations than this, the first ones are shown
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,8 @@ from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MANY_ARMS = 300
-"""A figure with more rows than this is smaller as PNG than as SVG."""
-
-FEWEST_ROUNDS = 10
-"""A shorter record has no figures over rounds."""
+MANY_ARMS = 300  # a figure with more rows than this is smaller as PNG than as SVG
+FEWEST_ROUNDS = 10  # a shorter record has no figures over rounds
 
 MOST_DESCRIBED_CURVES = 8
 

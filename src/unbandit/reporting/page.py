@@ -38,8 +38,7 @@ NOTICES = {code: Explanation(**texts) for code, texts in TEXTS["notices"].items(
 MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 """One mark per verdict, so that nobody needs colours to distinguish them."""
 
-MOST_MESSAGES = 5
-"""Of more notices of one kind than this, the first are shown."""
+MOST_MESSAGES = 5  # of more notices of one kind than this, the first are shown
 
 MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
 """Of more arms than the first number, only the first and the last ones are shown."""

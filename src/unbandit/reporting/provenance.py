@@ -20,8 +20,7 @@ from unbandit.log.sources import files_of
 
 STANDARD_INPUT = "standard input"
 
-BLOCK_SIZE = 1024**2
-"""Bytes read at a time: a file is never held in memory for its checksum."""
+BLOCK_SIZE = 1024**2  # bytes read at a time: a file is never held in memory for its checksum
 
 
 @dataclass(frozen=True)

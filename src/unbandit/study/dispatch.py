@@ -32,8 +32,7 @@ from unbandit.study.progress import Progress
 from unbandit.study.results import ResultsFolder
 from unbandit.study.taskgrid import Task, TaskGrid, differences
 
-Say = Callable[[str], None]
-"""Called with a sentence about anything worth knowing."""
+Say = Callable[[str], None]  # called with a sentence about anything worth knowing
 
 TASKS_PER_THREAD = 4  # in hand: one at work, the others waiting
 TASKS_IN_HAND = 64  # of an executor with an unknown number of workers

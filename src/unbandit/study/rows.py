@@ -54,8 +54,7 @@ SUMMED: Mapping[str, pl.Expr] = {
 NEEDED = frozenset(name for values in SUMMED.values() for name in values.meta.root_names())
 """The columns of a part that these sums need."""
 
-_gpu = Lock()
-"""One task at a time uses the GPU: each takes all the memory there is."""
+_gpu = Lock()  # one task at a time uses the GPU: each takes all the memory there is
 
 
 def rows(study: StudyGrid, task: Task) -> pl.DataFrame:

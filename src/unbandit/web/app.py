@@ -30,13 +30,11 @@ from unbandit.web.preview import Upload, clean_name
 from unbandit.web.problems import BROKEN, Refusal, problem_of
 from unbandit.web.safety import UPLOADS, AccessPolicy, guard, show
 
-WAIT_SECONDS = 0.9
-"""Time to wait for a job before the visitor is shown its progress."""
+WAIT_SECONDS = 0.9  # time to wait for a job before the visitor is shown its progress
 
 MOST_FIELDS, LONGEST_FIELD = 2_000, 100_000
 
-MOST_QUICK_BYTES = 8 * 1024**2
-"""Size of a log that is certain to be read in a moment."""
+MOST_QUICK_BYTES = 8 * 1024**2  # size of a log that is certain to be read in a moment
 
 GO_BACK = {"cache-control": "private, no-cache"}
 """For pages that the browser may keep, with the file in their form, so that the visitor can go back to them."""

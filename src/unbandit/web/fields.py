@@ -15,11 +15,8 @@ from unbandit.formatting import joined
 Kind = Literal["number", "whole", "choice", "box", "text"]
 Value = TypeVar("Value")
 
-ON = frozenset({"on", "yes", "true", "1"})
-"""Values of a ticked box."""
-
-LONGEST_VALUE = 60
-"""Characters of a wrong value that are shown."""
+ON = frozenset({"on", "yes", "true", "1"})  # values of a ticked box
+LONGEST_VALUE = 60  # characters of a wrong value that are shown
 
 LARGEST_BOUND_SHOWN = 2**31
 

@@ -22,11 +22,8 @@ from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_o
 NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"
 """Values of the fields for a role that no column plays, and for a rule that is not known."""
 
-RARELY_CHANGED = frozenset({"ties"})
-"""Parameters that are rarely changed, besides those that a rule leaves unwritten."""
-
-PLACEHOLDER = "NAME"
-"""What messages write in place of a column's name."""
+RARELY_CHANGED = frozenset({"ties"})  # parameters that are rarely changed, besides those that a rule leaves unwritten
+PLACEHOLDER = "NAME"  # what messages write in place of a column's name
 
 
 def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
@@ -42,8 +39,7 @@ COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
 FIRST_SIMULATION: dict[str, str] = _TEXTS["first_simulation"]
 
-MOST_ARMS, MOST_ROUNDS = (int(field.at_most or 0) for field in (DATASET[1], RUN[0]))
-"""Limits of a simulation."""
+MOST_ARMS, MOST_ROUNDS = (int(field.at_most or 0) for field in (DATASET[1], RUN[0]))  # limits of a simulation
 
 
 # The names of options, as the page writes them

@@ -27,8 +27,7 @@ State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 POLL_SECONDS = 0.02
 
-LEAST_MEMORY = 4 * 1024**3
-"""Bytes of address space below which the compiled kernels do not load."""
+LEAST_MEMORY = 4 * 1024**3  # bytes of address space below which the compiled kernels do not load
 
 
 @dataclass(frozen=True)

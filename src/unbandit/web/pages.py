@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
 """With more columns than this, or more characters in their names, a column is typed instead of chosen."""
 
-NAME_SHOWN = 60
-"""Characters of a column's name that are shown."""
+NAME_SHOWN = 60  # characters of a column's name that are shown
 
 
 def home(examples: Iterable[Example], limits: Limits) -> str:

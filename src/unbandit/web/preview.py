@@ -26,8 +26,7 @@ from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import page_text
 
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
-"""First bytes of these files; they are compressed already."""
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of these files; they are compressed already
 
 _PACKED, _AS_IS = "packed:", "as-is:"
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase
 
-LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80
-"""Characters of a message, and of a quoted name in it, that are shown."""
+LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80  # characters of a message, and of a quoted name in it, that are shown
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,8 @@ HEADERS = {
 
 COOKIE = "unbandit-token"
 
-UPLOADS = ("/look", "/estimate")
-"""The addresses that take files."""
-
-MOST_FORM_BYTES = 1024**2
-"""Size of any other form."""
+UPLOADS = ("/look", "/estimate")  # the addresses that take files
+MOST_FORM_BYTES = 1024**2  # size of any other form
 
 
 OWN_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})

@@ -33,8 +33,7 @@ NOISE = (
     "reward, and ask again."
 )
 
-QUICK_PARTICLES = 150
-"""Particles of each cloud when a rule is identified: a first answer within a minute."""
+QUICK_PARTICLES = 150  # particles of each cloud when a rule is identified: a first answer within a minute
 
 
 def warm_up() -> None:

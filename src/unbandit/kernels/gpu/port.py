@@ -27,8 +27,7 @@ Formulas = tuple[tuple[str, Formula], ...]
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a few runs cannot keep a GPU busy: no warning
 
-SIMULATED = bool(config.ENABLE_CUDASIM)
-"""Whether numba simulates a GPU, in plain Python (`NUMBA_ENABLE_CUDASIM=1`)."""
+SIMULATED = bool(config.ENABLE_CUDASIM)  # whether numba simulates a GPU, in plain Python (`NUMBA_ENABLE_CUDASIM=1`)
 
 LIBRARIES = ("numba", "numpy", "math", "builtins")
 

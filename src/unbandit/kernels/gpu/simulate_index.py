@@ -23,8 +23,7 @@ from unbandit.kernels.rng import philox
 from unbandit.kernels.simulate_index import next_level
 
 ONE = np.uint64(1)
-MOST_MERGED_ARMS = 32
-"""The most arms for which this is the fastest way."""
+MOST_MERGED_ARMS = 32  # the most arms for which this is the fastest way
 
 LOOKED_UP = range(2, 9)
 """Numbers of arms whose sums are looked up by the arm; sums of more arms do not fit, and all are compared."""

@@ -17,17 +17,10 @@ from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
 PARTICLES, RESAMPLING, LEVELS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
 MOVES, REDRAWS = np.uint64(7), np.uint64(10)
 
-NEVER, NONE = np.int64(2**62), np.int64(-1)
-"""A round that never comes, and the mark of a missing arm or round."""
-
-RESAMPLE_BELOW = 0.5
-"""A cloud is resampled when its effective sample size falls below this share of its particles."""
-
-MOVE_SHARE = 0.2
-"""How far `liu_west_move` moves offspring, in standard deviations of the cloud."""
-
-MOST_CORRELATED = 64
-"""With more moving numbers than this, `liu_west_move` ignores their correlations."""
+NEVER, NONE = np.int64(2**62), np.int64(-1)  # a round that never comes, and the mark of a missing arm or round
+RESAMPLE_BELOW = 0.5  # a cloud is resampled when its effective sample size falls below this share of its particles
+MOVE_SHARE = 0.2  # how far `liu_west_move` moves offspring, in standard deviations of the cloud
+MOST_CORRELATED = 64  # with more moving numbers than this, `liu_west_move` ignores their correlations
 
 
 class Belief(NamedTuple):

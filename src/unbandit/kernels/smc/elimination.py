@@ -35,8 +35,7 @@ from unbandit.kernels.smc.proposal import log_twist, no_ones, one_more, reservoi
 OUT, STAYS, GOES, OPEN = 0, 1, 2, 3
 DRAWS, EXCHANGES = np.uint64(8), np.uint64(9)  # the tape's streams
 
-GOAL_CAUTION = 2.0
-"""The variance of an arm's goal is multiplied by this, because the rivals to come are unknown."""
+GOAL_CAUTION = 2.0  # the variance of an arm's goal is multiplied by this, because the rivals to come are unknown
 
 MOST_TWISTED = 8.0
 """The largest cost of a twisting factor, as a logarithm: if the leading arm changes, the goal was wrong."""

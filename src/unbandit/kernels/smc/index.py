@@ -38,11 +38,8 @@ from unbandit.kernels.smc.cloud import (
 )
 from unbandit.kernels.smc.proposal import log_twist, no_ones, one_more, reservoir, truncated_normal, twisted_proposal
 
-MOST_REDRAWN = 32
-"""With more arms than this, last rewards are not redrawn."""
-
-MOST_REMEMBERED = 4_000_000
-"""The largest number of indices remembered within a step."""
+MOST_REDRAWN = 32  # with more arms than this, last rewards are not redrawn
+MOST_REMEMBERED = 4_000_000  # the largest number of indices remembered within a step
 
 
 class Memo(NamedTuple):

@@ -7,8 +7,7 @@ from unbandit.kernels.compile import Numbers, called, inlined
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import ArmPrior, posterior_mean
 
-FAR_TAIL = 8.0
-"""Beyond this the tail is drawn from its leading term, whose relative error is about 1 / FAR_TAIL^2."""
+FAR_TAIL = 8.0  # beyond this the tail is drawn from its leading term, whose relative error is about 1 / FAR_TAIL^2
 
 ROOT_HALF = math.sqrt(0.5)
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
