@@ -98,26 +98,13 @@ class PaperFigure(ABC):
     are claimed to show. `draw` is called with the house style set.
     """
 
-    name: str
-    """The figure's name on the command line and in file names."""
-
-    title: str
-    """Its heading on the page."""
-
-    section: str
-    """Which figure of the paper it is, in words."""
-
-    caption: str
-    """What is shown, in our own words."""
-
-    alt: str = ""
-    """What the figure looks like, for readers who cannot see it; if empty, the caption."""
-
-    needs_rows: bool = False
-    """Whether its studies' rows are read, and not only their sums: a GPU then keeps them."""
-
-    full_only: bool = False
-    """Whether it is made with `--full` only, or when asked for by name."""
+    name: str  # the figure's name on the command line and in file names
+    title: str  # its heading on the page
+    section: str  # which figure of the paper it is, in words
+    caption: str  # what is shown, in our own words
+    alt: str = ""  # what the figure looks like, for readers who cannot see it; if empty, the caption
+    needs_rows: bool = False  # whether its studies' rows are read, and not only their sums: a GPU then keeps them
+    full_only: bool = False  # whether it is made with `--full` only, or when asked for by name
 
     def studies(self, size: Size) -> dict[str, Study]:
         """Return the studies that the figure needs, by name; none by default."""

@@ -140,30 +140,18 @@ class Curve:
         """Return the number of runs at each point."""
         return np.asarray(self.replicates("runs")[0])
 
-    mse = _Ratio("squared", "points")
-    """The mean squared error of the estimated gap, over all runs that have one."""
-    mean_error = _Ratio("error", "points")
-    """The mean error of the estimated gap: its bias."""
-    mean_absolute_error = _Ratio("absolute", "points")
-    """The mean absolute error of the estimated gap."""
-    mse_kept = _Ratio("kept_squared", "kept_points")
-    """The mean squared error over the runs whose most-pulled arm is the best one: selected by the truth."""
-    kept = _Ratio("kept", "runs")
-    """The share of runs whose most-pulled arm is the best one."""
-    points = _Ratio("points", "runs")
-    """The share of runs in which the arm has an estimated gap."""
-    estimated = _Ratio("estimated", "runs")
-    """The share of runs with the verdict estimated."""
-    bounded = _Ratio("bounded", "runs")
-    """The share of runs with the verdict bounded."""
-    coverage = _Ratio("held", "intervals")
-    """The share of intervals, of estimated arms, that contain the true gap."""
-    found = _Ratio("found", "runs")
-    """The share of runs that found the best arm."""
-    regret = _Ratio("regret", "runs")
-    """The mean regret."""
-    pulls = _Ratio("pulls", "runs")
-    """The mean number of pulls of the arm."""
+    mse = _Ratio("squared", "points")  # the mean squared error of the estimated gap, over all runs that have one
+    mean_error = _Ratio("error", "points")  # the mean error of the estimated gap: its bias
+    mean_absolute_error = _Ratio("absolute", "points")  # the mean absolute error of the estimated gap
+    mse_kept = _Ratio("kept_squared", "kept_points")  # the same over runs that `kept` counts: selected by the truth
+    kept = _Ratio("kept", "runs")  # the share of runs whose most-pulled arm is the best one
+    points = _Ratio("points", "runs")  # the share of runs in which the arm has an estimated gap
+    estimated = _Ratio("estimated", "runs")  # the share of runs with the verdict estimated
+    bounded = _Ratio("bounded", "runs")  # the share of runs with the verdict bounded
+    coverage = _Ratio("held", "intervals")  # the share of intervals, of estimated arms, that contain the true gap
+    found = _Ratio("found", "runs")  # the share of runs that found the best arm
+    regret = _Ratio("regret", "runs")  # the mean regret
+    pulls = _Ratio("pulls", "runs")  # the mean number of pulls of the arm
 
     @property
     def usable(self) -> NDArray[np.bool_]:
