@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unbandit.plots.style import GRID, LINES, WIDTH, save, styled
+from unbandit.plots.parts import GRID, LINES, WIDTH, save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

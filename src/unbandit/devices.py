@@ -10,7 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from unbandit.errors import MissingExtra, ParameterError
+from unbandit.errors import MissingExtra, ParameterError, option
 
 Device = Literal["cpu", "cuda"]
 DEVICES = ("cpu", "cuda")
@@ -28,7 +28,7 @@ def check_length(horizon: int) -> None:
             f"expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}.",
             parameter="horizon",
             value=horizon,
-            remedy="Take device cpu.",
+            remedy=f"Take {option('device', 'cpu')}.",
         )
 
 
@@ -43,7 +43,7 @@ def checked_device(device: str) -> Device:
         raise ParameterError(
             f"expected a GPU that CUDA can use; {reason}.",
             parameter="device",
-            remedy="Take device cpu, or leave it out.",
+            remedy=f"Take {option('device', 'cpu')}, or leave it out.",
         )
     return "cuda"
 
@@ -54,7 +54,9 @@ def within_memory() -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise ParameterError(f"{error}.", parameter="device", remedy="Take device cpu, or another GPU.") from error
+        raise ParameterError(
+            f"{error}.", parameter="device", remedy=f"Take {option('device', 'cpu')}, or another GPU."
+        ) from error
 
 
 def choose_device(device: str, rounds: int) -> tuple[Device, str | None]:

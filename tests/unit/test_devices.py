@@ -62,7 +62,7 @@ def test_no_gpu_in_one_sentence(asked, parts, said):
     asked.setattr(devices, "_installed", lambda: True)
     with pytest.raises(ParameterError) as refused:
         parse_rule("ucb").demonstrate(Instance([1.0, 0.5]), 10, device="cuda")
-    expected = f"device: expected a GPU that CUDA can use; {said}. Take device cpu, or leave it out."
+    expected = f'device: expected a GPU that CUDA can use; {said}. Take device="cpu", or leave it out.'
     assert str(refused.value) == expected
     assert devices.choose_device("auto", 10**12) == ("cpu", None)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer import Option
 
+from unbandit import checks
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import NUMBER, TEXT, WORD
@@ -61,6 +62,8 @@ def posterior(
     assumed = parse_rule(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")
     rivals = _read_pair(pair)
+    if by and not rivals:
+        raise ParameterError("expected only with --pair; leave it out, or give two arms.", parameter="by", value=by)
     with printer.working("Filtering"):
         record = options.read_log(log, columns, arms)
         with printer.answering(options.log_name(log)):
@@ -69,6 +72,8 @@ def posterior(
                 anchor=options.read_anchor(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
                 seed=seed, threads=threads,
             )  # fmt: skip
+    for label in (label for rival in rivals for label in rival):
+        checks.position("pair", label, found.arms)
     beaten = [
         {"arm": one, "other": other, "by": by, "probability": found.beats(one, other, by)} for one, other in rivals
     ]
@@ -254,10 +259,9 @@ def _guesses(candidate: "Contender") -> str:
     differing = [key for key in every[0] if any(other[key] != every[0][key] for other in every)]
     written = []
     for guess, values in zip(candidate.guesses, every, strict=True):
-        shown = (f"{key} {_short(values[key])}" for key in differing)
+        shown = (
+            f"{key} {values[key]:g}" if isinstance(values[key], int | float) else f"{key} {values[key]}"
+            for key in differing
+        )
         written.append(", ".join(shown) + (f" {guess.share:.0%}" if candidate.possible else ""))
     return " | ".join(written)
-
-
-def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)

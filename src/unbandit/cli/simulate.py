@@ -109,7 +109,7 @@ def demonstrators(
     """
     from unbandit.demonstrators import parse_rule, rules
 
-    chosen = {rule.name: type(rule) for rule in map(parse_rule, names)} if names else rules()
+    chosen = {(rule := parse_rule(name, "RULE")).name: type(rule) for name in names} if names else rules()
     if as_json:
         listed = {
             name: {"summary": rule.summary(), "parameters": rule.model_json_schema()["properties"]}

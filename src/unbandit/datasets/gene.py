@@ -77,7 +77,12 @@ def gene(arms: Arms = None, seed: int = 1) -> Instance:
     >>> gene(arms=[1, 6490, 12979]).means.round(4).tolist()
     [1.0, 0.3899, 0.0]
     """
-    ranks = chosen_numbers(arms, range(1, GENES + 1), "rank", draw=lambda count: _with_tracked_rank(count, seed))
+
+    def tracked_and_others(count: int) -> NDArray[np.int64]:
+        others = random_order(GENES - 1, seed)[: count - 1] + 1  # ranks 1 to 12,978
+        return np.sort(np.append(others, TRACKED_RANK))
+
+    ranks = chosen_numbers(arms, range(1, GENES + 1), "rank", draw=tracked_and_others)
     means = means_by_rank()
     lowest, spread = means[-1], means[0] - means[-1]
     return Instance(
@@ -86,8 +91,3 @@ def gene(arms: Arms = None, seed: int = 1) -> Instance:
         arms=ranks.tolist(),
         name="gene",
     )
-
-
-def _with_tracked_rank(count: int, seed: int) -> NDArray[np.int64]:
-    others = random_order(GENES - 1, seed)[: count - 1] + 1  # ranks 1 to 12,978
-    return np.sort(np.append(others, TRACKED_RANK))

@@ -398,8 +398,8 @@ def _load(entry: EntryPoint) -> None:
         )
 
 
-def parse_rule(text: str) -> Demonstrator:
-    """Read `name:key=value,...`.
+def parse_rule(text: str, parameter: str = "rule") -> Demonstrator:
+    """Read `name:key=value,...`, given as `parameter`.
 
     Examples
     --------
@@ -412,14 +412,14 @@ def parse_rule(text: str) -> Demonstrator:
     """
     name, _, rest = text.strip().partition(":")
     known = rules()
-    rule = known[checks.one_of("rule", name.lower() if name.lower() in known else name, known)]
+    rule = known[checks.one_of(parameter, name.lower() if name.lower() in known else name, known)]
     parameters: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals and value):
-            raise ParameterError(f'expected name:key=value,key=value; got "{part}" in "{text}".', parameter="rule")
+            raise ParameterError(f'expected name:key=value,key=value; got "{part}" in "{text}".', parameter=parameter)
         if key in parameters:
-            raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter="rule")
+            raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter=parameter)
         parameters[key] = value
     return rule(**parameters)
 

@@ -82,12 +82,12 @@ def _one(spec: CandidateSpec, noise: Noise, log: ActionLog) -> Candidate:
     known = rules()
     if spec.strip().lower() in known:
         return _one(known[spec.strip().lower()], noise, log)
-    return _equally_likely(spec.strip(), [parse_rule(text) for text in _alternatives(spec)], noise)
+    return _equally_likely(spec.strip(), [parse_rule(text, "candidates") for text in _alternatives(spec)], noise)
 
 
 def _of_list(name: str, given: Iterable[CandidateSpec], noise: Noise) -> Candidate:
     """Take a grid given by the user: rules or their texts, all equally likely."""
-    grid = [parse_rule(rule) if isinstance(rule, str) else rule for rule in given]
+    grid = [parse_rule(rule, "candidates") if isinstance(rule, str) else rule for rule in given]
     checked = [rule for rule in grid if isinstance(rule, Demonstrator)]
     if not checked or len(checked) < len(grid):
         raise ParameterError(f"{name}: expected a list of rules, one or more; got {grid!r}.", parameter="candidates")

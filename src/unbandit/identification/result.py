@@ -173,7 +173,7 @@ class Identification:
 
     def plot(self) -> Figure:
         """Draw how far each candidate is behind, and the record beside simulations of the leading one."""
-        from unbandit.plots.identification import draw_identification
+        from unbandit.plots.posterior import draw_identification
 
         return draw_identification(self)
 

@@ -100,7 +100,9 @@ class BatteryRegimes(PaperFigure):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        instances = [_four(regime) for regime in REGIME_LINES]
+        instances = [
+            battery(each, arms=[battery(each).arms.index(arm) for arm in four_protocols()]) for each in REGIME_LINES
+        ]
         rule = variance_adjusted(instances[0])  # sigma is the same in all regimes
         return {"four": Study(instances, rule, REGIME_HORIZONS, size.runs_of(250), size.seed)}
 
@@ -187,11 +189,6 @@ def four_protocols() -> tuple[str, str, str, str]:
 
 def _value(instance: Instance, arm: str) -> float:
     return float(instance.means[instance.arms.index(arm)])
-
-
-def _four(regime: str) -> Instance:
-    everything = battery(regime)
-    return battery(regime, arms=[everything.arms.index(arm) for arm in four_protocols()])
 
 
 def _by_lifetime() -> list[str]:

@@ -18,7 +18,7 @@ from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decisi
 from unbandit.paper.figure import PaperFigure, Results, Size, figures
 from unbandit.paper.gene import TRACKED
 from unbandit.paper.panels import LINES, THEORY, Series, panels
-from unbandit.plots.style import Line
+from unbandit.plots.parts import Line
 from unbandit.study import Study, StudyResult
 from unbandit.study.curves import ENOUGH, Curve, StudyCurves
 from unbandit.study.monte_carlo import Measured, exact_interval, measured, share

@@ -178,12 +178,13 @@ class GeneAll(PaperFigure):
     def claims(self, results: Results) -> list[Claim]:
         arms, first, last = self._by_horizon(results), ALL_HORIZONS[0], ALL_HORIZONS[-1]
         falls = [error_falls(f"the error falls with T: {name}", arm) for name, arm in arms.items()]
-        found, complete = _found(results), _complete(results)
+        cells, runs = {horizon: _at(results, horizon) for horizon in ALL_HORIZONS}, results["all"].study.runs
+        found = {horizon: share(cell.replicates("found")[0, 0], runs) for horizon, cell in cells.items()}
         return [
             *(replace(claim, ours=True) for claim in falls),
             _in_most_runs("the best of 12,979 genes is the most-pulled one", "that found it", found, last),
             _in_most_runs(
-                "no gene is left without an estimate", "in which every gene has an estimate", complete, first
+                "no gene is left without an estimate", "in which every gene has an estimate", _complete(results), first
             ),
         ]
 
@@ -233,11 +234,6 @@ def _by_rank(results: Results, horizon: int) -> tuple[Measured, Measured, NDArra
     at = _at(results, horizon)
     error = measured(np.sqrt(_binned(at, "squared", "points")))
     return error, measured(_binned(at, "pulls", "runs")), _binned(at, "points", "runs")[0]
-
-
-def _found(results: Results) -> dict[int, Share]:
-    """Return the share of runs, at each horizon, that found the best gene."""
-    return {at: share(_at(results, at).replicates("found")[0, 0], results["all"].study.runs) for at in ALL_HORIZONS}
 
 
 def _complete(results: Results) -> dict[int, Share]:

@@ -14,12 +14,12 @@ from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, N
 from numpy.typing import ArrayLike
 
 from unbandit.formatting import minus
-from unbandit.plots import style
-from unbandit.plots.style import GRID, Line
+from unbandit.plots import parts
+from unbandit.plots.parts import GRID, Line
 from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import Measured, measured
 
-STYLE: Any = style.STYLE | {
+STYLE: Any = parts.STYLE | {
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
     "axes.axisbelow": True,
@@ -32,7 +32,7 @@ STYLE: Any = style.STYLE | {
     "lines.markersize": 4.5,
     "axes.unicode_minus": True,
 }
-"""The house style, for figures of several panels."""
+"""The house parts, for figures of several panels."""
 
 THEORY = "#8a8a8a"
 """The colour of what is theory, not measurement."""
@@ -53,7 +53,7 @@ LINES = (
 
 def panels(count: int, *, columns: int = 2, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` panels of a size in inches, lettered (a), (b), ... if there are two or more."""
-    figure, axes = style.panels(count, columns=columns, width=width, height=height)
+    figure, axes = parts.panels(count, columns=columns, width=width, height=height)
     for letter, panel in zip("abcdefghijklmnopqrstuvwxyz", axes if count > 1 else (), strict=False):
         panel.set_title(f"({letter})", fontweight="bold")
     return figure, axes

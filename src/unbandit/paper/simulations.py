@@ -34,7 +34,7 @@ from unbandit.paper.claims import (
 )
 from unbandit.paper.figure import PaperFigure, Results, Selection, Size
 from unbandit.paper.panels import LINES, Series, draw_series, guide, log_log, panels, plain_ticks
-from unbandit.plots.style import Line
+from unbandit.plots.parts import Line
 from unbandit.study import Study
 from unbandit.study.curves import Curve
 from unbandit.study.grid import ShrinkingGap, spaced

@@ -6,8 +6,8 @@ from typing import Any
 from unbandit.plots.estimate import arms_with_intervals, errors, learning_curve, switching_moment
 from unbandit.plots.log import cumulative_pulls, timeline
 from unbandit.plots.notebook import BAR_STYLE, interval_bar
+from unbandit.plots.parts import INK, PALETTE, STYLE, address, png, save, svg
 from unbandit.plots.posterior import densities, hidden_paths
-from unbandit.plots.style import INK, PALETTE, STYLE, address, png, save, svg
 from unbandit.result import shown_quantity
 
 __all__ = [

@@ -13,7 +13,7 @@ from unbandit.checks import position
 from unbandit.errors import ParameterError
 from unbandit.formatting import label as short
 from unbandit.plots import parts
-from unbandit.plots.style import INK, LINES, Look, Numbers, styled
+from unbandit.plots.parts import INK, LINES, Look, Numbers, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

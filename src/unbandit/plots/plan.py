@@ -8,7 +8,7 @@ import numpy as np
 
 from unbandit.formatting import label as short
 from unbandit.plots import parts
-from unbandit.plots.style import INK, LINES, PALETTE, SOFT, Look, panels, styled
+from unbandit.plots.parts import INK, LINES, PALETTE, SOFT, Look, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -91,7 +91,7 @@ def in_batches(work: Callable[[int, int], None], runs: int, bytes_per_run: int, 
         try:
             work(first, last)
         except Exception as error:  # drivers refuse memory with various exceptions; others are raised again
-            if not _out_of_memory(error):
+            if not (isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error).upper().replace(" ", "_")):
                 raise
             if size <= whole:
                 raise MemoryError(
@@ -102,10 +102,6 @@ def in_batches(work: Callable[[int, int], None], runs: int, bytes_per_run: int, 
             size = max(size // 2 // whole, 1) * whole
             continue
         first = last
-
-
-def _out_of_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error).upper().replace(" ", "_")
 
 
 class Stage:
