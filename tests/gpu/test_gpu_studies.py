@@ -81,7 +81,7 @@ def test_too_little_memory_for_one_chunk_is_said(size, tmp_path, monkeypatch):
         raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
 
     monkeypatch.setattr("unbandit.kernels.gpu.stage.Stage.evidence", refused)
-    with pytest.raises(ParameterError, match=r"memory does not take 4,096 runs of [\d,]+ bytes each. Take device="cpu""):
+    with pytest.raises(ParameterError, match=r"does not take 4,096 runs of [\d,]+ bytes each. Take device=.cpu."):
         Study(FOUR, "ucb", size[0], 4, keep="sums", device="cuda").run(tmp_path)
 
 

@@ -100,9 +100,8 @@ class BatteryRegimes(PaperFigure):
     )
 
     def studies(self, size: Size) -> dict[str, Study]:
-        instances = [
-            battery(each, arms=[battery(each).arms.index(arm) for arm in four_protocols()]) for each in REGIME_LINES
-        ]
+        numbers = [battery().arms.index(arm) for arm in four_protocols()]
+        instances = [battery(regime, arms=numbers) for regime in REGIME_LINES]
         rule = variance_adjusted(instances[0])  # sigma is the same in all regimes
         return {"four": Study(instances, rule, REGIME_HORIZONS, size.runs_of(250), size.seed)}
 
