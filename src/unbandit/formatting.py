@@ -29,6 +29,11 @@ def number(value: float | None, digits: int = 4, missing: str = "-") -> str:
     return minus(f"{value:,.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.{digits}g}")
 
 
+def short_numbers(text: str) -> str:
+    """Write numbers of many decimals in a text to four digits: `scale=1.4142135623730951` as `scale=1.414`."""
+    return re.sub(r"\d+\.\d{5,}", lambda digits: f"{float(digits[0]):.4g}", text)
+
+
 def json_number(value: float) -> float | None:
     """Return a number as JSON has it: null where it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -3,6 +3,7 @@ page."""
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 
@@ -96,7 +97,12 @@ def test_the_shell_reads_options_of_the_shell(unbandit, tmp_path, data, options)
         ["identify", "log.csv", "--level", "2"],
         ["identify", "log.csv", "--quick", "--particles", "10"],
         ["identify", "log.csv", "--candidates", "ucb,klucb", "--sigma", "1", "--bernoulli"],
+        ["identify", "log.csv", "--candidates", "nothing"],
+        ["identify", "log.csv", "--candidates", "ucb:alpha"],
+        ["demonstrators", "nothing"],
         ["posterior", "log.csv", "--rule", "ucb", "--pair", "A"],
+        ["posterior", "log.csv", "--rule", "ucb", "--sigma", "1", "--particles", "20", "--pair", "A,C"],
+        ["posterior", "log.csv", "--rule", "ucb", "--by", "0.1"],
         ["posterior", "log.csv", "--rule", "ucb", "--best-mean", "1", "--anchor", "A=1"],
         ["report", "log.csv", "--rule", "ucb", "-o", "report.txt"],
         ["study", "log.csv", "-o", "folder"],
@@ -113,6 +119,20 @@ def test_other_commands_do_too(unbandit, tmp_path, command):
     assert done.code != 0
     assert not [name for name in KEYWORDS if re.search(rf"\b{name}\b", done.err)], done.err
     assert "\ufdd0" not in done.err
+    blamed = re.search(r"^unbandit: (--[\w-]+):", done.err, re.MULTILINE)
+    own = {name for each in COMMANDS[command[0]].params for name in each.opts}
+    assert blamed is None or blamed[1] in own, done.err
+
+
+@pytest.mark.parametrize("data", [ROUNDS, REWARDS, TWO], ids=["rounds", "rewards", "two"])
+def test_sentences_in_the_shells_json_do_too(unbandit, tmp_path, data):
+    (tmp_path / "log.csv").write_bytes(data)
+    done = unbandit("estimate", "log.csv", "--rule", "ucb", "--json")
+    answer = json.loads(done.out)
+    said = " ".join(notice["message"] for notice in answer["warnings"] + answer["notes"])
+    assert "--" in said
+    assert not [name for name in KEYWORDS if re.search(rf"\b{name}\b", said)], said
+    assert not re.search(r"\b\w+=(\"|True|False)", said), said
 
 
 CALLS = {

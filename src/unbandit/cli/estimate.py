@@ -91,7 +91,7 @@ def estimate(
             others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
     if answer.seed is None:
         answer = replace(answer, seed=seed)  # as given, even if the method draws nothing
-    pieces = partial(json_pieces, answer, others)
+    pieces = partial(json_pieces, answer, others, shell_option)
     if not printer.deliver(answer, output, as_json, json_pieces=pieces, written=f"{len(answer):,} rows"):
         return
     if output is None or others:
@@ -167,6 +167,8 @@ class _Printer:
 
     def print(self) -> None:
         """Print the table, or a line of JSON; while the log is too short for an answer, print what is missing."""
+        from unbandit.result import json_pieces
+
         if not self.due:
             return
         self.due, self.refusal = False, None
@@ -178,9 +180,9 @@ class _Printer:
             self._print_once(f"waiting: {error.phrased(shell_option)}")
             return
         if self._output is not None:
-            printer.write_answer(answer, self._output, [answer.to_json()])
+            printer.write_answer(answer, self._output, json_pieces(answer, audience=shell_option))
         if self._as_json:
-            typer.echo(json.dumps(answer.to_dict(), allow_nan=False))
+            typer.echo(json.dumps(answer.to_dict(shell_option), allow_nan=False))
             return
         rounds = f"{self._streaming.log.lengths.sum():,} rounds"
         printer.print_estimate(answer, f"{answer.rule}, method {answer.method}, after {rounds}")

@@ -12,7 +12,7 @@ from unbandit import checks
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import NUMBER, TEXT, WORD
-from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option, shell_option
+from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option, phrase, shell_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +84,7 @@ def posterior(
             "horizon": found.horizon, "level": level, "seed": seed, "log_evidence": found.log_evidence,
             "log_evidence_error": found.log_evidence_error, "particles": found.particles,
             "effective_size": found.effective_size, "pairs": beaten,
-            "warnings": [{"code": notice.code, "message": notice.message} for notice in found.warnings],
+            "warnings": [{"code": each.code, "message": phrase(each.text, shell_option)} for each in found.warnings],
             "arms": found.frame(level).to_dicts(),
         }  # fmt: skip
         return [json.dumps(answer, indent=2, allow_nan=False)]
@@ -171,7 +171,7 @@ def identify(
 
     def to_json() -> list[str]:
         rows = {"values": None if worth is None else worth.frame(level).to_dicts()} if values else {}
-        return [json.dumps(answer.to_dict() | rows, indent=2, allow_nan=False)]
+        return [json.dumps(answer.to_dict(shell_option) | rows, indent=2, allow_nan=False)]
 
     if not printer.deliver(answer, output, as_json, json_pieces=to_json):
         return

@@ -116,14 +116,12 @@ def _print_summary(title: str, summary: "polars.DataFrame", where: str) -> None:
 
 def _summary_rows(summary: "polars.DataFrame", *, arms: bool) -> Iterator[tuple[str, ...]]:
     """Yield the lines of one instance and estimator; four digits of a rule's numbers suffice here."""
-    import re
-
-    from unbandit.formatting import share, with_error
+    from unbandit.formatting import share, short_numbers, with_error
 
     for row in summary.iter_rows(named=True):
         yield (
             f"{row['horizon']:,}",
-            re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", row["rule"]),
+            short_numbers(row["rule"]),
             *((row["arm"], f"{row['gap']:.3g}") if arms else ()),
             share(row["estimated"], 3),
             with_error(row["rmse"], row["rmse_error"]),

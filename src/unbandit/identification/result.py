@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from unbandit import checks, formatting
-from unbandit.errors import Notice, NotIdentifiable
+from unbandit.errors import Audience, Notice, NotIdentifiable, python_option
 from unbandit.formatting import json_number
 from unbandit.identification.check import PredictiveCheck, mixed_posterior
 from unbandit.identification.evidence import Contender, IdentificationRequest
@@ -143,7 +143,7 @@ class Identification:
         ]  # fmt: skip
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints; null where there is no number."""
         asked = self.question
         same = len(set(asked.horizons)) == 1
@@ -163,8 +163,8 @@ class Identification:
             "check": asdict(self.check)
             | {"statistics": [asdict(row) for row in self.check.statistics], "fits": self.check.fits},
             "surprises": [asdict(each) for each in self.surprises],
-            "warnings": [notice.to_dict() for notice in self.warnings],
-            "notes": [notice.to_dict() for notice in self.notes],
+            "warnings": [notice.to_dict(audience) for notice in self.warnings],
+            "notes": [notice.to_dict(audience) for notice in self.notes],
         }
 
     def to_json(self) -> str:

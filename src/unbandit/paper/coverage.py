@@ -1,6 +1,5 @@
 """Coverage of the 95% intervals in the studies behind every other figure: of all intervals, and of single arms."""
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from unbandit.formatting import short_numbers
 from unbandit.paper.battery import four_protocols, three_at_random, twenty
 from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision
 from unbandit.paper.figure import PaperFigure, Results, Size, figures
@@ -220,7 +220,7 @@ def _own_parts(text: str, texts: Sequence[str]) -> list[str]:
     """Return what distinguishes a rule from the others, in short: `alpha=0.25`."""
     parts = [set(other.replace(":", ",").split(",")) for other in texts]
     own = [part for part in text.replace(":", ",").split(",") if not all(part in others for others in parts)]
-    return [re.sub(r"[0-9]+\.[0-9]{4,}", lambda digits: f"{float(digits[0]):.4g}", part) for part in own]
+    return [short_numbers(part) for part in own]
 
 
 def _coverage_curve(

@@ -126,7 +126,7 @@ def dispatch(
             )
     elif isinstance(executor, int):
         count = min(executor, len(missing))
-        with ThreadPoolExecutor(count, "study") as threads:
+        with ThreadPoolExecutor(count, "study") as threads:  # handed a few tasks at a time, unlike `checks.in_threads`
             _dispatch_one_by_one(threads, study, missing, place, progress, TASKS_PER_THREAD * count)
     else:
         _dispatch_one_by_one(executor, study, missing, place, progress, TASKS_IN_HAND)
