@@ -85,7 +85,7 @@ def test_demonstrators_that_are_named_show_their_parameters(unbandit, refused):
     assert [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")] == ["ucb", "sae"]
     assert all(done.out.count(f"\n  {key}: ") == 2 for key in ("alpha", "scale", "sigma", "batch"))
     assert "  alpha: exponent of the regret, in [0, 1); 0 means ln T (default 0.25)" in done.out
-    assert "rule: expected one of" in refused(2, "demonstrators", "ucbb")
+    assert "RULE: expected one of" in refused(2, "demonstrators", "ucbb")
 
 
 def test_demonstrators_as_json(unbandit):

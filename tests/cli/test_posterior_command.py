@@ -57,7 +57,7 @@ def test_what_the_name_asks_for_is_written(asked, name, tmp_path):
     ("options", "code", "text"),
     [
         (["--pair", "A"], 2, '--pair: expected two arms, as in A,B; got "A".'),
-        (["--pair", "A,Z"], 2, 'arm: expected one of A, B, C; got "Z".'),
+        (["--pair", "A,Z"], 2, '--pair: expected one of A, B, C; got "Z".'),
         (["--prior", "normal:deviation=0"], 2, "prior: deviation: expected a positive number"),
         (["--bernoulli"], 2, "Bernoulli rewards have no sigma"),
         (["-o", "answer.xyz"], 2, "--output"),
