@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -118,8 +119,10 @@ def test_standard_input_and_several_files_cannot_be_followed(refused, tmp_path):
 
 
 def started(folder, *options, stdout=subprocess.PIPE):
+    """Start following; a shell that runs the tests in the background ignores Ctrl-C, and its children would too."""
     command = [shell.SCRIPT, "estimate", "log.csv", *ASKED, "--follow", "--json", *options]
-    return subprocess.Popen(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
 
 
 def test_killed_at_any_moment_it_goes_on_from_the_snapshot(unbandit, log, tmp_path):

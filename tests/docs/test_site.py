@@ -85,6 +85,6 @@ def test_a_rules_page_shows_all_of_its_parameters_and_pictures(site, name):
 
 def test_the_pages_of_the_api_have_docstrings(site):
     text = unescape((site / "api" / "estimating.html").read_text(encoding="utf-8"))
-    assert "Estimate what every arm was worth from which arm was pulled." in text
+    assert "Estimate the value of every arm from which arm was pulled." in text
     assert 'id="unbandit.estimate"' in text
     assert "cross-reference" not in text
