@@ -29,10 +29,16 @@ MARKED = {
     "unit/calibration/": "statistical",
     "unit/inference/test_exact.py": "statistical",
     "unit/inference/test_gaussian.py": "statistical",
+    "unit/kernels/test_largest.py": "statistical",
     "cluster/": "cluster",
     "browser/": "browser",
     "docs/": "docs",
     "contract/test_entry_points.py": "processes",
+    "contract/test_seam.py": "processes",
+    "cli/test_follow_command.py": "processes",
+    "cli/test_refusals.py": "processes",
+    "cli/test_reproduce_command.py": "processes",
+    "cli/test_study_command.py": "processes",
     "web/test_server.py": "processes",
 }
 """Tests that carry a marker, by the start of their path: `make test-fast` leaves them out."""
