@@ -37,6 +37,7 @@ MARKED = {
     "contract/test_seam.py": "processes",
     "cli/test_follow_command.py": "processes",
     "cli/test_refusals.py": "processes",
+    "cli/test_report_command.py": "processes",
     "cli/test_reproduce_command.py": "processes",
     "cli/test_study_command.py": "processes",
     "web/test_server.py": "processes",
