@@ -101,7 +101,7 @@ def test_rules_are_grouped_by_kind() -> None:
     assert "ucb" in groups["Rules that score"]
     assert "sae" in groups["Rules that eliminate"]
     assert "thompson" in groups["Rules that draw lots"]
-    assert groups["Rules that give no values away"] == ["explore-then-commit", "uniform"]
+    assert groups["Rules that reveal no values"] == ["explore-then-commit", "uniform"]
 
 
 def test_what_is_rarely_changed_stands_apart() -> None:

@@ -272,7 +272,7 @@ _LEVEL = (
     "exact move for the level, which this rule does not have."
 )
 _FEW = (
-    "the cloud is too small for so many arms whose sums the record tells so little of; with several clouds the tool "
+    "the cloud is too small for this many arms, about whose sums the log says so little; with several clouds the tool "
     "warns where they differ."
 )
 _GIVEN_UP = (
@@ -305,7 +305,7 @@ posterior takes long have a part of the runs; the table at the end has the numbe
 Records are simulated, so the truth behind them is known; the methods see only which arm was pulled. No run
 is left out, whatever it found.
 
-To measure all of it again: `make calibrate`. It may be stopped at any moment and goes on where it stopped;
+To measure all of it again: `make calibrate`. It can be stopped at any time and resumes where it stopped;
 the same seed gives the same figures on any number of cores, but for time and memory. To look at one rule:
 `unbandit calibrate posterior --rule ucb --runs 50 -o look`.
 

@@ -128,7 +128,7 @@ def leak(
     if not printer.deliver(answer, output, as_json):
         return
     out = printer.console()
-    title = f"{answer.rule} on {answer.instance}, {answer.horizon:,} rounds: what the record gives away"
+    title = f"{answer.rule} on {answer.instance}, {answer.horizon:,} rounds: what the log reveals"
     out.print(title, style="bold")
     numbers = printer.columns(NUMBER, "gap", "pulls", "estimated", "RMSE", "equivalent", "of its pulls")
     out.print(printer.new_table([("arm", TEXT), *numbers], _leak_rows(answer)))

@@ -1,4 +1,4 @@
-"""`unbandit.leak`: equivalent observed rewards, by their definition, and for rules that give no values away."""
+"""`unbandit.leak`: equivalent observed rewards, by their definition, and for rules that reveal no values."""
 
 from __future__ import annotations
 
