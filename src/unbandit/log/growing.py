@@ -193,7 +193,7 @@ class GrowingLog:
         if is_larger and self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
             text = f"expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every pair is "
             text += f"kept; got {arms:,} in {demonstrations:,} demonstrations."
-            remedy = "Scan the log instead (ActionLog.scan), or follow it by method counts."
+            remedy = "Estimate from the files without following them, or follow them by method counts."
             raise ParameterError(text, parameter="arms", remedy=remedy)
         columns = columns if arms <= columns else arms + arms // 4
         fill = {"following": -1, "preceding": -1, "marks": no_marks(1)}

@@ -32,7 +32,7 @@ class OrderedReader(Reader):
         super().__init__(names, refuse, columns, arms, demonstrations)
         if "pulls" in self.name:
             text = "expected one row per choice; got a table of counts, which needs no scanning."
-            remedy = "Read it with ActionLog.read, or name the column of rounds with "
+            remedy = "Read it whole, without scanning or following, or name the column of rounds with "
             remedy += f"{option('columns', {'round': 'NAME'})}."
             raise refuse(text, column=self.name["pulls"], remedy=remedy)
         if "reward" in self.name:
@@ -75,7 +75,7 @@ class OrderedReader(Reader):
             text = f"expected round {last + 1} after round {last}{where}; got {got}"
             text += ", so rows are missing or out of order."
         remedy = "A log that is scanned must be in order, also from file to file: sort it, or, if it fits in memory, "
-        remedy += "read it with ActionLog.read."
+        remedy += "read it whole."
         raise refuse(text, row=wrong + 1, column=self.name["round"], value=got, remedy=remedy)
 
 

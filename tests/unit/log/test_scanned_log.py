@@ -167,10 +167,10 @@ FAULTS = {
                   ["b.parquet", "whole Parquet file"]),
     "null": ({"a.parquet": {"arm": [1, 2]}, "b.parquet": {"arm": [1, None]}}, "", ["b.parquet row 2", "a blank cell"]),
     "lists": ({"a.parquet": {"arm": [[1], [2]]}}, "", ["a.parquet", "List"]),
-    "counts": ({"a.csv": b"arm,pulls\nA,1\nB,2\n"}, "", ["table of counts", "ActionLog.read"]),
+    "counts": ({"a.csv": b"arm,pulls\nA,1\nB,2\n"}, "", ["table of counts", "Read it whole"]),
     "late": ({"a.csv": b"arm,round\nA,3\nB,4\n"}, "", ["a.csv row 1 (line 2)", "begin at 3"]),
     "order": ({"a.csv": b"arm,round\nA,1\nB,2\n", "b.csv": b"arm,round\nA,3\nB,2\n"}, "",
-              ["b.csv row 2 (line 3)", "expected round 4 after round 3; got 2", "sort it", "ActionLog.read"]),
+              ["b.csv row 2 (line 3)", "expected round 4 after round 3; got 2", "sort it", "read it whole"]),
     "broken gzip": ({"a.csv.gz": gzip.compress(b"arm\nA\nB\n")[:-4]}, "", ["a.csv.gz", "whole gzip file"]),
     "packed Parquet": ({"a.csv.gz": gzip.compress(b"PAR1")}, "", ["a.csv.gz", "Unpack it"]),
 }  # fmt: skip
