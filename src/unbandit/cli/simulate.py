@@ -109,7 +109,8 @@ def demonstrators(
     """
     from unbandit.demonstrators import parse_rule, rules
 
-    chosen = {(rule := parse_rule(name, "RULE")).name: type(rule) for name in names} if names else rules()
+    named = [parse_rule(name, "RULE") for name in names or ()]
+    chosen = {each.name: type(each) for each in named} or rules()
     if as_json:
         listed = {
             name: {"summary": rule.summary(), "parameters": rule.model_json_schema()["properties"]}
