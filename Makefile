@@ -59,7 +59,7 @@ contract: env
 # One worker per core, and one cache of compiled kernels for all of them; tests/conftest.py says who runs what, and what
 # comes first. The GPU's tests run beside them on numba's simulation of one, which needs no GPU and is slow.
 PYTEST := $(BIN)/python -m pytest -p no:cacheprovider
-WORKERS := -n auto --maxprocesses=8 --dist loadgroup --no-loadscope-reorder
+WORKERS := -n auto --maxprocesses=8 --dist loadscope --no-loadscope-reorder
 
 tests: env
 	@NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/gpu > .gpu-tests.log 2>&1 & gpu=$$!; \

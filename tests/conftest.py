@@ -6,9 +6,11 @@ pytest puts this folder on the import path because this file stands in it, so te
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 # No deadline: the first example may compile a kernel. Derandomised: a red test is red for everyone.
 settings.register_profile(
@@ -76,23 +78,34 @@ FIRST = (
 ones (simulations, then filters, and so on), so that two workers with an empty cache do not compile the same kernel."""
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name, and would otherwise come first
+class GroupScheduling(LoadScopeScheduling):
+    """Give each worker whole groups of tests, one after the other.
+
+    Written here because xdist's own groups (`--dist loadgroup`) are written into the names of tests, which pytest 9.2
+    does not allow: its tests are dealt out one by one, and both workers set up and compile everything.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _group(_place(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
+    """Let xdist hand out groups of tests."""
+    return GroupScheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder, group them for workers, and put what takes longest first."""
+    """Mark tests by their folder, and put what takes longest first."""
     for item in items:
-        place = _place(item)
         for start, marker in MARKED.items():
-            if place.startswith(start):
+            if _place(item.nodeid).startswith(start):
                 item.add_marker(marker)
-        item.add_marker(pytest.mark.xdist_group(_group(place)))
-    items.sort(key=lambda item: _order(_place(item)))  # stable: otherwise as collected
+    items.sort(key=lambda item: _order(_place(item.nodeid)))  # stable: otherwise as collected
 
 
-def _place(item: pytest.Item) -> str:
+def _place(nodeid: str) -> str:
     """Return the file of a test, relative to this folder; that of a doctest begins with `src/`."""
-    if item.path.is_relative_to(TESTS):
-        return item.path.relative_to(TESTS).as_posix()
-    return item.path.relative_to(TESTS.parent).as_posix()
+    return nodeid.partition("::")[0].removeprefix("tests/")
 
 
 def _group(place: str) -> str:

@@ -14,8 +14,13 @@ from unbandit.web.preview import Upload
 from unbandit.web.tasks import table_files, without_formulas
 
 RULE = ub.SAE(alpha=0)
-LOG = RULE.demonstrate(ub.Instance([1.0, 0.0], 0.5, arms=["A", "B"]), horizon=300, seed=1)
-UPLOAD = Upload("log.csv", data=LOG.to_frame().write_csv().encode())
+
+
+@pytest.fixture(scope="module")
+def log_file():
+    """Return the upload of a log that the rule made."""
+    log = RULE.demonstrate(ub.Instance([1.0, 0.0], 0.5, arms=["A", "B"]), horizon=300, seed=1)
+    return Upload("log.csv", data=log.to_frame().write_csv().encode())
 
 
 def nothing(stage, share):
@@ -32,22 +37,22 @@ def few_candidates(monkeypatch):
     monkeypatch.setattr(tasks, "identify", identify)
 
 
-def test_a_rule_that_was_found_is_followed_by_its_report(few_candidates):
-    found = tasks.TASKS["identify"](UPLOAD, None, None, {"sigma": 0.5}, Limits(), nothing)
+def test_a_rule_that_was_found_is_followed_by_its_report(log_file, few_candidates):
+    found = tasks.TASKS["identify"](log_file, None, None, {"sigma": 0.5}, Limits(), nothing)
     assert found.main.count("<h1") == 1
     assert "What every arm was worth" in found.main
     assert "report.html" in [each.name for each in found.downloads]
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
-def test_without_a_known_noise_a_rule_that_was_found_gives_no_values(few_candidates):
-    found = tasks.TASKS["identify"](UPLOAD, None, None, {}, Limits(), nothing)
+def test_without_a_known_noise_a_rule_that_was_found_gives_no_values(log_file, few_candidates):
+    found = tasks.TASKS["identify"](log_file, None, None, {}, Limits(), nothing)
     assert "how noisy a reward was is not known" in found.main
     assert "report.html" not in [each.name for each in found.downloads]
 
 
-def test_the_command_in_an_answer_says_how_the_file_was_read():
-    upload = Upload("-my log.csv", data=UPLOAD.data.replace(b"arm", b"picked"))
+def test_the_command_in_an_answer_says_how_the_file_was_read(log_file):
+    upload = Upload("-my log.csv", data=log_file.data.replace(b"arm", b"picked"))
     columns, arms = {"arm": "picked"}, ["A", "B", "never, never"]
     made = tasks.TASKS["estimate"](upload, columns, arms, str(RULE), {"sigma": 0.5}, Limits(), nothing)
     assert "&#39;./-my log.csv&#39;" in made.main

@@ -66,14 +66,16 @@ def quietly(log, rule, **options):
         return estimate(log, rule, **options)
 
 
-LOG = UCB().demonstrate(Instance([1.0, 0.5, 0.0]), 200, runs=3, seed=1)
+@pytest.fixture(scope="module")
+def log():
+    return UCB().demonstrate(Instance([1.0, 0.5, 0.0]), 200, runs=3, seed=1)
 
 
 @pytest.mark.parametrize("rule", [UCB(), SAE()], ids=str)
 @pytest.mark.parametrize("method", ["switching", "counts", "naive"])
 @pytest.mark.parametrize("pool", [False, True])
-def test_a_record_gives_the_answer_of_its_log(rule, method, pool):
-    found, expected = (quietly(record, rule, method=method, pool=pool, sigma=1.0) for record in (Elsewhere(LOG), LOG))
+def test_a_record_gives_the_answer_of_its_log(log, rule, method, pool):
+    found, expected = (quietly(record, rule, method=method, pool=pool, sigma=1.0) for record in (Elsewhere(log), log))
     for name in (*NUMBERS, "pulls", "verdict"):
         np.testing.assert_array_equal(getattr(found.columns, name), getattr(expected.columns, name))
     assert [notice.message for notice in found.notes] == [
@@ -81,9 +83,9 @@ def test_a_record_gives_the_answer_of_its_log(rule, method, pool):
     ]  # fmt: skip
 
 
-def test_the_default_method_and_sensitivity_read_records_too():
-    assert quietly(Elsewhere(LOG), "ucb", sigma=1.0).method == "switching"
-    assert set(sensitivity(Elsewhere(LOG), "ucb", sigma=1.0)) == set(sensitivity(LOG, "ucb", sigma=1.0))
+def test_the_default_method_and_sensitivity_read_records_too(log):
+    assert quietly(Elsewhere(log), "ucb", sigma=1.0).method == "switching"
+    assert set(sensitivity(Elsewhere(log), "ucb", sigma=1.0)) == set(sensitivity(log, "ucb", sigma=1.0))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_the_default_method_and_sensitivity_read_records_too():
         ("report", lambda record: report(record, "ucb", sigma=1.0)),
     ],
 )
-def test_what_needs_the_rounds_refuses_a_record_without_them(what, ask):
+def test_what_needs_the_rounds_refuses_a_record_without_them(log, what, ask):
     said = f"^{what}: expected a log in memory, whose rounds can be looked at one by one; got a Elsewhere. Read the"
     with pytest.raises(ParameterError, match=said):
-        ask(Elsewhere(LOG))
+        ask(Elsewhere(log))

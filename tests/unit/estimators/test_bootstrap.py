@@ -12,12 +12,16 @@ from unbandit.demonstrators import parse_rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 INSTANCE, RULE = Instance([1.0, 0.7, 0.4, 0.1], 0.5), UCB(alpha=0.25)
-LOG = RULE.demonstrate(INSTANCE, 2_000, seed=3)
 
 
-def test_points_are_those_of_the_closed_form_and_intervals_agree_roughly():
-    plain = estimate(LOG, RULE, sigma=0.5, best_mean=1.0)
-    again = estimate(LOG, RULE, sigma=0.5, best_mean=1.0, method="bootstrap")
+@pytest.fixture(scope="module")
+def log():
+    return RULE.demonstrate(INSTANCE, 2_000, seed=3)
+
+
+def test_points_are_those_of_the_closed_form_and_intervals_agree_roughly(log):
+    plain = estimate(log, RULE, sigma=0.5, best_mean=1.0)
+    again = estimate(log, RULE, sigma=0.5, best_mean=1.0, method="bootstrap")
     assert (again.method, again.seed, again.best) == ("bootstrap", 0, ("0",))
     for arm in "123":
         assert again[arm].gap == plain[arm].gap
@@ -28,9 +32,9 @@ def test_points_are_those_of_the_closed_form_and_intervals_agree_roughly():
     assert json.loads(again.to_json())["seed"] == 0
 
 
-def test_the_seed_decides_and_resamples_count():
+def test_the_seed_decides_and_resamples_count(log):
     def ends(**options):
-        return estimate(LOG, RULE, sigma=0.5, method="bootstrap", resamples=200, **options)["3"].gap_high
+        return estimate(log, RULE, sigma=0.5, method="bootstrap", resamples=200, **options)["3"].gap_high
 
     assert ends(seed=1) == ends(seed=1)
     assert ends(seed=1) != ends(seed=2)
@@ -87,14 +91,14 @@ def test_a_beginning_of_a_longer_run_is_simulated_as_a_beginning():
         ({"method": "bootstrap", "pool": True}, "pool: the bootstrap reads every demonstration by itself"),
     ],
 )
-def test_options_that_do_not_fit(options, said):
+def test_options_that_do_not_fit(log, options, said):
     with pytest.raises(ParameterError, match=said):
-        estimate(LOG, RULE, sigma=0.5, **options)
+        estimate(log, RULE, sigma=0.5, **options)
 
 
-def test_bernoulli_rewards_without_a_mean_are_refused():
+def test_bernoulli_rewards_without_a_mean_are_refused(log):
     with pytest.raises(NotIdentifiable, match="bootstrap: rewards of 0 and 1 are simulated from means"):
-        estimate(LOG, RULE, bernoulli=True, method="bootstrap")
+        estimate(log, RULE, bernoulli=True, method="bootstrap")
 
 
 def test_bootstrap_intervals_hold_about_as_often_as_they_say():
