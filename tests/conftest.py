@@ -53,6 +53,7 @@ TOGETHER = {
     "paper/test_figure.py": "figures",
     "paper/test_page.py": "figures",
     "unit/calibration/": "calibration",
+    "unit/inference/": "filters",
     "web/test_app.py": "page",
     "web/test_safety.py": "page",
 }
@@ -89,6 +90,7 @@ class GroupScheduling(LoadScopeScheduling):
         return _group(_place(nodeid))
 
 
+@pytest.hookimpl(optionalhook=True)  # xdist may be switched off
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
     """Let xdist hand out groups of tests."""
     return GroupScheduling(config, log)
