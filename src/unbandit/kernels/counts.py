@@ -147,7 +147,10 @@ def count_by_levels(
                 level, left, step = aim, left - made, step + 1
         # --- the last few pulls, one stretch at one level after the other ---
         while left > 0:
-            arm = lowest.argmax()
+            arm = 0
+            for other in range(arms):  # `argmax` also looks for NaN: 3% of the time at K=224
+                if lowest[other] > lowest[arm]:
+                    arm = other
             level = lowest[arm]
             while left > 0 and lowest[arm] == level:
                 n, total = pulls[arm], totals[arm]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unbandit import ActionLog
-from unbandit.log.labels import MOST_SPAN, LabelCoder, first_rows, label_of
+from unbandit.log.labels import FEW_ROWS, MOST_SPAN, LabelCoder, first_rows, label_of
 from unbandit.log.reader import renumbered
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -52,6 +52,19 @@ def test_integers_come_back(batches: list[list[int]], by_appearance: bool) -> No
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9).map(float), min_size=1))
 def test_floats_are_written_as_labels(values: list[float]) -> None:
     assert labels_in(LabelCoder(), pl.Series(values, dtype=pl.Float64)) == [label_of(value) for value in values]
+
+
+@pytest.mark.parametrize("lengths", [(1, 1, 1), (40, 40, 40), (3000, 1, 3000), (1, 40, 3000), (9, 3000, 1)])
+def test_text_in_runs_comes_back_like_text_in_no_order(lengths: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    texts = np.array(["a", "a ", " b", "b", "c", *(f"arm {number}" for number in range(40))])
+    batches = []
+    for known, length in zip((5, 25, 45), lengths, strict=True):  # later batches have new labels
+        batches.append(np.repeat(texts[rng.integers(0, known, 5 * FEW_ROWS // length + 2)], length).tolist())
+    expected = [text.strip() for batch in batches for text in batch]
+    coder = LabelCoder(by_appearance=True)
+    assert labels_in(coder, *map(pl.Series, batches)) == expected
+    assert coder.labels == list(dict.fromkeys(expected))
 
 
 def test_types_may_differ_from_batch_to_batch() -> None:
