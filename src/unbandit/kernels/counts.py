@@ -132,7 +132,8 @@ def count_by_levels(
     for row in range(pulls_out.shape[0]):
         arrange(bandit, row)
         run = first_run + row
-        pulls[:], totals[:], lowest[:], last[:], before[:] = ZERO, 0.0, np.inf, np.inf, np.inf
+        for arm in range(arms):
+            pulls[arm], totals[arm], lowest[arm], last[arm], before[arm] = ZERO, 0.0, np.inf, np.inf, np.inf
         # --- advance all arms from level to level until nearly all pulls are made; undo a step that made too many ---
         left, level, step, trust = horizon, np.inf, 0, 1.0
         while left > FEW_LEFT and trust > 0.01:
@@ -215,6 +216,13 @@ def _try_level(
     return left
 
 
+@inlined
+def _accept(states: BridgeStates) -> None:
+    """Keep the step that was tried."""
+    for arm in range(states.pulls.size):
+        states.pulls[arm], states.lowest[arm] = states.next_pulls[arm], states.next_lowest[arm]
+
+
 @called
 def _made_before(path: Path, parameters: Any, pulls: int, level: float, other: int, room: Room) -> int:
     """Count those of an arm's first `pulls` pulls that came before the arm `other` was pulled at `level`."""
@@ -242,12 +250,13 @@ def count_by_bridges(
         for arm in range(arms):
             fill_roots(path_of(bandit, arm, run, roots), bandit.horizon)
         # --- the opening: every arm once, whatever its index ---
-        pulls[:], lowest[:] = 0, np.inf
+        for arm in range(arms):
+            pulls[arm], lowest[arm] = 0, np.inf
         left, high, low, step = bandit.horizon, np.inf, -np.inf, 0
         if left > arms:
             left = _try_level(bandit, parameters, HIGHEST, left, run, states, room)
-            pulls[:], lowest[:] = next_pulls, next_lowest
-            high = lowest.max()
+            _accept(states)
+            high = lowest[lowest.argmax()]
         # --- go down as predicted until a level is too low; then bisect ---
         while left > FEW_LEFT_BY_BRIDGES and high < np.inf:
             if low == -np.inf:
@@ -263,7 +272,8 @@ def count_by_bridges(
             if rest < 0:
                 low = level
             else:
-                pulls[:], lowest[:], left, high = next_pulls, next_lowest, rest, level
+                _accept(states)
+                left, high = rest, level
         # --- the last few pulls, from one new lowest index to the next ---
         while left > 0:
             arm = lowest.argmax()

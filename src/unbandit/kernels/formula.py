@@ -21,7 +21,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from unbandit.kernels.compile import Integers, Numbers, digest_of, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, digest_of, inlined
 
 Formula = Callable[..., Any]
 
@@ -196,7 +196,7 @@ def _files_behind(function: Any, seen: set[Path]) -> set[Path]:
     return seen
 
 
-@inlined
+@called
 def mean_by_bisection(parameters: Any, index: float, pulls: Any, round: Any) -> float:
     """Return the mean at which `index_value` reaches `index`, by bisection; the index must not fall as the mean rises.
 

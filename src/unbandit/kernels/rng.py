@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unbandit.kernels.compile import Numbers, Words, compiled, inlined
+from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 
 Word = np.uint64
 
@@ -115,7 +115,7 @@ def normal_from_word(word: Word, table: Numbers) -> float:
     return _polynomial(table, row, t)
 
 
-@inlined
+@called
 def _far_tail(probability: float) -> float:
     """Solve for the quantile below 2^-60, beyond the table, by Newton steps on the logarithm.
 

@@ -47,7 +47,9 @@ def level_guide(parameters: Any, sample: Numbers, arms: int, horizon: int) -> Nu
     Returns two rows: pulls in all, rising, and the level. It only steers the search for the next level; the actions do
     not depend on it.
     """
-    points, best = 48, sample.max()
+    points, best = 48, sample[0]
+    for mean in sample:
+        best = max(best, mean)
     guide = np.empty((2, points))
     for point in range(points):
         count = np.uint64(np.exp(np.log(float(horizon)) * point / (points - 1)))
@@ -196,7 +198,8 @@ def sort_entries(levels: Numbers, tags: Words, other_levels: Numbers, other_tags
         shift += ONE
     counts = np.empty(buckets, np.uint64)
     for _ in range(passes):
-        counts[:] = ZERO
+        for bucket in range(buckets):
+            counts[bucket] = ZERO
         for entry in range(entries):
             counts[((keys[entry] - least) >> shift) & (buckets - ONE)] += ONE
         start = ZERO
@@ -240,6 +243,15 @@ def _write_out(row: NDArray[Any], at: int, tags: Words, entries: np.uint64, writ
     return np.int64(t)
 
 
+@called
+def _with_twice_the_room(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a longer array that begins with these values."""
+    larger = np.empty(2 * values.size, values.dtype)
+    for at in range(values.size):
+        larger[at] = values[at]
+    return larger
+
+
 @compiled
 def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
@@ -255,7 +267,8 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
         arrange(bandit, run)
         row = actions[run]
         # --- the opening: every arm once, its index being infinite before ---
-        states.pulls[:], states.totals[:], states.lowest[:], written[:] = ZERO, 0.0, np.inf, ONE
+        for arm in range(arms):
+            states.pulls[arm], states.totals[arm], states.lowest[arm], written[arm] = ZERO, 0.0, np.inf, ONE
         done = min(arms, horizon)
         for arm in range(done):
             row[arm] = arm
@@ -271,10 +284,12 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
                 arm, count = _uncover(bandit, parameters, level, budget, arm, first_run + run, states, entries, count)
                 if arm == arms:
                     break
-                levels, tags = np.append(levels, levels), np.append(tags, tags)
+                levels, tags = _with_twice_the_room(levels), _with_twice_the_room(tags)
                 other_levels, other_tags = np.empty(levels.size), np.empty(tags.size, np.uint64)
             # --- sort the entries by level, and write them out as actions ---
-            made = np.int64(states.pulls.sum())
+            made = 0
+            for pulls in states.pulls:
+                made += np.int64(pulls)
             tags_in_order = sort_entries(levels, tags, other_levels, other_tags, count)
             done = _write_out(row, done, tags_in_order, count, written)
             step = step + 1 if made < target else 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import Numbers, called, compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
@@ -106,16 +106,21 @@ def filter_randomised(
             if not bernoulli and smooth:
                 liu_west_move(cloud, pulls, memories, step)
             if not bernoulli and shifts:
-                for particle in range(number):
-                    gibbs_level(cloud, pulls, memories[particle, :, 0], particle, step)
+                _gibbs_levels(cloud, pulls, memories, step)
         if mark < cloud.marks.size and cloud.marks[mark] == step:
             _take_sums(cloud, memories)
             mark = keep_sums(cloud, step, mark)
     if shifts and not bernoulli:
-        for particle in range(number):
-            gibbs_level(cloud, pulls, memories[particle, :, 0], particle, steps.arm.size)
+        _gibbs_levels(cloud, pulls, memories, steps.arm.size)
     _take_sums(cloud, memories)
     return 0
+
+
+@called
+def _gibbs_levels(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -> None:
+    """Shift all rewards of each particle by a number drawn from its conditional distribution."""
+    for particle in range(memories.shape[0]):
+        gibbs_level(cloud, pulls, memories[particle, :, 0], particle, step)
 
 
 @called
