@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test lint types contract tests test-fast \
-  test-gpu bench bench-scale bench-gpu lock clean
+.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests \
+  test-fast test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
 
 env: .venv/installed
 
@@ -42,9 +42,14 @@ docs: env
 pictures: env
 	$(BIN)/python tools/report_picture.py
 
-# Checks and tests side by side: the checks use one core each, and not for long.
+# The tests, and beside them everything else, one after the other.
 test: env
-	@$(MAKE) --no-print-directory --jobs=4 lint types contract tests
+	@$(MAKE) --no-print-directory --jobs=2 tests checks
+
+# The GPU's tests come last: by then the other tests have compiled the kernels that both need.
+checks: env
+	@$(MAKE) --no-print-directory lint && $(MAKE) --no-print-directory types && \
+	  $(MAKE) --no-print-directory contract && $(MAKE) --no-print-directory test-gpu-simulated
 
 lint: env
 	$(BIN)/ruff check src tests bench tools docs/*.py docs/_extensions
@@ -57,19 +62,23 @@ contract: env
 	$(BIN)/lint-imports
 
 # One worker per core, and one cache of compiled kernels for all of them; tests/conftest.py says who runs what, and what
-# comes first. The GPU's tests run beside them on numba's simulation of one, which needs no GPU and is slow.
+# comes first. Bytecode is kept: without it every process that a test starts would compile our sources again.
 PYTEST := $(BIN)/python -m pytest -p no:cacheprovider
 WORKERS := -n auto --maxprocesses=8 --dist loadscope --no-loadscope-reorder
 
+tests test-fast test-gpu-simulated: export PYTHONDONTWRITEBYTECODE =
+
 tests: env
-	@NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/gpu > .gpu-tests.log 2>&1 & gpu=$$!; \
-	$(PYTEST) $(WORKERS) tests src --ignore=tests/gpu; rest=$$?; \
-	wait $$gpu; gpu=$$?; cat .gpu-tests.log; rm -f .gpu-tests.log; \
-	test $$rest -eq 0 && test $$gpu -eq 0
+	$(PYTEST) $(WORKERS) tests src --ignore=tests/gpu
 
 # For the inner loop: without what simulates much, starts clusters, browsers or servers, or builds the documentation.
 test-fast: env
 	$(PYTEST) $(WORKERS) -m "not (statistical or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
+
+# The GPU's tests on numba's simulation of one, which needs no GPU and is slow; printed when they have ended.
+test-gpu-simulated: env
+	@NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/gpu > .gpu-tests.log 2>&1; ended=$$?; \
+	cat .gpu-tests.log; rm -f .gpu-tests.log; exit $$ended
 
 # The same tests on a real GPU, with much more of each.
 test-gpu: env

@@ -42,6 +42,8 @@ MARKED = {
     "cli/test_report_command.py": "processes",
     "cli/test_reproduce_command.py": "processes",
     "cli/test_study_command.py": "processes",
+    "web/test_app.py": "processes",
+    "web/test_safety.py": "processes",
     "web/test_server.py": "processes",
 }
 """Tests that carry a marker, by the start of their path: `make test-fast` leaves them out."""

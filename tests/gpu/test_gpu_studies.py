@@ -48,9 +48,9 @@ def test_parts_never_mix(size, tmp_path):
 
 
 def test_little_memory_gives_the_same_bytes(size, tmp_path, monkeypatch):
-    study = Study(FOUR, ["ucb", "sae"], size[0], 24, keep="sums", device="cuda")
+    study = Study(FOUR, ["ucb", "sae"], size[0], 7, keep="sums", device="cuda")
     study.run(tmp_path / "much")
-    monkeypatch.setattr("unbandit.kernels.gpu.sums.chunk_of", lambda horizon, arms: 10)
+    monkeypatch.setattr("unbandit.kernels.gpu.sums.chunk_of", lambda horizon, arms: 3)
     study.run(tmp_path / "chunks")
     monkeypatch.setattr(stage, "fitting", lambda bytes_per_run, whole=1: whole)
     study.run(tmp_path / "little")
@@ -89,8 +89,8 @@ def test_a_later_task_with_odd_chunks(size, monkeypatch):
     from unbandit.study.taskgrid import Task
 
     monkeypatch.setattr("unbandit.kernels.gpu.sums.chunk_of", lambda horizon, arms: 7)
-    study = Study(FOUR, "ucb", size[0], 60, keep="sums")
-    task = Task(0, 0, 13, 50, 37 * size[0])
+    study = Study(FOUR, "ucb", size[0], 40, keep="sums")
+    task = Task(0, 0, 13, 30, 17 * size[0])
     here, there = study.rows(task), study.on("cuda").rows(task)
     for name in SUMMED:
         np.testing.assert_allclose(there[name], here[name], rtol=1e-9, atol=1e-9, err_msg=name)
