@@ -151,7 +151,7 @@ class LabelCoder:
         if len(column) <= FEW_ROWS:
             return np.array([self.add(text) for text in column.to_list()])
         sample = column[len(column) // 2 :][:FEW_ROWS]
-        if len(sample.rle()) < len(sample) / 8:  # labels come in runs: one lookup for each is about 3 times as fast
+        if np.count_nonzero(sample[1:] != sample[:-1]) < len(sample) / 8:  # looked up once per run: about twice as fast
             lengths, first = column.rle().struct.unnest()
             return np.repeat(self.code(first), lengths.to_numpy())
         known = column.cast(self._texts, strict=False)
