@@ -1,19 +1,5 @@
 """Errors and notices: what went wrong or is worth knowing, as data and as one sentence.
 
-::
-
-    UnbanditError
-    ├── LogError            (ValueError)   the contents of a log
-    ├── DescriptionError    (ValueError)   the contents of a study's description
-    ├── ParameterError      (ValueError)   a parameter of a rule, an instance or a command
-    ├── NotIdentifiable                    the log cannot answer the question, and why
-    ├── InferenceError                     the log could answer it, but the computation failed
-    ├── OutputError         (OSError)      a file could not be written; nothing was changed
-    ├── ResumeError                        a results folder does not belong to the study asked for
-    ├── ClusterError        (OSError)      a cluster cannot be reached, was lost, or has incompatible workers
-    └── MissingExtra        (ImportError)  an optional dependency is missing; names the pip command
-    AssumptionWarning       (UserWarning)  an answer rests on an assumption worth reading
-
 A message is one sentence: what was expected, what came, what to do. Where a sentence names an option it does so with
 `option("best_mean")`, and each audience reads that name in its own spelling: Python users `best_mean`, shell users
 `--best-mean`, users of the page the label of the field.

@@ -7,8 +7,6 @@ Whoever publishes which arm was pulled when, or cannot hide it, hides no more th
 - Someone who sees `m` of the arm's own rewards knows its mean with a mean squared error of `sigma_i^2 / m`.
 - The record therefore is worth `m_i = p_i sigma_i^2 / MSE_i` rewards: *equivalent observed rewards*. A run without an
   estimate counts as revealing nothing, although it may give a bound.
-
-`m_i / n_i`, with the arm's pulls `n_i`, is the share of what the rule itself learnt about the arm.
 """
 
 from functools import partial

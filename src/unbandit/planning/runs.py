@@ -7,10 +7,6 @@ with the means known.
 - Index rule: all indices end at one common level, `index(mu_i, n_i) = V`, and the pulls add up to `T`. For an additive
   index this is `C(n_i) - C(n_best) = Delta_i`.
 - Elimination rule: an arm goes at the first test with `2 C(n) <= Delta_i`.
-
-From the pulls follow the regret, `sum n_i Delta_i`, the standard deviation of each estimated gap,
-`sqrt(sigma_i^2 / n_i + sigma_best^2 / n_best)`, and the length of its interval, whose upper end starts from one
-decision earlier, as the estimators' does.
 """
 
 from dataclasses import dataclass

@@ -4,8 +4,7 @@ At a test the arms that stay have sample means within twice the width of each ot
 far below the largest. Arms are drawn one after the other, those that stay first, each within the bounds that the
 earlier ones leave.
 
-An arm that goes later must have come down by then: its proposal is twisted towards the mean that its last test
-requires, below the leading arm's, and the twisting factor is divided out at the next test.
+The proposal of an arm that goes later is twisted towards the mean that its last test requires.
 
 The record hardly shows which of several staying arms leads. Resampling would decide it by chance, so offspring exchange
 the sums of such arms at random.

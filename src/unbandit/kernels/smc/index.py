@@ -7,9 +7,8 @@ is proposed from the interval that these comparisons leave, and its particle wei
 Where the index ignores the round, idle arms stay sorted by the round of their next pull, and the two neighbours in that
 order decide; arms never pulled again lie below all others.
 
-An arm pulled again and again stays ahead until another's turn comes, and must then just fall behind. Within such a
-stretch the proposal is twisted towards the mean that its end requires, and each particle carries a twisting factor,
-roughly the probability that a random walk crosses in time, which is divided out at the next step.
+Within a stretch of one arm the proposal is twisted towards the mean that its end requires; each particle carries a
+factor, roughly the probability that a random walk crosses in time, which is divided out at the next step.
 """
 
 import math
