@@ -152,6 +152,8 @@ class Estimate:
         What may be wrong, and what is worth knowing.
     posteriors
         The posteriors behind the numbers, one per demonstration; none where the method needs none.
+    alternatives
+        The same from other known means, by label, where the means that were given disagree; empty as a rule.
 
     Examples
     --------
@@ -177,6 +179,7 @@ class Estimate:
     seed: int | None = None
     best_by_demonstration: Sequence[tuple[str, ...]] = field(default=())
     posteriors: tuple[Posterior, ...] = field(default=(), repr=False)
+    alternatives: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
 
     @property
     def best(self) -> tuple[str, ...]:
@@ -302,6 +305,9 @@ class Estimate:
         lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in listed for row in self.ranked(name)]
         if len(listed) < several:
             lines.append(f"  ... and {several - len(listed):,} more demonstrations: see frame")
+        for label, other in self.alternatives.items():
+            lines.append(f"{label}:")
+            lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in listed for row in other.ranked(name)]
         lines += [f"  warning: {notice.message}" for notice in self.warnings]
         return "\n".join(lines + [f"  note: {notice.message}" for notice in self.notes])
 
@@ -349,6 +355,7 @@ def json_pieces(
 def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
     """Return what JSON has beside the rows."""
     same = len(set(answer.horizons)) == 1
+    alternatives = {label: other.to_dict(audience) for label, other in answer.alternatives.items()}
     return {
         "schema": SCHEMA,
         "rule": answer.rule,
@@ -361,7 +368,7 @@ def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
         "best": list(answer.best),
         "warnings": [notice.to_dict(audience) for notice in answer.warnings],
         "notes": [notice.to_dict(audience) for notice in answer.notes],
-    }
+    } | ({"alternatives": alternatives} if alternatives else {})
 
 
 def _numbers(row: ArmEstimate) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, parse_rule
 from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import AssumptionWarning, LogError, Notice, NotIdentifiable, ParameterError, option
-from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, notices_of
+from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of
 from unbandit.estimators.procedures import Anchor, Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
@@ -67,7 +67,8 @@ def estimate(
     best_mean
         The best arm's mean, if it is known: gaps then become means.
     anchor
-        Instead of it any one arm's mean: ``{"B": 0.4}``.
+        Instead of it any one arm's mean: ``{"B": 0.4}``. With method `counts` also several, and the best arm's: all
+        means then follow from the level that most of them agree on, and those that do not agree are named.
     scale
         `unknown` if the factor of the rule's width is not known: gaps are then known up to one common factor and given
         as ratios.
@@ -107,7 +108,7 @@ def estimate(
     record: Record = as_log(log, f"method {method or 'posterior'}") if draws(method, assumed) else as_record(log)
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted)
-    check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted)
+    check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted, chosen)
     _check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
     if pool:
         _check_pool(record)
@@ -118,41 +119,58 @@ def estimate(
     if scale == "unknown":
         notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
     closed_form: Method = "switching" if record.ordered else "counts"
+    known = _known_means(best_mean, anchor, record.arms)
+    if len(known) > 1:
+        _check_several(known, chosen, fitted, pool)
     request = Request(
         log=record,
         rule=fitted,
         method=closed_form if chosen == "bootstrap" else chosen,
         horizons=horizons(horizon, record),
         noise=noise,
-        anchor=_known_mean(best_mean, anchor, record.arms),
+        anchor=known[0] if known else None,
         level=level,
         constant=constant if constant is not None else float(np.sqrt(2) * noise.deviation),
         scale=scale,
         reference=None if reference is None else checks.position("reference", reference, record.arms),
     )
     drawn = (0 if seed is None else seed) if chosen in DRAWING else None
-    if drawn is None:
+    even = _check_counts(request, pool) if not record.ordered and request.method in ("counts", "naive") else None
+    others: dict[str, Answer] = {}
+    if len(known) > 1:
+        from unbandit.estimators.common_level import estimate_from_several
+
+        answer, others = estimate_from_several(request, known)
+    elif drawn is None:
         answer = _estimate_together(request) if pool else _estimate_each(request)
     else:
         answer = _drawn(request, chosen, prior, particles, resamples, drawn, pool)
-    warnings += answer.warnings
-    for notice in warnings:
+    for each in (answer, *others.values()):
+        if even is not None:
+            _qualify_counts(request, each, even)
+        each.warnings += impossible_values(fitted, noise, each.numbers, record.arms, each.demonstrations)
+    for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
-    return Estimate(
-        rule=str(assumed),
-        method=chosen,
-        arms=record.arms,
-        demonstrations=answer.demonstrations,
-        columns=answer.columns,
-        horizons=integers(request.horizons),
-        level=level,
-        sigma=noise.sigma if scale == "known" and isinstance(noise, Gaussian) else None,
-        warnings=tuple(warnings),
-        notes=tuple(notes + answer.notes),
-        seed=drawn,
-        best_by_demonstration=marked(answer.best, record.arms),
-        posteriors=tuple(answer.posteriors),
-    )
+
+    def result(answer: Answer, alternatives: Mapping[str, Estimate]) -> Estimate:
+        return Estimate(
+            rule=str(assumed),
+            method=chosen,
+            arms=record.arms,
+            demonstrations=answer.demonstrations,
+            columns=answer.columns,
+            horizons=integers(request.horizons),
+            level=level,
+            sigma=noise.sigma if scale == "known" and isinstance(noise, Gaussian) else None,
+            warnings=tuple(warnings + answer.warnings),
+            notes=tuple(notes + answer.notes),
+            seed=drawn,
+            best_by_demonstration=marked(answer.best, record.arms),
+            posteriors=tuple(answer.posteriors),
+            alternatives=alternatives,
+        )
+
+    return result(answer, {label: result(other, {}) for label, other in others.items()})
 
 
 def _drawn(
@@ -237,7 +255,9 @@ def posterior(
         None if particles is None else checks.whole("particles", particles), seed,
         clouds=checks.whole("clouds", clouds), draws=checks.whole("draws", draws), threads=threads,
     )  # fmt: skip
-    return replace(found, warnings=(*warnings, *found.warnings, *from_the_prior(request)))
+    numbers = {name: values[None] for name, values in found.summary().items()}
+    warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
+    return replace(found, warnings=(*warnings, *from_the_prior(request)))
 
 
 def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) -> dict[str, Estimate]:
@@ -269,6 +289,22 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
 
 
 # Closed forms
+
+
+def _check_counts(request: Request, pool: bool) -> NDArray[np.bool_]:
+    """Refuse counts that show no sign of rewards; return which of several demonstrations show none."""
+    from unbandit.estimators.allocation import refuse_even  # most logs have rounds
+
+    return refuse_even(request, pool=pool)
+
+
+def _qualify_counts(request: Request, answer: Answer, even: NDArray[np.bool_]) -> None:
+    """Leave out demonstrations whose counts show no sign of rewards, and say what counts cannot show."""
+    from unbandit.estimators.allocation import counts_cannot_tell, leave_out_even
+
+    if even.any():
+        leave_out_even(answer, even)
+    answer.notes.append(counts_cannot_tell(request))
 
 
 def _estimate_each(request: Request) -> Answer:
@@ -420,7 +456,7 @@ def usable_method(method: Method | None, log: Record, rule: Demonstrator) -> Met
 def check_numbers(
     best_mean: float | None = None, anchor: Mapping[Any, float] | None = None, level: float = 0.95,
     sigma: float | None = None, bernoulli: bool = False, scale: str = "known", constant: float | None = None,
-    rule: Demonstrator | None = None,
+    rule: Demonstrator | None = None, method: Method | None = None,
 ) -> None:  # fmt: skip
     """Refuse numbers out of range, and choices that exclude each other."""
     checks.level(level)
@@ -431,7 +467,7 @@ def check_numbers(
         raise ParameterError(
             f"Bernoulli rewards have no sigma; leave {option('sigma')} or {option('bernoulli')} out.", parameter="sigma"
         )
-    if best_mean is not None and anchor is not None:
+    if best_mean is not None and anchor is not None and method != "counts":
         raise ParameterError(f"expected {option('best_mean')} or {option('anchor')}, not both.", parameter="anchor")
     checks.one_of("scale", scale, ("known", "unknown"))
     if scale == "unknown" and (best_mean is not None or anchor is not None):
@@ -516,16 +552,39 @@ def _reward_noise(
     return Gaussian(1.0), [assumed]
 
 
+def _known_means(
+    best_mean: float | None, anchor: Mapping[Any, float] | None, arms: tuple[str, ...]
+) -> tuple[Anchor, ...]:
+    """Return the means that are known: none, the best arm's, or those of some arms."""
+    of_best = () if best_mean is None else (Anchor(None, float(best_mean)),)
+    if anchor is None:
+        return of_best
+    if not anchor:
+        raise ParameterError("expected an arm with its mean; got none.", parameter="anchor")
+    named = (Anchor(checks.position("anchor", str(arm), arms), float(value)) for arm, value in anchor.items())
+    return *of_best, *named
+
+
 def _known_mean(best_mean: float | None, anchor: Mapping[Any, float] | None, arms: tuple[str, ...]) -> Anchor | None:
     """Return the one mean that is known, if any."""
-    if best_mean is not None:
-        return Anchor(None, float(best_mean))
-    if anchor is None:
-        return None
-    if len(anchor) != 1:
-        raise ParameterError(f"expected one arm with its mean; got {len(anchor)}.", parameter="anchor")
-    ((arm, value),) = anchor.items()
-    return Anchor(checks.position("anchor", str(arm), arms), float(value))
+    known = _known_means(best_mean, anchor, arms)
+    if len(known) > 1:
+        raise ParameterError(f"expected one arm with its mean; got {len(known)}.", parameter="anchor")
+    return known[0] if known else None
+
+
+def _check_several(known: tuple[Anchor, ...], method: Method, rule: Demonstrator, pool: bool) -> None:
+    """Refuse several known means where nothing looks for a level that they have in common."""
+    text = f"expected one arm with its mean; got {len(known)}."
+    if method != "counts":
+        remedy = f"Several are read with {option('method', 'counts')} only."
+    elif not isinstance(rule, IndexRule):
+        remedy = f"Several are read for index rules only, and {rule.name} is none."
+    elif pool:
+        remedy = f"Give one, or leave {option('pool')} out."
+    else:
+        return
+    raise ParameterError(text, parameter="anchor", count=len(known), remedy=remedy)
 
 
 def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:

@@ -5,22 +5,23 @@ very many demonstrations that show the same, one notice says how many they are.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.checks import in_threads, threads
-from unbandit.demonstrators import EliminationRule
+from unbandit.demonstrators import Demonstrator, EliminationRule
 from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import Answer, Comparison, Request
 from unbandit.formatting import quoted
+from unbandit.instance import Bernoulli, Noise
 from unbandit.result import ESTIMATED
 
 MOST_NOTICES = 20  # demonstrations that have a notice each; of more, one notice says how many they are
@@ -30,6 +31,8 @@ FAR_OFF = 2.5  # standard deviations by which the gaps at the switching round an
 MANY_ACTIVE = 8  # active arms from which on a comparison with the largest sample mean is worth a warning
 MANY_RIVALS = 4  # nearly equal arms from which on plain 95% intervals are too short (tests/statistical shows it)
 MANY_CLOSE = 6  # arms too close to the most-pulled one from which on it is likely the luckiest of several
+
+ROUNDING = 1e-9  # by which a number may be beyond what is possible
 
 Result = TypeVar("Result")
 Marks = NDArray[np.bool_]
@@ -429,6 +432,87 @@ class Diagnosis:
         if which not in self._kept:
             self._kept[which] = Reading(self.request, which, self.request.compare(which, which + 1).row(0))
         return diagnostic.notice(self._kept[which])
+
+
+# Values that no arm can have
+
+
+class PossibleValues(NamedTuple):
+    """Values between two limits that a gap or a mean can have, and why no others."""
+
+    name: str
+    low: float
+    high: float
+    why: str
+
+    def excess(self, numbers: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return by how much each number is out of its limits, below 0 where it is within.
+
+        Where there is no point, the end that is nearest to the limits counts.
+        """
+        point = numbers[self.name]
+        low, high = (
+            np.where(np.isnan(point), numbers.get(f"{self.name}_{end}", np.nan), point) for end in ("low", "high")
+        )
+        return np.asarray(np.fmax(low - self.high, self.low - high))
+
+    def notice(self, numbers: Mapping[str, NDArray[np.float64]], arms: Sequence[str], which: int) -> Notice:
+        """Name the arm of a demonstration that is furthest out of its limits."""
+        row = {name: values[which] for name, values in numbers.items()}
+        excess = self.excess(row)
+        marked = np.flatnonzero(excess > ROUNDING)
+        at = int(marked[np.argmax(excess[marked])])
+        point = float(row[self.name][at])
+        low, high = (float(row.get(f"{self.name}_{end}", row[self.name])[at]) for end in ("low", "high"))
+        shown, still = f"{point:.4g}", " Its interval does hold possible values." if low < self.high < point else ""
+        if np.isnan(point):
+            shown = f"at least {low:.4g}" if low > self.high else f"at most {high:.4g}"
+        elif point < self.low < high:
+            still = " Its interval does hold possible values."
+        text = (
+            f"The {self.name} of arm {quoted(arms[at])} is {shown}{_and_more(marked)}, which is impossible: {self.why}."
+            f"{still} The rule, one of its parameters or a mean that was given is likely wrong."
+        )
+        return Notice("impossible-value", text, arm=arms[at])
+
+
+def possible_values(rule: Demonstrator, noise: Noise) -> list[PossibleValues]:
+    """Return the limits of gaps and means, where the range of rewards is known.
+
+    A rule's `reward_range` is taken at its word, unless rewards are said to scatter more than any in that range can.
+
+    Examples
+    --------
+    >>> from unbandit import LilUCB, UCB
+    >>> from unbandit.instance import Gaussian
+    >>> [(each.name, each.low, each.high) for each in possible_values(UCB(), Bernoulli())]
+    [('gap', -inf, 1.0), ('mean', 0.0, 1.0)]
+    >>> [each.high for each in possible_values(LilUCB(reward_range=2), Gaussian(0.5))]
+    [2.0]
+    """
+    if isinstance(noise, Bernoulli):
+        of_mean = PossibleValues("mean", 0.0, 1.0, "rewards of 0 and 1 average between 0 and 1")
+        return [PossibleValues("gap", -np.inf, 1.0, "rewards of 0 and 1 cannot differ by more than 1"), of_mean]
+    span = getattr(rule, "reward_range", None)
+    if span is None or noise.deviation > span / 2:
+        return []
+    why = f"rewards in a range of {span:.4g}, as the rule has it, cannot differ by more"
+    return [PossibleValues("gap", -np.inf, float(span), why)]
+
+
+def impossible_values(
+    rule: Demonstrator, noise: Noise, numbers: Mapping[str, NDArray[np.float64]], arms: Sequence[str],
+    demonstrations: Sequence[str],
+) -> list[Notice]:  # fmt: skip
+    """Warn of gaps and means that no rewards of the known range can have; numbers are (demonstrations, arms)."""
+    notices: list[Notice] = []
+    for possible in possible_values(rule, noise):
+        if possible.name in numbers:
+            with np.errstate(invalid="ignore"):
+                places = np.flatnonzero(any_arm(possible.excess(numbers) > ROUNDING))
+            notice_of = partial(possible.notice, numbers, arms)
+            notices += [notice for _, notice in notices_of(places, demonstrations, notice_of)]
+    return notices
 
 
 def notices_of(places: Counts, names: Sequence[str], notice_of: Callable[[int], Notice]) -> PlacedNotices:

@@ -73,6 +73,11 @@ class Comparison:
         return self._column("below")
 
     @property
+    def above(self) -> Numbers:
+        """Return what the upper ends start from."""
+        return self._column("above")
+
+    @property
     def own(self) -> Numbers:
         """Return how many rewards are behind each arm's sample mean."""
         return self._column("own")
@@ -94,6 +99,12 @@ class Comparison:
         """Return one of several demonstrations, one place per arm."""
         end = self.at_the_end[which] if self.at_the_end.size else self.at_the_end
         return Comparison(self.best[which], self.verdict[which], self.numbers[:, which], end)
+
+    def part(self, start: int, stop: int) -> Comparison:
+        """Return some demonstrations, as a comparison of their own."""
+        rows, end = slice(start, stop), self.at_the_end
+        numbers = np.ascontiguousarray(self.numbers[:, rows])
+        return Comparison(self.best[rows], self.verdict[rows], numbers, end[rows] if end.size else end)
 
     def put(self, rows: Counts, part: Comparison) -> None:
         """Put some demonstrations in their places."""
