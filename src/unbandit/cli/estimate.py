@@ -38,6 +38,7 @@ def estimate(
     constant: options.Constant = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    duplicates: options.Duplicates = None,
     pool: options.Pool = False,
     prior: options.Prior = None,
     particles: options.Particles = None,
@@ -67,6 +68,7 @@ def estimate(
     from unbandit.estimators.api import draws
     from unbandit.log import ActionLog
     from unbandit.log.action_log import read_or_scan
+    from unbandit.log.reader import refuse_duplicates
     from unbandit.result import json_pieces
 
     asked = EstimateCommand.read(context.params)
@@ -79,13 +81,14 @@ def estimate(
         if sensitivity:
             refusal = f"expected without {option('follow')}; leave one of them out."
             raise ParameterError(refusal, parameter="sensitivity")
+        refuse_duplicates(duplicates)  # a table of counts is not followed
         printer.announce_compilation()
         _follow(asked, 2.0 if every is None else every, snapshot, until_idle, as_json, output)
         return
     with printer.working("Estimating"):
         read = ActionLog.read if draws(method, asked.rule) else read_or_scan
         path = logs[0] if len(logs) == 1 else logs
-        log = read(path, columns=asked.columns, arms=asked.arms)
+        log = read(path, columns=asked.columns, arms=asked.arms, duplicates=duplicates)
         with printer.answering(options.log_name(*asked.logs)):
             answer = estimate_log(log, asked.rule, **asked.options)
             others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -25,6 +25,10 @@ Logs = Annotated[
 Rule = Annotated[str, Option("--rule", help="The rule that made it: name:key=value,... (see: unbandit demonstrators)")]
 Arms = Annotated[str | None, Option("--arms", metavar="A,B,C", help="All arms, including those never pulled.")]
 Columns = Annotated[str | None, Option("--columns", metavar="arm=...,round=...", help="Names of columns.")]
+Duplicates = Annotated[
+    str | None,
+    Option("--duplicates", metavar="CHOICE", help="Rows of counts with one name: refuse (default), separate or add."),
+]
 Horizon = Annotated[
     int | None, Option("--horizon", help="The demonstrator's horizon, if the log covers only its beginning.")
 ]
@@ -35,7 +39,12 @@ Pool = Annotated[bool, Option("--pool", help="All demonstrations are of one inst
 Sigma = Annotated[float | None, Option("--sigma", help="Standard deviation of a reward.")]
 BernoulliRewards = Annotated[bool, Option("--bernoulli", help="Rewards were 0 or 1.")]
 BestMean = Annotated[float | None, Option("--best-mean", help="The best arm's mean, if known: gives means, not gaps.")]
-Anchor = Annotated[str | None, Option("--anchor", metavar="ARM=VALUE", help="Instead: the known mean of any one arm.")]
+Anchor = Annotated[
+    list[str] | None,
+    Option(
+        "--anchor", metavar="ARM=VALUE", help="Instead: the known mean of any one arm; for counts, repeat it for more."
+    ),
+]
 Prior = Annotated[
     str | None, Option("--prior", help="Of the posterior: normal:mean=0,deviation=1 or beta:successes=1,failures=1.")
 ]
@@ -115,7 +124,8 @@ class EstimateCommand(NamedTuple):
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": read_anchor(given["anchor"])}
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
-        return cls(given["logs"], rule, options, read_columns(given["columns"]), read_arms(given["arms"]))
+        columns, arms = read_columns(given["columns"]), read_arms(given["arms"])
+        return cls(given["logs"], rule, options, columns, arms)
 
     @property
     def log(self) -> str:
@@ -168,18 +178,23 @@ def read_columns(text: str | None) -> dict[str, str] | None:
     return pairs
 
 
-def read_anchor(text: str | None) -> dict[str, float] | None:
-    """Read `ARM=VALUE`; the arm's name may have an equals sign in it."""
-    if text is None:
+def read_anchor(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """Read `ARM=VALUE`, once or more; an arm's name may have an equals sign in it."""
+    if not texts:
         return None
-    arm, _, value = text.rpartition("=")
-    try:
-        number = float(value)
-    except ValueError:
-        arm = ""
-    if not arm.strip():
-        raise ParameterError(f'expected ARM=VALUE, as in B=0.4; got "{text}".', parameter="anchor", value=text)
-    return {arm.strip(): number}
+    known: dict[str, float] = {}
+    for text in texts:
+        arm, _, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            arm = ""
+        if not arm.strip():
+            raise ParameterError(f'expected ARM=VALUE, as in B=0.4; got "{text}".', parameter="anchor", value=text)
+        if arm.strip() in known:
+            raise ParameterError(f'expected each arm once; got "{arm.strip()}" twice.', parameter="anchor", value=text)
+        known[arm.strip()] = number
+    return known
 
 
 def read_instance(

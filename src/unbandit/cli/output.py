@@ -256,6 +256,8 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     if len(shown) < len(estimate.demonstrations):
         left = len(estimate.demonstrations) - len(shown)
         out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
+    for label, other in estimate.alternatives.items():
+        print_estimate(other, label)
 
 
 def summary_of_many(estimate: Estimate) -> str | None:

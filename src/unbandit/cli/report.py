@@ -29,6 +29,7 @@ def report(
     constant: options.Constant = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    duplicates: options.Duplicates = None,
     pool: options.Pool = False,
     prior: options.Prior = None,
     particles: options.Particles = None,
@@ -53,7 +54,7 @@ def report(
     _check_files(asked, output, pdf, truth)
     with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
-        log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms)
+        log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms, duplicates=duplicates)
         with printer.answering(options.log_name(*asked.logs)):
             written = reporting.report(
                 log, asked.rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]), truth=means,

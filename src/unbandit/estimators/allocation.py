@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc, pdtrc
+from scipy.special import chdtri, gammaincc, pdtrc
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule
 from unbandit.errors import Notice, NotIdentifiable, option
@@ -49,7 +49,9 @@ class Spread(NamedTuple):
     @property
     def chance(self) -> Numbers:
         """Return how often a uniform allocation scatters as much or more."""
-        return np.asarray(np.where(self.degrees > 0, gammaincc(np.maximum(self.degrees, 1) / 2, self.chi_square / 2), 0))
+        return np.asarray(
+            np.where(self.degrees > 0, gammaincc(np.maximum(self.degrees, 1) / 2, self.chi_square / 2), 0)
+        )
 
     def together(self) -> "Spread":
         """Return the spread of all demonstrations together, each around its own mean."""
@@ -92,30 +94,33 @@ def refuse_even(request: Request, *, pool: bool = False) -> Marks:
     even = could_be_even(pulls, initial, batch, together=pool)
     if not even.all():
         return np.zeros(len(pulls), np.bool_) if pool else even
-    several = f" in each of {len(pulls):,} demonstrations" if len(pulls) > 1 else ""
     raise NotIdentifiable(
-        f"{_evenly(pulls, initial, batch)}{several}. Taking the arms in turn, or drawing them by lot, leaves such "
-        "counts too, so they do not show which arm is better.",
-        remedy="Needed is a log with one row per round, or the counts of a longer run of a rule that reacts to rewards.",
+        f"{_evenly(pulls)}: drawing them by lot, or taking them in turn, leaves such counts too, so they do not "
+        f"show which arm is better. {_scatter(pulls, batch)}",
+        remedy="Needed is a log with one row per round, or the counts of a longer run of a rule that follows rewards.",
     )
 
 
-def _evenly(pulls: Counts, initial: int, batch: int) -> str:
-    """Say how evenly arms were pulled, in words and as a dispersion."""
-    seen, spread = pulls[pulls > 0], Spread.of(pulls, 0, batch).together()
-    dispersion = float(spread.chi_square[0] / max(spread.degrees[0], 1))
+def _evenly(pulls: Counts) -> str:
+    """Say how often arms were pulled."""
+    seen = pulls[pulls > 0]
     low, high = int(seen.min()), int(seen.max())
     often = f"{low:,} times each" if low == high else f"{low:,} to {high:,} times each"
-    return (
-        f"All arms were pulled about equally often, {often}: the counts scatter {dispersion:.2g} times as much as "
-        "chance alone would make them"
-    )
+    several = f" in {len(pulls):,} demonstrations" if len(pulls) > 1 else ""
+    return f"The arms were pulled {often}{several}"
 
 
-def leave_out_even(answer: Answer, even: Marks) -> None:
+def _scatter(pulls: Counts, batch: int) -> str:
+    """Say how much counts scatter, and how much could be chance."""
+    spread = Spread.of(pulls, 0, batch).together()
+    degrees = max(float(spread.degrees[0]), 1.0)
+    found, chance = float(spread.chi_square[0]) / degrees, float(chdtri(degrees, ERROR)) / degrees
+    return f"(They scatter {found:.2g} times as much as chance usually does; up to {chance:.3g} times can be chance.)"
+
+
+def leave_out_even(request: Request, answer: Answer, even: Marks) -> None:
     """Take the numbers of demonstrations that may be uniform out of an answer, and say so."""
-    if not even.any():
-        return
+    batch = getattr(request.rule, "batch", 1)
     for name, values in answer.numbers.items():
         values[even] = 0.0 if name == "gap_low" else np.nan
     seen = answer.pulls[even] > 0
@@ -123,9 +128,10 @@ def leave_out_even(answer: Answer, even: Marks) -> None:
     answer.best[even] = seen
 
     def notice(which: int) -> Notice:
+        pulls = answer.pulls[which : which + 1]
         text = (
-            f"{_evenly(answer.pulls[which : which + 1], 1, 1)}. Taking the arms in turn, or drawing them by lot, leaves "
-            "such counts too: no arm of this demonstration has an estimate."
+            f"{_evenly(pulls)}: drawing them by lot, or taking them in turn, leaves such counts too, so no arm has an "
+            f"estimate. {_scatter(pulls, batch)}"
         )
         return Notice("even-counts", text)
 
@@ -162,8 +168,8 @@ def factors(rule: Demonstrator, horizon: int) -> dict[str, float]:
     return found
 
 
-def counts_cannot_tell(request: Request) -> Notice:
-    """Say what the numbers rest on that counts alone cannot show."""
+def counts_cannot_tell(request: Request, known_means: int = 0) -> Notice:
+    """Say what the numbers rest on that counts alone cannot show, given how many means are known."""
     rule, sentences = request.rule, []
     named = factors(rule, int(request.horizons[0])) if request.method != "naive" else {}
     if request.method == "naive":
@@ -181,7 +187,7 @@ def counts_cannot_tell(request: Request) -> Notice:
         sentences.append("the rule and its parameters are right.")
     if request.method != "naive" and request.scale == "known" and isinstance(request.noise, Gaussian):
         sentences.append(f"Nor do they show how noisy rewards are (sigma = {request.noise.sigma:.4g}: intervals only).")
-    if isinstance(rule, IndexRule) and request.method != "naive":
+    if isinstance(rule, IndexRule) and request.method != "naive" and known_means < 2:
         sentences.append(
             "If the most-pulled arm was held back, say by a limit on how often it may be shown, all gaps from it are "
             f"too small by one amount; give the means of two arms or more as {option('anchor')} to see that."

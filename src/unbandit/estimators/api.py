@@ -147,7 +147,7 @@ def estimate(
         answer = _drawn(request, chosen, prior, particles, resamples, drawn, pool)
     for each in (answer, *others.values()):
         if even is not None:
-            _qualify_counts(request, each, even)
+            _qualify_counts(request, each, even, len(known))
         each.warnings += impossible_values(fitted, noise, each.numbers, record.arms, each.demonstrations)
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
@@ -298,13 +298,13 @@ def _check_counts(request: Request, pool: bool) -> NDArray[np.bool_]:
     return refuse_even(request, pool=pool)
 
 
-def _qualify_counts(request: Request, answer: Answer, even: NDArray[np.bool_]) -> None:
+def _qualify_counts(request: Request, answer: Answer, even: NDArray[np.bool_], known_means: int) -> None:
     """Leave out demonstrations whose counts show no sign of rewards, and say what counts cannot show."""
     from unbandit.estimators.allocation import counts_cannot_tell, leave_out_even
 
     if even.any():
-        leave_out_even(answer, even)
-    answer.notes.append(counts_cannot_tell(request))
+        leave_out_even(request, answer, even)
+    answer.notes.append(counts_cannot_tell(request, known_means))
 
 
 def _estimate_each(request: Request) -> Answer:

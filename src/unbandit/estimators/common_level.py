@@ -22,7 +22,7 @@ from unbandit.result import BEST, BOUNDED, ESTIMATED
 
 DISAGREE = 0.001  # the error at which known means are said to disagree, over all of them
 MOST_CENTRES = 99  # levels that are tried as the centre of a group
-FEWEST_FOR_SCALE = 3  # known means from which on it can be seen that a wider or narrower width would reconcile them
+FEWEST_FOR_FACTOR = 3  # known means from which on it can be seen that a wider or narrower width fits them better
 MOST_NAMED = 4
 
 Numbers = NDArray[np.float64]
@@ -63,16 +63,21 @@ class Levels(NamedTuple):
         again = self.near(*self.of(first).combined(), 0.0, reach)
         return again if np.count_nonzero(again) >= np.count_nonzero(first) else first
 
-    def factor(self) -> float | None:
-        """Return how much wider the rule's width would have to be for all of them to agree, if any factor does that."""
-        if self.implied.size < FEWEST_FOR_SCALE or np.ptp(self.width) <= 0:
-            return None
-        # known = level - factor * width, by weighted least squares
+    def factor(self) -> tuple[float, float]:
+        """Return how much wider than assumed the rule's width fits the known means best, and its standard error.
+
+        Weighted least squares of `known = level - factor * width`; NaN where they do not show it.
+        """
+        if self.implied.size < FEWEST_FOR_FACTOR or np.ptp(self.width) <= 0:
+            return np.nan, np.nan
         weight = 1 / np.hypot(self.deviation, self.step)
-        design = np.column_stack([np.ones_like(self.width), -self.width])
-        (_, factor), *_ = np.linalg.lstsq(design * weight[:, None], self.known * weight, rcond=None)
-        scaled = self._replace(implied=self.known + factor * self.width)
-        return float(factor) if factor > 0 and scaled.largest_group().all() else None
+        design = np.column_stack([weight, -self.width * weight])
+        (_, factor), *_ = np.linalg.lstsq(design, self.known * weight, rcond=None)
+        return float(factor), float(np.sqrt(np.linalg.inv(design.T @ design)[1, 1]))
+
+    def all_agree_with(self, factor: float) -> bool:
+        """Return whether all agree once the width is so many times as wide."""
+        return factor > 0 and bool(self._replace(implied=self.known + factor * self.width).largest_group().all())
 
 
 class Found(NamedTuple):
@@ -213,29 +218,43 @@ def _notices(request: Request, found: Found, which: int) -> list[Notice]:
     if not levels.arms.size:
         text = "None of the arms whose mean was given has an estimated gap: no mean follows."
         return [Notice("no-anchor", text, demonstration=name)]
-    if group.all():
-        return []
-    (level, _), (other, _) = levels.of(group).combined(), levels.of(found.other).combined()
-    agreeing, rest = levels.of(group), levels.of(found.other)
-    majority = "the larger group" if group.sum() > found.other.sum() else "the lower one, neither being in the majority"
+    notices = [] if group.all() else _disagreement(request, found, name)
+    factor, error = levels.of(group).factor()
+    if abs(factor - 1) > NormalDist().inv_cdf(1 - DISAGREE / 2) * error:
+        z = NormalDist().inv_cdf(0.975)
+        text = (
+            f"The means given as known fit a width {factor:.3g} times as large as the rule's ({factor - z * error:.3g} "
+            f"to {factor + z * error:.3g}). All gaps are then wrong by about that factor: check the rule's parameters."
+        )
+        notices.append(Notice("width-factor", text, demonstration=name))
+    return notices
+
+
+def _disagreement(request: Request, found: Found, name: str | None) -> list[Notice]:
+    """Say which known means disagree with the others, and which arms seem to have been held back."""
+    levels, arms = found.levels, request.log.arms
+    agreeing, rest = levels.of(found.group), levels.of(found.other)
+    (level, _), (other, _) = agreeing.combined(), rest.combined()
+    larger = agreeing.arms.size > rest.arms.size
     text = (
-        f"The means given as known do not agree. From {_names(request, agreeing)} the most-pulled arm would have a mean "
-        f"of {level:.4g}, from {_names(request, rest)} one of {other:.4g}. The answer rests on the former, "
-        f"{majority}; the answer from the latter is given beside it."
+        f"The means given as known do not agree. From {_names(request, agreeing)} the most-pulled arm would have a "
+        f"mean of {level:.4g}, from {_names(request, rest)} one of {other:.4g}. The answer rests on the former, "
+        f"{'the larger group' if larger else 'the lower, neither being the larger group'}; the answer from the latter "
+        "is given beside it."
     )
-    factor = levels.factor()
-    if factor is not None:
-        text += f" All would agree if the rule's width were {factor:.3g} times as large: check its parameters."
-    notices = [Notice("anchors-disagree", text, arm=request.log.arms[rest.arms[0]], demonstration=name)]
-    above = levels.of(~group & (levels.implied > level))
-    if above.arms.size and factor is None:
+    factor, _ = levels.factor()
+    if levels.all_agree_with(factor):
+        text += f" They would agree if the rule's width were {factor:.3g} times as large: check its parameters too."
+    notices = [Notice("anchors-disagree", text, arm=arms[rest.arms[0]], demonstration=name)]
+    above = levels.of(~found.group & (levels.implied > level))
+    if above.arms.size:
         most = float(above.implied.max() - level)
         text = (
-            f"Pulled less often than their means call for: {_names(request, above)}, up to {most:.4g} above the common "
-            "level. Something besides the rule may have held them back, such as a limit on how often one arm is "
-            "shown. They are not used to find the level, and their gaps come from their known means."
+            f"Pulled less often than the known mean calls for: {_names(request, above)}, up to {most:.4g} above the "
+            "common level. Something besides the rule may have held them back, such as a limit on how often one arm "
+            "is shown. They are not used to find the level, and their gaps come from their known means."
         )
-        notices.append(Notice("above-level", text, arm=request.log.arms[above.arms[0]], demonstration=name))
+        notices.append(Notice("above-level", text, arm=arms[above.arms[0]], demonstration=name))
     return notices
 
 

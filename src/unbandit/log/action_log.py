@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 
 from unbandit.errors import Notice, ParameterError
 from unbandit.log.labels import Codes, given_arms, label_of, numbered
-from unbandit.log.reader import collect
+from unbandit.log.reader import collect, refuse_duplicates
 from unbandit.log.rewards import Rewards
-from unbandit.log.sources import Arms, Columns, FrameSource, Paths, is_large, open_bytes, series_of, sources_of
+from unbandit.log.sources import (
+    Arms,
+    Columns,
+    Duplicates,
+    FrameSource,
+    Paths,
+    is_large,
+    open_bytes,
+    series_of,
+    sources_of,
+)
 from unbandit.log.tallies import Need, Tallies, tally
 from unbandit.log.writing import write_table
 
@@ -72,7 +82,9 @@ class ActionLog:
                 object.__setattr__(self, name, view)
 
     @classmethod
-    def read(cls, path: Paths, *, columns: Columns = None, arms: Arms = None) -> ActionLog:
+    def read(
+        cls, path: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None
+    ) -> ActionLog:
         """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
 
         Parameters
@@ -84,6 +96,9 @@ class ActionLog:
             The column of each role that has an unusual name: ``{"arm": "picked"}``.
         arms
             All arms there were, in order; by default those pulled, by value if all are numbers, else as they appear.
+        duplicates
+            What rows of one name in a table of counts are: an error (`refuse`, the default), arms that only share a
+            name (`separate`: "A", "A (2)" ...), or one arm (`add`). Refused for a log of rounds.
 
         Examples
         --------
@@ -93,7 +108,7 @@ class ActionLog:
         >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
         [[1, 2, 0]]
         """
-        return cls(*collect(sources_of(path, unpack=True), columns, arms))
+        return cls(*collect(sources_of(path, unpack=True), columns, arms, duplicates=duplicates))
 
     @staticmethod
     def scan(paths: Paths, *, columns: Columns = None, arms: Arms = None) -> ScannedLog:
@@ -121,7 +136,10 @@ class ActionLog:
         return ScannedLog(sources_of(paths), columns, arms)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, name: str = "the log", columns: Columns = None, arms: Arms = None) -> ActionLog:
+    def from_bytes(
+        cls, data: bytes, *, name: str = "the log", columns: Columns = None, arms: Arms = None,
+        duplicates: Duplicates = None,
+    ) -> ActionLog:  # fmt: skip
         """Read the content of a file, in any format that `read` knows; `name` is only what messages call it.
 
         Examples
@@ -129,10 +147,12 @@ class ActionLog:
         >>> ActionLog.from_bytes(b"arm\\nA\\nB\\n")
         <ActionLog: 1 demonstration, 2 arms, 2 rounds>
         """
-        return cls(*collect([open_bytes(data, name)], columns, arms))
+        return cls(*collect([open_bytes(data, name)], columns, arms, duplicates=duplicates))
 
     @classmethod
-    def from_frame(cls, frame: Any, *, columns: Columns = None, arms: Arms = None) -> ActionLog:
+    def from_frame(
+        cls, frame: Any, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None
+    ) -> ActionLog:
         """Read any dataframe, lazy ones too, with the columns that `read` knows.
 
         Examples
@@ -142,7 +162,7 @@ class ActionLog:
         >>> log.demonstrations, log.lengths.tolist()
         (('x', 'y'), [2, 1])
         """
-        return cls(*collect([FrameSource(frame)], columns, arms))
+        return cls(*collect([FrameSource(frame)], columns, arms, duplicates=duplicates))
 
     @classmethod
     def from_actions(cls, actions: Any, *, arms: Arms = None, rewards: Any = None) -> ActionLog:
@@ -200,17 +220,24 @@ class ActionLog:
         return cls(given_arms(arms), codes.reshape(-1), np.asarray(offsets, np.int64), names, rewards=known)
 
     @classmethod
-    def from_counts(cls, pulls: Mapping[Any, int]) -> ActionLog:
+    def from_counts(
+        cls, pulls: Mapping[Any, int] | Sequence[tuple[Any, int]], *, duplicates: Duplicates = None
+    ) -> ActionLog:
         """Make a log from how often each arm was pulled, when the order of the rounds is not known.
+
+        Pairs of an arm and its count may repeat a name; `duplicates` says what that means, as in `read`.
 
         Examples
         --------
         >>> ActionLog.from_counts({"A": 70, "B": 30})
         <ActionLog: 1 demonstration, 2 arms, 100 pulls without their order>
+        >>> ActionLog.from_counts([("A", 70), ("B", 30), ("A", 5)], duplicates="separate").arms
+        ('A', 'A (2)', 'B')
         """
-        labels = pl.Series("arm", [label_of(arm) for arm in pulls], dtype=pl.String)
-        counts = series_of(list(pulls.values())).alias("pulls")
-        return cls(*collect([FrameSource(pl.DataFrame([labels, counts]))], None, None))
+        pairs = list(pulls.items() if isinstance(pulls, Mapping) else pulls)
+        labels = pl.Series("arm", [label_of(arm) for arm, _ in pairs], dtype=pl.String)
+        counts = series_of([count for _, count in pairs]).alias("pulls")
+        return cls(*collect([FrameSource(pl.DataFrame([labels, counts]))], None, None, duplicates=duplicates))
 
     def __len__(self) -> int:
         return len(self.demonstrations)
@@ -385,11 +412,15 @@ class ActionLog:
         return int(self.offsets[which]), int(self.offsets[which + 1])
 
 
-def read_or_scan(paths: Paths, *, columns: Columns = None, arms: Arms = None) -> ActionLog | ScannedLog:
+def read_or_scan(
+    paths: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None
+) -> ActionLog | ScannedLog:
     """Read a file, several, a folder or a pattern; scan what is large, and say so in a notice."""
     if not is_large(paths):
-        return ActionLog.read(paths, columns=columns, arms=arms)
+        return ActionLog.read(paths, columns=columns, arms=arms, duplicates=duplicates)
     from unbandit.log.scanned import ScannedLog  # most logs are read whole
+
+    refuse_duplicates(duplicates)  # a table of counts is not scanned
 
     text = "the log is large, so it is scanned: read in passes, of which only counts are kept in memory."
     return ScannedLog(sources_of(paths), columns, arms, notices=(Notice("reading", text),))

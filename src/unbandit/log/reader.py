@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.labels import (
     Codes,
@@ -27,7 +28,7 @@ from unbandit.log.labels import (
     smallest_type,
 )
 from unbandit.log.rewards import RewardColumn, Rewards
-from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike
+from unbandit.log.sources import ROWS, Arms, Batch, Columns, Duplicates, Source, check_alike
 
 # Which column of a table plays which role. A table needs a column `arm`; `demonstration`, `round` and `reward` are read
 # when they are there, and `arm` with `pulls` instead of rounds is a table of counts. People call these columns many
@@ -318,8 +319,12 @@ class Collection:
         return self._batches[at].refuse(text, row=row - self._begins[at], **data)
 
 
-def collect(sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS) -> Parts:
+def collect(
+    sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None
+) -> Parts:
     """Read a log into memory, `rows` at a time, and put its rows in the order of demonstrations and rounds."""
+    if duplicates is not None:
+        checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
     labels = LabelColumn("arm", arms), LabelColumn("demonstration")
     reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)
     check_alike(sources, reader.name.values())
@@ -327,7 +332,8 @@ def collect(sources: Sequence[Source], columns: Columns, arms: Arms, rows: int =
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     if "pulls" in reader.name:
-        return _counted(table, reader, demonstrations, reader.notices + label_notices(present))
+        return _counted(table, reader, demonstrations, reader.notices + label_notices(present), duplicates)
+    refuse_duplicates(duplicates)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     offsets = offsets_of(lengths)
     notices = reader.notices + label_notices(present, lengths, reader.name.get("demonstration"))
@@ -343,7 +349,16 @@ def collect(sources: Sequence[Source], columns: Columns, arms: Arms, rows: int =
     return Parts(arm_names, codes, offsets, demonstrations, notices, rewards)
 
 
-def _counted(table: Collection, reader: Reader, names: tuple[str, ...], notices: tuple[Notice, ...]) -> Parts:
+def refuse_duplicates(duplicates: Duplicates) -> None:
+    """Refuse to be told what rows of one name are where there is one row per round."""
+    if duplicates is not None:
+        text = "expected only with a table of counts; this log has one row per round, where an arm comes many times."
+        raise ParameterError(text, parameter="duplicates", value=duplicates, remedy="Leave it out.")
+
+
+def _counted(
+    table: Collection, reader: Reader, names: tuple[str, ...], notices: tuple[Notice, ...], duplicates: Duplicates
+) -> Parts:
     """Arrange pulls as (demonstrations, arms); refuse what no counting gives."""
     labels, codes = in_order(reader.arms, table.codes, table.refuse)
     pulls, column = np.concatenate(table.numbers), reader.name["pulls"]
@@ -351,20 +366,33 @@ def _counted(table: Collection, reader: Reader, names: tuple[str, ...], notices:
         row = int(np.argmax(pulls < 0))
         text = f"expected a count of 0 or more for pulls; got {pulls[row]}."
         raise table.refuse(text, row=row + 1, column=column, value=int(pulls[row]), remedy="Correct it.")
-    cell = np.repeat(table.who, np.diff(table.starts)) * len(labels) + codes
-    distinct, first = np.unique(cell, return_index=True)
-    if distinct.size < cell.size:
-        row = int(np.setdiff1d(np.arange(cell.size), first)[0])
-        label = labels[int(codes[row])]
-        text = f'expected each arm once in a table of pulls; got "{label}" again.'
-        remedy = "Add its counts up, or, if every row is one choice, name the column of rounds with "
-        remedy += f"{_naming('round')}."
-        raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
-    counts = np.zeros((len(names), len(labels)), np.int64)
-    counts.reshape(-1)[cell] = pulls
-    if counts.sum(dtype=np.float64) >= 2**62:
+    if pulls.sum(dtype=np.float64) >= 2**62:
         text = "expected counts that add up to less than 2^62; got more."
         raise table.refuse(text, column=column, remedy="Correct them.")
+    who = np.repeat(table.who, np.diff(table.starts))
+    again = _occurrences(who * len(labels) + codes)  # how often the same name stands above each row
+    if again.any() and duplicates not in ("add", "separate"):
+        row = int(np.argmax(again > 0))
+        label = labels[int(codes[row])]
+        text = f'expected each arm once in a table of pulls; got "{label}" again.'
+        remedy = (
+            f"If such rows are different arms, give {option('duplicates', 'separate')}; if they are one arm, "
+            f"{option('duplicates', 'add')}; if every row is one choice, name the column of rounds with "
+            f"{_naming('round')}."
+        )
+        raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
+    if again.any():
+        repeated = np.unique(codes[again > 0])
+        text = f'{repeated.size:,} names stand in more than one row, the first being "{labels[int(repeated[0])]}": '
+        if duplicates == "separate":
+            labels, codes = _separated(labels, codes, again)
+            text += "each row is a separate arm, numbered from its second row on."
+        else:
+            text += "their counts are added up."
+        notices += (Notice("reading", text),)
+    cell = who * len(labels) + codes
+    counts = np.zeros((len(names), len(labels)), np.int64)
+    np.add.at(counts.reshape(-1), cell, pulls)
     for which in np.flatnonzero(counts.sum(axis=1) == 0).tolist():
         text = f"expected at least one pull{in_demonstration(names, which)}; got 0 for every arm."
         remedy = f"Check that this is the column of counts, or name it with {_naming('pulls')}."
@@ -373,6 +401,32 @@ def _counted(table: Collection, reader: Reader, names: tuple[str, ...], notices:
         text = f'column "{reader.name["reward"]}" is ignored: a table of counts has no rounds to give rewards to.'
         notices += (Notice("reading", text),)
     return Parts(labels, None, offsets_of(counts.sum(axis=1)), names, notices, counts=counts)
+
+
+def _occurrences(cells: Integers) -> Integers:
+    """Return for each cell how often the same number stands before it."""
+    order = np.argsort(cells, kind="stable")
+    starts = run_starts(cells[order])
+    found = np.empty(cells.size, np.int64)
+    found[order] = np.arange(cells.size) - np.repeat(starts[:-1], np.diff(starts))
+    return found
+
+
+def _separated(labels: tuple[str, ...], codes: Codes, again: Integers) -> tuple[tuple[str, ...], Codes]:
+    """Make rows of one name separate arms: "name", "name (2)" ..., next to each other; return labels and codes."""
+    most = np.zeros(len(labels), np.int64)
+    np.maximum.at(most, codes, again)
+    taken, new = set(labels), list[str]()
+    for label, more in zip(labels, most.tolist(), strict=True):
+        new.append(label)
+        number = 2
+        for _ in range(more):
+            while f"{label} ({number})" in taken:
+                number += 1
+            new.append(f"{label} ({number})")
+            taken.add(new[-1])
+    first = np.cumsum(most + 1) - (most + 1)
+    return tuple(new), (first[codes] + again).astype(smallest_type(len(new)))
 
 
 def offsets_of(lengths: NDArray[np.integer[Any]]) -> Integers:

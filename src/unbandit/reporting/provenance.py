@@ -16,7 +16,7 @@ from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import LogError
 from unbandit.log import ActionLog
-from unbandit.log.sources import files_of
+from unbandit.log.sources import Duplicates, files_of
 
 STANDARD_INPUT = "standard input"
 
@@ -63,8 +63,9 @@ class LogSource:
 
 
 def read_log(
-    path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None
-) -> tuple[ActionLog, LogSource]:
+    path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None,
+    duplicates: Duplicates = None,
+) -> tuple[ActionLog, LogSource]:  # fmt: skip
     """Read a log together with the checksum of the bytes that were read; "-" is standard input.
 
     A file is read for its checksum in small blocks, and refused if it changed between that and its reading. What can
@@ -74,9 +75,10 @@ def read_log(
     if name == "-" or (file.exists() and not file.is_file() and not file.is_dir()):  # what can be read only once
         called = STANDARD_INPUT if name == "-" else name
         data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
-        return ActionLog.from_bytes(data, name=called, columns=columns, arms=arms), LogSource.of_bytes(called, data)
+        log = ActionLog.from_bytes(data, name=called, columns=columns, arms=arms, duplicates=duplicates)
+        return log, LogSource.of_bytes(called, data)
     before = _state(file)
-    log = ActionLog.read(path, columns=columns, arms=arms)
+    log = ActionLog.read(path, columns=columns, arms=arms, duplicates=duplicates)
     source = LogSource.of_file(file)
     if _state(file) != before:
         refusal = "the file changed while it was being read."
@@ -97,11 +99,11 @@ def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
     """Write the shell command that reproduces a report."""
     words = ["unbandit", "report", log, "--rule", str(rule)]
     for name, value in _given(options).items():
-        words.append("--" + name.replace("_", "-"))
+        flag = "--" + name.replace("_", "-")
         if name == "anchor":
-            words += [f"{arm}={mean}" for arm, mean in value.items()]
-        elif value is not True:
-            words.append(str(value))
+            words += [word for arm, mean in value.items() for word in (flag, f"{arm}={mean}")]
+        else:
+            words += [flag] if value is True else [flag, str(value)]
     return shlex.join(words)
 
 

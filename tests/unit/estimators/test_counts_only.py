@@ -40,18 +40,18 @@ def test_an_arm_counted_once_is_bounded_and_one_not_at_all_unseen():
 
 
 def test_arms_within_one_pull_of_the_most_pulled_are_still_active():
-    # n_max = 11: 10 counts as still active, 9 as eliminated.
-    result = counted(ELIMINATION, {"A": 11, "B": 10, "C": 9, "D": 4})
+    # n_max = 38: 37 counts as still active, 36 as eliminated.
+    result = counted(ELIMINATION, {"A": 38, "B": 37, "C": 36, "D": 4})
     assert result.best == ("A", "B")
-    assert (result["C"].gap, result["D"].gap) == pytest.approx((4.0, 6.0))
-    assert result["B"].gap_high == pytest.approx(12 / 3 + Z * math.sqrt(2 / 9))
+    assert (result["C"].gap, result["D"].gap) == pytest.approx((2.0, 6.0))
+    assert result["B"].gap_high == pytest.approx(12 / 6 + Z * math.sqrt(2 / 36))
     assert (result["B"].gap, result["B"].gap_low) == (None, 0.0)
 
 
 def test_the_last_active_arm_is_best():
-    result = counted(ELIMINATION, {"A": 11, "C": 9, "B": 4})
+    result = counted(ELIMINATION, {"A": 38, "C": 36, "B": 4})
     assert result.best == ("A",)
-    assert result["C"].gap == pytest.approx(4.0)
+    assert result["C"].gap == pytest.approx(2.0)
 
 
 def test_counts_can_be_asked_for_on_a_log_with_rounds():
@@ -67,7 +67,7 @@ def test_switching_cannot_be_asked_for_on_counts():
 
 
 def test_a_tie_of_counts_has_no_round():
-    result = counted(INDEX, {"A": 5, "B": 5})
+    result = counted(INDEX, {"A": 36, "B": 36, "C": 4})
     (tied,) = [notice for notice in result.warnings if notice.code == "tied-best"]
     assert tied.round is None
     assert result["B"].gap == 0.0

@@ -80,15 +80,18 @@ def test_several_active_arms_are_bounded_in_their_means_too():
         assert (row.mean_low, row.mean_high) == pytest.approx((3 - 6 - Z * math.sqrt(0.5), 3.0), rel=1e-12)
 
 
-def test_an_anchor_must_be_an_arm_and_a_finite_number_and_one():
-    for anchor in ({"X": 1.0}, {"D": math.nan}, {"D": math.inf}, {"C": 1.0, "D": 2.0}, {}):
+def test_an_anchor_must_be_an_arm_and_a_finite_number():
+    for anchor in ({"X": 1.0}, {"D": math.nan}, {"D": math.inf}, {}):
         with pytest.raises(ParameterError, match="anchor"):
             worked(anchor=anchor)
 
 
-def test_the_best_mean_and_an_anchor_exclude_each_other():
+def test_with_rounds_the_best_mean_and_anchors_exclude_each_other():
+    log = ActionLog.from_actions(list("ABCABABAABAAA"))
     with pytest.raises(ParameterError, match="not both"):
-        worked(best_mean=1.0, anchor={"D": 1.0})
+        estimate(log, RULE, sigma=1.0, best_mean=1.0, anchor={"B": 1.0})
+    with pytest.raises(ParameterError, match=r'anchor: expected one arm with its mean; got 2\. .* method="counts" only'):
+        estimate(log, RULE, sigma=1.0, anchor={"A": 1.0, "B": 1.0})
 
 
 def test_a_label_that_is_a_number_can_be_given_as_one():
