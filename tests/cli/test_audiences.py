@@ -22,7 +22,9 @@ COMMANDS = typer.main.get_command(app).commands
 KEYWORDS = {each.name for command in COMMANDS.values() for each in command.params if "_" in each.name}
 
 ROUNDS = b"round,arm\n" + b"".join(b"%d,%s\n" % (at, b"AB"[at % 2 :][:1]) for at in range(1, 40))
-COUNTS = b"arm,pulls\nA,9\nB,1\n"
+COUNTS = b"arm,pulls\nA,90\nB,1\n"
+EVEN = b"arm,pulls\nA,20\nB,21\nC,20\n"
+TWICE = b"arm,pulls\nA,90\nB,9\nA,4\n"
 TWO = b"demonstration,arm,pulls\n1,A,36\n1,B,4\n2,A,36\n2,B,9\n"
 REWARDS = b"arm,Gain\nA,1\nB,0\nA,1\n"
 
@@ -62,6 +64,13 @@ ASKED = [
     (COUNTS, ["--rule", "ucb", "--method", "posterior"]),
     (COUNTS, ["--rule", "thompson"]),
     (COUNTS, ["--rule", "ucb", "--scale", "unknown"]),
+    (COUNTS, ["--rule", "ucb", "--anchor", "A=1", "--anchor", "A=2"]),
+    (COUNTS, ["--rule", "sae", "--anchor", "A=1", "--anchor", "B=2"]),
+    (EVEN, ["--rule", "ucb"]),
+    (TWICE, ["--rule", "ucb"]),
+    (TWICE, ["--rule", "ucb", "--duplicates", "ad"]),
+    (TWICE, ["--rule", "ucb", "--sigma", "0.01", "--duplicates", "add", "--anchor", "A=1", "--anchor", "B=3"]),
+    (ROUNDS, ["--rule", "ucb", "--duplicates", "add"]),
     (TWO, ["--rule", "ucb"]),
     (TWO, ["--rule", "ucb", "--pool"]),
     (REWARDS, ["--rule", "ucb"]),

@@ -93,13 +93,68 @@ def test_every_format_gives_the_same_answer(unbandit, log, tmp_path):
 
 
 def test_counts_alone(unbandit, tmp_path):
-    (tmp_path / "counts.csv").write_text("arm,pulls\nA,9\nB,4\nC,1\n")
+    (tmp_path / "counts.csv").write_text("arm,pulls\nA,36\nB,9\nC,1\n")
     done = unbandit("estimate", "counts.csv", *ASKED, "--json")
     read = as_json(done)
     assert read["method"] == "counts"
     assert [row["gap"] for row in read["arms"]] == pytest.approx([0.0, 1.0, None])
     assert read["notes"][0]["code"] == "counts-only"
     assert "note: The record holds pull counts" in unbandit("estimate", "counts.csv", *ASKED).err
+
+
+def test_even_counts_end_with_code_4(unbandit):
+    data = b"arm,pulls\n" + b"".join(b"a%d,%d\n" % (arm, 20 + arm % 2) for arm in range(30))
+    done = unbandit("estimate", "-", "--rule", "lilucb:reward_range=2", "--sigma", "0.5", stdin=data)
+    assert (done.code, done.out) == (4, "")
+    assert "pulled 20 to 21 times each" in done.err
+    assert "Needed is a log with one row per round" in done.err
+
+
+def test_known_means_that_disagree_give_both_answers(unbandit, tmp_path):
+    # C(n) = 6 / sqrt(n): at level 5 the means are A 4.9, B 4.8, C 4.7; A is given 0.5 more.
+    (tmp_path / "counts.csv").write_text("arm,pulls\nA,3600\nB,900\nC,400\nD,225\n")
+    known = [word for mean in ("A=5.4", "B=4.8", "C=4.7") for word in ("--anchor", mean)]
+    asked = ["estimate", "counts.csv", "--rule", RULE, "--sigma", "0.1", "--horizon", "10000", *known]
+    read = as_json(unbandit(*asked, "--json"))
+    ((label, other),) = read["alternatives"].items()
+    assert label == 'from the mean of "A" instead'
+    assert [row["mean"] for row in (read["arms"][3], other["arms"][3])] == pytest.approx([4.6, 5.1], abs=0.01)
+    assert {"anchors-disagree", "above-level"} <= {notice["code"] for notice in read["warnings"]}
+    done = unbandit(*asked)
+    assert done.out.count("rank") == 2
+    assert label in done.out
+    assert "warning: Pulled less often than the known mean calls for" in done.err
+    page = unbandit("report", *asked[1:], "-o", "report.html")
+    assert page.code == 0, page.err
+    text = (tmp_path / "report.html").read_text()
+    assert "from the mean of &#34;A&#34; instead" in text
+    assert "Arms that were held back" in text
+    again = unbandit(*asked[:-1], "B=4")
+    assert (again.code, "expected each arm once" in again.err) == (2, True)
+
+
+def test_rows_with_one_name(unbandit):
+    data = b"arm,pulls\nA,36\nB,9\nA,4\n"
+    refused = unbandit("estimate", "-", *ASKED, stdin=data)
+    assert refused.code == 3
+    assert "--duplicates separate" in refused.err
+    separate = as_json(unbandit("estimate", "-", *ASKED, "--duplicates", "separate", "--json", stdin=data))
+    assert [(row["arm"], row["pulls"]) for row in separate["arms"]] == [("A", 36), ("A (2)", 4), ("B", 9)]
+    added = as_json(unbandit("estimate", "-", *ASKED, "--duplicates", "add", "--json", stdin=data))
+    assert [(row["arm"], row["pulls"]) for row in added["arms"]] == [("A", 40), ("B", 9)]
+    assert "added up" in added["notes"][0]["message"]
+    rounds = unbandit("estimate", "-", *ASKED, "--duplicates", "add", stdin=b"arm\nA\nB\nA\n")
+    assert (rounds.code, "expected only with a table of counts" in rounds.err) == (2, True)
+    follow = unbandit("estimate", "log.csv", *ASKED, "--duplicates", "add", "--follow")
+    assert (follow.code, "expected only with a table of counts" in follow.err) == (2, True)
+
+
+def test_impossible_values_are_warned_of(unbandit):
+    data = b"arm,pulls\nA,3600\nB,9\n"  # gap C(9) - C(3600) = 1.9
+    read = as_json(unbandit("estimate", "-", "--rule", RULE, "--bernoulli", "--horizon", "10000", "--json", stdin=data))
+    (notice,) = [notice for notice in read["warnings"] if notice["code"] == "impossible-value"]
+    assert notice["arm"] == "B"
+    assert 'The gap of arm "B" is 1.9' in notice["message"]
 
 
 def test_unusual_columns_are_named(unbandit, tmp_path):
@@ -225,7 +280,7 @@ NAMES = ["[bold]x[/bold]", "<b>", ":smile:", "a\\", "[/]", "[link=http://x]y", "
 
 
 def test_names_are_printed_as_they_are(unbandit, tmp_path):
-    counts = pl.DataFrame({"arm": NAMES, "pulls": [40 - 2 * at for at in range(len(NAMES))]})
+    counts = pl.DataFrame({"arm": NAMES, "pulls": [400 - 20 * at for at in range(len(NAMES))]})
     counts.write_csv(tmp_path / "odd.csv")
     done = unbandit("estimate", "odd.csv", *ASKED)
     shown = [line.strip() for line in done.out.splitlines()[4:] if line.strip()]

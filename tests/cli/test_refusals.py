@@ -135,11 +135,11 @@ def test_a_file_that_may_not_be_read_ends_with_3(refused, tmp_path):
 @pytest.mark.parametrize(
     ("data", "options", "said"),
     [
-        (b"arm,pulls\nA,9\nB,1\n", ["--rule", "ucb", "--anchor", "B=1"], 'anchor "B" has no estimated gap'),
+        (b"arm,pulls\nA,90\nB,1\n", ["--rule", "ucb", "--anchor", "B=1"], 'anchor "B" has no estimated gap'),
         (b"arm\nA\nB\nA\nB\n", ["--rule", "sae", "--anchor", "A=1"], 'anchor "A" has no estimated gap'),
-        (b"arm,pulls\nA,9\nB,1\n", ["--rule", "ucb", "--scale", "unknown"], "No arm has an estimated gap"),
+        (b"arm,pulls\nA,90\nB,1\n", ["--rule", "ucb", "--scale", "unknown"], "No arm has an estimated gap"),
         (
-            b"arm,pulls\nA,9\nB,4\n",
+            b"arm,pulls\nA,90\nB,4\n",
             ["--rule", "ucb", "--scale", "unknown", "--reference", "A"],
             '"A" has no estimated gap above 0',
         ),

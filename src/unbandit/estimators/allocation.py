@@ -95,19 +95,19 @@ def refuse_even(request: Request, *, pool: bool = False) -> Marks:
     if not even.all():
         return np.zeros(len(pulls), np.bool_) if pool else even
     raise NotIdentifiable(
-        f"{_evenly(pulls)}: drawing them by lot, or taking them in turn, leaves such counts too, so they do not "
-        f"show which arm is better. {_scatter(pulls, batch)}",
+        f"{_evenly(pulls)}: such counts do not show which arm is better. {_scatter(pulls, batch)}",
         remedy="Needed is a log with one row per round, or the counts of a longer run of a rule that follows rewards.",
     )
 
 
 def _evenly(pulls: Counts) -> str:
-    """Say how often arms were pulled."""
+    """Say how often arms were pulled, and what else than a rule that follows rewards would do that."""
     seen = pulls[pulls > 0]
     low, high = int(seen.min()), int(seen.max())
     often = f"{low:,} times each" if low == high else f"{low:,} to {high:,} times each"
     several = f" in {len(pulls):,} demonstrations" if len(pulls) > 1 else ""
-    return f"The arms were pulled {often}{several}"
+    other = "as when arms are taken in turn" if high - low <= 1 else "which drawing them by lot can explain"
+    return f"The arms were pulled {often}{several}, {other}"
 
 
 def _scatter(pulls: Counts, batch: int) -> str:
@@ -129,11 +129,7 @@ def leave_out_even(request: Request, answer: Answer, even: Marks) -> None:
 
     def notice(which: int) -> Notice:
         pulls = answer.pulls[which : which + 1]
-        text = (
-            f"{_evenly(pulls)}: drawing them by lot, or taking them in turn, leaves such counts too, so no arm has an "
-            f"estimate. {_scatter(pulls, batch)}"
-        )
-        return Notice("even-counts", text)
+        return Notice("even-counts", f"{_evenly(pulls)}: no arm has an estimate. {_scatter(pulls, batch)}")
 
     answer.warnings += [each for _, each in notices_of(np.flatnonzero(even), answer.demonstrations, notice)]
 

@@ -149,6 +149,10 @@ def report(
             ranked_table(rows, quantity, data.truth, name if len(answer.demonstrations) > 1 else None)
             for name, rows in zip(first, ranked, strict=True)
         ],
+        alternatives=[
+            ranked_table(other.ranked(first[0]), quantity, data.truth, None, label)
+            for label, other in answer.alternatives.items()
+        ],
         tables_left_out=len(answer.demonstrations) - len(first),
         pictures=figures,
         pictures_of=record.demonstrations[0] if len(record) > 1 else None,

@@ -90,6 +90,13 @@ def _horizon(answer: Estimate, options: Mapping[str, Any]) -> str:
 
 
 def _known(options: Mapping[str, Any]) -> str:
+    anchor = options.get("anchor") or {}
+    if len(anchor) + (options.get("best_mean") is not None) > 1:
+        means = [f"{quoted(str(arm))} ({number(value)})" for arm, value in anchor.items()]
+        if options.get("best_mean") is not None:
+            means.insert(0, f"the best arm ({number(options['best_mean'])})")
+        more = f" and {len(means) - 6:,} more" if len(means) > 6 else ""
+        return f"The means of {', '.join(means[:6])}{more}, as was given. All others follow from where these agree."
     if options.get("best_mean") is not None:
         return f"The best arm's mean is {number(options['best_mean'])}, as was given. All other means follow from it."
     if options.get("anchor"):

@@ -45,9 +45,13 @@ MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
 
 
 def ranked_table(
-    rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None
-) -> dict[str, Any]:
-    """Return what the template shows of ranked rows; `demonstration` is None where there is only one."""
+    rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None,
+    label: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the template shows of ranked rows; `demonstration` is None where there is only one.
+
+    `label` says what is different in the table of another answer.
+    """
     many, ranked = len(rows) > MOST_ROWS, list(enumerate(rows, 1))
     top, bottom = (ranked[:FIRST_ROWS], ranked[-LAST_ROWS:]) if many else (ranked, [])
     cells = [(row.value(quantity), *row.interval(quantity)) for _, row in top + bottom]
@@ -56,6 +60,7 @@ def ranked_table(
     lines = [_table_row(rank, row, quantity, span, truth) for rank, row in top + bottom]
     return {
         "demonstration": demonstration,
+        "label": label,
         "first": lines[: len(top)],
         "last": lines[len(top) :],
         "left_out": len(rows) - len(lines),

@@ -170,9 +170,7 @@ def test_several_are_refused_where_there_is_no_common_level(options):
 
 def test_arms_without_an_estimate_are_no_anchors():
     with pytest.raises(NotIdentifiable, match="None of the arms whose mean was given"):
-        estimate(
-            ActionLog.from_counts(PULLS | {"G": 1}), RULE, horizon=10_000, sigma=0.1, anchor={"F": 1.0, "G": 1.0}
-        )
+        estimate(ActionLog.from_counts(PULLS | {"G": 1}), RULE, horizon=10_000, sigma=0.1, anchor={"F": 1.0, "G": 1.0})
 
 
 def test_coverage_of_means_from_three_known_ones():

@@ -90,7 +90,9 @@ def test_with_rounds_the_best_mean_and_anchors_exclude_each_other():
     log = ActionLog.from_actions(list("ABCABABAABAAA"))
     with pytest.raises(ParameterError, match="not both"):
         estimate(log, RULE, sigma=1.0, best_mean=1.0, anchor={"B": 1.0})
-    with pytest.raises(ParameterError, match=r'anchor: expected one arm with its mean; got 2\. .* method="counts" only'):
+    with pytest.raises(
+        ParameterError, match=r'anchor: expected one arm with its mean; got 2\. .* method="counts" only'
+    ):
         estimate(log, RULE, sigma=1.0, anchor={"A": 1.0, "B": 1.0})
 
 
