@@ -186,6 +186,6 @@ def counts_cannot_tell(request: Request, known_means: int = 0) -> Notice:
     if isinstance(rule, IndexRule) and request.method != "naive" and known_means < 2:
         sentences.append(
             "If the most-pulled arm was held back, say by a limit on how often it may be shown, all gaps from it are "
-            f"too small by one amount; give the means of two arms or more as {option('anchor')} to see that."
+            f"too small by one amount; the known means of two arms or more ({option('anchor')}) would show that."
         )
     return Notice("counts-cannot-tell", f"Counts alone do not show whether {' '.join(sentences)}")

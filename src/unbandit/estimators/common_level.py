@@ -41,7 +41,7 @@ class Levels(NamedTuple):
 
     def of(self, marks: Marks) -> "Levels":
         """Return some of them."""
-        return Levels(*(each[marks] for each in self))
+        return Levels(self.arms[marks], *(each[marks] for each in self[1:]))
 
     def combined(self) -> tuple[float, float]:
         """Return one level, weighted by precision, and its standard deviation."""

@@ -403,7 +403,7 @@ def _counted(
     return Parts(labels, None, offsets_of(counts.sum(axis=1)), names, notices, counts=counts)
 
 
-def _occurrences(cells: Integers) -> Integers:
+def _occurrences(cells: NDArray[Any]) -> Integers:
     """Return for each cell how often the same number stands before it."""
     order = np.argsort(cells, kind="stable")
     starts = run_starts(cells[order])
