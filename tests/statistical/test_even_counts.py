@@ -69,8 +69,8 @@ def is_refused(pulls, rule):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("arms", "per_arm", "runs"), [(30, 40, 8), (30, 70, 6), (100, 20, 4), (300, 20, 2)])
 def test_counts_of_adaptive_rules_are_not_refused(rule, arms, per_arm, runs):
-    # Means scatter by 0.3, less than a reward does. None of 60 runs is refused; at 30 arms and 20 pulls per arm, 3 of 12
-    # by the widest of the three rules are.
+    # Means scatter by 0.3, less than a reward does. None of 60 runs is refused; at 30 arms and 20 pulls per arm, 3 of
+    # 12 by the widest of the three rules are.
     rng = np.random.default_rng(arms + per_arm)
     drawn = [play(RULES[rule], rng.normal(0, 0.3, arms), arms * per_arm, rng) for _ in range(runs)]
     assert sum(is_refused(pulls, rule) for pulls in drawn) == 0
