@@ -44,12 +44,12 @@ def test_names_are_only_names(name):
 @pytest.mark.parametrize("name", ["$x$", "\\alpha", "a_b^c", "<b>"])
 def test_a_saved_picture_shows_the_name_as_it_is(name, tmp_path):
     path = tmp_path / "picture.svg"
-    plots.save(answered(ActionLog.from_counts({name: 9, "other": 4})).plot(), path)
+    plots.save(answered(ActionLog.from_counts({name: 90, "other": 40})).plot(), path)
     assert f">{name}<" in html.unescape(path.read_text(encoding="utf-8"))
 
 
 def test_a_long_name_is_cut():
-    text = plots.svg(answered(ActionLog.from_counts({"x" * 100_000: 9, "other": 4})).plot())
+    text = plots.svg(answered(ActionLog.from_counts({"x" * 100_000: 90, "other": 40})).plot())
     assert "x" * 23 + "…" in text
     assert "x" * 24 not in text
     assert len(text) < 50_000

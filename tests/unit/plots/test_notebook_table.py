@@ -66,7 +66,7 @@ def test_every_quantity_can_be_shown(options):
 
 @pytest.mark.parametrize("name", [name for name in ODD_NAMES if name != "\ud800"], ids=ascii)
 def test_names_are_text(name):
-    reader = read(answered(ActionLog.from_counts({name: 9, "other": 4})))
+    reader = read(answered(ActionLog.from_counts({name: 90, "other": 40})))
     reader.text.encode("utf-8")
     assert all(letter.isprintable() or letter in "\n\u200d" for letter in reader.text)
     if len(name) <= 60 and name.isprintable():
@@ -74,7 +74,7 @@ def test_names_are_text(name):
 
 
 def test_a_long_name_is_cut():
-    assert len(answered(ActionLog.from_counts({"x" * 100_000: 9, "other": 4}))._repr_html_()) < 10_000
+    assert len(answered(ActionLog.from_counts({"x" * 100_000: 90, "other": 40}))._repr_html_()) < 10_000
 
 
 def test_many_rows_are_cut_with_a_line_that_says_so():
