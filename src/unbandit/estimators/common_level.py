@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.demonstrators import IndexRule
 from unbandit.errors import Notice, NotIdentifiable, ParameterError
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices
 from unbandit.estimators.procedures import Anchor, Answer, Comparison, Request
@@ -86,6 +87,7 @@ class Found(NamedTuple):
     levels: Levels
     group: Marks
     other: Marks  # empty of marks where all agree
+    unused: list[int]  # arms whose mean is known and whose count says nothing
 
 
 def estimate_from_several(request: Request, anchors: Sequence[Anchor]) -> tuple[Answer, dict[str, Answer]]:
@@ -127,6 +129,11 @@ def _blank_answer(request: Request) -> Answer:
     return answer
 
 
+def _shifts(request: Request) -> bool:
+    assert isinstance(request.rule, IndexRule)
+    return bool(request.rule.shifts)
+
+
 def _find(request: Request, anchors: Sequence[Anchor], comparison: Comparison, which: int) -> Found:
     """Return the level that each known mean implies, and which of them agree."""
     top, pulls = int(comparison.best[which].argmax()), request.tallies.pulls[which]
@@ -137,12 +144,12 @@ def _find(request: Request, anchors: Sequence[Anchor], comparison: Comparison, w
             name = quoted(request.log.arms[arm])
             text = f"the most-pulled arm, {name}, is given two means: {placed[arm].value:g} and {anchor.value:g}."
             raise ParameterError(text, parameter="anchor", value=anchor.value, remedy="Leave one of them out.")
-    rows = []
+    rows, unused, row = [], [], comparison.row(which)
     for arm, anchor in placed.items():
-        # Where the index does not rise one for one with the mean, the gap depends on the mean that is known.
-        same, one = getattr(request.rule, "shifts", False), replace(request, anchor=replace(anchor, arm=arm))
-        row = comparison.row(which) if same else one.compare(which, which + 1).row(0)
+        if not _shifts(request):  # the gap depends on the mean that is known
+            row = replace(request, anchor=replace(anchor, arm=arm)).compare(which, which + 1).row(0)
         if row.verdict[arm] not in (BEST, ESTIMATED) or np.isnan(row.gap[arm]):
+            unused.append(arm)
             continue
         noise, value = request.noise, anchor.value
         spread = noise.sigma if isinstance(noise, Gaussian) else np.sqrt(value * (1 - value))
@@ -157,7 +164,7 @@ def _find(request: Request, anchors: Sequence[Anchor], comparison: Comparison, w
     other = np.zeros_like(group)
     if not group.all():
         other[~group] = levels.of(~group).largest_group()
-    return Found(levels, group, other)
+    return Found(levels, group, other, unused)
 
 
 def _put(
@@ -166,8 +173,7 @@ def _put(
     """Fill in one demonstration's numbers from the level of a group of known means."""
     level, level_deviation = levels.of(group).combined()
     at_level = replace(request, anchor=Anchor(None, level))
-    same = getattr(request.rule, "shifts", False)
-    part = comparison.part(which, which + 1) if same else at_level.compare(which, which + 1)
+    part = comparison.part(which, which + 1) if _shifts(request) else at_level.compare(which, which + 1)
     row, ends = part.row(0), at_level.intervals(part)
     gap_low, gap_high, below, above = ends.low[0], ends.high[0], ends.deviation[0], ends.deviation_above[0]
     top, z, verdict, best = int(row.best.argmax()), request.z, row.verdict.copy(), row.best.copy()
@@ -219,6 +225,11 @@ def _notices(request: Request, found: Found, which: int) -> list[Notice]:
         text = "None of the arms whose mean was given has an estimated gap: no mean follows."
         return [Notice("no-anchor", text, demonstration=name)]
     notices = [] if group.all() else _disagreement(request, found, name)
+    if found.unused:
+        arm = request.log.arms[found.unused[0]]
+        more = f" (and {len(found.unused) - 1:,} more)" if len(found.unused) > 1 else ""
+        text = f"The anchor {quoted(arm)}{more} has no estimated gap: its mean is not used."
+        notices.append(Notice("no-anchor", text, arm=arm, demonstration=name))
     factor, error = levels.of(group).factor()
     if abs(factor - 1) > NormalDist().inv_cdf(1 - DISAGREE / 2) * error:
         z = NormalDist().inv_cdf(0.975)

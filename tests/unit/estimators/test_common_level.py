@@ -173,6 +173,14 @@ def test_arms_without_an_estimate_are_no_anchors():
         estimate(ActionLog.from_counts(PULLS | {"G": 1}), RULE, horizon=10_000, sigma=0.1, anchor={"F": 1.0, "G": 1.0})
 
 
+def test_an_arm_without_an_estimate_is_named_and_not_used():
+    # F was pulled once: its count gives no more than a bound.
+    result = read({"B": ON_LEVEL["B"], "C": ON_LEVEL["C"], "F": 3.0})
+    (notice,) = [notice for notice in result.warnings if notice.code == "no-anchor"]
+    assert notice.arm == "F"
+    assert result["E"].mean == pytest.approx(ON_LEVEL["E"], abs=1e-9)
+
+
 def test_coverage_of_means_from_three_known_ones():
     rule, rng, held, total = ub.LilUCB(reward_range=1), np.random.default_rng(0), 0, 0
     for seed in range(20):
