@@ -29,6 +29,7 @@ MARKED = {
     "statistical/": "statistical",
     "paper/": "statistical",
     "unit/calibration/": "statistical",
+    "unit/inference/test_conventions.py": "statistical",
     "unit/inference/test_exact.py": "statistical",
     "unit/inference/test_gaussian.py": "statistical",
     "unit/kernels/test_largest.py": "statistical",

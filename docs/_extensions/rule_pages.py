@@ -112,7 +112,7 @@ class Parameters(OfARule):
     def run(self) -> list[nodes.Node]:
         """Return a table with one row a parameter."""
         fields = self.rule.model_fields
-        usual = {"ties", *self.rule.unwritten}
+        usual = {"ties", "clock", *self.rule.unwritten}
         lines = ["| parameter | what it is | allowed | unless given |", "|---|---|---|---|"]
         for name in sorted(fields, key=lambda name: name in usual):
             field = fields[name]

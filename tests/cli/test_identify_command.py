@@ -103,3 +103,18 @@ def test_what_is_refused(refused, log, code, arguments, said):
 def test_counts_alone_end_with_4(refused, tmp_path):
     (tmp_path / "counts.csv").write_text("arm,pulls\nA,7\nB,3\n")
     assert "without their order" in refused(4, "identify", "counts.csv", "--sigma", "1")
+
+
+def test_a_library_that_breaks_ties_at_random(unbandit, tmp_path):
+    rule = ub.UCB1(ties="random", clock="pulls")
+    rule.demonstrate(ub.Instance([0.8, 0.6, 0.4, 0.2], ub.Bernoulli()), 100, seed=2).write(tmp_path / "ties.csv")
+    asked = ("identify", "ties.csv", "--candidates", "ucb1:exploration=2,uniform", "--bernoulli", "--quick")
+    done = unbandit(*asked)
+    assert done.code == 0
+    said = " ".join(done.out.split())
+    assert said.startswith("It was ucb1:exploration=2 (as ucb1:exploration=2.0,ties=random,clock=pulls)")
+    assert "broken at random" in done.err
+    answer = json.loads(unbandit(*asked, "--json").out)
+    assert answer["winner"] == "ucb1:exploration=2"
+    assert answer["candidates"][0]["guesses"][0]["rule"] == "ucb1:exploration=2.0,ties=random,clock=pulls"
+    assert [notice["code"] for notice in answer["notes"]][:2] == ["ties-at-random", "other-clock"]

@@ -75,3 +75,27 @@ def test_a_record_that_the_rule_cannot_make(asked):
     done = asked(rule="phased")
     assert done.code == 4
     assert "round " in done.err
+
+
+def test_ties_broken_at_random_are_found_and_said(unbandit, tmp_path):
+    rule = ub.UCB1(ties="random")
+    rule.demonstrate(ub.Instance([0.8, 0.6, 0.4, 0.2], ub.Bernoulli()), 80, seed=5).write(tmp_path / "ties.csv")
+    options = ("ties.csv", "--bernoulli", "--arms", "0,1,2,3", "--particles", "200")
+    done = unbandit("posterior", *options, "--rule", "ucb1")
+    assert done.code == 0
+    assert "ucb1:exploration=2.0,ties=random, prior" in done.out
+    assert "Ties between arms are taken as broken at random" in " ".join(done.err.split())
+    answer = json.loads(unbandit("posterior", *options, "--rule", "ucb1:ties=lowest", "--json").out)
+    assert answer["rule"] == "ucb1:exploration=2.0,ties=random"
+    assert "ties-at-random" in [notice["code"] for notice in answer["warnings"]]
+    estimated = unbandit("estimate", *options, "--rule", "ucb1", "--method", "posterior", "--json")
+    assert json.loads(estimated.out)["rule"] == answer["rule"]
+
+
+def test_numbers_that_another_seed_would_move_are_named(unbandit, tmp_path):
+    rule = ub.Thompson(sigma=0.5)
+    rule.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5), 400, seed=3).write(tmp_path / "hard.csv")
+    asked = ("posterior", "hard.csv", "--rule", "thompson:sigma=0.5", "--sigma", "0.5")
+    starved = unbandit(*asked, "--particles", "15")
+    assert "another seed would typically move the" in " ".join(starved.err.split())
+    assert "Give more --particles than 15" in " ".join(starved.err.split())

@@ -120,6 +120,10 @@ class Demonstrator(BaseModel, ABC):
         combined = [cls(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
         return [(rule, 1 / len(combined)) for rule in combined]
 
+    def conventions(self, noise: Noise) -> list[Self]:
+        """Return the rule as other implementations play it, where that decides whether a record is possible."""
+        return []
+
     def for_arms(self, arms: int) -> Self:
         """Return the rule for this number of arms: itself, unless its formula needs the number."""
         return self

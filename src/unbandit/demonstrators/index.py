@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from unbandit.demonstrators.base import Demonstrator, Gather, has_power_width, width_parameters
-from unbandit.instance import Bernoulli, Instance
+from unbandit.instance import Bernoulli, Instance, Noise
 from unbandit.kernels.bandit import Bandit
+from unbandit.kernels.compile import inlined
 from unbandit.kernels.formula import formula_parameters, index_value, mean_by_bisection
 from unbandit.log.tallies import Tallies
 
@@ -46,6 +48,11 @@ class IndexRule(Demonstrator):
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
     initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm before the rule decides")
     batch: int = Field(1, ge=1, lt=2**32, description="rounds from one decision to the next")
+
+    def conventions(self, noise: Noise) -> list[Self]:
+        """Return the rule with ties broken at random; with normal rewards, no two indices are equal."""
+        tied = isinstance(noise, Bernoulli) and self.ties == "lowest"
+        return [self.model_copy(update={"ties": "random"})] if tied else []
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
@@ -119,6 +126,36 @@ class IndexRule(Demonstrator):
 
         own, of_best, _ = rows.at_switching
         count_by_bridges(bandit, parameters, first_run, rows.pulls, own, of_best)
+
+
+class RoundIndexRule(IndexRule):
+    """Pull the arm with the largest index, which grows with ln t.
+
+    In round `t` implementations take the logarithm of `t`, or of the pulls made so far, `t - 1`: the original UCB1 and
+    several libraries do the latter. With rewards of 0 and 1 that alone decides whether a record is possible.
+    """
+
+    clock: Literal["round", "pulls"] = Field(
+        "round", description="what t counts: the round to be decided, or the pulls made before it (one fewer)"
+    )
+
+    def conventions(self, noise: Noise) -> list[Self]:
+        """Return the rule with ties broken at random, with the other clock, and with both."""
+        ties = super().conventions(noise)
+        if not self.uses_round or not isinstance(noise, Bernoulli):
+            return ties
+        other = {"clock": "round" if self.clock == "pulls" else "pulls"}
+        return [*ties, *(each.model_copy(update=other) for each in (self, *ties))]
+
+    def numbers(self, horizon: int) -> dict[str, float]:
+        """Return the numbers that the formulas read, and by how many `t` is behind the round."""
+        return super().numbers(horizon) | {"behind": 1.0 if self.clock == "pulls" else 0.0}
+
+
+@inlined
+def log_clock(parameters: Any, round: Any) -> float:
+    """Return ln t of a `RoundIndexRule`."""
+    return math.log(max(round - parameters.behind, 1.0))
 
 
 class AdditiveIndexRule(IndexRule):

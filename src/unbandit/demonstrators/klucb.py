@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
-from unbandit.demonstrators.index import IndexRule
+from unbandit.demonstrators.index import RoundIndexRule, log_clock
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.special import lower_bernoulli, upper_bernoulli
@@ -15,11 +15,11 @@ from unbandit.kernels.special import lower_bernoulli, upper_bernoulli
 @inlined
 def _level(parameters: Any, round: Any) -> float:
     """Return `L`, at the horizon or at the round."""
-    logarithm = math.log(parameters.fixed if parameters.fixed > 0.0 else float(round))
+    logarithm = math.log(parameters.fixed) if parameters.fixed > 0.0 else log_clock(parameters, round)
     return float(logarithm + parameters.double_log * math.log(max(logarithm, 1.0)))
 
 
-class KLUCB(IndexRule):
+class KLUCB(RoundIndexRule):
     """Pull the arm with the largest q for which n d(sample mean, q) is at most ln T, or ln t.
 
     `d` is the Kullback-Leibler divergence of two arms' rewards. For Gaussian rewards the index is the sample mean plus
@@ -38,6 +38,7 @@ class KLUCB(IndexRule):
     examples: ClassVar[Examples] = (
         {},
         {"level": "round", "double_log": 3},
+        {"level": "round", "clock": "pulls"},
         {"batch": 4, "ties": "random"},
         {"noise": "gaussian"},
         {"noise": "gaussian", "sigma": 0.1, "level": "round", "initial": 2},
@@ -53,9 +54,11 @@ class KLUCB(IndexRule):
     double_log: float = Field(0.0, ge=0, description="factor of ln ln t, added to ln t")
 
     @model_validator(mode="after")
-    def _sigma_is_gaussian(self) -> Self:
+    def _used_parameters(self) -> Self:
         if self.noise == "bernoulli" and self.sigma is not None:
             raise ValueError("expected no sigma with Bernoulli rewards; leave it out, or give noise=gaussian.")
+        if self.level == "horizon" and self.clock == "pulls":
+            raise ValueError("expected clock=pulls only with level=round, for ln T has no clock; leave it out.")
         return self
 
     @classmethod
@@ -84,7 +87,7 @@ class KLUCB(IndexRule):
         """Return the numbers that the formula reads; a sigma of 0 stands for Bernoulli rewards."""
         sigma = 0.0 if self.noise == "bernoulli" else 0.5 if self.sigma is None else self.sigma
         fixed = 0.0 if self.uses_round else float(horizon)
-        return {"sigma": sigma, "double_log": self.double_log, "fixed": fixed, "horizon": float(horizon)}
+        return super().numbers(horizon) | {"sigma": sigma, "fixed": fixed}
 
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
-from unbandit.demonstrators.index import IndexRule
+from unbandit.demonstrators.index import RoundIndexRule, log_clock
 from unbandit.instance import Noise
 
 
-class UCB1(IndexRule):
+class UCB1(RoundIndexRule):
     """Pull the arm with the largest sample mean plus sqrt(exploration ln t / n), where t is the round.
 
     The horizon plays no part, so the rule can run for ever; the index of an arm that is not pulled rises.
@@ -29,6 +29,7 @@ class UCB1(IndexRule):
         {"exploration": 0.1},
         {"exploration": 0.5, "ties": "random", "initial": 2},
         {"exploration": 0.5, "batch": 7},
+        {"exploration": 0.5, "clock": "pulls"},
     )
 
     exploration: float = Field(2.0, gt=0, description="factor of ln t in the width's square")
@@ -41,9 +42,9 @@ class UCB1(IndexRule):
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
         """Return `mean + sqrt(exploration ln t / n)`."""
-        return mean + math.sqrt(parameters.exploration * math.log(round) / pulls)
+        return mean + math.sqrt(parameters.exploration * log_clock(parameters, round) / pulls)
 
     @staticmethod
     def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
         """Return `index - sqrt(exploration ln t / n)`."""
-        return index - math.sqrt(parameters.exploration * math.log(round) / pulls)
+        return index - math.sqrt(parameters.exploration * log_clock(parameters, round) / pulls)

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
-from unbandit.demonstrators.index import IndexRule
+from unbandit.demonstrators.index import RoundIndexRule, log_clock
 from unbandit.instance import Noise
 
 
-class UCBV(IndexRule):
+class UCBV(RoundIndexRule):
     """Pull the arm with the largest mean plus sqrt(2 variance L / n) + 3 L / n, L growing with ln t.
 
     The index is `m + sqrt(2 m (1 - m) L / n) + 3 correction L / n` with `L = exploration ln t`: the mean `m` of rewards
@@ -29,7 +29,7 @@ class UCBV(IndexRule):
     examples: ClassVar[Examples] = (
         {},
         {"exploration": 0.3, "correction": 0},
-        {"exploration": 0.2, "ties": "random", "initial": 2, "batch": 3},
+        {"exploration": 0.2, "ties": "random", "initial": 2, "batch": 3, "clock": "pulls"},
     )
 
     exploration: float = Field(1.2, gt=0, description="factor of ln t")
@@ -43,14 +43,14 @@ class UCBV(IndexRule):
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
         """Return `m + sqrt(2 m (1 - m) L / n) + 3 correction L / n`."""
-        rate: float = parameters.exploration * math.log(round) / pulls
+        rate: float = parameters.exploration * log_clock(parameters, round) / pulls
         bias: float = 3.0 * parameters.correction * rate
         return mean + math.sqrt(2.0 * max(mean * (1.0 - mean), 0.0) * rate) + bias
 
     @staticmethod
     def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
         """Return the smallest mean with this index: of a quadratic's two roots the one on the rising branch."""
-        rate: float = parameters.exploration * math.log(round) / pulls
+        rate: float = parameters.exploration * log_clock(parameters, round) / pulls
         value: float = index - 3.0 * parameters.correction * rate
         inside = 2.0 * rate * (2.0 * rate + 4.0 * value * (1.0 - value))
         if value <= 0.0 or inside < 0.0:  # no mean from 0 to 1 has this index

@@ -154,7 +154,7 @@ def estimate(
 
     def result(answer: Answer, alternatives: Mapping[str, Estimate]) -> Estimate:
         return Estimate(
-            rule=str(assumed),
+            rule=str(assumed.model_copy(update=answer.changed)),
             method=chosen,
             arms=record.arms,
             demonstrations=answer.demonstrations,
@@ -250,7 +250,7 @@ def posterior(
     noise, warnings = _reward_noise(fitted, sigma, bernoulli)
     known = _known_mean(best_mean, anchor, record.arms)
     request = Request(record, fitted, "posterior", horizons(horizon, record), noise, known)
-    found = infer_request(
+    found, _ = infer_request(
         request, record, request.horizons.tolist(), settled_prior(prior, noise, known),
         None if particles is None else checks.whole("particles", particles), seed,
         clouds=checks.whole("clouds", clouds), draws=checks.whole("draws", draws), threads=threads,

@@ -1,14 +1,18 @@
 """The posterior as an estimator: of a record that no equation inverts, and a second opinion on one that is."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import Notice, NotIdentifiable, ParameterError, option
+from unbandit.demonstrators import Demonstrator
+from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.procedures import Anchor, Answer, Request
-from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer, parse_prior, usual_prior
+from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
+from unbandit.inference.conventions import changed
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.result import BEST, ESTIMATED, UNSEEN
@@ -43,19 +47,39 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     assert isinstance(log, ActionLog)
     names = (", ".join(log.demonstrations),) if pool else log.demonstrations
     answer = Answer(names, log.pulls.sum(axis=0, keepdims=True) if pool else log.pulls)
-    for which, name in enumerate(names):
-        record = log if pool else log.select(which)
-        rounds = request.horizons.tolist() if pool else [int(request.horizons[which])]
-        found = infer_request(request, record, rounds, prior, particles, seed)
+    records = [log] if pool else [log.select(which) for which in range(len(names))]
+    rounds = [request.horizons.tolist()] if pool else [[int(horizon)] for horizon in request.horizons]
+    posteriors, used = _by_one_rule(request, list(zip(records, rounds, strict=True)), prior, particles, seed)
+    answer.changed = changed(request.rule, used)
+    for which, (name, found) in enumerate(zip(names, posteriors, strict=True)):
         here = name if len(names) > 1 else None
         answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
         _refuse_values(request, found)
         answer.put(which, *_row(found, request.level))
         answer.posteriors.append(found)
-        answer.notes += [replace(notice, demonstration=here) for notice in _notes(request, found)]
+        answer.notes += [replace(notice, demonstration=here) for notice in _notes(found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with {option('prior')}."))
     answer.notes += from_the_prior(request)
     return answer
+
+
+def _by_one_rule(
+    request: Request, demonstrations: Sequence[tuple[ActionLog, list[int]]], prior: Prior, particles: int | None,
+    seed: int,
+) -> tuple[list[Posterior], Demonstrator]:  # fmt: skip
+    """Infer each demonstration; where one of them shows another convention of the rule, it is taken to be that of all.
+
+    One that this does not explain keeps the rule that explains it. Returns also the rule of all, or of most of them.
+    """
+    pairs = [infer_request(request, record, rounds, prior, particles, seed) for record, rounds in demonstrations]
+    other = next((used for _, used in pairs if used != request.rule), request.rule)
+    again = replace(request, rule=other)
+    for at, (record, rounds) in enumerate(demonstrations):
+        if pairs[at][1] != other:
+            with suppress(InferenceError):
+                found, used = infer_request(again, record, rounds, prior, particles, seed)
+                pairs[at] = (found, used) if used == other else pairs[at]
+    return [found for found, _ in pairs], other
 
 
 def bootstrapped_posterior(
@@ -79,7 +103,7 @@ def bootstrapped_posterior(
         drawn = []
         for run in range(resamples):
             again = ActionLog.from_codes(np.ascontiguousarray(logs.demonstration(run)[:length]), request.log.arms)
-            found = infer_request(request, again, [horizon], prior, particles or 250, seed + run, **REPLICATES)
+            found, _ = infer_request(request, again, [horizon], prior, particles or 250, seed + run, **REPLICATES)
             drawn.append([found.draws.mean(axis=0), found.gaps.reshape(-1, means.size).mean(axis=0)])
         strayed = np.array(drawn) - np.array([means, instance.gaps])
         for name, centre, off in (("mean", means, strayed[:, 0]), ("gap", answer.numbers["gap"][which], strayed[:, 1])):
@@ -95,13 +119,16 @@ def bootstrapped_posterior(
 def infer_request(
     request: Request, record: ActionLog, rounds: list[int], prior: Prior, particles: int | None, seed: int,
     **options: Any,
-) -> Posterior:  # fmt: skip
-    """Draw from the posterior given a record; a known best mean is that of the most-pulled arm."""
+) -> tuple[Posterior, Demonstrator]:  # fmt: skip
+    """Draw from the posterior given a record; a known best mean is that of the most-pulled arm.
+
+    Returns also the rule that it is for (`infer_by_conventions`).
+    """
     known, placed = request.anchor, None
     is_best = known is not None and known.arm is None
     if known is not None:
         placed = int(record.pulls.sum(axis=0).argmax()) if known.arm is None else known.arm, known.value
-    return infer(
+    return infer_by_conventions(
         record, request.rule, prior, request.noise, rounds, anchor=placed, is_best=is_best, particles=particles,
         seed=seed, **options,
     )  # fmt: skip
@@ -135,12 +162,12 @@ def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]]
     return row, verdict, candidates
 
 
-def _notes(request: Request, found: Posterior) -> list[Notice]:
+def _notes(found: Posterior) -> list[Notice]:
     """Say how sure the best arm is, and how probable the record was."""
     at = int(found.probability_best.argmax())
     best = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'
     evidence = (
-        f"The logarithm of the record's probability under {request.rule} is {found.log_evidence:.1f} "
+        f"The logarithm of the record's probability under {found.rule} is {found.log_evidence:.1f} "
         f"(Monte-Carlo error {found.log_evidence_error:.1f})."
     )
     return [Notice("probability-best", best, arm=found.arms[at]), Notice("evidence", evidence)]

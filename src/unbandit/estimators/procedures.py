@@ -425,6 +425,7 @@ class Answer:
         self.warnings: list[Notice] = []
         self.notes: list[Notice] = []
         self.posteriors: list[Posterior] = []
+        self.changed: dict[str, Any] = {}  # parameters in which the rule that explains the record is another
 
     def put(
         self, rows: int | slice, numbers: Mapping[str, Numbers], verdict: NDArray[np.int8], best: Marks

@@ -25,6 +25,7 @@ from unbandit.identification.evidence import (
 )
 from unbandit.identification.result import Identification, Surprise
 from unbandit.inference import Prior
+from unbandit.inference.conventions import convention_notices
 from unbandit.inference.draws import check_rewards
 from unbandit.instance import Bernoulli, Gaussian
 from unbandit.log import ActionLog
@@ -123,7 +124,7 @@ def _answer(
     warnings: list[Notice], notes: list[Notice],
 ) -> Identification:  # fmt: skip
     """Compare the candidates, decide, and check the leading one."""
-    by_guess = successive_halving(request, candidates, progress)
+    candidates, by_guess = successive_halving(request, candidates, progress)
     evidences = [averaged(candidate, guesses) for candidate, guesses in zip(candidates, by_guess, strict=True)]
     if all(each.value == -math.inf for each in evidences):
         reasons = [f"{one.name}: {each.reason}" for one, each in zip(candidates, evidences, strict=True)]
@@ -154,7 +155,7 @@ def _answer(
         surprises=tuple(_surprises(request.log, leading.evidence)),
         question=request,
         warnings=tuple(warnings),
-        notes=(*notes, *_imprecise(leading, evidences), *_collapsed(contenders)),
+        notes=(*notes, *_conventions(contenders), *_imprecise(leading, evidences), *_collapsed(contenders)),
     )
 
 
@@ -193,9 +194,10 @@ def _contender(
     if np.isfinite(values).any():
         shares = shares * np.exp(values - values[np.isfinite(values)].max())
     shares = shares / shares.sum()
+    given = {at: candidate.guesses[original][0] for at, original in candidate.instead_of.items()}
     guesses = [
-        Guess(rule, weight, float(share), each)
-        for (rule, weight), share, each in zip(candidate.guesses, shares, evidences, strict=True)
+        Guess(rule, weight, float(share), each, given.get(at))
+        for at, ((rule, weight), share, each) in enumerate(zip(candidate.guesses, shares, evidences, strict=True))
     ]
     return Contender(candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability)
 
@@ -218,6 +220,18 @@ def _imprecise(leading: Contender, evidences: Sequence[LogEvidence]) -> list[Not
         return []
     text = "The Monte-Carlo error decides here: more particles may distinguish the rules."
     return [Notice("more-particles", text)]
+
+
+def _conventions(contenders: Sequence[Contender]) -> list[Notice]:
+    """Note candidates that explain the log only by another convention, as their most probable guess has it."""
+    notices: list[Notice] = []
+    for each in contenders:
+        guess = each.guesses[0]
+        if each.possible and guess.instead_of is not None:
+            own = next(other.evidence for other in each.guesses if other.rule == guess.instead_of)
+            where = own.relaxed if own.round is None else own.round
+            notices += convention_notices(guess.instead_of, guess.rule, where, "It is compared as")
+    return notices
 
 
 def _collapsed(contenders: Sequence[Contender]) -> list[Notice]:

@@ -1,7 +1,9 @@
 """Candidates for the rule that made a log: rules with given parameters, or with a grid of them."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 
 from unbandit.demonstrators import Demonstrator, parse_rule, rules
@@ -16,11 +18,25 @@ CandidateSpec = str | Demonstrator | type[Demonstrator]
 class Candidate:
     """A rule that may have made the log, with each set of parameters that is considered, and the set's probability.
 
-    What is missing to 1 belongs to sets that cannot have made the log.
+    What is missing to 1 belongs to sets that cannot have made the log. A set that does not explain the log is tried by
+    other conventions too (`Demonstrator.conventions`), all of them equally likely; these guesses stand at the end.
     """
 
     name: str  # as given: a rule's name, or a rule with its parameters
     guesses: tuple[tuple[Demonstrator, float], ...]
+    instead_of: Mapping[int, int] = field(
+        default_factory=dict, hash=False
+    )  # of a guess by another convention: the one as given
+
+    def by_conventions(self, guess: int, others: Sequence[Demonstrator]) -> Candidate:
+        """Return the candidate with a guess by other conventions too, which share its probability."""
+        guesses, end = list(self.guesses), len(self.guesses)
+        rule, prior = guesses[guess]
+        shared = prior / (1 + len(others))
+        guesses[guess] = (rule, shared)
+        guesses += [(other, shared) for other in others]
+        added = dict.fromkeys(range(end, len(guesses)), guess)
+        return Candidate(self.name, tuple(guesses), {**self.instead_of, **added})
 
 
 def candidates_for(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,7 @@ class LogEvidence:
     round: int | None = None  # where it cannot
     demonstration: int | None = None
     collapsed: bool = False  # whether that is only because no particle explains it; with more of them one might
+    relaxed: int | None = None  # the first round that no particle of some cloud explains exactly, if there is one
 
     @classmethod
     def impossible(cls, reason: str, **where: Any) -> LogEvidence:
@@ -109,6 +110,7 @@ class Guess:
     beforehand: float  # the probability of the set among the candidate's own, before the log is read
     share: float  # and after
     evidence: LogEvidence
+    instead_of: Demonstrator | None = None  # the rule as given, if this is the same by another convention
 
     @property
     def weighed(self) -> LogEvidence:
@@ -178,6 +180,7 @@ def log_evidence(
         spacings=spacings,
         surprise=tuple(part.surprise for part in parts),
         particles=particles,
+        relaxed=next((part.relaxed[0] for part in parts if part.relaxed), None),
     )
 
 
@@ -203,28 +206,73 @@ def averaged(candidate: Candidate, evidences: Sequence[LogEvidence]) -> LogEvide
 
 def successive_halving(
     request: IdentificationRequest, candidates: Sequence[Candidate], progress: Callable[[str], None] | None = None
-) -> list[list[LogEvidence]]:
+) -> tuple[list[Candidate], list[list[LogEvidence]]]:
     """Compute the evidence of every guess, heat by heat, with more particles for those that may still win.
 
-    Returns one list per candidate, in the order of its guesses.
+    A guess that does not explain the log is tried by other conventions before it is excluded. Returns the candidates
+    with those that explain it, and one list of evidences per candidate, in the order of its guesses.
     """
-    running: list[GuessKey] = [
-        (at, guess) for at, candidate in enumerate(candidates) for guess in range(len(candidate.guesses))
-    ]
+    field, listed = list(candidates), {str(rule) for each in candidates for rule, _ in each.guesses}
+    running: list[GuessKey] = [(at, guess) for at, each in enumerate(field) for guess in range(len(each.guesses))]
     evidences: dict[GuessKey, LogEvidence] = {}
     for heat, number in enumerate(request.heats, 1):
         if progress is not None:
             clouds = f"{CLOUDS} clouds of {number:,} particles"
             progress(f"Heat {heat} of {len(request.heats)}: {len(running)} rules, {clouds}")
-        tasks = [
-            (request, candidates[at].guesses[guess][0], number, evidences.get((at, guess))) for at, guess in running
-        ]
-        results = checks.in_threads(log_evidence, tasks, checks.threads(request.threads))
-        evidences |= dict(zip(running, results, strict=True))
-        running = _still_running(candidates, evidences)
+        evidences |= _heat(request, field, running, number, evidences)
+        added = _by_conventions(request.noise, field, running, evidences, listed)
+        evidences |= _heat(request, field, added, number, evidences)
+        running = _still_running(field, evidences)
         if not running:
             break
-    return [[evidences[at, guess] for guess in range(len(each.guesses))] for at, each in enumerate(candidates)]
+    return _explaining(candidates, field, evidences)
+
+
+def _heat(
+    request: IdentificationRequest, candidates: Sequence[Candidate], running: Sequence[GuessKey], particles: int,
+    before: Mapping[GuessKey, LogEvidence],
+) -> dict[GuessKey, LogEvidence]:  # fmt: skip
+    """Compute the evidence of some guesses."""
+    tasks = [(request, candidates[at].guesses[guess][0], particles, before.get((at, guess))) for at, guess in running]
+    results = checks.in_threads(log_evidence, tasks, checks.threads(request.threads))
+    return dict(zip(running, results, strict=True))
+
+
+def _by_conventions(
+    noise: Noise, candidates: list[Candidate], running: Sequence[GuessKey], evidences: Mapping[GuessKey, LogEvidence],
+    listed: set[str],
+) -> list[GuessKey]:  # fmt: skip
+    """Add the other conventions of guesses that no particle explains, unless they are listed; return where they are."""
+    added = []
+    for at, guess in running:
+        candidate, evidence = candidates[at], evidences[at, guess]
+        tried = guess in candidate.instead_of or guess in candidate.instead_of.values()
+        if tried or not (evidence.collapsed or evidence.relaxed is not None):
+            continue
+        others = [each for each in candidate.guesses[guess][0].conventions(noise) if str(each) not in listed]
+        if others:
+            listed.update(map(str, others))
+            candidates[at] = candidate.by_conventions(guess, others)
+            added += [(at, place) for place in range(len(candidate.guesses), len(candidates[at].guesses))]
+    return added
+
+
+def _explaining(
+    given: Sequence[Candidate], candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]
+) -> tuple[list[Candidate], list[list[LogEvidence]]]:
+    """Leave out conventions that do not explain the log; where none does, the guess is as it was given."""
+    kept, by_guess = [], []
+    for at, (before, after) in enumerate(zip(given, candidates, strict=True)):
+        possible = [guess for guess in after.instead_of if evidences[at, guess].value > -math.inf]
+        stand_in = {after.instead_of[guess] for guess in possible}
+        guesses = [
+            after.guesses[guess] if guess in stand_in else before.guesses[guess] for guess in range(len(before.guesses))
+        ]
+        guesses += [after.guesses[guess] for guess in possible]
+        places = {len(before.guesses) + place: after.instead_of[guess] for place, guess in enumerate(possible)}
+        kept.append(Candidate(before.name, tuple(guesses), places))
+        by_guess.append([evidences[at, guess] for guess in (*range(len(before.guesses)), *possible)])
+    return kept, by_guess
 
 
 def _still_running(candidates: Sequence[Candidate], evidences: dict[GuessKey, LogEvidence]) -> list[GuessKey]:

@@ -85,6 +85,12 @@ class Identification:
         """Return the name of the candidate that made the log; None where the verdict is another."""
         return self.leading.name if self.verdict == "identified" else None
 
+    @property
+    def _convention(self) -> str:
+        """Return how the leading candidate explains the log, if only by another convention than the one given."""
+        guess = self.leading.guesses[0]
+        return "" if guess.instead_of is None else f" (as {guess.rule})"
+
     def __repr__(self) -> str:
         return f"<Identification: {len(self.candidates)} candidates, {self.verdict}, {self.answer()}>"
 
@@ -100,7 +106,7 @@ class Identification:
         leading = self.leading
         if self.verdict == "identified":
             chance = formatting.probability(leading.probability)
-            return f"it was {leading.name}, with probability {chance} among the candidates"
+            return f"it was {leading.name}{self._convention}, with probability {chance} among the candidates"
         if self.verdict == "none fits":
             return f"none of the candidates made this: even {leading.name}, the most probable, does not reproduce it"
         return f"this log cannot distinguish between {formatting.joined(self.left)}"

@@ -68,6 +68,11 @@ class FilterResult:
     evidences: Numbers  # log evidence by each cloud; minus infinity by a collapsed one
 
     @property
+    def relaxed(self) -> tuple[int, ...]:
+        """Return the rounds whose choice no particle of some cloud explains exactly."""
+        return tuple(sorted({at for passes in self.passes for each in passes for at in each.relaxed}))
+
+    @property
     def surprise(self) -> Numbers:
         """Return the log probability of each round given those before, averaged over clouds; 0 between steps."""
         rows = []
@@ -196,11 +201,11 @@ class _Filter:
             pulls, died, rounds = self._filter(reading, state, horizon)
             judged = self._judged(reading, rounds)
             relaxed = np.flatnonzero(state.relaxed == self.particles)
-            grows = isinstance(self.rule, IndexRule) and self.rule.uses_round
-            if died or relaxed.size > (max(1, MOST_RELAXED * rounds.size) if grows else 0):
+            too_many = relaxed.size > self._most_relaxed(rounds.size)
+            if died or too_many:
                 return CloudCollapsed(
                     f"none of {self.particles} particles explains the record so far under {self.rule}.",
-                    round=int(judged[died - 1 if died else relaxed[0]]) if rounds.size else died,
+                    round=int(judged[relaxed[0] if too_many else died - 1]) if rounds.size else died,
                     remedy="Another rule or other parameters made it, or it takes more particles.",
                 )
             length, counts = int(self.log.lengths[which]), _counts(reading, state)
@@ -209,6 +214,11 @@ class _Filter:
             past = (state.past + state.sums)[systematic(state.log_weights, self.particles, generator)]
             before = state.before + pulls
         return tuple(passes)
+
+    def _most_relaxed(self, steps: int) -> int:
+        """Return how many steps without an exact particle are accepted."""
+        grows = isinstance(self.rule, IndexRule) and self.rule.uses_round
+        return max(1, int(MOST_RELAXED * steps)) if grows else 0
 
     def _known_rewards(self) -> tuple[Numbers, Numbers]:
         """Take in all known rewards: the observer may learn from them at once, the rule sees each in its round."""
@@ -248,7 +258,8 @@ class _Filter:
         pulls = np.bincount(reading.arm, weights=reading.count, minlength=arms).astype(np.int64)
         if isinstance(rule, IndexRule):
             shifts, ties = rule.shifts and level, rule.ties == "random"
-            died = filter_index(rule.parameters(horizon), reading, cloud, rule.uses_round, ties, shifts)
+            most_relaxed = self._most_relaxed(reading.arm.size)
+            died = filter_index(rule.parameters(horizon), reading, cloud, rule.uses_round, ties, shifts, most_relaxed)
             return pulls, died, reading.round
         assert isinstance(rule, RandomisedRule)
         memories = np.zeros((number, arms, rule.columns))

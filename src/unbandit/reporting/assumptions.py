@@ -52,7 +52,7 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
 
 def parameters(rule: Demonstrator) -> list[tuple[str, str, str]]:
     """List a rule's parameters that are set, its own first: name, value, meaning."""
-    fields, last = type(rule).model_fields, {"ties", *rule.unwritten}
+    fields, last = type(rule).model_fields, {"ties", "clock", *rule.unwritten}
     return [
         (name, f"{value:.10g}" if isinstance(value, float) else str(value), fields[name].description or "")
         for name, value in sorted(rule.model_dump().items(), key=lambda item: item[0] in last)

@@ -22,7 +22,9 @@ from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_o
 NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"
 """Values of the fields for a role that no column plays, and for a rule that is not known."""
 
-RARELY_CHANGED = frozenset({"ties"})  # parameters that are rarely changed, besides those that a rule leaves unwritten
+RARELY_CHANGED = frozenset(
+    {"ties", "clock"}
+)  # parameters that are rarely changed, besides those that a rule leaves unwritten
 PLACEHOLDER = "NAME"  # what messages write in place of a column's name
 
 

@@ -47,7 +47,7 @@ def made_up(monkeypatch):
         found = found(particles) if callable(found) else found
         if isinstance(found, Exception):
             raise found
-        return SimpleNamespace(evidences=np.array(found, float), surprise=np.zeros(4))
+        return SimpleNamespace(evidences=np.array(found, float), surprise=np.zeros(4), relaxed=())
 
     monkeypatch.setattr(evidence, "run_filters", run_filters)
     return values, asked
@@ -132,7 +132,7 @@ def test_clouds_that_collapse_are_given_more_particles(question, made_up):
     collapsed = CloudCollapsed("none of them.", round=3)
     values[0.0] = lambda particles: collapsed if particles < 900 else [-5.0, -5.0, -5.0, -math.inf]
     values[0.1] = [-50.0, -50.0, -50.0, -math.inf]
-    (late,), (steady,) = successive_halving(question, [one(rule) for rule in RULES[:2]])
+    _, ((late,), (steady,)) = successive_halving(question, [one(rule) for rule in RULES[:2]])
     assert {number for alpha, number in asked if alpha == 0.0} == {100, 300, 900}
     assert late.value == pytest.approx(-10.0 + 2 * math.log(3 / 4))  # one of four clouds collapsed, twice
     assert late.high <= 0.0
@@ -157,7 +157,7 @@ def test_one_that_falls_short_at_first_is_given_more(question, made_up):
     values, _ = made_up
     values[0.0] = lambda particles: np.array([-40.0, -60.0, -65.0, -80.0]) if particles < 300 else np.full(4, -10.0)
     values[0.1] = [-25.0] * 4
-    (late,), (steady,) = successive_halving(question, [one(rule) for rule in RULES[:2]])
+    _, ((late,), (steady,)) = successive_halving(question, [one(rule) for rule in RULES[:2]])
     assert late.value > steady.value
 
 

@@ -120,9 +120,9 @@ def test_a_batch_that_changes_its_mind():
 
 
 def test_all_particles_dead():
-    """All but greedy, rewards of 0 and 1: B was better than A's 0 with its 1, and stays so whatever it gives next."""
-    record = ub.ActionLog.from_actions("ABBABA")
-    with pytest.raises(InferenceError, match=r"^round 3: none of 20 particles explains the record so far under ucb"):
+    """All but greedy, rewards of 0 and 1: B is pulled three times only if it gave a 1 and A did not; A never again."""
+    record = ub.ActionLog.from_actions("ABBBA")
+    with pytest.raises(InferenceError, match=r"^round \d: none of 20 particles explains the record so far under ucb"):
         ub.posterior(record, "ucb:scale=1e-9", bernoulli=True, particles=20)
 
 

@@ -86,8 +86,14 @@ class Pull(NamedTuple):
 
 
 @compiled
-def filter_index(parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool) -> int:
-    """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives."""
+def filter_index(
+    parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool, most_relaxed: int
+) -> int:  # fmt: skip
+    """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives.
+
+    It also ends, with that step, where more than `most_relaxed` steps were relaxed for every particle: an impossible
+    record costs no more than the rounds up to there.
+    """
     number, arms = cloud.sums.shape
     belief, sums, past, bernoulli = cloud.belief, cloud.sums, cloud.past, cloud.belief.bernoulli
     pulls, next_round = np.zeros(arms, np.int64), np.full(arms, NONE)
@@ -97,7 +103,7 @@ def filter_index(parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, 
     state = ComparisonState(sums, pulls, next_round, index, floor, floor_arm, memo, uses_round, random_ties)
     last = LastRewards(np.full((number, arms), math.inf), np.zeros((number, arms)), np.zeros(arms, np.bool_))
     redraws = not bernoulli and arms <= MOST_REDRAWN
-    mark = 0
+    mark, relaxed_steps = 0, 0
     for step in range(steps.arm.size):
         arm, own_round, left, binding = steps.arm[step], steps.next_round[step], steps.left[step], steps.binding[step]
         # What this decision says before its rewards are drawn.
@@ -169,6 +175,9 @@ def filter_index(parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, 
         last.single[arm] = hidden == 1
         if binding:
             next_round[arm] = own_round
+        relaxed_steps += 1 if cloud.relaxed[step] == number else 0
+        if relaxed_steps > most_relaxed:
+            return step + 1
         # Resample, and redraw within the offspring what the comparisons leave free.
         alive, resampled = resample(cloud, step)
         if not alive:
