@@ -1,12 +1,14 @@
 """`infer`: draws of every mean from clouds of hidden reward sums."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable, option
+from unbandit.formatting import quoted
 from unbandit.inference.filter import FilterPass, FilterResult, log_mean, run_filters, systematic
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
@@ -15,6 +17,10 @@ from unbandit.kernels.smc.cloud import ArmPrior, Belief, posterior_mean
 from unbandit.log import ActionLog
 
 BAND = (0.025, 0.5, 0.975)
+
+UNSETTLED = 0.25  # share of an interval's half-length that another seed may move a number by
+MOST_NAMED = 3  # numbers that are named where another seed would move several so far
+SURELY_BEST = 0.95  # the probability from which on an arm is called the best, and has no gap
 
 FEWEST_AGREEING = 20  # the smallest number of draws that must agree with a known best mean
 
@@ -45,7 +51,9 @@ def infer(
     belief = belief_of(prior, len(log.arms), noise, anchor)
     result = run_filters(log, rule, belief, horizons, particles, clouds, seed, threads)
     means = np.stack([_draw(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)])
+    by_cloud = list(means)
     if anchor is not None and is_best:
+        by_cloud = _agreeing(means, anchor)
         means = _with_best(means, anchor, log.arms, seed)
     evidence, error = log_mean(result.evidences)
     number = result.passes[0][0].cloud.sums.shape[0]
@@ -55,7 +63,7 @@ def infer(
         rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
         effective_size=smallest, particles=number, surprise=result.surprise, path_rounds=rounds, path=path,
-        warnings=(*_relaxed(result), *_few_known(log, rule), *_clouds_differ(means)),
+        warnings=(*_relaxed(result), *_few_known(log, rule), *_clouds_differ(by_cloud, log.arms, number)),
     )  # fmt: skip
 
 
@@ -88,7 +96,7 @@ def _with_best(
 ) -> NDArray[np.float64]:
     """Keep the draws in which no arm is better than the one whose mean is known to be the best."""
     flat = means.reshape(-1, means.shape[-1])
-    agree = flat[(np.delete(flat, anchor[0], axis=1) <= anchor[1]).all(axis=1)]
+    agree = np.concatenate(_agreeing(means, anchor))
     if len(agree) < FEWEST_AGREEING:
         raise InferenceError(
             f'of {len(flat):,} draws {len(agree)} agree that no arm is better than "{arms[anchor[0]]}", the '
@@ -99,6 +107,12 @@ def _with_best(
         )
     chosen = np.random.default_rng([seed, 3]).permutation(np.arange(len(flat)) % len(agree))
     return np.asarray(agree[chosen].reshape(means.shape))
+
+
+def _agreeing(means: NDArray[np.float64], anchor: tuple[int, float]) -> list[NDArray[np.float64]]:
+    """Return the draws of each cloud in which no arm is better than the one that is known; of clouds that have any."""
+    kept = [each[(np.delete(each, anchor[0], axis=1) <= anchor[1]).all(axis=1)] for each in means]
+    return [each for each in kept if len(each)] or kept
 
 
 def _path(result: FilterResult) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -114,7 +128,7 @@ def _path(result: FilterResult) -> tuple[NDArray[np.int64], NDArray[np.float64]]
 
 def _relaxed(result: FilterResult) -> list[Notice]:
     """Name the first round whose choice no particle of a cloud explains exactly."""
-    rounds = sorted({at for passes in result.passes for each in passes for at in each.relaxed})
+    rounds = result.relaxed
     if not rounds:
         return []
     more = f" (and in {len(rounds) - 1} more)" if len(rounds) > 1 else ""
@@ -137,13 +151,54 @@ def _few_known(log: ActionLog, rule: Demonstrator) -> list[Notice]:
     return [Notice("level-from-rewards", text)]
 
 
-def _clouds_differ(means: NDArray[np.float64]) -> list[Notice]:
-    """Warn where independent clouds disagree."""
-    inside, centres = means.std(axis=1).mean(axis=0), means.mean(axis=1)
-    if means.shape[0] == 1 or not (centres.std(axis=0, ddof=1) > 0.5 * np.maximum(inside, 1e-300)).any():
+def _clouds_differ(clouds: Sequence[NDArray[np.float64]], arms: tuple[str, ...], particles: int) -> list[Notice]:
+    """Warn where another seed would typically move a mean or a gap by a quarter of its interval's half-length."""
+    moves = [] if len(clouds) == 1 else movements(clouds)
+    far = sorted((move for move in moves if move.share > UNSETTLED), key=lambda move: -move.share)
+    if not far:
         return []
+    named = [
+        f"the {each.quantity} of {quoted(arms[each.arm])} by {each.size:.2g} ({each.share:.0%} of its interval's "
+        "half-length)"
+        for each in far[:MOST_NAMED]
+    ]
+    more = f" and {len(far) - MOST_NAMED} more numbers as far" if len(far) > MOST_NAMED else ""
     text = (
-        "Independent clouds of particles differ by more than half a standard deviation of the posterior: the "
-        "intervals are too short. Ask for more particles."
+        f"The computation has not settled: another seed would typically move {', '.join(named)}{more}. Give more "
+        f"{option('particles')} than {particles:,}."
     )
-    return [Notice("clouds-differ", text)]
+    return [Notice("clouds-differ", text, arm=arms[far[0].arm])]
+
+
+@dataclass(frozen=True)
+class Movement:
+    """By how much another seed would typically move a number."""
+
+    quantity: str  # mean or gap
+    arm: int
+    size: float  # the standard deviation of the difference of two runs
+    share: float  # of the half-length of the number's 95% interval
+
+
+def movements(clouds: Sequence[NDArray[np.float64]]) -> list[Movement]:
+    """Compare independent clouds: draws of the means, (draws, arms) from each of `C` clouds.
+
+    An expectation by all clouds has the Monte-Carlo variance `b^2 / C`, where `b^2` is the variance of expectations by
+    one cloud; two runs differ by `sqrt(2 b^2 / C)`. Four clouds show `b` poorly, so that each arm's `b^2`, in units of
+    its interval, is averaged with what all arms have on average. Left out are numbers without an interval: a known
+    mean, and the gap of an arm that is surely the best.
+    """
+    pooled = np.concatenate(clouds)
+    best = np.bincount(pooled.argmax(axis=1), minlength=pooled.shape[1]) / len(pooled)
+    result = []
+    for quantity, left_out in (("mean", np.zeros(best.size, np.bool_)), ("gap", best >= SURELY_BEST)):
+        draws = [each.max(axis=1, keepdims=True) - each if quantity == "gap" else each for each in clouds]
+        low, high = np.quantile(np.concatenate(draws), BAND[::2], axis=0)
+        half = (high - low) / 2
+        places = np.flatnonzero(~left_out & (half > 0))
+        centres = np.array([each.mean(axis=0) for each in draws])[:, places]
+        shares = 2 / len(clouds) * centres.var(axis=0, ddof=1) / np.square(half[places])
+        steadied = np.sqrt((shares + shares.mean()) / 2) if places.size else shares
+        for arm, share in zip(places.tolist(), steadied.tolist(), strict=True):
+            result.append(Movement(quantity, arm, share * float(half[arm]), share))
+    return result

@@ -1,0 +1,105 @@
+"""Whether the Monte-Carlo error matters: what another seed would move, and when that is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.inference.draws import UNSETTLED, movements
+
+THOMPSON = ub.Thompson(sigma=0.5)
+
+
+def notices(found):
+    return [notice for notice in found.warnings if notice.code == "clouds-differ"]
+
+
+def clouds_of(centres, deviation=1.0, draws=4_000, seed=0):
+    """Return clouds of normal draws around their own centres, (clouds, arms)."""
+    centres = np.asarray(centres, float)
+    noise = np.random.default_rng(seed).standard_normal((len(centres), draws, centres.shape[1]))
+    return list(centres[:, None, :] + deviation * noise)
+
+
+def test_movement_is_what_another_run_shows():
+    """Centres of clouds with a known deviation: the size, averaged in squares, is that of differences of two runs."""
+    generator, between, shown, moved = np.random.default_rng(1), 0.5, [], []
+    for seed in range(200):
+        first, second = between * generator.standard_normal((2, 4, 3))
+        shown.append(
+            [move.size for move in movements(clouds_of(first, draws=200, seed=seed)) if move.quantity == "mean"]
+        )
+        moved.append(first.mean(axis=0) - second.mean(axis=0))
+    # 600 numbers; each side's root mean square is known to about 3%, so a sixth is more than four errors
+    assert np.sqrt(np.mean(np.square(shown))) == pytest.approx(np.sqrt(np.mean(np.square(moved))), rel=0.16)
+
+
+def test_an_easy_log_is_settled():
+    for rule, sigma in ((ub.UCB(alpha=0.25, sigma=0.2), 0.5), (ub.Softmax(temperature=0.3), 0.5)):
+        log = rule.demonstrate(ub.Instance([1.0, 0.5, 0.0], sigma), 300, seed=2)
+        assert notices(ub.posterior(log, rule, sigma=sigma, particles=500, seed=1)) == []
+
+
+def test_a_starved_cloud_is_not_and_says_what_would_move():
+    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5, arms="ABCD"), 400, seed=3)
+    (notice,) = notices(ub.posterior(log, THOMPSON, sigma=0.5, particles=15, seed=1))
+    assert notice.arm in "ABCD"
+    assert "another seed would typically move the" in notice.message
+    assert "of its interval's half-length)" in notice.message
+    assert notice.message.endswith("Give more particles than 15.")
+
+
+def test_one_arm_of_many_is_named():
+    centres = np.zeros((4, 6))
+    centres[:, 2] = (-3, 1, 3, -1)
+    far = [move for move in movements(clouds_of(centres)) if move.share > UNSETTLED]
+    assert {(move.quantity, move.arm) for move in far} >= {("mean", 2)}
+    assert all(move.arm == 2 for move in far if move.quantity == "mean")
+
+
+def test_what_all_arms_share_moves_means_and_not_gaps():
+    """Clouds at different levels: the gaps are the same in all of them."""
+    level = np.array([-2.0, 0.0, 1.0, 2.0])[:, None]
+    moves = movements(clouds_of(level + np.array([0.0, -1.0, -2.0])))
+    assert all(move.share > UNSETTLED for move in moves if move.quantity == "mean")
+    assert all(move.share < UNSETTLED / 4 for move in moves if move.quantity == "gap")
+
+
+def test_numbers_without_an_interval_are_left_out():
+    clouds = [np.column_stack([np.full(500, 5.0), each[:, 0]]) for each in clouds_of(np.zeros((4, 1)), draws=500)]
+    assert [(move.quantity, move.arm) for move in movements(clouds)] == [("mean", 1), ("gap", 1)]
+
+
+def test_clouds_are_compared_before_a_known_best_mean_mixes_them():
+    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5), 400, seed=3)
+    assert notices(ub.posterior(log, THOMPSON, sigma=0.5, best_mean=1.0, particles=15, seed=1))
+
+
+def test_a_single_cloud_says_nothing_about_it():
+    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.0], 0.5), 100, seed=3)
+    assert notices(ub.posterior(log, THOMPSON, sigma=0.5, particles=15, clouds=1)) == []
+
+
+def test_it_foretells_how_far_another_seed_moves_the_answer():
+    """Ordinary and starved clouds of Thompson logs: numbers that are named move as far as said, the others less.
+
+    Twenty logs, two seeds each; movements in half-lengths of the intervals.
+    """
+    named, others = [], []
+    for seed in range(20):
+        means = np.random.default_rng(seed).standard_normal(4)
+        log = THOMPSON.demonstrate(ub.Instance(means, 0.5), 200, seed=seed)
+        particles = 30 if seed % 2 else 400
+        first, second = (ub.posterior(log, THOMPSON, sigma=0.5, particles=particles, seed=run) for run in (1, 2))
+        shares = {(move.quantity, move.arm): move.share for move in movements(list(first.means))}
+        one, two = first.summary(), second.summary()
+        for (quantity, arm), share in shares.items():
+            half = (one[f"{quantity}_high"][arm] - one[f"{quantity}_low"][arm]) / 2
+            moved = abs(one[quantity][arm] - two[quantity][arm]) / half
+            (named if share > UNSETTLED else others).append(moved)
+    assert len(named) >= 10
+    assert len(others) >= 40
+    of_named, of_others = (np.sqrt(np.mean(np.square(moved))) for moved in (named, others))
+    assert of_named > UNSETTLED
+    assert of_others < 0.7 * of_named
