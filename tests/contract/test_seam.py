@@ -144,10 +144,10 @@ def test_an_additive_toy_is_estimated():
     # arm A: 1 + 8 pulls, arm B: 1 + 1; B's last pull that A follows is its second, in round 4, after 2 pulls of A.
     # The gap is bonus / sqrt(2) - bonus / sqrt(2) = 0 there; one round later A would have had 3 pulls.
     rule = parse_rule("toy-additive:bonus=2")
-    answer = estimate(list("ABABAAAAAAA"), rule, sigma=1.0, level=0.9)
+    answer = estimate(list("ABABAAAAAAA"), rule, sigma=1.0, level=0.9, method="switching")
     assert answer["B"].verdict == "estimated"
     assert answer["B"].gap == pytest.approx(2 / math.sqrt(2) - 2 / math.sqrt(2))
-    answer = estimate(list("ABAABAAAAAA"), rule, sigma=1.0)
+    answer = estimate(list("ABAABAAAAAA"), rule, sigma=1.0, method="switching")
     assert answer["B"].gap == pytest.approx(2 / math.sqrt(2) - 2 / math.sqrt(3))
 
 
@@ -156,13 +156,13 @@ def test_a_toy_formula_is_inverted_where_a_mean_is_known():
     rule, level = parse_rule("toy-formula"), 1 + math.sqrt(2) / 3
     with pytest.raises(NotIdentifiable, match=r"toy-formula: .*best_mean"):
         estimate(list("ABAABAAAAAA"), rule, sigma=1.0)
-    mean = estimate(list("ABAABAAAAAA"), rule, sigma=1.0, best_mean=1.0)["B"].mean
+    mean = estimate(list("ABAABAAAAAA"), rule, sigma=1.0, best_mean=1.0, method="switching")["B"].mean
     assert mean + math.sqrt(1 + mean**2) / 2 == pytest.approx(level, rel=1e-9)
 
 
 def test_a_toy_that_grows_with_the_round_is_equated_at_the_round_after_the_switching_one():
     # B's switching round is 5: its second pull, after 3 of A. Before round 6 both have ln 6.
-    answer = estimate(list("ABAABAAAAAA"), parse_rule("toy-growing"), sigma=1.0, best_mean=1.0)["B"]
+    answer = estimate(list("ABAABAAAAAA"), parse_rule("toy-growing"), sigma=1.0, best_mean=1.0, method="switching")["B"]
     assert answer.gap == pytest.approx(math.sqrt(2 * math.log(6)) * (1 / math.sqrt(2) - 1 / math.sqrt(3)), rel=1e-9)
 
 

@@ -16,7 +16,7 @@ COINS = Instance([0.8, 0.5, 0.2], Bernoulli(), name="coins")
 
 def studies(size, **options):
     horizon, runs = size
-    estimators = ["switching", "counts", "naive:constant=0.75"]
+    estimators = ["bracket", "switching", "counts", "naive:constant=0.75"]
     given = {"estimators": estimators, "keep": "sums", "seed": 4} | options
     yield Study([FOUR, COINS], ["ucb", "sae:scale=0.5", "ucb1"], [horizon], 3 * runs, **given)
     yield Study([COINS], ["klucb", "phased:scale=0.4"], [horizon], 3 * runs, **given)
@@ -34,7 +34,7 @@ def test_sums_as_on_the_cpu(size, tmp_path):
 
 def test_rows_as_on_the_cpu(size, tmp_path):
     horizon, runs = size
-    study = Study(FOUR, "ucb", horizon, runs, estimators=["switching", "naive"])
+    study = Study(FOUR, "ucb", horizon, runs, estimators=["bracket", "switching", "naive"])
     here, there = (study.on(device).run(tmp_path / device).scan().collect() for device in ("cpu", "cuda"))
     assert (here["pulls"] == there["pulls"]).mean() >= 0.999
     np.testing.assert_allclose(here["estimate"].mean(), there["estimate"].mean(), rtol=1e-6)

@@ -96,7 +96,7 @@ def counted(rows: pl.DataFrame) -> tuple[int, int]:
 def test_every_interval_given_counts_whatever_the_arm():
     """At so small a gap many runs take the worse arm for the best: then the best arm's interval is the one given."""
     instance = Instance([0.52, 0.5], name="near")
-    study = Study([instance], ["ucb:alpha=0.25", "ucb:alpha=0.15"], [200, 400], runs=200)
+    study = Study([instance], ["ucb:alpha=0.25", "ucb:alpha=0.15"], [200, 400], runs=200, estimators="switching")
     parts = [rows(study, task) for task in study.tasks]
     found = coverage_curves(study, StudyCurves(study, parts))
     assert [each.name for each in found] == [
@@ -118,7 +118,7 @@ def test_a_study_without_intervals_has_no_trails():
 
 
 def test_arms_that_are_plotted_are_followed_among_many_others():
-    study = Study([chosen(100)], "ucb:alpha=0.25,scale=0.48", [400], runs=4)
+    study = Study([chosen(100)], "ucb:alpha=0.25,scale=0.48", [400], runs=4, estimators="switching")
     folds = StudyCurves(study, [rows(study, task) for task in study.tasks])
     assert [each.arm for each in coverage_curves(study, folds)] == [""]
     together, tracked = coverage_curves(study, folds, [TRACKED])

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarni
 def covered(rule, instance, horizon, runs, seed, arms, **options):
     """Return the share of intervals, of some arms where they are estimated, that hold the true gap."""
     log = rule.demonstrate(instance, horizon, runs=runs, seed=seed)
-    answer = estimate(log, rule, **options)
+    answer = estimate(log, rule, **{"method": "switching"} | options)
     held = (answer.columns.gap_low <= instance.gaps) & (instance.gaps <= answer.columns.gap_high)
     counted = (answer.columns.verdict == 1)[:, arms]
     return held[:, arms][counted].mean(), counted.sum(), answer
@@ -85,11 +85,12 @@ def test_intervals_hold_over_all_runs_and_verdicts(rule, arms, horizon, sigma):
 @pytest.mark.parametrize(
     ("means", "horizon", "scale", "most"), [((0.2, 0.01), 20_000, 0.3, 1.0), ((0.5, 0.3, 0.2), 20_000, 0.7, 0.99)]
 )
-def test_bernoulli_intervals_hold(means, horizon, scale, most):
+@pytest.mark.parametrize("method", ["bracket", "switching"])
+def test_bernoulli_intervals_hold(means, horizon, scale, most, method):
     # also where the estimated mean of a rare success falls below 0 (rather too long then); 600 runs, error about 0.009
     rule, instance = UCB(alpha=0.25, scale=scale), Instance(means, Bernoulli())
     others = list(range(1, len(means)))
-    share, _, _ = covered(rule, instance, horizon, 600, 6, others, bernoulli=True, best_mean=means[0])
+    share, _, _ = covered(rule, instance, horizon, 600, 6, others, bernoulli=True, best_mean=means[0], method=method)
     assert 0.92 < share <= most
 
 

@@ -41,7 +41,7 @@ def test_the_json_has_the_keys_of_the_contract_in_order():
     assert list(read) == [*TOP, "arms"]
     assert [list(row) for row in read["arms"]] == [ROW] * 4
     assert {tuple(notice) for notice in read["warnings"] + read["notes"]} == {tuple(NOTICE)}
-    assert (read["schema"], read["rule"], read["method"]) == ("unbandit.estimate/1", result.rule, "switching")
+    assert (read["schema"], read["rule"], read["method"]) == ("unbandit.estimate/1", result.rule, "bracket")
     assert (read["horizon"], read["demonstrations"], read["level"]) == (15, 1, 0.95)
     assert (read["sigma"], read["seed"], read["best"]) == (1.0, None, ["A"])
     assert [row["arm"] for row in read["arms"]] == list("ABCD")
@@ -129,7 +129,7 @@ def test_an_answer_is_a_sequence_of_rows_by_label():
 
 def test_words_say_everything_once():
     said = str(answered(FOUR, best_mean=1.0))
-    assert said.splitlines()[0] == "ucb:alpha=0.25,scale=1.0 | switching | 95% intervals"
+    assert said.splitlines()[0] == "ucb:alpha=0.25,scale=1.0 | bracket | 95% intervals"
     assert "A: best, gap 0, mean 1" in said
     assert "D: unseen\n" in said
     assert "warning: The opening" in said

@@ -55,7 +55,8 @@ Particles = Annotated[
 # How it is computed
 
 Method = Annotated[
-    str | None, Option("--method", help="switching, posterior, counts, naive or bootstrap; by default what fits.")
+    str | None,
+    Option("--method", help="bracket, switching, posterior, counts, naive or bootstrap; by default what fits."),
 ]
 Scale = Annotated[str, Option("--scale", help="unknown: the width's factor is not known; gives ratios of gaps.")]
 Reference = Annotated[

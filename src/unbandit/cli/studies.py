@@ -37,7 +37,7 @@ def study(
       rules = ["ucb:alpha=0.25", "sae"]
       horizons = {from = 500, to = 5000, points = 4, spacing = "log"}
       runs = 100
-      estimators = ["switching", "naive:constant=0.75"]
+      estimators = ["bracket", "switching", "naive:constant=0.75"]
 
     \b
       [[instances]]

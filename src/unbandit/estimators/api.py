@@ -16,7 +16,7 @@ from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, pars
 from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import AssumptionWarning, LogError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of
-from unbandit.estimators.procedures import Anchor, Answer, Comparison, Method, Request, ratios
+from unbandit.estimators.procedures import IN_ORDER, Anchor, Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Record, is_record
@@ -61,9 +61,10 @@ def estimate(
     rule
         The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``.
     method
-        `switching` (Procedures 1 and 2 and what follows their idea; the default where the order of rounds is known and
-        the rule decides without chance), `posterior` (the default for randomised rules), `counts` (final pull counts
-        alone), `naive`, or `bootstrap`: the points of the first that applies, with intervals from simulations at them.
+        `bracket` (both sides of the last hesitation between an arm and the best; the default where the order of rounds
+        is known and the rule decides without chance), `switching` (the paper's Procedures 1 and 2, and what follows
+        their idea), `posterior` (the default for randomised rules), `counts` (final pull counts alone), `naive`, or
+        `bootstrap`: the points of the first that applies, with intervals from simulations at them.
     best_mean
         The best arm's mean, if it is known: gaps then become means.
     anchor
@@ -79,7 +80,8 @@ def estimate(
     level
         Of the intervals, between 0 and 1.
     sigma
-        Standard deviation of a reward, for the intervals; by default that of the rule, else 1 with a warning.
+        Standard deviation of a reward, for the intervals and the points of a bracket; by default that of the rule. If
+        neither is given, intervals assume 1, with a warning, and a bracket's points are halfway between its sides.
     bernoulli
         Whether rewards were 0 or 1; takes the place of sigma.
     constant
@@ -118,7 +120,7 @@ def estimate(
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     if scale == "unknown":
         notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
-    closed_form: Method = "switching" if record.ordered else "counts"
+    closed_form: Method = "bracket" if record.ordered else "counts"
     known = _known_means(best_mean, anchor, record.arms)
     if len(known) > 1:
         _check_several(known, chosen, fitted, pool)
@@ -130,6 +132,7 @@ def estimate(
         noise=noise,
         anchor=known[0] if known else None,
         level=level,
+        noise_known=scale == "known" and not warnings,
         constant=constant if constant is not None else float(np.sqrt(2) * noise.deviation),
         scale=scale,
         reference=None if reference is None else checks.position("reference", reference, record.arms),
@@ -424,8 +427,8 @@ def as_log(log: Any, what: str) -> ActionLog:
         return record
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
-        remedy="Read the demonstrations that matter with ActionLog.read, or estimate by method switching, counts or "
-        "naive.",
+        remedy="Read the demonstrations that matter with ActionLog.read, or estimate by method bracket, switching, "
+        "counts or naive.",
     )
 
 
@@ -441,11 +444,11 @@ def usable_method(method: Method | None, log: Record, rule: Demonstrator) -> Met
     """Return the method, or the best one that the record and the rule allow."""
     if method is None:
         at_random = isinstance(rule, RandomisedRule) and log.ordered
-        return "posterior" if at_random else "switching" if log.ordered else "counts"
+        return "posterior" if at_random else "bracket" if log.ordered else "counts"
     checks.one_of("method", method, get_args(Method))
-    if method == "switching" and not log.ordered:
+    if method in IN_ORDER and not log.ordered:
         raise ParameterError(
-            "switching needs the order of the rounds, and this record holds pull counts.",
+            f"{method} needs the order of the rounds, and this record holds pull counts.",
             parameter="method",
             value=method,
             remedy=f"Use {option('method', 'counts')}.",

@@ -29,7 +29,9 @@ def bootstrapped(request: Request, resamples: int, seed: int) -> Answer:
         seen, found = comparison.row(which), Intervals(*(each[which] if len(each) else each for each in ends))
         instance, horizon, length = _instance_at(request, seen, found), request.horizons[which], request.lengths[which]
         tallies = request.rule.evidence(instance, int(horizon), runs=resamples, seed=seed, length=int(length))
-        again = compare(tallies, request.rule, request.method, int(horizon), request.constant, request.anchor)
+        again = compare(
+            tallies, request.rule, request.method, int(horizon), request.constant, request.anchor, request.known_noise
+        )
         demonstration = name if len(request.log) > 1 else None
         for notice in _doubts(seen, again, request.log.arms):
             doubts.append((which, replace(notice, demonstration=demonstration)))

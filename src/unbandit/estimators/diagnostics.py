@@ -19,7 +19,7 @@ from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, EliminationRule
 from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import Notice
-from unbandit.estimators.procedures import Answer, Comparison, Request
+from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import quoted
 from unbandit.instance import Bernoulli, Noise
 from unbandit.result import ESTIMATED
@@ -204,6 +204,20 @@ class _NearBest(Diagnostic):
         return Notice(self.code, text, arm=best)
 
 
+class _CloseToBest(_NearBest):
+    """The same, where the intervals allow for it."""
+
+    code, kind = "close-to-best", "notes"
+
+    def notice(self, seen: Reading) -> Notice:
+        best = seen.arms[int(seen.comparison.best.argmax())]
+        text = (
+            f"{self.marked(seen).size} arms are too close to {quoted(best)}, the most-pulled one, to tell apart: it "
+            "may be the luckiest of them rather than the best. The intervals allow for that."
+        )
+        return Notice(self.code, text, arm=best)
+
+
 class _Unresolved(Diagnostic):
     """Several arms of an elimination rule were still active at the end."""
 
@@ -256,7 +270,7 @@ class _NotReconsidered(Diagnostic):
     def marks(self, seen: Reading) -> Marks:
         result = seen.comparison
         with np.errstate(invalid="ignore"):
-            off = (result.at_the_end - result.gap) / seen.deviation
+            off = result.at_the_end / seen.deviation
             return np.asarray(seen.estimated & (result.own >= FEW_PULLS) & (off > FAR_OFF))
 
     def notice(self, seen: Reading) -> Notice:
@@ -315,7 +329,7 @@ class _ManyActive(Diagnostic):
 
     def notice(self, seen: Reading) -> Notice:
         marked, (stayed, rivals) = self.marked(seen), self._counts(seen)
-        passed = seen.tallies.passed if seen.method == "switching" else None
+        passed = seen.tallies.passed if seen.method in IN_ORDER else None
         at = int(marked[np.argmin((-stayed if passed is None else passed)[marked])])
         close = f", {rivals[at]} of them too close to the best to tell apart" if rivals[at] > 1 else ""
         text = (
@@ -375,15 +389,18 @@ class _ShortHorizon(Diagnostic):
 
 def _diagnostics(request: Request) -> list[Diagnostic]:
     """Return what is looked for in demonstrations that are read so, in the order of the notices."""
-    switching = request.method == "switching"
+    in_order, two_sided = request.method in IN_ORDER, request.method == "bracket"
     opening = [_OddOpening(), _ShortRecord(), _LateArm()] if request.log.ordered else []
     theorem: list[Diagnostic] = [_ShortHorizon()] if isinstance(request.rule, RegretWidth) else []
     if request.method == "naive":
         return [*opening, _TiedBest()]
     if isinstance(request.rule, EliminationRule):
-        order = [*opening, _OrderBroken()] if switching else []
-        return [*order, _Unresolved(), _ManyActive(), _Coarse(), *theorem]
-    returns = [_NotReconsidered()] if switching else []
+        order = [*opening, _OrderBroken()] if in_order else []
+        coarse = [] if two_sided else [_Coarse()]
+        return [*order, _Unresolved(), _ManyActive(), *coarse, *theorem]
+    returns = [_NotReconsidered()] if in_order else []
+    if two_sided:  # which allows for the lucky, for steps of a few pulls, and for batches
+        return [*returns, _CloseToBest(), *opening, _TiedBest(), *theorem]
     return [*returns, _NearBest(), *opening, _TiedBest(), _FewPulls(), _Coarse(), *theorem]
 
 

@@ -129,7 +129,7 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
             "demonstrations are followed one by one; leave it out, and name a demonstration.", parameter="pool"
         )
     if rule.reveals != "values":
-        check_comparable(rule, "switching")
+        check_comparable(rule, "bracket")
     method = usable_method(options.get("method"), record, rule)
     if method in DRAWING:
         why = f"{rule.name} draws its arms at random, and only" if isinstance(rule, RandomisedRule) else "only"

@@ -1,6 +1,7 @@
-"""Procedures 1 and 2 on tallies: what demonstrations say about every arm's gap, and its interval.
+"""Procedures 1 and 2 on tallies, and their two-sided reading: what demonstrations say about every arm's gap.
 
-The formulas are in `kernels.procedures`; here a rule, its horizons and its counts are laid out for them.
+The formulas are in `kernels.procedures` and `kernels.bracket`; here a rule, its horizons and its counts are laid out
+for them.
 """
 
 from __future__ import annotations
@@ -21,14 +22,26 @@ from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels import procedures as kernels
 from unbandit.kernels.formula import SparseWidths
-from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions, PowerWidths
+from unbandit.kernels.procedures import (
+    BEST_ARM,
+    COLUMNS,
+    COUNTS_ONLY,
+    NO_ARM,
+    ONE_SIDED,
+    TWO_SIDED,
+    Assumptions,
+    PowerWidths,
+)
 from unbandit.log.tallies import Need, Record, Tallies
 from unbandit.result import ESTIMATED, NUMBERS, UNSEEN, Columns
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior
 
-Method = Literal["switching", "counts", "naive", "posterior", "bootstrap"]
+Method = Literal["bracket", "switching", "counts", "naive", "posterior", "bootstrap"]
+
+IN_ORDER = ("bracket", "switching")  # the closed forms that need the order of the rounds, the default first
+READINGS = {"switching": ONE_SIDED, "bracket": TWO_SIDED, "counts": COUNTS_ONLY}
 
 Horizon = int | NDArray[np.int64]  # `T`: one for all demonstrations, or one for each of them
 SMALLER_ERROR = 50  # how many times smaller the error of a bound is made where luck may have caused it
@@ -54,7 +67,7 @@ class Comparison:
     best: Marks  # which arms may be best: one, or several where the record leaves it open
     verdict: NDArray[np.int8]  # one of `result.VERDICTS`, as its number
     numbers: Numbers  # those of `kernels.procedures.Compared`, one table each
-    at_the_end: Numbers  # the gaps that the last round shows, for an index rule that was read at its switching rounds
+    at_the_end: Numbers  # how much larger an index rule's gap is by the last round than at the switching round
 
     @classmethod
     def empty(cls, shape: tuple[int, int], *, at_the_end: bool = False) -> Comparison:
@@ -146,34 +159,36 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
 
 def needed(rule: Demonstrator, method: Method) -> Need:
     """Return what must be counted for a method to read a rule's demonstrations."""
-    if method != "switching":
+    if method not in IN_ORDER:
         return "counts"
     return "epochs" if isinstance(rule, EliminationRule) else "switching"
 
 
 def compare(
     tallies: Tallies, rule: Demonstrator, method: Method, horizon: Horizon, constant: float = 1.0,
-    anchor: Anchor | None = None, *, at_the_end: bool = False,
+    anchor: Anchor | None = None, noise: Noise | None = None, *, at_the_end: bool = False,
 ) -> Comparison:  # fmt: skip
     """Return what demonstrations, of a log or of a simulation, say about every arm's gap.
 
     The constant is that of the naive estimator; only rules whose index does not rise one for one with the mean need the
-    anchor. With `at_the_end`, the gaps that an index rule's last round shows are filled in too.
+    anchor. The points of a bracket rest on the noise where it is known; without it they are halfway between both sides.
+    With `at_the_end`, how far an index rule's last round differs from the switching round is filled in too.
     """
     check_comparable(rule, method)
     horizon, rule = _common(horizon), rule.for_arms(tallies.pulls.shape[1])
-    kept = at_the_end and method == "switching" and isinstance(rule, IndexRule)
+    kept = at_the_end and method in IN_ORDER and isinstance(rule, IndexRule)
     if method == "naive":
         return compare_naive(tallies.pulls, horizon, constant)
     result = Comparison.empty(tallies.pulls.shape, at_the_end=kept)
     if isinstance(horizon, int) or _is_power(rule, horizon):
         work: Callable[..., None] = _procedure_1 if isinstance(rule, EliminationRule) else _procedure_2
-        work(tallies, rule, method, horizon, anchor, result)
+        work(tallies, rule, method, horizon, assumptions(rule, anchor, noise), result)
         return result
     order = np.argsort(horizon, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(horizon[order])) + 1):
         one = int(horizon[rows[0]])
-        result.put(rows, compare(tallies.at(rows), rule, method, one, constant, anchor, at_the_end=at_the_end))
+        part = compare(tallies.at(rows), rule, method, one, constant, anchor, noise, at_the_end=at_the_end)
+        result.put(rows, part)
     return result
 
 
@@ -188,7 +203,7 @@ def compare_naive(pulls: Counts, horizon: Horizon, constant: float) -> Compariso
 def assumptions(
     rule: Demonstrator | None = None, anchor: Anchor | None = None, noise: Noise | None = None, z: float = 0.0
 ) -> Assumptions:
-    """Return what is assumed besides the counts, as the kernels take it; `noise` and `z` are for intervals alone."""
+    """Return what is assumed besides the counts, as the kernels take it; `z` is for intervals alone."""
     index, error = rule if isinstance(rule, IndexRule) else None, NormalDist().cdf(-z)
     return Assumptions(
         initial=index.initial if index else 1,
@@ -197,6 +212,7 @@ def assumptions(
         anchor=NO_ARM if anchor is None else BEST_ARM if anchor.arm is None else anchor.arm,
         known_mean=float("nan") if anchor is None else float(anchor.value),
         sigma=float(noise.sigma) if isinstance(noise, Gaussian) else float("nan"),
+        noise_known=noise is not None,
         z=float(z),
         wider=NormalDist().inv_cdf(1 - error / SMALLER_ERROR),
         log_error=float(np.log(error)),
@@ -211,10 +227,10 @@ def most_pulled(pulls: Counts) -> Marks:
 
 
 def _procedure_2(
-    tallies: Tallies, rule: IndexRule, method: Method, horizon: Horizon, anchor: Anchor | None, result: Comparison
+    tallies: Tallies, rule: IndexRule, method: Method, horizon: Horizon, assumed: Assumptions, result: Comparison
 ) -> None:
-    """Equate the indices of arm and best arm, at the switching rounds or from final counts alone."""
-    if not rule.shifts and anchor is None:
+    """Equate the indices of arm and best arm: at the switching rounds, at both sides of them, or from final counts."""
+    if not rule.shifts and assumed.anchor == NO_ARM:
         raise NotIdentifiable(
             f"{rule.name}: this rule's index does not rise one for one with the mean, so its choices give no gap "
             f"without one known mean; give {option('best_mean')}, or the mean of any one arm as {option('anchor')}."
@@ -225,18 +241,20 @@ def _procedure_2(
 
     def counts() -> Sequence[Counts]:
         opening = np.minimum(pulls, rule.initial)
-        return own, np.maximum(own - rule.batch, rule.initial), of_best, pulls, opening
+        before = np.maximum(own - rule.batch, rule.initial)
+        most = pulls.max(axis=-1, keepdims=True)
+        return own, before, of_best, pulls, opening, np.maximum(most - rule.batch, of_best)
 
     additive = isinstance(rule, AdditiveIndexRule)
     parameters = _widths(rule, horizon, pulls, counts) if additive else rule.parameters(int(horizon))
     kernels.compare_index(
-        parameters, assumptions(rule, anchor), counts_only, pulls, last, own, of_best, rounds, result.best,
-        result.verdict, result.numbers, result.at_the_end,
+        parameters, assumed, READINGS[method], pulls, last, own, of_best, rounds, result.best, result.verdict,
+        result.numbers, result.at_the_end,
     )  # fmt: skip
 
 
 def _procedure_1(
-    tallies: Tallies, rule: EliminationRule, method: Method, horizon: Horizon, anchor: Anchor | None, result: Comparison
+    tallies: Tallies, rule: EliminationRule, method: Method, horizon: Horizon, assumed: Assumptions, result: Comparison
 ) -> None:
     """Read off when arms were eliminated; by counts alone, if pulled at least twice less than the most-pulled one."""
     pulls, most = tallies.pulls, tallies.pulls.max(axis=-1, keepdims=True)
@@ -249,8 +267,8 @@ def _procedure_1(
 
     parameters = _widths(rule, horizon, pulls, half_pulls, parts=2)
     kernels.compare_elimination(
-        parameters, _fixed(pulls), _fixed(before), np.ascontiguousarray(gone), result.best, result.verdict,
-        result.numbers,
+        parameters, assumed, READINGS[method], _fixed(pulls), _fixed(before), np.ascontiguousarray(gone), result.best,
+        result.verdict, result.numbers,
     )  # fmt: skip
 
 
@@ -381,6 +399,7 @@ class Request:
     noise: Noise
     anchor: Anchor | None
     level: float = 0.95
+    noise_known: bool = True  # otherwise it was assumed, or widths are known up to a factor only
     constant: float = 1.0  # of the naive estimator
     scale: Literal["known", "unknown"] = "known"  # of the rule's width
     reference: int | None = None  # the arm that ratios are counted in, if one was given
@@ -389,6 +408,11 @@ class Request:
     def z(self) -> float:
         """Return the normal quantile of the level."""
         return quantile(self.level)
+
+    @property
+    def known_noise(self) -> Noise | None:
+        """Return the noise where points may rest on it."""
+        return self.noise if self.noise_known else None
 
     @cached_property
     def lengths(self) -> Counts:
@@ -404,7 +428,9 @@ class Request:
     def compare(self, start: int, stop: int) -> Comparison:
         """Read the demonstrations from `start` up to `stop` by a closed form."""
         tallies, horizons = self.tallies.part(start, stop), self.horizons[start:stop]
-        return compare(tallies, self.rule, self.method, horizons, self.constant, self.anchor, at_the_end=True)
+        return compare(
+            tallies, self.rule, self.method, horizons, self.constant, self.anchor, self.known_noise, at_the_end=True
+        )
 
     def intervals(self, comparison: Comparison) -> Intervals:
         """Return the intervals of a comparison at this noise and level."""

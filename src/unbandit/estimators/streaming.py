@@ -22,7 +22,7 @@ class StreamingEstimate:
 
     The rounds are not kept: only pull counts, and for every pair of arms the switching round of the one as if the other
     were the best (or, for rules that eliminate, whose turn it is). So memory does not grow with the log. Closed forms
-    only: methods switching, counts and naive.
+    only: methods bracket, switching, counts and naive.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class StreamingEstimate:
         if draws(method, self.rule):
             raise ParameterError(
                 f"{method or 'posterior'} looks at rounds one by one, and those of a growing log are not kept. "
-                "Use method switching, counts or naive, or estimate the whole log.",
+                "Use method bracket, switching, counts or naive, or estimate the whole log.",
                 parameter="method",
             )
         self.position: dict[str, Any] = {}
-        self.log = GrowingLog(arms, need=needed(self.rule, method or "switching"))
+        self.log = GrowingLog(arms, need=needed(self.rule, method or "bracket"))
         if snapshot is not None and Path(snapshot).exists():
             self._resume(snapshot)
 

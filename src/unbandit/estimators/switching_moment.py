@@ -139,7 +139,7 @@ def switching_moment(
     arm
         By default the best arm's closest rival: the most-pulled arm that has a switching round and an estimate.
     estimate
-        The answer whose gaps are put in for the hidden means; by default it is made here.
+        The answer whose gaps are put in for the hidden means; by default it is made here, by method switching.
     demonstration
         The name of the one to take from a log of several; by default the first.
     options
@@ -226,7 +226,7 @@ def _answer(record: ActionLog, rule: Demonstrator | str, given: Estimate | None,
         return given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
-        return estimated(record, rule, **options)
+        return estimated(record, rule, **{"method": "switching"} | options)
 
 
 def _chosen(arm: object, arms: tuple[str, ...], pulls: Counts, best: int, rounds: Counts, gaps: Numbers) -> int:

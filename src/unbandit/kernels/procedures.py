@@ -1,8 +1,9 @@
 """The paper's procedures: from counts to an arm's gap, its interval and its verdict, one arm at a time.
 
 `procedure_1` and `procedure_2` are the formulas. Around them stand what the record allows to say about an arm
-(`Compared`) and the interval that the rewards' noise leaves. On the CPU the loops below run them over demonstrations
-and arms; a GPU runs the same functions, one thread per demonstration (`kernels.gpu`).
+(`Compared`), read at one moment as in the paper or at both sides of the last hesitation (`kernels.bracket`), and the
+interval that the rewards' noise leaves. On the CPU the loops below run them over demonstrations and arms; a GPU runs
+the same functions, one thread per demonstration (`kernels.gpu`).
 """
 
 import math
@@ -12,14 +13,17 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from unbandit.kernels.bracket import gap_at_elimination, gap_at_hesitation, gap_between, midpoint
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import PowerWidth, index_value, mean_value, width_value
 from unbandit.kernels.special import log_normal_cdf
 
 BEST, ESTIMATED, BOUNDED, UNSEEN = 0, 1, 2, 3
 BEST_ARM, NO_ARM = -1, -2
+ONE_SIDED, TWO_SIDED, COUNTS_ONLY = 0, 1, 2  # how a record is read: as in the paper, as a bracket, without its order
 STEP = 1e-5  # by how much the best arm's mean is moved to see how far another arm's follows
 ONE_IN_A_MILLION = 4.75  # standard deviations that a normal variable exceeds by luck once in a million times
+APART = 1.3  # times `z`: the best arm is chosen after the fact, so an arm this close is not told apart from it
 CLEAR = 4.0  # deviations by which a gap must exceed the smallest that the record could show, to be taken as it is
 
 Verdicts = NDArray[np.int8]
@@ -34,6 +38,7 @@ class Assumptions(NamedTuple):
     anchor: int  # the arm whose mean is known; `BEST_ARM` for the best arm, whichever it is, `NO_ARM` for none
     known_mean: float  # the mean of that arm
     sigma: float  # the standard deviation of a reward; NaN for Bernoulli rewards, whose mean decides
+    noise_known: bool  # whether points may rest on that deviation; otherwise it was merely assumed
     z: float  # how many deviations an interval reaches
     wider: float  # and a bound that luck may have caused
     log_error: float  # the logarithm of the probability beyond `z`
@@ -56,6 +61,7 @@ class Compared(NamedTuple):
     other_above: float
     slope: float  # how far the arm's estimated mean moves with the best arm's: 1 where gaps need no known mean
     cut: float  # of an arm that was eliminated: the smallest gap whose elimination the record could show
+    spread: float  # the standard deviation of the gap where the comparison knows it; NaN where it follows from counts
 
 
 COLUMNS = Compared._fields[1:]  # the numbers that the loops below fill in, in this order
@@ -140,7 +146,7 @@ def _gap_and_slope(
 @inlined
 def _without_comparison(verdict: int, gap: float) -> Compared:
     nan = math.nan
-    return Compared(verdict, gap, nan, nan, nan, nan, nan, nan, 1.0, nan)
+    return Compared(verdict, gap, nan, nan, nan, nan, nan, nan, 1.0, nan, nan)
 
 
 @called
@@ -173,12 +179,12 @@ def compare_index_arm(
         n, n_best, n_before = float(own), float(of_best), float(before)
         return Compared(
             ESTIMATED if solved else BOUNDED, gap, below if solved else 0.0, above, n, n_best, n_before, n_best, slope,
-            nan,
+            nan, nan,
         )  # fmt: skip
     held = pulls if over else min(pulls, assumed.initial)
     below, slope = _gap_and_slope(rule, shifts, best_mean, held, most, ended)
     below = below if below == below else 0.0
-    return Compared(BOUNDED, nan, below, nan, float(held), float(most), nan, nan, slope, nan)
+    return Compared(BOUNDED, nan, below, nan, float(held), float(most), nan, nan, slope, nan, nan)
 
 
 @called
@@ -198,18 +204,94 @@ def compare_eliminated_arm(rule: Any, pulls: int, before: int, gone: bool, activ
         if active == 1:
             return _without_comparison(BEST, 0.0)
         if before == 0:
-            return Compared(BOUNDED, nan, 0.0, nan, nan, nan, nan, nan, 1.0, nan)
+            return Compared(BOUNDED, nan, 0.0, nan, nan, nan, nan, nan, 1.0, nan, nan)
         n = float(before)
-        return Compared(BOUNDED, nan, 0.0, procedure_1(rule, n), n, n, n, n, 1.0, nan)
+        return Compared(BOUNDED, nan, 0.0, procedure_1(rule, n), n, n, n, n, 1.0, nan, nan)
     n, below = float(pulls), procedure_1(rule, float(pulls))
     if before == pulls - 1:
         # How long the arm could have stayed: until the end or, against the last arm alone, half of what that had.
         longest = (pulls + most) / 2.0 if active == 1 else float(max(most - 1, pulls))
-        return Compared(ESTIMATED, below, below, below, n, n, n, n, 1.0, procedure_1(rule, longest))
+        return Compared(ESTIMATED, below, below, below, n, n, n, n, 1.0, procedure_1(rule, longest), nan)
     if before == 0:
-        return Compared(BOUNDED, nan, below, nan, n, n, n, n, 1.0, nan)
+        return Compared(BOUNDED, nan, below, nan, n, n, n, n, 1.0, nan, nan)
     above, survived = procedure_1(rule, float(before)), float(before)
-    return Compared(ESTIMATED, (below + above) / 2.0, below, above, n, n, survived, survived, 1.0, nan)
+    return Compared(ESTIMATED, (below + above) / 2.0, below, above, n, n, survived, survived, 1.0, nan, nan)
+
+
+# The same, read at both sides of the last hesitation
+
+
+@called
+def bracket_index_arm(
+    rule: Any, assumed: Assumptions, best_mean: float, pulls: int, own: int, of_best: int, round: int, most: int,
+    ended: int, over: bool,
+) -> Compared:  # fmt: skip
+    """Compare an arm of an index rule with the most-pulled one at both sides of their last hesitation.
+
+    Arguments as for `compare_index_arm`, and so are the verdicts. The arm's last decision was at its switching round,
+    with one pull less than after it (one batch less); the most-pulled arm was last preferred to it when it was last
+    pulled itself. An arm that was pulled after that was just then preferred: its index lies between two of the
+    most-pulled arm's. Where the noise is not known the point is halfway between the sides.
+    """
+    nan, shifts, batch = math.nan, assumed.shifts, assumed.batch
+    compared = compare_index_arm(rule, assumed, best_mean, pulls, own, of_best, round, most, ended, over)
+    if compared.verdict != ESTIMATED:
+        return compared
+    best_after = max(most - batch, of_best)
+    after, _ = _gap_and_slope(rule, shifts, best_mean, own, best_after, max(ended - batch, 1))
+    returned = pulls > own
+    if returned:
+        own_before, best_before, decided = own, most, ended
+    else:
+        own_before, best_before, decided = max(own - batch, assumed.initial), of_best, max(round - batch + 1, 1)
+    before, slope = _gap_and_slope(rule, shifts, best_mean, own_before, best_before, decided)
+    if assumed.noise_known and assumed.sigma != assumed.sigma:  # rewards of 0 and 1: no mean is below 0
+        before, after = before if before == before else best_mean, after if after == after else best_mean
+    if not (before == before and after == after):
+        return compared
+    n, n_before, n_best = float(own), float(own_before), float(best_before)
+    point = midpoint(after, before)
+    if not assumed.noise_known or (assumed.sigma != assumed.sigma and best_mean != best_mean):
+        low, high = min(after, before), max(after, before)
+        return Compared(ESTIMATED, point, low, high, n, n_best, n_before, n_best, slope, nan, nan)
+    of_arm = reward_deviation(assumed, best_mean - point, n)
+    of_best_arm = abs(slope) * reward_deviation(assumed, best_mean, float(most))
+    if returned:
+        gap, spread = gap_between(after, before, of_arm * of_arm / n + of_best_arm * of_best_arm / n_best)
+        return Compared(ESTIMATED, gap, gap, gap, n, n_best, n, n_best, slope, nan, spread)
+    step = before - compared.below  # what the last pull, or batch, took off
+    gap, middle, spread = gap_at_hesitation(
+        before, after, step, n_before, n_best, n, float(best_after), of_arm, of_best_arm
+    )
+    if assumed.sigma != assumed.sigma:  # no mean is below 0 or above 1
+        gap = min(max(gap, best_mean - 1.0), best_mean)
+    return Compared(ESTIMATED, gap, middle, middle, n, n_best, n, n_best, slope, nan, spread)
+
+
+@called
+def bracket_eliminated_arm(
+    rule: Any, assumed: Assumptions, pulls: int, before: int, gone: bool, active: int, most: int
+) -> Compared:
+    """Read off how an elimination rule treated an arm: it survived the test before its last epoch, and failed the next.
+
+    Arguments as for `compare_eliminated_arm`. An arm that failed its first test is only bounded from below.
+    """
+    nan, compared = math.nan, compare_eliminated_arm(rule, pulls, before, gone, active, most)
+    if compared.verdict != ESTIMATED:
+        return compared
+    n, failed = float(pulls), procedure_1(rule, float(pulls))
+    if before == 0:
+        return Compared(BOUNDED, nan, failed, nan, n, n, n, n, 1.0, nan, nan)
+    survived, earlier = procedure_1(rule, float(before)), float(before)
+    if not assumed.noise_known:
+        return Compared(
+            ESTIMATED, midpoint(failed, survived), failed, survived, n, n, earlier, earlier, 1.0, compared.cut, nan
+        )
+    best_mean = assumed.known_mean if assumed.anchor == BEST_ARM else nan
+    of_arm = reward_deviation(assumed, best_mean - midpoint(failed, survived), n)
+    of_best = reward_deviation(assumed, best_mean, nan)
+    gap, middle, spread = gap_at_elimination(failed, survived, earlier, n, of_arm, of_best)
+    return Compared(ESTIMATED, gap, middle, middle, n, n, n, n, 1.0, compared.cut, spread)
 
 
 # Noise: from comparisons to intervals
@@ -245,6 +327,17 @@ def _variance(of_arm: float, of_best: float, slope: float, own: float, other: fl
     return of_arm * of_arm / own + (slope * of_best) * (slope * of_best) / other
 
 
+@inlined
+def gap_variances(compared: Compared, of_arm: float, of_best: float) -> tuple[float, float]:
+    """Return the variances behind the low and the high end of a gap's interval; NaN where nothing was compared."""
+    if compared.spread == compared.spread:
+        return compared.spread * compared.spread, compared.spread * compared.spread
+    return (
+        _variance(of_arm, of_best, compared.slope, compared.own, compared.other),
+        _variance(of_arm, of_best, compared.slope, compared.own_above, compared.other_above),
+    )
+
+
 @called
 def gap_interval(
     assumed: Assumptions, compared: Compared, of_arm: float, of_best: float, level_deviation: float
@@ -255,8 +348,8 @@ def gap_interval(
     `level_deviation` that of the best arm's mean where it follows from another arm's (0 otherwise).
     """
     loose = ((1.0 - compared.slope) * level_deviation) * ((1.0 - compared.slope) * level_deviation)
-    deviation = math.sqrt(_variance(of_arm, of_best, compared.slope, compared.own, compared.other) + loose)
-    earlier = math.sqrt(_variance(of_arm, of_best, compared.slope, compared.own_above, compared.other_above) + loose)
+    below, above = gap_variances(compared, of_arm, of_best)
+    deviation, earlier = math.sqrt(below + loose), math.sqrt(above + loose)
     high = compared.above + assumed.z * earlier
     if compared.verdict == BOUNDED:
         # An arm given up at once gets its verdict *because* its first rewards were low. Where that would happen to an
@@ -265,6 +358,8 @@ def gap_interval(
         reach = reach * deviation if deviation == deviation else 0.0
         return max(compared.below - reach, 0.0), high, deviation, earlier
     low = compared.below - assumed.z * deviation
+    if compared.spread == compared.spread and compared.below < APART * assumed.z * deviation:
+        low = min(low, 0.0)
     ahead = (compared.below - compared.cut) / deviation
     if ahead < CLEAR:
         low = min(low, max(compared.below - _reach_before_the_end(assumed, ahead) * deviation, 0.0))
@@ -305,6 +400,7 @@ def _taken(verdict: Verdicts, numbers: Numbers, d: int, arm: int) -> Compared:
     return Compared(
         verdict[d, arm], numbers[0, d, arm], numbers[1, d, arm], numbers[2, d, arm], numbers[3, d, arm],
         numbers[4, d, arm], numbers[5, d, arm], numbers[6, d, arm], numbers[7, d, arm], numbers[8, d, arm],
+        numbers[9, d, arm],
     )  # fmt: skip
 
 
@@ -321,16 +417,17 @@ def _best_mean(rule: Any, assumed: Assumptions, top: int, own: int, of_best: int
 
 @compiled
 def compare_index(
-    rules: Any, assumed: Assumptions, counts_only: bool, pulls: Integers, last: Integers, own: Integers,
+    rules: Any, assumed: Assumptions, reading: int, pulls: Integers, last: Integers, own: Integers,
     of_best: Integers, rounds: Integers, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
 ) -> None:  # fmt: skip
-    """Fill in what demonstrations of an index rule say about every arm's gap (Procedure 2).
+    """Fill in what demonstrations of an index rule say about every arm's gap.
 
-    Counts are those of `Tallies`; `last` may have no rows. With `counts_only`, all indices are taken as equal before
-    the last round. Filled in are which arm was pulled most (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has
-    rows, `at_the_end`: the gaps that the last round shows, 0 where no mean gives one, NaN for arms without an estimate.
+    Counts are those of `Tallies`; `last` may have no rows. The `reading` is `ONE_SIDED` (Procedure 2), `TWO_SIDED`, or
+    `COUNTS_ONLY`: all indices are taken as equal before the last round. Filled in are which arm was pulled most
+    (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has rows, `at_the_end`: how much larger the gap is that
+    the last round shows (0 where no mean gives one) than that of the switching round; NaN for arms without an estimate.
     """
-    arms, anchor = pulls.shape[1], max(assumed.anchor, 0)
+    arms, anchor, counts_only = pulls.shape[1], max(assumed.anchor, 0), reading == COUNTS_ONLY
     for d in range(pulls.shape[0]):
         rule, top, total = rule_of(rules, d), 0, np.int64(0)
         for arm in range(arms):
@@ -345,6 +442,8 @@ def compare_index(
         else:
             mean = _best_mean(rule, assumed, top, own[d, anchor], of_best[d, anchor], rounds[d, anchor])
             ended = rounds[d, top] + 1
+        if assumed.shifts and assumed.anchor >= 0 and assumed.anchor != top:
+            mean = math.nan  # what is known is another arm's, and gaps need none
         for arm in range(arms):
             count = pulls[d, arm]
             if arm == top:
@@ -353,23 +452,31 @@ def compare_index(
                 compared = compare_index_arm(rule, assumed, mean, count, count, most, end, most, ended, True)
             else:
                 over = last.shape[0] > 0 and last[d, arm] < last[d, top]
-                compared = compare_index_arm(
-                    rule, assumed, mean, count, own[d, arm], of_best[d, arm], rounds[d, arm], most, ended, over
-                )
+                counts = own[d, arm], of_best[d, arm], rounds[d, arm]
+                if reading == TWO_SIDED:
+                    compared = bracket_index_arm(rule, assumed, mean, count, *counts, most, ended, over)
+                else:
+                    compared = compare_index_arm(rule, assumed, mean, count, *counts, most, ended, over)
             _fill(compared, d, arm, verdict, numbers)
             if at_the_end.shape[0] > 0:
-                gap = math.nan
+                further = math.nan
                 if compared.verdict == ESTIMATED:
                     gap, _ = _gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
-                    gap = gap if gap == gap else 0.0
-                at_the_end[d, arm] = gap
+                    then = compared.gap
+                    if reading == TWO_SIDED:
+                        then, _ = _gap_and_slope(
+                            rule, assumed.shifts, mean, own[d, arm], of_best[d, arm], rounds[d, arm] + 1
+                        )
+                    further = (gap if gap == gap else 0.0) - then
+                at_the_end[d, arm] = further
 
 
 @compiled
 def compare_elimination(
-    rules: Any, pulls: Integers, before: Integers, gone: Marks, best: Marks, verdict: Verdicts, numbers: Numbers
-) -> None:
-    """Fill in what demonstrations of an elimination rule say about every arm's gap (Procedure 1); see `compare_index`.
+    rules: Any, assumed: Assumptions, reading: int, pulls: Integers, before: Integers, gone: Marks, best: Marks,
+    verdict: Verdicts, numbers: Numbers,
+) -> None:  # fmt: skip
+    """Fill in what demonstrations of an elimination rule say about every arm's gap; see `compare_index`.
 
     `before` has the last test before each arm's last epoch; all arms still active may be best.
     """
@@ -380,7 +487,11 @@ def compare_elimination(
             best[d, arm] = pulls[d, arm] > 0 and not gone[d, arm]
             active += 1 if best[d, arm] else 0
         for arm in range(pulls.shape[1]):
-            compared = compare_eliminated_arm(rule, pulls[d, arm], before[d, arm], gone[d, arm], active, most)
+            shown = pulls[d, arm], before[d, arm], gone[d, arm]
+            if reading == TWO_SIDED:
+                compared = bracket_eliminated_arm(rule, assumed, *shown, active, most)
+            else:
+                compared = compare_eliminated_arm(rule, *shown, active, most)
             _fill(compared, d, arm, verdict, numbers)
 
 
@@ -433,7 +544,7 @@ def fill_intervals(
         level_deviation = 0.0
         if anchor >= 0:
             compared = _taken(verdict, numbers, d, anchor)
-            variance = _variance(known_deviation(assumed), of_best, compared.slope, compared.own, compared.other)
+            variance, _ = gap_variances(compared, known_deviation(assumed), of_best)
             level_deviation = math.sqrt(variance if variance == variance else 0.0) / compared.slope
         for arm in range(arms):
             compared = _taken(verdict, numbers, d, arm)
@@ -463,8 +574,7 @@ def _mean_interval(
 ) -> tuple[float, float, float]:
     """Return an arm's mean with its interval, from the best arm's mean and that mean's standard deviation."""
     loose = (compared.slope * level_deviation) * (compared.slope * level_deviation)
-    variance = _variance(of_arm, of_best, compared.slope, compared.own, compared.other)
-    earlier = _variance(of_arm, of_best, compared.slope, compared.own_above, compared.other_above)
+    variance, earlier = gap_variances(compared, of_arm, of_best)
     reach = assumed.z * math.sqrt((variance if variance == variance else 0.0) + loose)
     further = assumed.z * math.sqrt((earlier if earlier == earlier else 0.0) + loose)
     mean = level - compared.gap

@@ -161,8 +161,8 @@ class _Read(NamedTuple):
 class ScannedLog:
     """Demonstrations in files, of which no more is held in memory than their tallies.
 
-    Make one with `ActionLog.scan`. It can be estimated by closed forms: methods switching, counts and naive. What looks
-    at rounds one by one (posteriors, pictures) needs `ActionLog.read`.
+    Make one with `ActionLog.scan`. It can be estimated by closed forms: methods bracket, switching, counts and naive.
+    What looks at rounds one by one (posteriors, pictures) needs `ActionLog.read`.
 
     The rows of a demonstration must be in order, from file to file as well; those of others may come between. They are
     read when first needed: once, a second time if demonstrations are mixed, once more for rules that eliminate.

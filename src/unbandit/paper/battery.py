@@ -12,7 +12,7 @@ from unbandit.datasets.choice import random_order
 from unbandit.demonstrators import UCB
 from unbandit.instance import Instance
 from unbandit.paper.claims import FAILS, HOLDS, Claim, error_falls, mean_ratio, used
-from unbandit.paper.figure import PaperFigure, Results, Size
+from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, Series, draw_series, log_log, named_guide, panels
 from unbandit.plots import INK
 from unbandit.study import Study, spaced
@@ -56,7 +56,9 @@ class Battery(PaperFigure):
 
     def studies(self, size: Size) -> dict[str, Study]:
         instance = twenty("high")
-        return {"twenty": Study(instance, variance_adjusted(instance), HORIZONS, size.runs_of(250), size.seed)}
+        return {
+            "twenty": Study(instance, variance_adjusted(instance), HORIZONS, size.runs_of(250), size.seed, PROCEDURES)
+        }
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the curves of the three protocols, the largest gap first."""
@@ -103,7 +105,7 @@ class BatteryRegimes(PaperFigure):
         numbers = [battery().arms.index(arm) for arm in four_protocols()]
         instances = [battery(regime, arms=numbers) for regime in REGIME_LINES]
         rule = variance_adjusted(instances[0])  # sigma is the same in all regimes
-        return {"four": Study(instances, rule, REGIME_HORIZONS, size.runs_of(250), size.seed)}
+        return {"four": Study(instances, rule, REGIME_HORIZONS, size.runs_of(250), size.seed, PROCEDURES)}
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the followed protocol's curve in each regime."""

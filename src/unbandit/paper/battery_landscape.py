@@ -22,7 +22,7 @@ from unbandit.demonstrators import UCB
 from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
 from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision, every, interval
-from unbandit.paper.figure import PaperFigure, Results, Selection, Size
+from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Selection, Size
 from unbandit.paper.panels import Series, panels, plain_ticks
 from unbandit.plots import INK
 from unbandit.study import Study
@@ -81,7 +81,9 @@ class BatteryLandscape(PaperFigure):
         return {"5σ": variance_adjusted(self.instance, ALPHA), "√2": UCB(alpha=ALPHA)}
 
     def studies(self, size: Size) -> dict[str, Study]:
-        return {"all": Study(self.instance, list(self.rules.values()), HORIZONS, size.runs_of(100), size.seed)}
+        return {
+            "all": Study(self.instance, list(self.rules.values()), HORIZONS, size.runs_of(100), size.seed, PROCEDURES)
+        }
 
     def draw(self, results: Results) -> Figure:
         figure, axes = panels(8, columns=4, width=2.95, height=2.5)

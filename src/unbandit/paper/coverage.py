@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unbandit.formatting import short_numbers
 from unbandit.paper.battery import four_protocols, three_at_random, twenty
 from unbandit.paper.claims import FAILS, HOLDS, NOTHING, UNTESTED, Claim, Decision
-from unbandit.paper.figure import PaperFigure, Results, Size, figures
+from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Size, figures
 from unbandit.paper.gene import TRACKED
 from unbandit.paper.panels import LINES, THEORY, Series, panels
 from unbandit.plots.parts import Line
@@ -151,11 +151,11 @@ def coverage_curves(study: Study, folds: StudyCurves, plotted: Collection[str] =
     Of all intervals, then of single suboptimal arms. `plotted` are the arms that a figure plots, if it does not plot
     all.
     """
-    if "switching" not in map(str, study.estimators):
+    if PROCEDURES not in map(str, study.estimators):
         return []
     curves, texts, horizons = list[CoverageCurve](), [str(rule) for rule in study.rules], np.sort(study.horizons)
     for given, rule in product(study.instances, study.rules):
-        cells = [folds.over_arms(horizon=at, instance=given.name, rule=rule) for at in horizons]
+        cells = [folds.over_arms(horizon=at, instance=given.name, rule=rule, estimator=PROCEDURES) for at in horizons]
         name = ", ".join([given.name] * (len(study.instances) > 1) + _own_parts(str(rule), texts))
         arms, worse = cells[0].along.tolist(), np.flatnonzero(cells[0].gap > 0).tolist()
         curves.append(_coverage_curve(name, "", True, horizons, cells, list(range(len(arms)))))

@@ -30,6 +30,8 @@ Value = TypeVar("Value")
 FULL_RUNS = 100_000  # runs of a synthetic figure at full size: error bands vanish
 FULL_TIMES = 10  # how many times the paper's runs the other figures have at full size
 
+PROCEDURES = "switching"  # the method that is Procedures 1 and 2, exactly as in the paper: what every claim is about
+
 FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage")
 """The modules that define figures, each in a tuple `FIGURES`."""
 

@@ -12,7 +12,7 @@ from unbandit.datasets.gene import GENES, TRACKED_RANK, means_by_rank
 from unbandit.instance import Instance
 from unbandit.paper.battery import variance_adjusted
 from unbandit.paper.claims import Claim, error_falls, mean_ratio, number, used
-from unbandit.paper.figure import PaperFigure, Results, Size
+from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, Series, draw_series, guide, log_log, named_guide, panels
 from unbandit.study import Study, spaced
 from unbandit.study.curves import ENOUGH, Curve
@@ -57,7 +57,7 @@ class Gene(PaperFigure):
     def studies(self, size: Size) -> dict[str, Study]:
         instances = [chosen(count) for count in COUNTS]
         rule = variance_adjusted(instances[0], ALPHA)  # sigma is the same for all
-        return {"counts": Study(instances, rule, HORIZONS, size.runs_of(100), size.seed)}
+        return {"counts": Study(instances, rule, HORIZONS, size.runs_of(100), size.seed, PROCEDURES)}
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the followed gene's curve among each number of arms."""
@@ -144,7 +144,11 @@ class GeneAll(PaperFigure):
 
     def studies(self, size: Size) -> dict[str, Study]:
         instance = gene()
-        return {"all": Study(instance, variance_adjusted(instance, ALPHA), ALL_HORIZONS, size.runs_of(20), size.seed)}
+        return {
+            "all": Study(
+                instance, variance_adjusted(instance, ALPHA), ALL_HORIZONS, size.runs_of(20), size.seed, PROCEDURES
+            )
+        }
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the curve of the gene that the paper follows."""

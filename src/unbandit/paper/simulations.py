@@ -32,7 +32,7 @@ from unbandit.paper.claims import (
     used,
     within_range,
 )
-from unbandit.paper.figure import PaperFigure, Results, Selection, Size
+from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Selection, Size
 from unbandit.paper.panels import LINES, Series, draw_series, guide, log_log, panels, plain_ticks
 from unbandit.plots.parts import Line
 from unbandit.study import Study
@@ -49,8 +49,9 @@ NEARLY_LINEAR = 0.2  # how far from 1 an exponent may be and still be called nea
 
 BETAS = (0.05, 0.5)
 NAIVE_CONSTANTS = (0.2, 0.75, 1.0, 1.5)
-PROPOSED = "switching"
-ESTIMATORS = (PROPOSED, *(f"naive:constant={constant}" for constant in NAIVE_CONSTANTS))
+BRACKET = "bracket"
+METHODS = (PROCEDURES, BRACKET)  # the paper's, which the claims are about, and this package's default beside them
+ESTIMATORS = (PROCEDURES, *(f"naive:constant={constant}" for constant in NAIVE_CONSTANTS))
 
 Named = tuple[str, Curve]  # a curve and the parameter it belongs to: `α = 0.25`
 
@@ -82,17 +83,19 @@ class FourPanels(PaperFigure):
         horizons = sorted({horizon for start, stop in self.ranges for horizon in spaced(start, stop, 10)})
         rules = [self.rule(alpha=alpha) for alpha in ALPHAS]
         return {
-            "two": Study(two, rules, horizons, runs, size.seed),
-            "four": Study(four, self.rule(alpha=ALPHA_OF_FOUR), horizons, runs, size.seed),
+            "two": Study(two, rules, horizons, runs, size.seed, METHODS),
+            "four": Study(four, self.rule(alpha=ALPHA_OF_FOUR), horizons, runs, size.seed, METHODS),
         }
 
-    def _by_alpha(self, results: Results) -> dict[float, Curve]:
+    def _by_alpha(self, results: Results, estimator: str = PROCEDURES) -> dict[float, Curve]:
         """Return the worse of two arms at each alpha, the smaller alpha first."""
-        return {alpha: results["two"].curve(arm="1", rule=self.rule(alpha=alpha)) for alpha in ALPHAS}
+        return {
+            alpha: results["two"].curve(arm="1", rule=self.rule(alpha=alpha), estimator=estimator) for alpha in ALPHAS
+        }
 
     def _by_gap(self, results: Results) -> list[Curve]:
         """Return the suboptimal ones of four arms, the smallest gap first."""
-        return [results["four"].curve(arm=arm) for arm in ("1", "2", "3")]
+        return [results["four"].curve(arm=arm, estimator=PROCEDURES) for arm in ("1", "2", "3")]
 
     def series(self, results: Results) -> list[Series]:
         series = list[Series]()
@@ -104,6 +107,8 @@ class FourPanels(PaperFigure):
             series.append(Series.error("b", name, arm, label))
             series.append(Series("c", name, arm.regret[0], measured(arm.mse), arm.points[0], against))
             series += _shares("e", name, label, arm) if self.shares else []
+        for alpha, arm in self._by_alpha(results, BRACKET).items():
+            series.append(Series.error("b", f"alpha {alpha}, bracket", arm, f"α = {alpha}, method bracket"))
         for arm in self._by_gap(results):
             name = f"gap {fraction(arm.gap[0])}"
             series.append(Series.error("d", name, arm))
@@ -278,7 +283,7 @@ class UCBFigure(FourPanels):
         " two arms with means 1 and 1/2 and unit variance; (c) the same errors against the regret; (d) the error of "
         "each suboptimal arm among four with means 1, 2/3, 1/3, 0 and variance 1/4, at α = 0.25 (our choice). All runs"
         " count, also those whose most-pulled arm is not the best. Bands are one standard error; thin lines have the "
-        "slopes of theory: α in (a), −α in (b) and (d), −1 in (c)."
+        "slopes of theory: α in (a), −α in (b) and (d), −1 in (c). (b) also shows method bracket, not in the paper."
     )
     alt = (
         "Four panels on logarithmic axes: mean regret against the horizon and mean squared error against the horizon, "
@@ -302,7 +307,8 @@ class SAEFigure(FourPanels):
         "5,000. (a) to (d) as there; (e) and (f), which the paper does not have, show in what share of runs the arm "
         "has an estimate, having been seen to be eliminated, and, thin, in what share it is only bounded, being still "
         "in play. Points are hollow and lines pale where fewer than 95% of the runs have an estimate: there the error "
-        "is that of a selection, and no claim rests on it. Slopes of best fit are over the paper's horizons."
+        "is that of a selection, and no claim rests on it. Slopes of best fit are over the paper's horizons. (b) also "
+        "shows method bracket, not in the paper."
     )
     alt = (
         "Six panels: mean regret and mean squared error against the horizon, and against each other, for two alphas; "
@@ -354,7 +360,7 @@ class GapDecay(PaperFigure):
 
     def studies(self, size: Size) -> dict[str, Study]:
         runs = size.runs_of(100, synthetic=True)
-        return {"betas": Study(self.families, UCB(alpha=0.25), spaced(*PAPER, 10), runs, size.seed)}
+        return {"betas": Study(self.families, UCB(alpha=0.25), spaced(*PAPER, 10), runs, size.seed, PROCEDURES)}
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the worse arm's curve at each beta."""
@@ -448,7 +454,7 @@ class Naive(PaperFigure):
         for panel, each, line in zip(axes[:5], series, LINES, strict=False):
             panel.set_xscale("linear")
             panel.xaxis.set_major_formatter("{x:,.0f}")
-            if each.name != PROPOSED:
+            if each.name != PROCEDURES:
                 series[0].draw(panel, Line("#9a9a9a", "", "-"))
             each.draw(panel, line)
             panel.legend(loc="lower left")  # in (f), the colours are those of the others
@@ -459,18 +465,18 @@ class Naive(PaperFigure):
 
     def claims(self, results: Results) -> list[Claim]:
         paper, further = _by_estimator(results, "paper"), _by_estimator(results, "further")
-        beyond = error_falls("the error of Procedure 2 falls with T (to 50,000)", further[PROPOSED])
-        claims = [error_falls("the error of Procedure 2 falls with T", paper[PROPOSED]), replace(beyond, ours=True)]
+        beyond = error_falls("the error of Procedure 2 falls with T (to 50,000)", further[PROCEDURES])
+        claims = [error_falls("the error of Procedure 2 falls with T", paper[PROCEDURES]), replace(beyond, ours=True)]
         for name in ESTIMATORS[1:]:
             far = further[name]
             says = f"the error of the naive estimator does not go to 0 ({_label(name)})"
             what = f"logarithm of its MSE at T = {far.along[-1]:,} over that at T = {far.along[0]:,}, above 0"
             claims.append(Claim.above(says, what, measured(np.log(far.mse[:, -1] / far.mse[:, 0])), 0.0))
         for name in ESTIMATORS[1:]:
-            near, both = paper[name], paper[name].usable & paper[PROPOSED].usable
+            near, both = paper[name], paper[name].usable & paper[PROCEDURES].usable
             says = f"the naive estimator is worse than Procedure 2 at the paper's horizons ({_label(name)})"
             what = f"MSE over that of Procedure 2, geometric mean, above 1; {used(near, both)}"
-            claims.append(Claim.above(says, what, mean_ratio(near.mse, paper[PROPOSED].mse, both), 1.0, ours=True))
+            claims.append(Claim.above(says, what, mean_ratio(near.mse, paper[PROCEDURES].mse, both), 1.0, ours=True))
         return claims
 
 
@@ -480,7 +486,7 @@ def _by_estimator(results: Results, study: str) -> dict[str, Curve]:
 
 
 def _label(estimator: str) -> str:
-    return "Procedure 2" if estimator == PROPOSED else f"C₀ = {estimator.partition('=')[2]}"
+    return "Procedure 2" if estimator == PROCEDURES else f"C₀ = {estimator.partition('=')[2]}"
 
 
 FIGURES = (

@@ -20,7 +20,7 @@ from unbandit.estimators.switching_moment import switching_rounds
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.paper.claims import Claim
-from unbandit.paper.figure import PaperFigure, Results, Size
+from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, Series, guide, log_log, panels
 from unbandit.plots import INK
 from unbandit.study import Study
@@ -269,7 +269,11 @@ def _switched(rule: str, size: Size) -> tuple[Switch | None, pl.DataFrame]:
 def _switch(rule: str, played: PlayedRun, seed: int) -> Switch | None:
     """Find the arm that a run gave up, when, and what the rule's procedure estimates; None if it gave none up."""
     log = ActionLog.from_codes(played.actions[None], played.instance.arms)
-    gaps = {row.arm: row.gap for row in estimate(log, RULES[rule], sigma=1.0) if row.verdict == "estimated"}
+    gaps = {
+        row.arm: row.gap
+        for row in estimate(log, RULES[rule], sigma=1.0, method=PROCEDURES)
+        if row.verdict == "estimated"
+    }
     for arm, last in switching_rounds(log, RULES[rule]).items():
         if (gap := gaps.get(arm)) is not None:
             step = 2 if rule == "SAE" else 1  # SAE tests both arms when it has pulled both
@@ -338,7 +342,9 @@ class SketchTradeoff(PaperFigure):
 
     def studies(self, size: Size) -> dict[str, Study]:
         rules = [UCB(alpha=alpha) for alpha in ALPHAS]
-        return {"alphas": Study([two_armed()], rules, [HORIZON], size.runs_of(100, synthetic=True), size.seed)}
+        return {
+            "alphas": Study([two_armed()], rules, [HORIZON], size.runs_of(100, synthetic=True), size.seed, PROCEDURES)
+        }
 
     def series(self, results: Results) -> list[Series]:
         regret, mse = measured(_of(results, "regret")), measured(_of(results, "mse"))

@@ -88,7 +88,7 @@ def plan(
         )
     if points < 3:
         raise ParameterError(f"expected three horizons or more; got {points}.", parameter="points", value=points)
-    check_comparable(assumed, "switching")
+    check_comparable(assumed, "bracket")
     others = np.flatnonzero(np.arange(len(faced)) != faced.means.argmax())
     typical = _typical_curve(faced, assumed, within, quantile(level))
     along, *by_criterion, regrets = typical

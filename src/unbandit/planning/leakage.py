@@ -61,7 +61,7 @@ def leak(
     played = parse_rule(rule) if isinstance(rule, str) else rule
     horizon, runs, seed = checks.whole("horizon", horizon), checks.whole("runs", runs, 2), checks.seed(seed)
     if played.reveals == "values":
-        check_comparable(played, "switching")
+        check_comparable(played, "bracket")
         read = read_runs(faced, played, horizon, runs, seed, 0.95, threads)
         (pulls, estimated, *values), (_, _, *errors) = with_error(
             replicates(partial(_revealed, arm_deviations(faced)), read.error, read.pulls)

@@ -211,7 +211,7 @@ def read_runs(
     orders = Tape(own_seed).orders(np.arange(runs), len(instance))
     evidence = rule.evidence(instance, horizon, runs=runs, seed=own_seed, threads=threads, orders=orders)
     known = Anchor(None, instance.best_mean)
-    comparison = compare(evidence, rule, "switching", horizon, anchor=known)
+    comparison = compare(evidence, rule, "bracket", horizon, anchor=known, noise=instance.noise)
     low, high, *_ = intervals(comparison, instance.noise, known, quantile(level))
     reach = np.where((comparison.verdict == ESTIMATED) & np.isfinite(high - low), (high - low) / 2, np.inf)
     gaps = instance.gaps[orders]

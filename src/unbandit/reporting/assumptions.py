@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
+from unbandit.estimators.procedures import IN_ORDER
 from unbandit.formatting import counted, listed, number, quoted, share
 from unbandit.log import ActionLog
 from unbandit.reporting.page import TEXTS
@@ -20,7 +21,7 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
     """Return what the answer rests on, by what it is about, the most important first."""
     kinds = (TEXTS["kinds"].get(each.__name__) for each in type(rule).__mro__)
     kind = next(filter(None, kinds), "")
-    eliminated = isinstance(rule, EliminationRule) and answer.method == "switching"
+    eliminated = isinstance(rule, EliminationRule) and answer.method in IN_ORDER
     texts = {
         "The rule": f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
         "rule, or other parameters, would give other numbers.",
@@ -30,7 +31,7 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
         "The noise": _noise(answer, options),
         "The horizon": _horizon(answer, options),
         "What was known": _known(options),
-        "The method": METHODS["elimination" if eliminated else answer.method],
+        "The method": METHODS[f"elimination-{answer.method}" if eliminated else answer.method],
     }
     if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
         texts["The level"] = (

@@ -52,9 +52,12 @@ class StudyCurves:
                 yield {"instance": given.name, "rule": str(rule), "estimator": str(estimator), "arm": arm}
 
     def curve(
-        self, *, arm: object, instance: str | None = None, rule: object = None, estimator: str = "switching"
+        self, *, arm: object, instance: str | None = None, rule: object = None, estimator: str | None = None
     ) -> Curve:
-        """Return the statistics of one arm over the horizons; name instance and rule where there are several."""
+        """Return the statistics of one arm over the horizons; name instance and rule where there are several.
+
+        By default by the first of the study's estimators.
+        """
         numbers = sorted(self._cells(instance, rule), key=lambda number: self.study.cells[number].horizon)
         cells, which = [self.study.cells[number] for number in numbers], self._estimator(estimator)
         places = [checks.position("arm", str(arm), cell.instance.arms) for cell in cells]
@@ -64,9 +67,9 @@ class StudyCurves:
         return self._curve(np.array([cell.horizon for cell in cells]), gaps, sums)
 
     def over_arms(
-        self, *, horizon: int, instance: str | None = None, rule: object = None, estimator: str = "switching"
+        self, *, horizon: int, instance: str | None = None, rule: object = None, estimator: str | None = None
     ) -> Curve:
-        """Return the statistics of every arm at one horizon, in the order of the instance."""
+        """Return the statistics of every arm at one horizon, in the order of the instance; see `curve`."""
         (cell,) = [at for at in self._cells(instance, rule) if self.study.cells[at].horizon == horizon]
         faced = self.study.cells[cell].instance
         return self._curve(np.array(faced.arms), faced.gaps, self._sums[cell][:, self._estimator(estimator)])
@@ -85,9 +88,9 @@ class StudyCurves:
         cells = enumerate(self.study.cells)
         return [number for number, cell in cells if (cell.instance_name, str(cell.rule)) == wanted]
 
-    def _estimator(self, text: str) -> int:
+    def _estimator(self, text: str | None) -> int:
         known = [str(estimator) for estimator in self.study.estimators]
-        return known.index(_one("estimator", text, known))
+        return 0 if text is None else known.index(_one("estimator", text, known))
 
 
 def _one(parameter: str, given: str | None, known: list[str]) -> str:

@@ -32,7 +32,7 @@ class StudyTable(BaseModel):
     horizons: list[int] = Field(description="a list of whole numbers, or {from = 500, to = 5000, points = 10}")
     runs: int = Field(description="a whole number, as in runs = 100")
     seed: int = Field(1, description="a whole number, as in seed = 1")
-    estimators: list[str] = Field(["switching"], description='a list of names, as in estimators = ["switching"]')
+    estimators: list[str] = Field(["bracket"], description='a list of names, as in estimators = ["bracket"]')
     level: float = Field(0.95, description="a number between 0 and 1, as in level = 0.95")
 
 

@@ -29,7 +29,12 @@ from unbandit.study.taskgrid import TaskGrid, Tasks
 
 SCHEMA = "unbandit.study/2"
 
-METHODS: dict[str, Method] = {"switching": "switching", "counts": "counts", "naive": "naive"}
+METHODS: dict[str, Method] = {
+    "bracket": "bracket",
+    "switching": "switching",
+    "counts": "counts",
+    "naive": "naive",
+}
 
 KEPT = ("rows", "sums")
 
@@ -119,7 +124,7 @@ class Estimator:
     Parameters
     ----------
     method
-        `switching`, `counts` or `naive`.
+        `bracket`, `switching`, `counts` or `naive`.
     constant
         For the naive method only; `None` stands for sqrt(2) sigma, with the instance's sigma.
 
@@ -148,9 +153,9 @@ class Estimator:
 
 
 def parse_estimator(text: str) -> Estimator:
-    """Read `switching`, `counts`, `naive` or `naive:constant=0.75`."""
+    """Read `bracket`, `switching`, `counts`, `naive` or `naive:constant=0.75`."""
     if not isinstance(text, str):
-        raise ParameterError(f"expected a text such as switching; got {text!r}.", parameter="estimator")
+        raise ParameterError(f"expected a text such as bracket; got {text!r}.", parameter="estimator")
     name, colon, rest = (part.strip() for part in text.partition(":"))
     method = METHODS.get(name.lower(), name)
     if not colon:
@@ -210,7 +215,7 @@ class StudyGrid(TaskGrid):
         horizons: Iterable[int] | int,
         runs: int,
         seed: int = 1,
-        estimators: Iterable[Estimator | str] | Estimator | str = ("switching",),
+        estimators: Iterable[Estimator | str] | Estimator | str = ("bracket",),
         level: float = 0.95,
         device: str = "cpu",
         keep: str = "rows",

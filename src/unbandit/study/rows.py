@@ -94,7 +94,7 @@ def rows(study: StudyGrid, task: Task) -> pl.DataFrame:
     tables = []
     for estimator in study.estimators:
         factor = estimator.constant if estimator.constant is not None else np.sqrt(2) * instance.sigma
-        comparison = compare(evidence, cell.rule, estimator.method, cell.horizon, factor, known)
+        comparison = compare(evidence, cell.rule, estimator.method, cell.horizon, factor, known, instance.noise)
         low, high, *_ = intervals(comparison, instance.noise, known, quantile(study.level))
         alone = comparison.best.sum(axis=1) == 1
         found = alone & (comparison.best & (gaps == 0)).any(axis=1)

@@ -38,7 +38,7 @@ class Study(StudyGrid):
     seed
         The same seed gives the same numbers, on any number of threads.
     estimators
-        Any of ``"switching"``, ``"counts"``, ``"naive"``, ``"naive:constant=0.75"``.
+        Any of ``"bracket"``, ``"switching"``, ``"counts"``, ``"naive"``, ``"naive:constant=0.75"``.
     level
         Of the intervals, between 0 and 1.
     device
@@ -58,7 +58,7 @@ class Study(StudyGrid):
     --------
     >>> study = Study(["two-armed", "linear"], ["ucb:alpha=0.25", "sae"], [500, 5_000], runs=100)
     >>> study
-    <Study: 2 instances x 2 rules x 2 horizons, 100 runs each, estimated by switching>
+    <Study: 2 instances x 2 rules x 2 horizons, 100 runs each, estimated by bracket>
     >>> len(study.cells), len(study.tasks), study.rounds
     (8, 8, 2200000)
     """

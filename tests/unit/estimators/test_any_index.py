@@ -124,7 +124,7 @@ def test_several_pulls_in_the_opening_and_batches_are_allowed_for():
     # B: 2 pulls in the opening and one batch of 3; before that batch it was in front. C(n) = 6 / sqrt(n).
     rule = parse_rule("ucb:alpha=0.25,scale=1,initial=2,batch=3")
     log = ActionLog.from_actions(list("ABAB" + "AAA" + "BBB" + "A" * 6))
-    answer = estimate(log, rule, horizon=10_000, sigma=0.1)
+    answer = estimate(log, rule, horizon=10_000, sigma=0.1, method="switching")
     row = answer["B"]
     assert "coarse" in [notice.code for notice in answer.notes]
     after, before = 6 / math.sqrt(5) - 6 / math.sqrt(5), 6 / math.sqrt(2) - 3 / math.sqrt(5) - 3 / math.sqrt(11)

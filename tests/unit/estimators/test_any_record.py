@@ -84,7 +84,7 @@ def test_a_record_gives_the_answer_of_its_log(log, rule, method, pool):
 
 
 def test_the_default_method_and_sensitivity_read_records_too(log):
-    assert quietly(Elsewhere(log), "ucb", sigma=1.0).method == "switching"
+    assert quietly(Elsewhere(log), "ucb", sigma=1.0).method == "bracket"
     assert set(sensitivity(Elsewhere(log), "ucb", sigma=1.0)) == set(sensitivity(log, "ucb", sigma=1.0))
 
 

@@ -40,7 +40,10 @@ def test_a_rule_must_be_one(rule):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"method": "magic"}, 'method: expected one of switching, counts, naive, posterior, bootstrap; got "magic"'),
+        (
+            {"method": "magic"},
+            'method: expected one of bracket, switching, counts, naive, posterior, bootstrap; got "magic"',
+        ),
         ({"scale": "free"}, "scale: expected"),
         ({"best_mean": float("nan")}, "best_mean: expected a finite number"),
         ({"best_mean": float("inf")}, "best_mean: expected a finite number"),

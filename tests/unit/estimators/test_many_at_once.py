@@ -96,7 +96,7 @@ def closed(rule, options):
     fitted = rule.for_arms(len(ARMS))
     free = getattr(fitted, "shifts", True) or options.get("method") == "naive"
     known = "anchor" in options or "best_mean" in options
-    return can_compare(fitted, options.get("method", "switching")) and (free or known)
+    return can_compare(fitted, options.get("method", "bracket")) and (free or known)
 
 
 CASES = [
@@ -113,7 +113,7 @@ def test_every_rule_reads_many_as_it_reads_one(monkeypatch, rule, options):
     monkeypatch.setattr(
         diagnostics, "CELLS", 3 * len(ARMS)
     )  # three demonstrations a block, so that horizons differ in some
-    given = {"method": "switching"} | noise_of(fitted) | options
+    given = {"method": "bracket"} | noise_of(fitted) | options
     log = made_by(fitted)
     check_same(log, rule, **given)
 

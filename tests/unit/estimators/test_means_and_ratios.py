@@ -129,7 +129,7 @@ def test_an_unknown_scale_says_nothing_about_sigma():
 def test_ratios_of_eliminated_arms():
     # gaps 2 C(4) = 6 and 2 C(9) = 4
     log = ActionLog.from_actions(list("ABC" * 4 + "AC" * 5 + "AA"))
-    result = estimate(log, SAE(alpha=0.25), scale="unknown", reference="B")
+    result = estimate(log, SAE(alpha=0.25), scale="unknown", reference="B", method="switching")
     assert result["C"].ratio == pytest.approx(2 / 3)
 
 

@@ -22,7 +22,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarni
 
 
 def worked(actions, *, sigma=1.0, **options):
-    return estimate(ActionLog.from_actions(list(actions)), RULE, horizon=10_000, sigma=sigma, **options)
+    return estimate(
+        ActionLog.from_actions(list(actions)), RULE, horizon=10_000, sigma=sigma, **{"method": "switching", **options}
+    )
 
 
 def test_an_eliminated_arm_has_twice_the_width_at_its_last_pull():
@@ -54,7 +56,7 @@ def test_where_tests_are_rare_the_gap_lies_between_two_of_them():
     # survived the second; D went at the first, before which there was none.
     rule = SAE(alpha=0.25, scale=1.0, batch=4)
     log = ActionLog.from_actions(list("ABCD" * 4 + "ABC" * 4 + "AC" * 3))
-    result = estimate(log, rule, horizon=10_000, sigma=1.0)
+    result = estimate(log, rule, horizon=10_000, sigma=1.0, method="switching")
     row = result["B"]
     low, high = 12 / math.sqrt(8) - Z * math.sqrt(2 / 8), 6 + Z * math.sqrt(2 / 4)
     assert (row.gap, row.gap_low, row.gap_high) == pytest.approx((3 + 6 / math.sqrt(8), low, high), rel=1e-12)
@@ -112,7 +114,7 @@ def test_while_none_is_best_the_gaps_are_said_to_be_to_an_unknown_one():
 
 def test_an_arm_never_pulled_is_unseen_and_is_not_waited_for():
     log = ActionLog.from_actions(list(RESOLVED), arms="ABCDE")
-    result = estimate(log, RULE, horizon=10_000, sigma=1.0)
+    result = estimate(log, RULE, horizon=10_000, sigma=1.0, method="switching")
     assert result.best == ("A",)
     assert [result[arm].verdict for arm in "DE"] == ["unseen", "unseen"]
     assert result["D"].gap is result["D"].gap_low is result["D"].gap_high is None
@@ -140,7 +142,9 @@ def by_definition(actions):
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=50))
 def test_any_log_is_read_epoch_by_epoch(actions):
-    result = estimate(ActionLog.from_actions(actions, arms=range(5)), RULE, horizon=10_000, sigma=1.0)
+    result = estimate(
+        ActionLog.from_actions(actions, arms=range(5)), RULE, horizon=10_000, sigma=1.0, method="switching"
+    )
     gone = {str(arm) for arm in by_definition(actions)}
     active = {str(arm) for arm in actions} - gone
     assert {row.arm for row in result if row.verdict == "estimated"} == gone

@@ -21,7 +21,9 @@ WORKED = "ABC" + "A" * 8 + "BBB" + "AAA" + "B"
 
 
 def worked(actions=WORKED, *, sigma=1.0, **options):
-    return estimate(ActionLog.from_actions(list(actions)), RULE, horizon=10_000, sigma=sigma, **options)
+    return estimate(
+        ActionLog.from_actions(list(actions)), RULE, horizon=10_000, sigma=sigma, **{"method": "switching", **options}
+    )
 
 
 def test_the_gap_is_the_difference_of_the_widths_at_the_switching_round():
@@ -132,7 +134,9 @@ def by_definition(actions, arms):
 def test_any_log_is_read_as_the_definition_says(log):
     arms, tail = log
     actions = [*range(arms), *tail]
-    found = estimate(ActionLog.from_actions(actions, arms=range(arms)), RULE, horizon=10_000, sigma=1.0)
+    found = estimate(
+        ActionLog.from_actions(actions, arms=range(arms)), RULE, horizon=10_000, sigma=1.0, method="switching"
+    )
     for row in found:
         verdict, gap = by_definition(actions, arms)[row.arm]
         assert row.verdict == verdict

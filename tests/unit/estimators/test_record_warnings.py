@@ -150,7 +150,8 @@ def test_a_horizon_long_enough_for_theorem_2_has_no_note():
     # one arm, gap C(4) - C(900) = 6/2 - 6/30 = 2.8 at T = 10,000: 32 * 36 / 2.8^2 = 147 rounds are asked for
     rule = UCB(alpha=0.25, scale=1.0)
     log = ActionLog.from_actions(list("AB" + "A" * 899 + "BBB" + "A"))
-    assert set(notices(log, rule, horizon=10_000)) == {"few-pulls"}
+    assert set(notices(log, rule, horizon=10_000, method="switching")) == {"few-pulls"}
+    assert set(notices(log, rule, horizon=10_000)) == set()
 
 
 def test_what_the_reading_had_to_say_is_a_note(tmp_path):

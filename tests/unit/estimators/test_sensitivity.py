@@ -26,7 +26,8 @@ def test_each_is_the_estimate_with_the_rule_changed(rule):
 
 
 def test_the_scale_multiplies_the_gaps_and_leaves_the_intervals_as_long():
-    usual, found = estimate(LOG, "ucb:scale=1", sigma=1.0)["B"], sensitivity(LOG, "ucb:scale=1", sigma=1.0)
+    given = {"sigma": 1.0, "method": "switching"}
+    usual, found = estimate(LOG, "ucb:scale=1", **given)["B"], sensitivity(LOG, "ucb:scale=1", **given)
     for label, share in (("scale=0.8", 0.8), ("scale=1.2", 1.2)):
         row = found[label]["B"]
         assert row.gap == pytest.approx(share * usual.gap)

@@ -72,7 +72,7 @@ def test_one_demonstration_of_several_is_taken_by_name():
 @pytest.mark.parametrize("best_mean", [None, 1.0])
 def test_both_values_are_equal_at_the_switching_round(rule, best_mean):
     log = rule.demonstrate(INSTANCE, 20_000, seed=3)
-    answer = estimate(log, rule, sigma=1.0, best_mean=best_mean)
+    answer = estimate(log, rule, sigma=1.0, best_mean=best_mean, method="switching")
     for arm, at in switching_rounds(log, rule).items():
         moment = switching_moment(log, rule, arm, estimate=answer)
         assert (moment.round, moment.arm, moment.best) == (at, arm, "a")

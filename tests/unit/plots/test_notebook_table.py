@@ -50,7 +50,7 @@ def test_rows_have_few_columns_numbers_in_words_and_a_bar():
     reader = read(answered(FOUR))
     lines = reader.text.splitlines()
     assert lines[:7] == [
-        "ucb:alpha=0.25,scale=1.0, method switching", "arm", "verdict", "pulls", "gap", "95% interval", "A"
+        "ucb:alpha=0.25,scale=1.0, method bracket", "arm", "verdict", "pulls", "gap", "95% interval", "A"
     ]  # fmt: skip
     assert reader.tags.count("svg") == 4
     assert "at least 0.00" in reader.text

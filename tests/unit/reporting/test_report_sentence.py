@@ -8,15 +8,15 @@ import pytest
 import unbandit as ub
 
 SENTENCES = {
-    "gaps": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.232 less (95% interval 0.15 to '
-    '0.316), the furthest "D", worth 0.79 less.',
-    "means": 'Of the 4 arms "A" is the best one, worth 1; the closest behind is "B", worth 0.768 (95% interval 0.684 '
-    'to 0.85), the furthest "D", worth 0.21.',
-    "ratios": 'Of the 4 arms "A" is the best one; "D", the furthest behind, is 3.4 times as far behind as "B".',
+    "gaps": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.23 less (95% interval 0.149 to '
+    '0.314), the furthest "D", worth 0.797 less.',
+    "means": 'Of the 4 arms "A" is the best one, worth 1; the closest behind is "B", worth 0.77 (95% interval 0.686 '
+    'to 0.851), the furthest "D", worth 0.203.',
+    "ratios": 'Of the 4 arms "A" is the best one; "D", the furthest behind, is 3.45 times as far behind as "B".',
     "naive": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.14 less, the furthest "D", worth '
     "0.314 less.",
-    "elimination, open": 'The record does not tell which of "A", "B" and "C" is the best; "D" is worth 1.04 less than '
-    "the best of them (95% interval 0.917 to 1.15).",
+    "elimination, open": 'The record does not tell which of "A", "B" and "C" is the best; "D" is worth 1.03 less than '
+    "the best of them (95% interval 0.918 to 1.15).",
     "several": 'In all 7 demonstrations "A" is the best of the 4 arms.',
     "shortest": 'Of the 2 arms "A" is taken to be the better one; of the other the record gives only bounds.',
     "wrong rule": "The record does not look as if ucb had made it; taken as if it had, of the 4 arms",

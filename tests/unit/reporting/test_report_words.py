@@ -22,7 +22,9 @@ SOURCE = Path(unbandit.__file__).parent
 
 def codes():
     """Return the code of every notice that the package makes, with where it is made."""
-    found = {diagnostic.code: diagnostic.__name__ for diagnostic in Diagnostic.__subclasses__()}
+    diagnostics = Diagnostic.__subclasses__()
+    diagnostics += [further for each in diagnostics for further in each.__subclasses__()]
+    found = {diagnostic.code: diagnostic.__name__ for diagnostic in diagnostics}
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Notice":
@@ -66,7 +68,7 @@ def test_an_explanation_holds_in_python_in_the_shell_and_on_the_page(code):
 
 def test_every_verdict_and_every_method_has_words():
     assert tuple(VERDICTS) == tuple(MARKS) == ALL_VERDICTS
-    assert set(METHODS) == {*Method.__args__, "elimination"}
+    assert set(METHODS) == {*Method.__args__, "elimination-bracket", "elimination-switching"}
 
 
 def test_a_short_record_is_no_doubt_of_the_rule():

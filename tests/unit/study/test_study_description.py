@@ -148,7 +148,7 @@ def test_runs_and_seed_can_be_given_beside_the_file(read):
         (HEAD.replace("[500, 1000]", '{from = 5, to = 60, points = 3, spacing = "x"}') + TWO,
          'horizons: spacing: expected "log" or "linear"; got \'x\'.'),
         (HEAD.replace("[500, 1000]", "{from = 5, till = 9}") + TWO, 'horizons: expected keys among from, to, points'),
-        ('estimators = ["best"]\n' + HEAD + TWO, "estimators: expected one of switching, counts, naive"),
+        ('estimators = ["best"]\n' + HEAD + TWO, "estimators: expected one of bracket, switching, counts, naive"),
         ("level = 95\n" + HEAD + TWO, "level: expected a number between 0 and 1; got 95"),
         ("level = 0.9\nlevel = 0.8\n" + HEAD + TWO, "expected a TOML file; got a mistake in it: Cannot overwrite"),
         ("rules = ucb\n" + TWO, "(at line 1, column 9)"),

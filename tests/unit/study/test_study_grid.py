@@ -132,7 +132,7 @@ def test_equal_grids_are_equal_studies():
     study = Study(**GRID)
     again = Study(
         [datasets.two_armed(), datasets.linear(), ShrinkingGap(0.5)],
-        [UCB(alpha=0.25), "sae:alpha=0.25"], np.array([500, 1_000]), np.int64(100), 1, [Estimator("switching")],
+        [UCB(alpha=0.25), "sae:alpha=0.25"], np.array([500, 1_000]), np.int64(100), 1, [Estimator("bracket")],
     )  # fmt: skip
     assert study == again
     assert hash(study) == hash(again)
@@ -293,7 +293,7 @@ def test_a_rule_of_ones_own_is_known_by_its_file():
         ({"runs": 2.0}, "runs: expected"),
         ({"seed": -1}, "seed: expected a whole number from 0"),
         ({"seed": 2**64}, "seed: expected"),
-        ({"estimators": ["switch"]}, 'estimator: expected one of switching, counts, naive; got "switch"'),
+        ({"estimators": ["switch"]}, 'estimator: expected one of bracket, switching, counts, naive; got "switch"'),
         ({"estimators": ["naive", "naive"]}, "estimators: expected each once"),
         ({"estimators": [3]}, "estimator: expected a text"),
         ({"level": 0}, "level: expected a number between 0 and 1; got 0"),

@@ -52,7 +52,7 @@ def test_the_same_study_is_at_home_again(place):
         ({"horizons": [200, 100]}, "horizons: the folder has them in another order"),
         ({"horizons": range(100, 200)}, "horizons: the folder has 200, asked for 101, 102, 103, 104 and 95 more"),
         ({"rules": ["ucb"]}, "rules: the folder has sae:alpha=0.25,scale=1.4142135623730951, asked for no other"),
-        ({"estimators": ["counts"]}, "estimators: the folder has switching, asked for counts"),
+        ({"estimators": ["counts"]}, "estimators: the folder has bracket, asked for counts"),
         ({"instances": ["two-armed"]}, "instances: the folder has shrinking-gap beta=0.5, asked for no other"),
         (
             {"instances": [Instance([1.0, 0.4], 2.0, name="two-armed"), ShrinkingGap(0.5)]},

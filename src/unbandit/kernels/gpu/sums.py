@@ -1,8 +1,8 @@
 """Simulate, estimate and sum up on a GPU: from instance and rule to the sums of a study, with no log in between.
 
-Procedures 1 and 2 are the functions of `kernels.procedures`, one thread per run. Which runs are added up together, and
-in which order, depends on their numbers alone: the bits of a sum do not depend on how many runs the GPU's memory could
-take at a time.
+Procedures 1 and 2, and their two-sided reading, are the functions of `kernels.procedures`, one thread per run. Which
+runs are added up together, and in which order, depends on their numbers alone: the bits of a sum do not depend on how
+many runs the GPU's memory could take at a time.
 """
 
 from functools import lru_cache
@@ -23,6 +23,8 @@ from unbandit.kernels.procedures import (
     UNSEEN,
     Assumptions,
     Compared,
+    bracket_eliminated_arm,
+    bracket_index_arm,
     compare_eliminated_arm,
     compare_index_arm,
     gap_interval,
@@ -62,12 +64,13 @@ def _answer(assumed: Assumptions, compared: Compared, arm: int, run: int, answer
 
 
 @lru_cache(maxsize=64)
-def by_switching(formulas: Formulas) -> Any:
-    """Return the kernel for index rules: at switching rounds, or with `counts_only` at the end.
+def by_switching(formulas: Formulas, two_sided: bool) -> Any:
+    """Return the kernel for index rules: at switching rounds or at both sides of them; with `counts_only` at the end.
 
     Counts are (positions, runs), answers (arms, runs): `order` has the arm at each position.
     """
-    compare, answer = ported(compare_index_arm, meanings_of(formulas, None)), ported(_answer, {})
+    reading = bracket_index_arm if two_sided else compare_index_arm
+    compare, answer = ported(reading, meanings_of(formulas, None)), ported(_answer, {})
     best_of = ported(most_pulled, {})
 
     @kernel
@@ -102,10 +105,16 @@ def by_switching(formulas: Formulas) -> Any:
     return run_all
 
 
-@lru_cache(maxsize=1)
-def by_elimination() -> Any:
+def _one_sided(rule: Any, assumed: Any, pulls: int, before: int, gone: bool, active: int, most: int) -> Compared:
+    """Read off Procedure 1, which assumes nothing besides the counts."""
+    return compare_eliminated_arm(rule, pulls, before, gone, active, most)
+
+
+@lru_cache(maxsize=2)
+def by_elimination(two_sided: bool) -> Any:
     """Return the kernel for elimination rules, by visible eliminations or, with `counts_only`, by pulls alone."""
-    compare, answer = ported(compare_eliminated_arm, {width_value: table_width}), ported(_answer, {})
+    reading = bracket_eliminated_arm if two_sided else _one_sided
+    compare, answer = ported(reading, {width_value: table_width}), ported(_answer, {})
     best_of = ported(most_pulled, {})
 
     @kernel
@@ -124,7 +133,7 @@ def by_elimination() -> Any:
         for place in range(pulls.shape[0]):
             count = pulls[place, run]
             left = count < most - 1 if counts_only else gone[place, run]
-            compared = compare(tests.widths, count, tests.latest[max(count - 1, 0)], left, active, most)
+            compared = compare(tests.widths, assumed, count, tests.latest[max(count - 1, 0)], left, active, most)
             answer(assumed, compared, order[place, run], run, answers)
         answers.found[run] = 1 if active == 1 and gaps[order[alone, run]] == 0.0 else 0
         answers.kept[run] = 1 if gaps[order[best, run]] == 0.0 else 0
@@ -286,12 +295,13 @@ def _appraise(
 ) -> None:  # fmt: skip
     """Fill in the answers of one estimator."""
     size, counts_only = blocks(read.pulls.shape[1]), estimator.method == "counts"
+    two_sided = estimator.method == "bracket"
     if estimator.method == "naive":
         by_pulls()[size](float(horizon), estimator.constant, gaps, read.order, read.pulls, answers)
     elif tests is not None:
-        by_elimination()[size](tests, assumed, counts_only, gaps, read.order, read.pulls, read.gone, answers)
+        by_elimination(two_sided)[size](tests, assumed, counts_only, gaps, read.order, read.pulls, read.gone, answers)
     else:
         counts = (read.pulls, read.own, read.of_best, read.rounds)
-        by_switching(stage.formulas)[size](
+        by_switching(stage.formulas, two_sided)[size](
             stage.parameters, assumed, counts_only, gaps, read.order, *counts, answers
         )  # fmt: skip

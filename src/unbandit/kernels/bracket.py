@@ -1,0 +1,118 @@
+"""Both sides of the last hesitation: what a record says about a gap that lies between two of the rule's decisions.
+
+Procedures 1 and 2 read one moment, after the arm's last pull. The record shows two. Just *before* that pull the arm's
+turn had come: its index had waited for the best arm's to come down to it, so the two were equal, and the gap between
+the sample means was then `before`. *After* it the arm never came first again: the gap was at least `after`, up to the
+best arm's last pull. `gap_at_hesitation` is what the two say together, and how uncertain that leaves the gap.
+
+Plain numbers in, plain numbers out, so that the CPU and a GPU run the same functions.
+"""
+
+import math
+
+from unbandit.kernels.compile import called, inlined
+from unbandit.kernels.special import ROOT_HALF, log_normal_cdf
+
+ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+MANY_PULLS = 15.0  # of an arm, from about which on Procedure 2's point errs less than the midpoint of the two sides
+MOST_TILT = 0.5  # deviations by which a gap is lowered at most, because arms are given up when they look worst
+
+
+@inlined
+def midpoint(after: float, before: float) -> float:
+    """Return the point that needs no knowledge of the noise: halfway between the two sides."""
+    return (after + before) / 2.0
+
+
+@inlined
+def stopping_tilt(deviation: float, step: float, added: float, pulls: float) -> float:
+    """Return by how many deviations an arm's gap looks too large because the rule chose when to stop pulling it.
+
+    An arm is given up when it looks worst. In expectation `n (gap found - gap) = 0` (Wald), so the gap found is too
+    large by `-cov(n, gap found) / n`: by `deviation^2 d(log n)/d(gap)`, where `added` more pulls, of `pulls`, would
+    have lowered it by `step`. The expansion is for many pulls, so it is damped where there are few.
+    """
+    tilt = deviation * added / (pulls * step) if step > 0.0 else MOST_TILT
+    return min(tilt, MOST_TILT) * (1.0 - 1.0 / pulls)
+
+
+@called
+def hesitation_moments(
+    before: float, after: float, deviation: float, moved: float, tilt: float
+) -> tuple[float, float]:  # fmt: skip
+    """Return the mean and the standard deviation of a gap, given both sides of the last hesitation.
+
+    The sample means differed by `before`, a measurement of the gap with variance `s^2`. After the arm's last pull they
+    differ by `d`, of variance `k s^2`, and `d` is at least `after`. Sample means are martingales, so given the first
+    difference `d` is normal around `before + (1 - k) (gap - before)` with variance `k (1 - k) s^2`. Under a flat prior,
+    tilted as in `stopping_tilt`, the gap therefore has the density
+
+        phi((gap - before) / s + tilt) Phi((E[d] - after) / sqrt(var d)),
+
+    an extended skew-normal distribution. `moved` is `sqrt(1 - k)`.
+    """
+    at = (before - after) / (deviation * moved) - moved * tilt
+    hazard = math.exp(-0.5 * at * at - log_normal_cdf(at)) / ROOT_TWO_PI
+    gap = before + deviation * (moved * hazard - tilt)
+    return gap, deviation * math.sqrt(max(1.0 - moved * moved * hazard * (at + hazard), 0.0))
+
+
+@called
+def gap_at_hesitation(
+    before: float, after: float, step: float, own_before: float, best_before: float, own: float, best: float,
+    of_arm: float, of_best: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return a gap, the middle of its interval and the standard deviation around that.
+
+    Before the arm's last pull (or batch) the two arms had `own_before` and `best_before` pulls, after it `own` and
+    `best`. A reward of the arm has the deviation `of_arm`; one of the best arm moves the gap as one with `of_best`
+    would. The interval has the tilt of Jeffreys' prior, half of what makes the mean unbiased: then it misses about as
+    often on either side. The point is halfway between the unbiased mean and a lower one, which makes the squared error
+    smaller, but no further off than one deviation: the midpoint of the two sides after few pulls, Procedure 2's own
+    `before - step` after many.
+    """
+    variance = of_arm * of_arm / own_before + of_best * of_best / best_before
+    later = of_arm * of_arm / own + of_best * of_best / best
+    if not variance > later:
+        return midpoint(after, before), midpoint(after, before), math.sqrt(variance)
+    deviation, moved = math.sqrt(variance), math.sqrt(1.0 - later / variance)
+    tilt = stopping_tilt(deviation, step, own - own_before, own)
+    middle, spread = hesitation_moments(before, after, deviation, moved, tilt / 2.0)
+    unbiased, _ = hesitation_moments(before, after, deviation, moved, tilt)
+    many = own * own / (own * own + MANY_PULLS * MANY_PULLS)
+    lower = (1.0 - many) * midpoint(after, before) + many * (before - step)
+    gap = (unbiased + lower) / 2.0
+    return min(max(gap, middle - spread), middle + spread), middle, spread
+
+
+@inlined
+def gap_between(after: float, before: float, variance: float) -> tuple[float, float]:
+    """Return a gap anywhere between the two sides, and its standard deviation, `variance` being that of the noise."""
+    return midpoint(after, before), math.sqrt(variance + (before - after) * (before - after) / 12.0)
+
+
+@called
+def gap_at_elimination(
+    failed: float, survived: float, own_before: float, own: float, of_arm: float, of_best: float
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return a gap, the middle of its interval and the standard deviation around that, for an arm that was eliminated.
+
+    At the test after `own_before` pulls of each arm the sample means differed by less than `survived`, after `own` by
+    `failed` or more. Under a flat prior the second difference `d` is normal around the first with a variance of
+    `w^2`, the first being anywhere below `survived`: so `d` has the density `Phi((survived - d) / w)` above `failed`,
+    with closed moments, and the gap is normal around `d`. Tilt and interval as in `gap_at_hesitation`; the point is
+    halfway between the unbiased mean and Procedure 1's, `failed`.
+    """
+    noise = of_arm * of_arm + of_best * of_best
+    variance, added = noise / own, noise / own_before - noise / own
+    deviation, width = math.sqrt(variance), math.sqrt(added)
+    if not width > 0.0:
+        return midpoint(failed, survived), midpoint(failed, survived), deviation
+    at = max(survived - failed, 0.0) / width
+    below, density = 0.5 * math.erfc(-at * ROOT_HALF), math.exp(-0.5 * at * at) / ROOT_TWO_PI
+    total = at * below + density
+    first = (0.5 * (at * at - 1.0) * below + 0.5 * at * density) / total
+    second = (at * at * at * below + (at * at + 2.0) * density) / (3.0 * total)
+    difference, spread = survived - width * first, math.sqrt(variance + added * max(second - first * first, 0.0))
+    tilt = deviation * stopping_tilt(deviation, survived - failed, own - own_before, own)
+    return (difference - tilt + failed) / 2.0, difference - 0.5 * tilt, spread
