@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,9 @@ Value = TypeVar("Value")
 FULL_RUNS = 100_000  # runs of a synthetic figure at full size: error bands vanish
 FULL_TIMES = 10  # how many times the paper's runs the other figures have at full size
 
-PROCEDURES = "switching"  # the method that is Procedures 1 and 2, exactly as in the paper: what every claim is about
+PROCEDURES: Final = (
+    "switching"  # the method that is Procedures 1 and 2, exactly as in the paper: what every claim is about
+)
 
 FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage")
 """The modules that define figures, each in a tuple `FIGURES`."""
