@@ -245,7 +245,9 @@ def bracket_index_arm(
     else:
         own_before, best_before, decided = max(own - batch, assumed.initial), of_best, max(round - batch + 1, 1)
     before, slope = _gap_and_slope(rule, shifts, best_mean, own_before, best_before, decided)
-    if assumed.noise_known and assumed.sigma != assumed.sigma:  # rewards of 0 and 1: no mean is below 0
+    if (
+        assumed.noise_known and assumed.sigma != assumed.sigma
+    ):  # where no mean from 0 to 1 solves it, that of 0 is nearest
         before, after = before if before == before else best_mean, after if after == after else best_mean
     if not (before == before and after == after):
         return compared
@@ -263,7 +265,7 @@ def bracket_index_arm(
     gap, middle, spread = gap_at_hesitation(
         before, after, step, n_before, n_best, n, float(best_after), of_arm, of_best_arm
     )
-    if assumed.sigma != assumed.sigma:  # no mean is below 0 or above 1
+    if assumed.sigma != assumed.sigma and not shifts:  # an index that knows that means are from 0 to 1
         gap = min(max(gap, best_mean - 1.0), best_mean)
     return Compared(ESTIMATED, gap, middle, middle, n, n_best, n, n_best, slope, nan, spread)
 

@@ -31,8 +31,6 @@ FULL_RUNS = 100_000  # runs of a synthetic figure at full size: error bands vani
 FULL_TIMES = 10  # how many times the paper's runs the other figures have at full size
 
 PROCEDURES: Final = "switching"  # the method that is exactly the paper's Procedures 1 and 2, which every claim is about
-    "switching"  # the method that is Procedures 1 and 2, exactly as in the paper: what every claim is about
-)
 
 FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage")
 """The modules that define figures, each in a tuple `FIGURES`."""

@@ -95,6 +95,7 @@ def reference_bracket(actions, arms, rule, horizon, arm, sigma):
 
 
 @pytest.mark.parametrize("text", INDEX_RULES)
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_every_arm_is_read_as_the_definitions_say(text):
     rng = np.random.default_rng(3)
     for seed, (arms, horizon) in enumerate([(2, 60), (3, 200), (5, 150)]):
