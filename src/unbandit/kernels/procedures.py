@@ -247,7 +247,7 @@ def bracket_index_arm(
     before, slope = _gap_and_slope(rule, shifts, best_mean, own_before, best_before, decided)
     if (
         assumed.noise_known and assumed.sigma != assumed.sigma
-    ):  # where no mean from 0 to 1 solves it, that of 0 is nearest
+    ):  # where no mean solves it, 0 is nearest
         before, after = before if before == before else best_mean, after if after == after else best_mean
     if not (before == before and after == after):
         return compared
