@@ -245,9 +245,7 @@ def bracket_index_arm(
     else:
         own_before, best_before, decided = max(own - batch, assumed.initial), of_best, max(round - batch + 1, 1)
     before, slope = _gap_and_slope(rule, shifts, best_mean, own_before, best_before, decided)
-    if (
-        assumed.noise_known and assumed.sigma != assumed.sigma
-    ):  # where no mean solves it, 0 is nearest
+    if assumed.noise_known and assumed.sigma != assumed.sigma:  # where no mean solves it, 0 is nearest
         before, after = before if before == before else best_mean, after if after == after else best_mean
     if not (before == before and after == after):
         return compared
