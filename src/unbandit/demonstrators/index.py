@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -147,15 +146,31 @@ class RoundIndexRule(IndexRule):
         other = {"clock": "round" if self.clock == "pulls" else "pulls"}
         return [*ties, *(each.model_copy(update=other) for each in (self, *ties))]
 
-    def numbers(self, horizon: int) -> dict[str, float]:
-        """Return the numbers that the formulas read, and by how many `t` is behind the round."""
-        return super().numbers(horizon) | {"behind": 1.0 if self.clock == "pulls" else 0.0}
+    @staticmethod
+    def formula_by_pulls(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+        """Return what `formula` does, with the pulls made before the round for `t`.
+
+        A formula of its own, since compiled loops take the logarithm of a plain round once for all arms.
+        """
+        raise TypeError("a RoundIndexRule needs a formula_by_pulls")
+
+    @staticmethod
+    def inverse_by_pulls(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return what `inverse` does, likewise."""
+        return mean_by_bisection(parameters, index, pulls, round)
+
+    def parameters(self, horizon: int) -> Any:
+        """Return what the kernels take as the rule's parameters: the formulas are those of its clock."""
+        if self.clock == "round":
+            return super().parameters(horizon)
+        formulas = {"index_value": type(self).formula_by_pulls, "mean_value": type(self).inverse_by_pulls}
+        return formula_parameters(formulas, self.numbers(horizon))
 
 
 @inlined
-def log_clock(parameters: Any, round: Any) -> float:
-    """Return ln t of a `RoundIndexRule`."""
-    return math.log(max(round - parameters.behind, 1.0))
+def pulls_before(round: Any) -> float:
+    """Return how many pulls were made before a round; at least 1, of which the logarithm is 0."""
+    return max(round - 1.0, 1.0)
 
 
 class AdditiveIndexRule(IndexRule):

@@ -6,17 +6,31 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
-from unbandit.demonstrators.index import RoundIndexRule, log_clock
+from unbandit.demonstrators.index import RoundIndexRule, pulls_before
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.special import lower_bernoulli, upper_bernoulli
 
 
 @inlined
-def _level(parameters: Any, round: Any) -> float:
-    """Return `L`, at the horizon or at the round."""
-    logarithm = math.log(parameters.fixed) if parameters.fixed > 0.0 else log_clock(parameters, round)
-    return float(logarithm + parameters.double_log * math.log(max(logarithm, 1.0)))
+def _rate(parameters: Any, pulls: Any, time: Any) -> float:
+    """Return `L / n`, at the horizon or at a time."""
+    logarithm = math.log(parameters.fixed if parameters.fixed > 0.0 else float(time))
+    return float(logarithm + parameters.double_log * math.log(max(logarithm, 1.0))) / pulls
+
+
+@inlined
+def _upper(parameters: Any, mean: float, rate: float) -> float:
+    if parameters.sigma > 0.0:
+        return float(mean + parameters.sigma * math.sqrt(2.0 * rate))
+    return upper_bernoulli(mean, rate)
+
+
+@inlined
+def _lower(parameters: Any, index: float, rate: float) -> float:
+    if parameters.sigma > 0.0:
+        return float(index - parameters.sigma * math.sqrt(2.0 * rate))
+    return lower_bernoulli(index, rate)
 
 
 class KLUCB(RoundIndexRule):
@@ -92,15 +106,19 @@ class KLUCB(RoundIndexRule):
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
         """Return the largest `q` with `n d(mean, q) <= L`."""
-        rate, sigma = _level(parameters, round) / pulls, parameters.sigma
-        if sigma > 0.0:
-            return float(mean + sigma * math.sqrt(2.0 * rate))
-        return upper_bernoulli(mean, rate)
+        return _upper(parameters, mean, _rate(parameters, pulls, round))
 
     @staticmethod
     def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
         """Return the mean below the index with `n d(mean, index) = L`."""
-        rate, sigma = _level(parameters, round) / pulls, parameters.sigma
-        if sigma > 0.0:
-            return float(index - sigma * math.sqrt(2.0 * rate))
-        return lower_bernoulli(index, rate)
+        return _lower(parameters, index, _rate(parameters, pulls, round))
+
+    @staticmethod
+    def formula_by_pulls(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+        """Return the same with `t - 1` for `t`."""
+        return _upper(parameters, mean, _rate(parameters, pulls, pulls_before(round)))
+
+    @staticmethod
+    def inverse_by_pulls(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return the same with `t - 1` for `t`."""
+        return _lower(parameters, index, _rate(parameters, pulls, pulls_before(round)))

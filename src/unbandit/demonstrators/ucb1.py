@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
-from unbandit.demonstrators.index import RoundIndexRule, log_clock
+from unbandit.demonstrators.index import RoundIndexRule, pulls_before
 from unbandit.instance import Noise
+from unbandit.kernels.compile import inlined
 
 
 class UCB1(RoundIndexRule):
@@ -42,9 +43,24 @@ class UCB1(RoundIndexRule):
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
         """Return `mean + sqrt(exploration ln t / n)`."""
-        return mean + math.sqrt(parameters.exploration * log_clock(parameters, round) / pulls)
+        return mean + _width(parameters, pulls, round)
 
     @staticmethod
     def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
         """Return `index - sqrt(exploration ln t / n)`."""
-        return index - math.sqrt(parameters.exploration * log_clock(parameters, round) / pulls)
+        return index - _width(parameters, pulls, round)
+
+    @staticmethod
+    def formula_by_pulls(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+        """Return the same with `t - 1` for `t`."""
+        return mean + _width(parameters, pulls, pulls_before(round))
+
+    @staticmethod
+    def inverse_by_pulls(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return the same with `t - 1` for `t`."""
+        return index - _width(parameters, pulls, pulls_before(round))
+
+
+@inlined
+def _width(parameters: Any, pulls: Any, time: Any) -> float:
+    return math.sqrt(parameters.exploration * math.log(time) / pulls)

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
-from unbandit.demonstrators.index import RoundIndexRule, log_clock
+from unbandit.demonstrators.index import RoundIndexRule, pulls_before
 from unbandit.instance import Noise
+from unbandit.kernels.compile import inlined
 
 
 class UCBV(RoundIndexRule):
@@ -43,16 +44,36 @@ class UCBV(RoundIndexRule):
     @staticmethod
     def formula(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
         """Return `m + sqrt(2 m (1 - m) L / n) + 3 correction L / n`."""
-        rate: float = parameters.exploration * log_clock(parameters, round) / pulls
-        bias: float = 3.0 * parameters.correction * rate
-        return mean + math.sqrt(2.0 * max(mean * (1.0 - mean), 0.0) * rate) + bias
+        return _index(parameters, mean, pulls, round)
 
     @staticmethod
     def inverse(parameters: Any, index: float, pulls: Any, round: Any) -> float:
         """Return the smallest mean with this index: of a quadratic's two roots the one on the rising branch."""
-        rate: float = parameters.exploration * log_clock(parameters, round) / pulls
-        value: float = index - 3.0 * parameters.correction * rate
-        inside = 2.0 * rate * (2.0 * rate + 4.0 * value * (1.0 - value))
-        if value <= 0.0 or inside < 0.0:  # no mean from 0 to 1 has this index
-            return value
-        return 2.0 * value * value / (2.0 * value + 2.0 * rate + math.sqrt(inside))
+        return _smallest_mean(parameters, index, pulls, round)
+
+    @staticmethod
+    def formula_by_pulls(parameters: Any, mean: float, pulls: Any, round: Any) -> float:
+        """Return the same with `t - 1` for `t`."""
+        return _index(parameters, mean, pulls, pulls_before(round))
+
+    @staticmethod
+    def inverse_by_pulls(parameters: Any, index: float, pulls: Any, round: Any) -> float:
+        """Return the same with `t - 1` for `t`."""
+        return _smallest_mean(parameters, index, pulls, pulls_before(round))
+
+
+@inlined
+def _index(parameters: Any, mean: float, pulls: Any, time: Any) -> float:
+    rate = parameters.exploration * math.log(time) / pulls
+    bias = 3.0 * parameters.correction * rate
+    return mean + math.sqrt(2.0 * max(mean * (1.0 - mean), 0.0) * rate) + bias
+
+
+@inlined
+def _smallest_mean(parameters: Any, index: float, pulls: Any, time: Any) -> float:
+    rate = parameters.exploration * math.log(time) / pulls
+    value = index - 3.0 * parameters.correction * rate
+    inside = 2.0 * rate * (2.0 * rate + 4.0 * value * (1.0 - value))
+    if value <= 0.0 or inside < 0.0:  # no mean from 0 to 1 has this index
+        return value
+    return 2.0 * value * value / (2.0 * value + 2.0 * rate + math.sqrt(inside))
