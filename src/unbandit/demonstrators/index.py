@@ -170,7 +170,7 @@ class RoundIndexRule(IndexRule):
 @inlined
 def pulls_before(round: Any) -> float:
     """Return how many pulls were made before a round; at least 1, of which the logarithm is 0."""
-    return max(round - 1.0, 1.0)
+    return float(max(round - 1.0, 1.0))
 
 
 class AdditiveIndexRule(IndexRule):

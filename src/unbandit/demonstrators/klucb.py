@@ -16,7 +16,8 @@ from unbandit.kernels.special import lower_bernoulli, upper_bernoulli
 def _rate(parameters: Any, pulls: Any, time: Any) -> float:
     """Return `L / n`, at the horizon or at a time."""
     logarithm = math.log(parameters.fixed if parameters.fixed > 0.0 else float(time))
-    return float(logarithm + parameters.double_log * math.log(max(logarithm, 1.0))) / pulls
+    level: float = logarithm + parameters.double_log * math.log(max(logarithm, 1.0))
+    return float(level / pulls)
 
 
 @inlined

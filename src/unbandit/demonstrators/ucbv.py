@@ -64,15 +64,15 @@ class UCBV(RoundIndexRule):
 
 @inlined
 def _index(parameters: Any, mean: float, pulls: Any, time: Any) -> float:
-    rate = parameters.exploration * math.log(time) / pulls
-    bias = 3.0 * parameters.correction * rate
+    rate: float = parameters.exploration * math.log(time) / pulls
+    bias: float = 3.0 * parameters.correction * rate
     return mean + math.sqrt(2.0 * max(mean * (1.0 - mean), 0.0) * rate) + bias
 
 
 @inlined
 def _smallest_mean(parameters: Any, index: float, pulls: Any, time: Any) -> float:
-    rate = parameters.exploration * math.log(time) / pulls
-    value = index - 3.0 * parameters.correction * rate
+    rate: float = parameters.exploration * math.log(time) / pulls
+    value: float = index - 3.0 * parameters.correction * rate
     inside = 2.0 * rate * (2.0 * rate + 4.0 * value * (1.0 - value))
     if value <= 0.0 or inside < 0.0:  # no mean from 0 to 1 has this index
         return value
