@@ -39,12 +39,15 @@ MARKED = {
     "contract/test_entry_points.py": "processes",
     "contract/test_seam.py": "processes",
     "cli/test_follow_command.py": "processes",
+    "cli/test_modules_run.py": "processes",
     "cli/test_refusals.py": "processes",
     "cli/test_report_command.py": "processes",
     "cli/test_reproduce_command.py": "processes",
     "cli/test_study_command.py": "processes",
     "web/test_app.py": "processes",
     "web/test_safety.py": "processes",
+    "unit/reporting/test_report_pdf.py": "processes",
+    "unit/test_public_names.py": "processes",
     "web/test_server.py": "processes",
 }
 """Tests that carry a marker, by the start of their path: `make test-fast` leaves them out."""

@@ -296,6 +296,7 @@ def test_a_long_name_is_not_cut_when_piped(unbandit):
     assert name.decode() in unbandit("estimate", "-", *ASKED, stdin=b"arm\n" + name + b"\nB\n" + name + b"\n").out
 
 
+@pytest.mark.processes
 def test_the_real_script_reads_standard_input(script):
     data = ("arm\n" + "\n".join(ACTIONS) + "\n").encode()
     done = script("estimate", "-", *ASKED, "--json", stdin=data)
@@ -303,6 +304,7 @@ def test_the_real_script_reads_standard_input(script):
     assert json.loads(done.stdout)["best"] == ["A"]
 
 
+@pytest.mark.processes
 def test_a_reader_that_goes_away_is_no_accident(script, tmp_path):
     (tmp_path / "log.csv").write_text("arm\n" + "\n".join(map(str, [*range(700), 0])) + "\n")
     for command in (

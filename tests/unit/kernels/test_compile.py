@@ -49,6 +49,7 @@ def test_the_setting_of_numba_is_given_back():
     assert before == numba.config.CACHE_DIR
 
 
+@pytest.mark.processes
 def test_kernels_work_where_nothing_can_be_written(tmp_path):
     forbidden = tmp_path / "a file, not a folder"
     forbidden.touch()

@@ -114,6 +114,7 @@ def test_any_executor_gives_the_same_bytes(done, tmp_path):
     assert contents(tmp_path / "threads") == contents(done)
 
 
+@pytest.mark.processes
 def test_processes_give_the_same_bytes(done, tmp_path):
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
         STUDY.run(tmp_path, executor=processes)
@@ -211,6 +212,7 @@ def test_an_interrupt_keeps_what_is_done_and_says_so(done, tmp_path, monkeypatch
     assert contents(tmp_path) == contents(done)
 
 
+@pytest.mark.processes
 def test_errors_come_back_from_other_processes(tmp_path):
     STUDY.run(tmp_path / "study")
     error = OutputError("x: could not be written: No space left on device. Nothing was changed.")

@@ -69,6 +69,7 @@ def test_what_is_there_is_not_done_again(tmp_path):
     assert (tmp_path / "stopped" / "parts" / "00000.parquet").stat().st_mtime_ns == kept
 
 
+@pytest.mark.processes
 def test_other_processes_do_it_too(tmp_path):
     run(Squares(), tmp_path / "here")
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
