@@ -156,10 +156,11 @@ def factors(rule: Demonstrator, horizon: int) -> dict[str, float]:
     if not isinstance(rule, EliminationRule) and not (isinstance(rule, IndexRule) and rule.shifts):
         return {}
     found, before = {}, widths(rule)
+    wide = before > 0  # MOSS has no width after many pulls
     for name, value in rule.model_dump().items():
         if isinstance(value, float) and value > 0:
-            ratio = widths(rule.model_copy(update={name: value / 2})) / before
-            if np.allclose(ratio, ratio[0], rtol=1e-9) and abs(ratio[0] - 1) > 1e-6:
+            ratio = widths(rule.model_copy(update={name: value / 2}))[wide] / before[wide]
+            if ratio.size and np.allclose(ratio, ratio[0], rtol=1e-9) and abs(ratio[0] - 1) > 1e-6:
                 found[name] = value
     return found
 

@@ -63,7 +63,7 @@ def estimate(
     method
         `bracket` (both sides of the last hesitation between an arm and the best; the default where the order of rounds
         is known and the rule decides without chance), `switching` (the paper's Procedures 1 and 2, and what follows
-        their idea), `posterior` (the default for randomised rules), `counts` (final pull counts alone), `naive`, or
+        their idea; the default with `pool`), `posterior` (the default for randomised rules), `counts` (final pull counts alone), `naive`, or
         `bootstrap`: the points of the first that applies, with intervals from simulations at them.
     best_mean
         The best arm's mean, if it is known: gaps then become means.
@@ -109,7 +109,7 @@ def estimate(
     assumed = parse_rule(rule) if isinstance(rule, str) else rule
     record: Record = as_log(log, f"method {method or 'posterior'}") if draws(method, assumed) else as_record(log)
     fitted = assumed.for_arms(len(record.arms))
-    chosen = usable_method(method, record, fitted)
+    chosen = usable_method(method, record, fitted, pool)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted, chosen)
     _check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
     if pool:
@@ -440,12 +440,20 @@ def draws(method: str | None, rule: Demonstrator) -> bool:
     return method in DRAWING or (method is None and isinstance(rule, RandomisedRule))
 
 
-def usable_method(method: Method | None, log: Record, rule: Demonstrator) -> Method:
+def usable_method(method: Method | None, log: Record, rule: Demonstrator, pool: bool = False) -> Method:
     """Return the method, or the best one that the record and the rule allow."""
+    if method is None and not log.ordered:
+        return "counts"
     if method is None:
-        at_random = isinstance(rule, RandomisedRule) and log.ordered
-        return "posterior" if at_random else "bracket" if log.ordered else "counts"
+        return "posterior" if isinstance(rule, RandomisedRule) else "switching" if pool else "bracket"
     checks.one_of("method", method, get_args(Method))
+    if method == "bracket" and pool:
+        raise ParameterError(
+            "bracket makes the error of each demonstration small by a bias that does not average out.",
+            parameter="method",
+            value=method,
+            remedy=f"Leave it out, or use {option('method', 'switching')}, where demonstrations are pooled.",
+        )
     if method in IN_ORDER and not log.ordered:
         raise ParameterError(
             f"{method} needs the order of the rounds, and this record holds pull counts.",

@@ -8,6 +8,7 @@ import pytest
 
 import unbandit as ub
 from unbandit import ActionLog, NotIdentifiable, estimate
+from unbandit.estimators.allocation import factors
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
@@ -132,3 +133,8 @@ def test_doubling_the_named_factor_doubles_every_gap():
 def test_a_log_with_rounds_has_no_such_note():
     log = ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.0], 0.5), 500, seed=1)
     assert "counts-cannot-tell" not in codes(estimate(log, "ucb:alpha=0.25", sigma=0.5).notes)
+
+
+def test_a_width_that_ends_at_zero_still_has_its_factor():
+    rule = ub.parse_rule("moss").for_arms(2)
+    assert factors(rule, 100) == {"scale": 1.0}

@@ -114,3 +114,12 @@ def test_pooled_estimates_are_better_and_their_intervals_hold():
     # 180 intervals: the Monte-Carlo error is 0.016; four demonstrations divide a variance by four
     assert 0.90 < np.mean(held) < 1.0
     assert np.divide(*np.mean(errors, axis=0)) < 0.45
+
+
+def test_pooled_demonstrations_are_read_by_the_papers_procedures():
+    rule = UCB(alpha=0.25)
+    log = rule.demonstrate(Instance([1.0, 0.5], 0.5), 300, runs=3, seed=1)
+    assert estimate(log, rule, sigma=0.5, pool=True).method == "switching"
+    assert estimate(log, rule, sigma=0.5).method == "bracket"
+    with pytest.raises(ParameterError, match="does not average out"):
+        estimate(log, rule, sigma=0.5, pool=True, method="bracket")
