@@ -73,6 +73,8 @@ class Levels(NamedTuple):
             return np.nan, np.nan
         weight = 1 / np.hypot(self.deviation, self.step)
         design = np.column_stack([weight, -self.width * weight])
+        if np.linalg.matrix_rank(design) < 2:
+            return np.nan, np.nan
         (_, factor), *_ = np.linalg.lstsq(design, self.known * weight, rcond=None)
         return float(factor), float(np.sqrt(np.linalg.inv(design.T @ design)[1, 1]))
 
