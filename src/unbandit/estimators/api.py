@@ -63,8 +63,9 @@ def estimate(
     method
         `bracket` (both sides of the last hesitation between an arm and the best; the default where the order of rounds
         is known and the rule decides without chance), `switching` (the paper's Procedures 1 and 2, and what follows
-        their idea; the default with `pool`), `posterior` (the default for randomised rules), `counts` (final pull counts alone), `naive`, or
-        `bootstrap`: the points of the first that applies, with intervals from simulations at them.
+        their idea; the default with `pool`), `posterior` (the default for randomised rules), `counts` (final pull
+        counts alone), `naive`, or `bootstrap`: the points of the first that applies, with intervals from simulations
+        at them.
     best_mean
         The best arm's mean, if it is known: gaps then become means.
     anchor
