@@ -140,6 +140,7 @@ def run_page(
                 missing, all_lines = lines_missing(block.text, printed, trust.near, trust.share)
                 told = f"{place}:\n" + "\n".join(missing) + "\n--- is not in ---\n" + "\n".join(printed)
                 assert len(missing) <= (1 - trust.lines) * all_lines, told
+                assert not any(", method " in line for line in missing), told  # no draw changes the method
                 compared = True
     finally:
         known_rules.clear()
