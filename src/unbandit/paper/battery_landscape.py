@@ -234,7 +234,7 @@ def _bar(figure: Figure, axes: list[Axes], drawn: PatchCollection, label: str) -
 
 
 def mosaic(axes: Axes, values: NDArray[np.float64], colours: str, norm: Any) -> PatchCollection:
-    """Draw one number a protocol, in the order of protocol numbers; grey where there is none."""
+    """Draw one number per protocol, in the order of protocol numbers; grey where there is none."""
     (first, across), (second, up), _ = _rates()
     tiles = np.unique(np.stack([across, up], axis=1), axis=0)
     axes.add_collection(PatchCollection(_rectangles(tiles, 1 - GAP, 1 - GAP), facecolor=TILE, linewidth=0))
