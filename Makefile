@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests \
-  test-fast test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
+  test-fast fuzz test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
 
 env: .venv/installed
 
@@ -74,6 +74,10 @@ tests: env
 # For the inner loop: without what simulates much, starts clusters, browsers or servers, or builds the documentation.
 test-fast: env
 	$(PYTEST) $(WORKERS) -m "not (statistical or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
+
+# Damaged files in large numbers; `make test` reads a few of them. FUZZ_SEED=2 makes others.
+fuzz: env
+	FUZZ_FILES=30000 $(PYTEST) tests/fuzz
 
 # The GPU's tests on numba's simulation of one, which needs no GPU and is slow; printed when they have ended.
 test-gpu-simulated: env

@@ -36,6 +36,7 @@ MARKED = {
     "cluster/": "cluster",
     "browser/": "browser",
     "docs/": "docs",
+    "fuzz/test_parquet_logs.py": "processes",
     "contract/test_entry_points.py": "processes",
     "contract/test_seam.py": "processes",
     "cli/test_follow_command.py": "processes",

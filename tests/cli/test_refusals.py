@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import resource
 from pathlib import Path
 
+import polars as pl
 import pytest
 import shell
 
@@ -65,6 +67,13 @@ def test_a_parameter_out_of_range_ends_with_2(refused, tmp_path, options, said):
     assert said in refused(2, "estimate", "log.csv", *options)
 
 
+def parquet_that_aborted():
+    """Return a Parquet file of which one changed byte made polars ask for an exabyte, and abort."""
+    file = io.BytesIO()
+    pl.DataFrame({"arm": ["A", "B"] * 20}).write_parquet(file, compression="uncompressed")
+    return file.getvalue()[:35] + b"\x01" + file.getvalue()[36:]
+
+
 # what is wrong: the file's bytes, further options, and what the message must name
 BAD = {
     "empty": (b"", [], ["empty file", "Check that it was saved"]),
@@ -95,6 +104,7 @@ BAD = {
     "utf-16": ("arm\nA\nB\n".encode("utf-16"), [], ["UTF-16", "Save the file again"]),
     "cut gzip": (b"\x1f\x8b\x08\x00\x00", [], ["gzip", "Write or copy it again"]),
     "cut parquet": (b"PAR1" + b"\x00" * 40, [], ["Parquet", "Write or copy it again"]),
+    "damaged parquet": (parquet_that_aborted(), [], ["expected a whole Parquet file", "Write or copy it again"]),
     "uneven rows": (lines("round,arm", "1,A", "2,B,x"), [], ["row 2 (line 3)", "expected 2 cells", "got 3 cells"]),
     "negative count": (lines("arm,pulls", "A,5", "B,-1"), [], ["row 2 (line 3)", 'column "pulls"', "-1"]),
     "repeated count": (lines("arm,pulls", "A,5", "B,1", "A,2"), [], ["row 3 (line 4)", '"A" again']),

@@ -101,6 +101,17 @@ def test_packed_and_parquet_files_are_taken(client, log):
         assert "/files/report.html" in estimated(client, data).text
 
 
+def test_a_damaged_parquet_file_is_refused_in_words(client, capfd):
+    held = io.BytesIO()
+    pl.DataFrame({"arm": ["A", "B"] * 20}).write_parquet(held, compression="uncompressed")
+    for at, value in ((35, 1), (60, 255)):  # polars aborts, and panics
+        data = held.getvalue()[:at] + bytes([value]) + held.getvalue()[at + 1 :]
+        answer = client.post("/look", files={"log": ("log.parquet", data)})
+        assert answer.status_code == 422
+        assert "expected a whole Parquet file" in text_of(answer)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_simulation_is_run_beside_its_truth(client):
     page = client.get("/simulate")
     assert page.status_code == 200

@@ -501,7 +501,8 @@ def _places(table: Collection, offsets: Integers, names: Sequence[str]) -> Integ
     begins = np.full(len(names), rounds.min() if len(names) == 1 else np.iinfo(np.int64).max)
     if len(names) > 1:
         np.minimum.at(begins, demonstration, rounds)
-    inside = rounds - begins[demonstration] < np.diff(offsets)[demonstration]
+    distance = (rounds - begins[demonstration]).view(np.uint64)  # exact, though it may not fit in a signed number
+    inside = distance < np.diff(offsets).view(np.uint64)[demonstration]
     places = rounds + (offsets[:-1] - begins)[demonstration]
     taken = np.zeros(rounds.size, np.bool_)
     taken[places[inside]] = True

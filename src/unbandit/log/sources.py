@@ -10,7 +10,8 @@ import sys
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -21,6 +22,7 @@ import polars as pl
 from unbandit.errors import LogError, ParameterError, first_line
 from unbandit.log.csv import BLOCK, POLARS_ERRORS, first_cells, read_header, text_blocks
 from unbandit.log.labels import label_of, listed
+from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Columns = Mapping[str, str] | None
@@ -44,7 +46,6 @@ BYTES_PER_ROW, BYTES_PER_BYTE, BYTES_PER_PACKED_BYTE = 40, 4, 20
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"  # first bytes of these files
 
-_SMALL = 1 << 22  # a Parquet file of fewer bytes is read at once
 _BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
@@ -186,10 +187,9 @@ class ParquetSource(Source):
 
     def __init__(self, content: Path | bytes, path: str, partition: Mapping[str, str] | None = None) -> None:
         self.path, self._content = path, content
-        try:
+        with self._reading():
+            self._layout = ParquetLayout(content)
             self._kinds = pl.read_parquet_schema(self._opened())
-        except POLARS_ERRORS as error:
-            raise self._broken(error) from error
         self.partition = {key: value for key, value in (partition or {}).items() if key not in self._kinds}
         self.names = [*self._kinds, *self.partition]
 
@@ -204,29 +204,43 @@ class ParquetSource(Source):
 
     def rows(self) -> int:
         """Return the number of rows, which the end of the file states."""
-        try:
-            return int(self._scan().select(pl.len()).collect().item())
-        except POLARS_ERRORS as error:
-            raise self._broken(error) from error
+        return self._layout.rows
 
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
-        before = 0
-        try:
-            for frame in self._frames(names):
-                yield Batch({column.name: column for column in frame}, self.path, before)
-                before += frame.height
-        except POLARS_ERRORS as error:
-            raise self._broken(error) from error
-
-    def _frames(self, names: list[str]) -> Iterator[pl.DataFrame]:
-        if isinstance(self._content, bytes) or (self._content.stat().st_size <= _SMALL and self.rows() <= PARQUET_ROWS):
-            yield pl.read_parquet(self._opened(), columns=names, glob=False, hive_partitioning=False)
+        with self._reading():
+            self._layout.check(names)
+        step = self.rows() if isinstance(self._content, bytes) else PARQUET_ROWS
+        places = range(0, self.rows(), step or 1)
+        if len(places) < 2:
+            yield from (Batch(self._decoded(names, place, step), self.path, place) for place in places)
             return
-        scan = self._scan().select(names)
-        yield from scan.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True, engine="streaming")
+        with ThreadPoolExecutor(1) as decoder:  # works on the next rows while ours are used
+            following = decoder.submit(self._decoded, names, 0, step)
+            for place in places:
+                columns = following.result()
+                if place != places[-1]:
+                    following = decoder.submit(self._decoded, names, place + step, step)
+                yield Batch(columns, self.path, place)
 
-    def _scan(self) -> pl.LazyFrame:
-        return pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False)
+    def _decoded(self, names: list[str], place: int, count: int) -> dict[str, pl.Series]:
+        """Return columns of some rows; a damaged file fails within, and never while a batch is being used."""
+        with self._reading():
+            scan = pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False).select(names)
+            frame = scan.slice(place, count).collect(engine="streaming" if count < self.rows() else "auto")
+            for column in frame.select(pl.selectors.categorical()):  # polars does not check that these are text
+                column.unique().cast(pl.String).cast(pl.Binary).cast(pl.String)
+        if frame.height != min(count, self.rows() - place):
+            raise self.refuse("the file changed while it was being read.", remedy="Wait until it is written.")
+        return {column.name: column for column in frame}
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Refuse the file where polars cannot read it, without the text that polars prints then."""
+        try:
+            with without_panic_text():
+                yield
+        except (DamagedParquet, *POLARS_ERRORS) as error:
+            raise self._broken(error) from error
 
     def _opened(self) -> str | io.BytesIO:
         # An absolute path, so that no name is taken for an address on the network.
@@ -236,7 +250,8 @@ class ParquetSource(Source):
         # Polars gives the kind of an error of the system, not always its number.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             return unreadable(str(self.path), error)
-        text = f"expected a whole Parquet file; it could not be read ({first_line(error)})."
+        reason = "its values are damaged" if isinstance(error, pl.exceptions.PanicException) else first_line(error)
+        text = f"expected a whole Parquet file; it could not be read ({reason})."
         return self.refuse(text, remedy="Write or copy it again.")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import io
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ import polars as pl
 from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
+from unbandit.log.parquet import DamagedParquet, ParquetLayout
 from unbandit.log.reader import find_columns
 from unbandit.log.sources import open_bytes
 from unbandit.web.examples import EXAMPLES, Example
@@ -179,8 +179,8 @@ def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
 
 def _parquet_rows(data: bytes) -> int:
     """Return the number of rows in a Parquet file's footer; a broken file is refused when it is read."""
-    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        return int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
+    with suppress(DamagedParquet):
+        return ParquetLayout(data).rows
     return 0
 
 
