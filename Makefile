@@ -75,9 +75,9 @@ tests: env
 test-fast: env
 	$(PYTEST) $(WORKERS) -m "not (statistical or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
 
-# Damaged files in large numbers; `make test` reads a few of them. FUZZ_SEED=2 makes others.
+# Damaged files in large numbers, of text twice as many; `make test` reads a few of them. FUZZ_SEED=2 makes others.
 fuzz: env
-	FUZZ_FILES=30000 $(PYTEST) tests/fuzz
+	FUZZ_FILES=30000 $(PYTEST) -s tests/fuzz
 
 # The GPU's tests on numba's simulation of one, which needs no GPU and is slow; printed when they have ended.
 test-gpu-simulated: env

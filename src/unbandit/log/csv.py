@@ -1,24 +1,32 @@
 """Delimited text (CSV, TSV, semicolons) in blocks of whole rows, every cell as text.
 
 Cells stay text so that a label such as "01" survives, and so that an error can show the cell as it is in the file.
-Rows are cut by hand because polars neither reads compressed text in batches nor says in which line a row begins.
+
+Every reading is that of Python's `csv` module in strict mode, or none. Rows go to polars, which is much faster, only if
+they are plain: each has as many cells as the header, and quotes and line breaks stand where every parser understands
+them alike. All other rows, and small files, are read by `csv` itself, which also says what is wrong with them.
 """
 
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
-from unbandit.errors import LogError, first_line
+from unbandit.errors import LogError
 
 BLOCK = 1 << 24  # bytes that are read at once
 
 SEPARATORS = (",", "\t", ";")
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What polars raises where a file is damaged, or cannot be read or written."""
+
+SMALL_PIECE = 1 << 18
+"""Up to this many bytes are read by Python at once: few enough that their cells fit in memory, and soon done."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_ROW = 1 << 26  # a quote that is never closed must not collect the rest of the file
@@ -32,86 +40,125 @@ class Header(NamedTuple):
     text: bytes  # the line of names with its line break, and what comes before it
     old: bool  # whether lines end in a carriage return, as on the old Macintosh
 
-    def usual(self, data: bytes) -> bytes:
+    def usual(self, data: bytes, path: str) -> bytes:
         """Return bytes of the file with the usual line breaks."""
-        return data.replace(b"\r", b"\n") if self.old else data
+        if not self.old:
+            return data
+        if b"\n" in data:
+            text = "expected lines that all end in a carriage return, as the first ones do; got a line feed."
+            raise LogError(text, path=path, remedy="Save the file again with one kind of line break.")
+        return data.replace(b"\r", b"\n")
+
+
+class Before(NamedTuple):
+    """How many rows of a file come before some others, and how many lines; those of the header are lines only."""
+
+    rows: int
+    lines: int
+
+
+class _BrokenRow(Exception):
+    """What `csv` refused, the line in which that row begins, and whether it may go on after the text at hand."""
+
+    def __init__(self, reason: str, line: int, *, at_end: bool) -> None:
+        super().__init__(reason)
+        self.reason, self.line, self.at_end = reason, line, at_end
 
 
 class TextBlock:
-    """Some rows of a file, which are parsed together; rows and lines before them include the header's line."""
+    """Some whole rows of a file, checked: plain ones that polars may parse, or `records` that `csv` has read."""
 
-    def __init__(self, header: Header, data: bytes, path: str, rows_before: int, lines_before: int) -> None:
-        self.path, self.rows_before = path, rows_before
-        self._names, self._separator = header.names, header.separator
-        line_of_names = header.text.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
-        self._lines_before = lines_before - line_of_names.count(b"\n")
-        self._data = line_of_names + data
-        _refuse_what_is_no_text(data, path, rows_before, lines_before)
+    def __init__(
+        self, header: Header, data: bytes, path: str, before: Before, rows: int, records: list[list[str]] | None = None
+    ) -> None:
+        self._header, self._data, self._path, self._before = header, data, path, before
+        self.rows, self.rows_before = rows, before.rows
+        self._is_plain, self._records = records is None, records
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def after(self) -> Before:
+        """Return how many rows and lines come before what follows this block."""
+        is_simple = self._is_plain and b'"' not in self._data
+        lines = self.rows if is_simple else np.count_nonzero(np.frombuffer(self._data, np.uint8) == ord("\n"))
+        return Before(self._before.rows + self.rows, self._before.lines + int(lines))
 
     def cells(self, positions: Sequence[int]) -> list[pl.Series]:
-        """Parse columns; refuse rows with too many or too few cells."""
-        wanted = sorted({*positions, len(self._names) - 1})
-        try:
-            frame = pl.read_csv(
-                io.BytesIO(self._data), columns=wanted, separator=self._separator, infer_schema=False, encoding="utf8"
-            )
-        except POLARS_ERRORS as error:
-            self._refuse_uneven_rows()
-            text = f"expected a table of text; it could not be read ({first_line(error)})."
-            raise LogError(text, path=self.path, remedy="Save it again as CSV.") from error
-        columns = dict(zip(wanted, frame.get_columns(), strict=True))
-        # A row that ends early shows as a blank last cell: only then is it worth counting the cells of every row.
-        if len(self._names) > 1 and columns[wanted[-1]].null_count() and not self._is_plainly_even(frame.height):
-            self._refuse_uneven_rows()
-        return [columns[position] for position in positions]
+        """Parse columns; a blank cell is null."""
+        wanted = sorted(set(positions))
+        columns = self._parsed_by_polars(wanted) if self._is_plain else None
+        if columns is None:
+            records = self._records or _read_strictly(self._header, self._data, self._path, self._before)[0]
+            cells = ([record[at] or None if record else None for record in records] for at in wanted)
+            columns = [pl.Series(str(at), column, pl.String) for at, column in zip(wanted, cells, strict=True)]
+            self._records = None  # they take far more memory than the text
+        if self._header.old:
+            columns = [column.str.replace_all("\n", "\r", literal=True) for column in columns]
+        return [columns[wanted.index(at)] for at in positions]
 
     def line(self, row: int) -> int:
         """Return the line in which a row of the file begins; line breaks inside quoted cells count."""
-        row -= self.rows_before
+        records = _records(self._data, self._header.separator)
+        return self._before.lines + next(islice(records, row - 1 - self._before.rows, None))[0]
+
+    def _parsed_by_polars(self, wanted: list[int]) -> list[pl.Series] | None:
+        separator = self._header.separator
+        names = separator.join(map(str, range(len(self._header.names)))).encode() + b"\n"
         try:
-            line, _ = next(islice(_records(self._data, self._separator), row, None), (row + 1, []))
-        except csv.Error:
-            line = row + 1
-        return line + self._lines_before
-
-    def _is_plainly_even(self, rows: int) -> bool:
-        """Return whether the separators add up: no row can then be short, since a long one is refused elsewhere."""
-        separators = self._data.count(self._separator.encode())
-        return b'"' not in self._data and separators == (rows + 1) * (len(self._names) - 1)
-
-    def _refuse_uneven_rows(self) -> None:
-        """Name the first row with more or fewer cells than the header, or with quotes that do not close."""
-        row, line, width = 0, 1, len(self._names)
-        try:
-            for row, (line, record) in enumerate(_records(self._data, self._separator, strict=True)):
-                cells = len(record)
-                if cells == width or (width == 1 and not cells):
-                    continue
-                got = f"{cells} cells" if cells > 1 else ("1 cell" if cells else "a blank line")
-                text, value = f"expected {width} cells, one for each column; got {got}.", self._separator.join(record)
-                remedy = "Correct this line, or quote cells that contain the separator."
-                refused = LogError(text, path=self.path, value=value, remedy=remedy)
-                raise refused.at(row=row + self.rows_before, line=line + self._lines_before)
-        except csv.Error as error:
-            text = f"expected cells whose quotes open and close; got a broken one ({error})."
-            refused = LogError(text, path=self.path, remedy="Correct the quotes there.")
-            raise refused.at(row=row + 1 + self.rows_before, line=line + 1 + self._lines_before) from error
+            frame = pl.read_csv(
+                io.BytesIO(names + self._data), columns=wanted, separator=separator, infer_schema=False, encoding="utf8"
+            )
+        except POLARS_ERRORS:
+            return None
+        return frame.get_columns() if frame.height == self.rows else None
 
 
-def header_of(data: bytes, path: str) -> Header:
-    """Read the names of the columns from the beginning of a file."""
-    _refuse_what_is_no_text(data, path)
-    old = _is_old(data)
+def header_of(data: bytes, path: str, *, ended: bool = True) -> Header | None:
+    """Read the names of the columns from the beginning of a file; None if it takes more than that to know them.
+
+    A file is known by its header and its first row, unless it has `ended`.
+    """
+    old = b"\n" not in data and b"\r" in data[:-1]
     data = data.replace(b"\r", b"\n") if old else data
+    data = data if ended else data[: data.rfind(b"\n") + 1]
+    _refuse_what_is_no_text(data, path, Before(-1, 0))
     body = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
     if not body.strip():
+        if not ended:
+            return None
         text = "expected a header and one row per choice; got an empty file."
         raise LogError(text, path=path, remedy="Check that it was saved.")
-    separator = _sniff(body, path)
-    records = _records(body, separator)
-    names = [name.strip() for name in next(records)[1]]
-    lines = next((line - 1 for line, _ in records), body.count(b"\n") or 1)  # more than one if a name has a line break
-    end = sum(len(line) for line in islice(io.BytesIO(body), lines))
+    readings, reasons = dict[str, tuple[bool, bool, int, list[str], int]](), dict[str, str]()
+    for separator in SEPARATORS:
+        records = _records(body, separator)
+        try:
+            _, end, names = next(records)
+        except _BrokenRow as broken:  # also where very many names are one endless name to the wrong separator
+            if broken.at_end and not ended:
+                return None
+            reasons[separator] = broken.reason
+            continue
+        try:
+            cells = len(next(records)[2])
+        except StopIteration:
+            if not ended:
+                return None
+            cells = len(names)
+        except _BrokenRow as broken:
+            if broken.at_end and not ended:
+                return None
+            cells = 0
+        readings[separator] = len(names) > 1, cells == len(names), len(names), names, end
+    separator = max(readings, key=lambda each: readings[each][:3], default=SEPARATORS[0])
+    if separator not in readings or not readings[separator][0]:  # nothing tells but the name of the file
+        separator = "\t" if path.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
+    if separator not in readings:
+        text = f"expected a header of column names; got {reasons[separator]}."
+        raise LogError(text, path=path, remedy="Save the table as CSV.")
+    *_, names, end = readings[separator]
+    names = [(name.replace("\n", "\r") if old else name).strip() for name in names]
     return Header(names, separator, data[: len(data) - len(body) + end], old)
 
 
@@ -120,93 +167,158 @@ def read_header(chunks: Iterable[tuple[bytes, bool]], path: str) -> tuple[Header
 
     `chunks` are bytes of the file, one chunk after the other, and whether each is the last.
     """
-    beginning, cut = b"", 0
+    beginning, tried = b"", 0
     for data, ended in chunks:
         beginning += data
-        usual = beginning.replace(b"\r", b"\n") if _is_old(beginning) else beginning
-        cut = whole_rows(usual, ended=ended)
-        if ended or usual.strip(_BYTE_ORDER_MARK + b"\r\n").count(b"\n", 0, cut) > 1 or len(beginning) > _LONGEST_ROW:
-            break
-    return header_of(beginning[: cut or None], path), beginning
+        if not ended and len(beginning) < 2 * tried:
+            continue
+        tried = len(beginning)
+        header = header_of(beginning, path, ended=ended)
+        if header is not None:
+            return header, beginning
+        if tried > _LONGEST_ROW:
+            raise endless_row(path, Before(-1, 0))
+    raise AssertionError("the last chunk says that the file has ended")
 
 
-def whole_rows(data: bytes, *, ended: bool) -> int:
-    """Return how many of some bytes are whole rows; those after a line break within quotes, or a blank line, wait."""
-    if ended:
-        return len(data)
-    cut = data.rfind(b"\n") + 1
-    quotes = data.count(b'"', 0, cut)
-    while cut and quotes % 2:
-        end, cut = cut, data.rfind(b"\n", 0, cut - 1) + 1
-        quotes -= data.count(b'"', cut, end)
-    # A blank line waits as well: at the end of a file it is no row.
-    while cut and (b"\n" + data[max(cut - 3, 0) : cut]).endswith((b"\n\n", b"\n\r\n")):
-        cut = data.rfind(b"\n", 0, cut - 1) + 1
-    return cut
+def next_block(header: Header, data: bytes, at: int, path: str, before: Before, *, ended: bool) -> TextBlock | None:
+    """Return the next whole rows in some bytes from `at` on; None if there are none.
+
+    At the end of what is there a row without its line break waits, as do blank lines, which are no rows at the end of a
+    file; unless the file has `ended`.
+    """
+    if len(data) - at > SMALL_PIECE:
+        piece, rows = _plain_rows(header, data, at)
+        if len(piece) > SMALL_PIECE:
+            _refuse_what_is_no_text(piece, path, before)
+            return TextBlock(header, piece, path, before, rows)
+    size = SMALL_PIECE
+    while True:
+        piece, is_last = data[at : at + size], at + size >= len(data)
+        if not (is_last and ended):
+            piece = piece[: piece.rfind(b"\n") + 1]
+        _refuse_what_is_no_text(piece, path, before)
+        records, length = _read_strictly(header, piece, path, before, ended=is_last and ended)
+        if records:
+            return TextBlock(header, piece[:length], path, before, len(records), records)
+        if is_last:
+            return None
+        size *= 4
 
 
 def text_blocks(
     chunks: Iterable[tuple[bytes, bool]], header: Header, path: str, positions: Sequence[int]
 ) -> Iterator[tuple[TextBlock, list[pl.Series]]]:
     """Parse columns of a file whose rows need not fit in memory at once, block by block; see `read_header`."""
-    left, rows, lines = b"", 0, header.text.count(b"\n")
-    skipped = len(header.text)
+    left, skipped, before = b"", len(header.text), Before(0, header.text.count(b"\n"))
     for chunk, ended in chunks:
-        data = left + header.usual(chunk)
-        data, skipped = data[skipped:], max(0, skipped - len(data))
-        if ended and (len(data) < 3 or data.endswith((b"\n\n", b"\n\r\n"))):  # blank lines at the end are no rows
-            data = data.rstrip(b"\r\n") + b"\n" if data.strip(b"\r\n") else b""
-        cut = whole_rows(data, ended=ended)
-        if cut == 0 and len(data) > _LONGEST_ROW:
-            cut = data.rfind(b"\n") + 1
-        left = data[cut:]
-        if cut:
-            block = TextBlock(header, data[:cut], path, rows, lines)
-            columns = block.cells(positions)
-            yield block, columns
-            rows += len(columns[0])
-            lines += data.count(b"\n", 0, cut)
+        data = left + header.usual(chunk, path)
+        at, skipped = min(skipped, len(data)), max(0, skipped - len(data))
+        while (block := next_block(header, data, at, path, before, ended=ended)) is not None:
+            yield block, block.cells(positions)
+            at, before = at + len(block), block.after
+        left = data[at:]
+        if not ended and len(left) > _LONGEST_ROW:
+            raise endless_row(path, before)
+
+
+def endless_row(path: str, before: Before, most: int = _LONGEST_ROW) -> LogError:
+    """Return the error for a row, or a header, that has not ended within `most` bytes."""
+    text = f"expected rows of less than {most:,} bytes; got one that has not ended by then."
+    return LogError(text, path=path, remedy="Check its quotes.", row=before.rows + 1, line=before.lines + 1)
 
 
 def first_cells(data: bytes, header: Header, positions: Sequence[int], count: int) -> list[pl.Series]:
     """Return the first cells of columns, unchecked, from the beginning of a file; a missing cell is blank."""
-    body = header.usual(data)[len(header.text) :]
-    records = [record for _, record in islice(_records(body, header.separator), count)]
+    usual = data.replace(b"\r", b"\n") if header.old else data
+    records = list[list[str]]()
+    with suppress(_BrokenRow, UnicodeDecodeError):
+        records.extend(record for *_, record in islice(_records(usual[len(header.text) :], header.separator), count))
     cells = [[record[at] if at < len(record) else None for record in records] for at in positions]
     return [pl.Series(header.names[at], column, pl.String) for at, column in zip(positions, cells, strict=True)]
 
 
-def _is_old(data: bytes) -> bool:
-    """Return whether lines end in a carriage return alone."""
-    return b"\n" not in data and b"\r" in data
+def _plain_rows(header: Header, data: bytes, at: int) -> tuple[bytes, int]:
+    """Return the plain rows from `at` on, and how many they are: all that are whole, or fewer, or none."""
+    end = data.rfind(b"\n") + 1
+    while end > at and (b"\n" + data[max(end - 3, at) : end]).endswith((b"\n\n", b"\n\r\n")):  # a blank line
+        end = data.rfind(b"\n", 0, end - 1) + 1
+    piece, width, separator = data[at:end], len(header.names), header.separator.encode()
+    if b'"' in piece:
+        from unbandit.kernels.csv_rows import plain_rows  # most logs have no quotes
+
+        length, rows = plain_rows(np.frombuffer(piece, np.uint8), separator[0], width)
+        return piece[:length], rows
+    if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
+        return b"", 0
+    # Without quotes the separators and line feeds are the structure, which must repeat from row to row.
+    structure = piece.translate(None, bytes(set(range(256)) - {separator[0], ord("\n")}))
+    rows = len(structure) // width
+    return (piece, rows) if structure == (separator * (width - 1) + b"\n") * rows else (b"", 0)
 
 
-def _records(data: bytes, separator: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Parse records one by one, each with the line it begins in: slow, for headers and errors."""
-    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
-    reader = csv.reader(lines, delimiter=separator, strict=strict)
-    begins = 1
-    for record in reader:
-        yield begins, record
+def _records(data: bytes, separator: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Parse records strictly, one by one; yield the line each begins in, where it ends, and its cells."""
+    line, fed, begins = b"", 0, 1
+
+    def lines() -> Iterator[str]:
+        nonlocal line, fed
+        for line in io.BytesIO(data):
+            fed += len(line)
+            yield line.decode("utf-8")
+
+    reader = csv.reader(lines(), delimiter=separator, strict=True)
+    while True:
+        try:
+            record = next(reader, None)
+            if record is not None and line.endswith(b"\r\r\n"):
+                raise csv.Error
+        except csv.Error as error:
+            is_return = b"\r" in line.removesuffix(b"\n").removesuffix(b"\r")
+            reason = "a carriage return without a line feed" if is_return else f"a broken row ({error})"
+            raise _BrokenRow(reason, begins, at_end=fed == len(data)) from error
+        if record is None:
+            return
+        yield begins, fed, record
         begins = reader.line_num + 1
 
 
-def _sniff(body: bytes, path: str) -> str:
-    """Choose the separator that cuts the header into most names, and the first row into as many cells."""
-    widths, reason = {}, ""
-    for separator in SEPARATORS:
-        try:
-            records = [record for _, record in islice(_records(body, separator), 2)]
-            widths[separator] = (len(records) < 2 or len(records[0]) == len(records[1]), len(records[0]))
-        except csv.Error as error:  # a header of very many names is one endless name to the wrong separator
-            reason = str(error)
-    if not widths:
-        text = f"expected a header of column names; it could not be read ({reason})."
-        raise LogError(text, path=path, remedy="Save the table as CSV.")
-    return max(widths, key=lambda separator: widths[separator])
+def _read_strictly(
+    header: Header, data: bytes, path: str, before: Before, *, ended: bool = True
+) -> tuple[list[list[str]], int]:
+    """Read rows by Python's `csv`, and return where they end; refuse those that are broken or have too many cells.
+
+    Unless the file has `ended`, a row at the end that may go on is left, as are blank lines.
+    """
+    records, end, blank, width = list[list[str]](), 0, 0, len(header.names)
+
+    def refuse(text: str, line: int, remedy: str, value: object = None) -> LogError:
+        refused = LogError(text, path=path, value=value, remedy=remedy)
+        return refused.at(row=before.rows + len(records) + 1, line=before.lines + line)
+
+    try:
+        for line, after, record in _records(data, header.separator):
+            if not record:
+                blank = blank or line
+                continue
+            if blank and width == 1:
+                records += [[]] * (line - blank)
+                blank = 0
+            if blank or len(record) != width:
+                cells = "a blank line" if blank else f"{len(record)} cells" if len(record) > 1 else "1 cell"
+                text = f"expected {width} cells, one for each column; got {cells}."
+                remedy = "Correct this line, or quote cells that contain the separator."
+                raise refuse(text, blank or line, remedy, "" if blank else header.separator.join(record))
+            records.append(record)
+            blank, end = 0, after
+    except _BrokenRow as broken:
+        if not broken.at_end or ended:
+            text = f"expected cells whose quotes open and close, and usual line breaks; got {broken.reason}."
+            raise refuse(text, broken.line, "Correct the quotes or the line break there.") from broken
+    return records, end
 
 
-def _refuse_what_is_no_text(data: bytes, path: str, rows_before: int = -1, lines_before: int = 0) -> None:
+def _refuse_what_is_no_text(data: bytes, path: str, before: Before) -> None:
     encode = "Save the file again with the encoding UTF-8 (in Excel: CSV UTF-8)."
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise LogError("expected text in UTF-8; got UTF-16.", path=path, remedy=encode)
@@ -222,4 +334,4 @@ def _refuse_what_is_no_text(data: bytes, path: str, rows_before: int = -1, lines
     except UnicodeDecodeError as error:
         line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start : error.start + 1]
         refused = LogError(f"expected text in UTF-8; got the byte 0x{byte.hex()}.", path=path, remedy=encode)
-        raise refused.at(row=line + rows_before or None, line=line + lines_before, value=byte) from error
+        raise refused.at(row=line + before.rows or None, line=line + before.lines, value=byte) from error

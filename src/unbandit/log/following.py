@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from unbandit.errors import LogError, Notice, ResumeError
-from unbandit.log.csv import BLOCK, Header, TextBlock, header_of, whole_rows
+from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next_block
 from unbandit.log.growing import GrowingLog
 from unbandit.log.scanned import OrderedReader
 from unbandit.log.sources import (
@@ -204,14 +204,13 @@ class TextTail(Tail):
             if beginning[:2] == GZIP:
                 text = "expected text that lines are added to; got a file compressed by gzip."
                 raise self.refuse(text, remedy="Follow the unpacked one.")
-            cut = whole_rows(beginning, ended=False)
-            if beginning[:cut].strip(_BLANK).count(b"\n") < 1:
-                self._refuse_old_lines(beginning)
+            self._refuse_old_lines(beginning)
+            header = header_of(beginning, self._path, ended=False)
+            if header is None:
                 if len(beginning) == _LONGEST and beginning.strip(_BLANK):
-                    header = header_of(beginning[: cut or None], self._path)
-                    raise self._endless(header, beginning[len(header.text) :], header.text.count(b"\n"))
+                    raise endless_row(self._path, Before(-1, 0), _LONGEST)
                 return False
-            self._header = header = header_of(beginning[:cut], self._path)
+            self._header = header
             self.partition = {key: value for key, value in self.file.partition.items() if key not in header.names}
             self.names = [*header.names, *self.partition]
         return True
@@ -227,14 +226,14 @@ class TextTail(Tail):
                     self._note(file, len(header.text), 0, header.text.count(b"\n"))
                 file.seek(read["offset"])
                 data = file.read(BLOCK)
-                cut = whole_rows(data, ended=False)
-                if not cut:
+                before = Before(read["rows"], read["lines"])
+                block = next_block(header, data, 0, self._path, before, ended=False)
+                if block is None:
                     if len(data) >= _LONGEST and data.strip(b"\r\n"):
-                        raise self._endless(header, data, read["lines"])
+                        raise endless_row(self._path, before, _LONGEST)
                     return
-                block = TextBlock(header, data[:cut], self._path, read["rows"], read["lines"])
                 columns = block.cells([header.names.index(name) for name in names])
-                self._note(file, cut, len(columns[0]), data.count(b"\n", 0, cut))
+                self._note(file, len(block), block.rows, block.after.lines - before.lines)
             yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, block.line)
 
     def more(self) -> bool:
@@ -243,10 +242,11 @@ class TextTail(Tail):
             file.seek(self.read["offset"])
             data = file.read(_LONGEST)
         if self.read["offset"] == 0:
-            cut = whole_rows(data, ended=False)
-            if not data[:cut].strip(_BLANK):
+            lines = data[: data.rfind(b"\n") + 1]
+            header = header_of(lines, self._path) if lines.strip(_BLANK) else None
+            if header is None:
                 return True
-            data = data[len(header_of(data[:cut], self._path).text) :]
+            data = data[len(header.text) :]
         return bool(data.strip(b"\r\n"))
 
     def _refuse_old_lines(self, beginning: bytes) -> None:
@@ -257,16 +257,6 @@ class TextTail(Tail):
             problem = "expected lines that end in a line feed, since others are added; got those of the old Macintosh, "
             remedy = "Write the file with the usual line ends, or estimate without following."
             raise self.refuse(f"{problem}which end in a carriage return.", remedy=remedy)
-
-    def _endless(self, header: Header, data: bytes, lines: int) -> LogError:
-        """Return the error for a row that does not end, as a rule because a quote is never closed."""
-        rows = self.read["rows"]
-        try:
-            TextBlock(header, data[: data.rfind(b"\n") + 1] or data, self._path, rows, lines).cells([0])
-        except LogError as error:
-            return error
-        text = f"expected rows of less than {_LONGEST:,} bytes; got one that has not ended by then."
-        return self.refuse(text, remedy="Check its quotes.", row=rows + 1, line=lines + 1)
 
     def _note(self, file: IO[bytes], length: int, rows: int, lines: int) -> None:
         for name, more in (("offset", length), ("rows", rows), ("lines", lines)):

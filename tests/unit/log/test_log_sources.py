@@ -196,3 +196,60 @@ def test_names_with_wildcards_are_taken_literally_where_there_is_such_a_file(tmp
 def test_labels_keep_their_zeros(name: str, tmp_path: Path) -> None:
     content = parquet(pl.DataFrame({"arm": ["02", "1", "01"]})) if name.endswith("t") else b"arm\n02\n1\n01\n"
     assert ActionLog.read(saved(tmp_path, content, name)).arms == ("01", "1", "02")
+
+
+STRICT = {
+    "more cells than the header, beside an unread column": ("note,arm,y\nx,A,1\nhello, world,B,2\n", 2, 3, "4 cells"),
+    "more cells than the header in the first row": ("note,arm,y\nhello, world,B,2\nx,A,1\n", 1, 2, "4 cells"),
+    "a stray quote": ('arm,y\nA,1\n"A"9",2\nB,3\n', 2, 3, "expected after"),
+    "inch marks": ('arm,y\nA,1\n"5"",1\nB,3\n', 2, 3, "unexpected end of data"),
+    "a carriage return within a line": ("arm,y\nA,1\nB\rC,2\n", 2, 3, "a carriage return without a line feed"),
+    "two carriage returns": ("arm,y\r\nA,1\r\nB,2\r\r\n", 2, 3, "a carriage return without a line feed"),
+}
+
+
+@pytest.mark.parametrize("small_piece", [1 << 18, 1])
+@pytest.mark.parametrize(("content", "row", "line", "words"), STRICT.values(), ids=STRICT)
+def test_what_python_reads_otherwise_is_refused(
+    content: str, row: int, line: int, words: str, small_piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unbandit.log.csv.SMALL_PIECE", small_piece)
+    error = refusal(saved(tmp_path, content))
+    assert (error.row, error.line) == (row, line)
+    assert words in error.message
+    assert "Correct" in str(error.remedy)
+
+
+@pytest.mark.parametrize("small_piece", [1 << 18, 1])
+@pytest.mark.parametrize(
+    ("content", "arms"),
+    [
+        ('arm,y\n5",1\n6",2\n', ('5"', '6"')),
+        ('arm,y\n"5""",1\n"a\r\nb",2\n', ('5"', "a\r\nb")),
+        ('arm,y\rA,1\r"a\rb",2\r', ("A", "a\rb")),
+        ('"arm","n\n""1"""\n"A",1\nB,""\n', ("A", "B")),
+    ],
+)
+def test_quotes_are_read_as_python_does(
+    content: str, arms: tuple[str, ...], small_piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unbandit.log.csv.SMALL_PIECE", small_piece)
+    assert ActionLog.read(saved(tmp_path, content)).arms == arms
+
+
+def test_one_column_is_separated_as_its_name_says(tmp_path: Path) -> None:
+    content = "arm\nred, large\nblue, small\n"
+    assert ActionLog.read(saved(tmp_path, content, "log.tsv")).arms == ("red, large", "blue, small")
+    assert "got 2 cells" in refusal(saved(tmp_path, content, "log.csv")).message
+
+
+def test_rows_in_many_blocks_are_those_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f'"x ""{at}"", y",{at % 7}' if at % 3 else f'inch 5",{at % 7}' for at in range(5_000)]
+    path = saved(tmp_path, "\n".join(["note,arm", *rows]))
+    whole = ActionLog.read(path)
+    assert whole.arms == tuple("0123456")
+    monkeypatch.setattr("unbandit.log.csv.SMALL_PIECE", 300)
+    monkeypatch.setattr("unbandit.log.sources.BLOCK", 7_000)
+    assert ActionLog.read(path) == whole
+    saved(tmp_path, "\n".join(["note,arm", *rows, 'a"b,c,1', *rows]))
+    assert (refusal(path).row, refusal(path).line) == (5_001, 5_002)
