@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -23,11 +24,16 @@ PROGRAM = (sys.executable, "-c", "from unbandit.cli import main; main()", "serve
 
 
 @contextmanager
-def served(*options):
-    """Start the page and wait until it says where it is; give the process, the address and what it said."""
+def served(*options, files=None):
+    """Start the page and wait until it says where it is; give the process, the address and what it said.
+
+    `files` is how many files and connections the process may have open.
+    """
+    limit = None if files is None else lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     server = subprocess.Popen(
-        [*PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        [*PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=limit,
+    )  # fmt: skip
     said = ""
     try:
         while not (found := re.search(r"unbandit is at (http://\S+)", said)):
@@ -163,6 +169,18 @@ def test_fifty_at_once_are_answered_while_others_dawdle(page):
     assert [status for status, _ in answers] == [200] * 50
     for number, (_, text) in enumerate(answers):  # each got the answer to what was sent
         assert f"C{number}<" in text.replace("</", "<")
+
+
+def test_two_hundred_silent_connections_neither_silence_the_page_nor_fill_the_console():
+    with served("--port", "0", files=150) as (server, address, _), ExitStack() as opened:
+        port = int(address.rstrip("/").rsplit(":", 1)[1])
+        for _ in range(200):
+            opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+        for _ in range(5):
+            assert urllib.request.urlopen(address, timeout=30).status == 200
+        server.send_signal(signal.SIGINT)
+        server.wait(120)
+        assert server.stderr.read() == ""
 
 
 def test_without_its_parts_the_page_names_what_to_install():

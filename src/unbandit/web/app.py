@@ -2,8 +2,6 @@
 
 import asyncio
 import math
-import sys
-import traceback
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -27,7 +25,7 @@ from unbandit.web.fields import collect
 from unbandit.web.forms import read_columns, read_options, read_rule, read_simulation
 from unbandit.web.jobs import Job, JobQueue, Limits
 from unbandit.web.preview import Upload, clean_name
-from unbandit.web.problems import BROKEN, Refusal, problem_of
+from unbandit.web.problems import BROKEN, Console, Refusal, problem_of
 from unbandit.web.safety import UPLOADS, AccessPolicy, guard, show
 
 WAIT_SECONDS = 0.9  # time to wait for a job before the visitor is shown its progress
@@ -78,7 +76,7 @@ def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None,
         exception_handlers=dict.fromkeys(EXPLAINED, _explain),
         lifespan=lifespan,
     )
-    app.state.limits = bounds
+    app.state.limits, app.state.console = bounds, Console()
     return guard(app, policy or AccessPolicy(), bounds)
 
 
@@ -254,5 +252,5 @@ async def _explain(request: Request, error: Exception) -> Response:
         return show(problems.NO_PAGE if error.status_code == 404 else problems.BAD_FORM)
     problem = problem_of(error)
     if problem is BROKEN:
-        traceback.print_exception(error, file=sys.stderr)
+        request.app.state.console.show(error)
     return show(problem)

@@ -9,10 +9,8 @@ import multiprocessing
 import os
 import queue
 import secrets
-import sys
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +19,18 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
 from unbandit import checks
-from unbandit.web.problems import BROKEN, CLOSED, FULL, NO_MEMORY, STOPPED, TOO_LONG, Problem, Refusal, problem_of
+from unbandit.web.problems import (
+    BROKEN,
+    CLOSED,
+    FULL,
+    NO_MEMORY,
+    STOPPED,
+    TOO_LONG,
+    Console,
+    Problem,
+    Refusal,
+    problem_of,
+)
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -116,7 +125,7 @@ class JobQueue:
     """
 
     def __init__(self, limits: Limits, workers: int | None = None, tasks: str = "unbandit.web.tasks") -> None:
-        self.limits, self._tasks = limits, tasks
+        self.limits, self._tasks, self._console = limits, tasks, Console()
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
         self._quick: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -216,8 +225,8 @@ class JobQueue:
                         job = self._next(only_quick)
                         if job is not None and not job.over.is_set() and not self._run(job, pipe):
                             break  # the process is gone, or must go
-            except Exception:  # whatever it was, the next visitor must be served
-                traceback.print_exc(file=sys.stderr)
+            except Exception as error:  # whatever it was, the next visitor must be served
+                self._console.show(error)
                 self._closed.wait(1.0)
 
     @contextmanager
@@ -243,7 +252,7 @@ class JobQueue:
                     return bool(pipe.recv() == ("ready",))
                 break
         if not self._closed.is_set():
-            print("unbandit: a worker process ended before it began; trying again.", file=sys.stderr)
+            self._console.say("unbandit: a worker process ended before it began; trying again.")
             self._closed.wait(1.0)
         return False
 
@@ -270,8 +279,8 @@ class JobQueue:
         except (EOFError, OSError):  # the process is gone: the system kills one that takes too much memory
             job.end(problem=NO_MEMORY)
             return False
-        except Exception:
-            traceback.print_exc(file=sys.stderr)
+        except Exception as error:
+            self._console.show(error)
             job.end(problem=BROKEN)
             return False
 
@@ -289,6 +298,7 @@ def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
     module = importlib.import_module(tasks)
     module.warm_up()
     pipe.send(("ready",))
+    console = Console()
     while True:
         try:
             name, arguments = pipe.recv()
@@ -306,7 +316,7 @@ def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:
-                traceback.print_exc(file=sys.stderr)
+                console.show(error)
             outcome = ("failed", problem)
         pipe.send(outcome)
 

@@ -1,6 +1,9 @@
 """What the page says when something cannot be done."""
 
 import re
+import sys
+import time
+import traceback
 from dataclasses import dataclass
 
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase
@@ -24,6 +27,27 @@ class Refusal(Exception):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         super().__init__(problem.title)
+
+
+class Console:
+    """The window in which the page was started: what breaks is shown there, but at most once in a while."""
+
+    def __init__(self, pause: float = 10.0) -> None:
+        self._pause, self._next, self._left_out = pause, 0.0, 0
+
+    def say(self, text: str) -> None:
+        """Show a text, with how many were left out before it; or leave it out."""
+        now = time.monotonic()
+        if now < self._next:
+            self._left_out += 1
+            return
+        before = f"unbandit: {self._left_out:,} more were left out.\n" if self._left_out else ""
+        print(before + text, file=sys.stderr, flush=True)
+        self._next, self._left_out = now + self._pause, 0
+
+    def show(self, error: BaseException) -> None:
+        """Show where an error that nobody expected comes from."""
+        self.say("".join(traceback.format_exception(error)).rstrip())
 
 
 # Jobs

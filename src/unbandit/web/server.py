@@ -33,12 +33,11 @@ def serve(
     is called with each line that the user should read.
     """
     try:
-        import uvicorn
-
         from unbandit.web.app import create_app
+        from unbandit.web.connections import PageServer
         from unbandit.web.safety import OWN_HOSTS, AccessPolicy
     except ImportError as error:
-        if (error.name or "").split(".")[0] in ("uvicorn", "starlette", "python_multipart", "multipart"):
+        if (error.name or "").split(".")[0] in ("uvicorn", "h11", "starlette", "python_multipart", "multipart"):
             raise MissingExtra("the web page", "web") from error
         raise
     listening = _listen(host, port)
@@ -53,11 +52,7 @@ def serve(
         )
         say(f"From other computers: http://{socket.gethostname()}:{number}/{key}")
     policy = AccessPolicy(OWN_HOSTS | {_url_host(host)}) if token is None else AccessPolicy(hosts=None, token=token)
-    config = uvicorn.Config(
-        create_app(limits, policy), log_level="critical", access_log=False, server_header=False,
-        timeout_keep_alive=10, timeout_graceful_shutdown=3, ws="none",
-    )  # fmt: skip
-    server = uvicorn.Server(config)
+    server = PageServer(create_app(limits, policy))
     threading.Thread(target=_announce, args=(server, address, open_browser, say), daemon=True).start()
     with listening:
         server.run(sockets=[listening])
@@ -96,7 +91,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ParameterError(f"expected a number from 0 to 65535; got {port}.", parameter="port")
     family, both = (socket.AF_INET6, socket.has_dualstack_ipv6()) if ":" in host else (socket.AF_INET, False)
     try:
-        return socket.create_server((host, port), family=family, backlog=128, dualstack_ipv6=both)
+        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             reason = f'"{host}" could not be used ({str(error.strerror or error).partition(" (while")[0]})'

@@ -1,0 +1,117 @@
+"""Connections of visitors: how many there may be, and how long one may do nothing; on top of uvicorn's protocol.
+
+uvicorn waits for ever for the first request of a connection, and asyncio writes a traceback for every connection that
+it has no file descriptor left for. So a connection that is silent for too long is closed; where there are too many,
+the one that was silent for longest makes room for the next; and the console gets one line for all that broke.
+"""
+
+import asyncio
+import socket
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from unbandit import checks
+from unbandit.web.problems import Console
+
+SECONDS_OF_SILENCE = 20.0  # that a visitor may neither finish a request nor take more of an answer
+LOOKS = 4  # at a connection within that time
+
+MOST_AT_ONCE = 256  # connections, where there are file descriptors for them
+ACCEPTED_AT_ONCE = 8  # connections that are accepted before those that are too many are closed
+BACKLOG = 128  # connections that the system holds until they are accepted
+FILES_OF_OUR_OWN, FILES_PER_WORKER = 64, 4  # file descriptors that the page needs besides connections
+
+
+def most_connections() -> int:
+    """Return how many connections there may be: each upload may need a second file descriptor for its file."""
+    try:
+        import resource
+    except ImportError:
+        return MOST_AT_ONCE
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return MOST_AT_ONCE
+    left = files - FILES_OF_OUR_OWN - FILES_PER_WORKER * (checks.threads() + 2)
+    return max(8, min(MOST_AT_ONCE, left // 2))
+
+
+class VisitorConnection(H11Protocol):
+    """A connection that is closed when it is silent for too long, and makes room for others while it waits."""
+
+    most = most_connections()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection, in place of the one that has been waiting for longest if there are too many."""
+        super().connection_made(transport)
+        self._active, self._unsent = self.loop.time(), 0
+        self._next_look = self.loop.call_later(SECONDS_OF_SILENCE / LOOKS, self._look)
+        opened = [each for each in self.connections if isinstance(each, VisitorConnection) and each._is_open()]
+        if len(opened) > self.most:
+            waiting = [each for each in opened if each._waits() and each is not self]
+            min(waiting, key=lambda each: each._active, default=self).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop looking at it."""
+        self._next_look.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        self._active = self.loop.time()
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, unless an answer has begun; whoever works on one must not send it any more."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
+
+    def _is_open(self) -> bool:
+        return not self.transport.is_closing()
+
+    def _waits(self) -> bool:
+        """Return whether no request is being worked on."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _look(self) -> None:
+        """Close the connection if nothing came of it for too long."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent < self._unsent or not (unsent or self._waits()):  # it takes the answer, or waits for us
+            self._active = self.loop.time()
+        self._unsent = unsent
+        if self.loop.time() - self._active >= SECONDS_OF_SILENCE:
+            self.transport.abort()
+        else:
+            self._next_look = self.loop.call_later(SECONDS_OF_SILENCE / LOOKS, self._look)
+
+
+class PageServer(uvicorn.Server):
+    """uvicorn's server for connections with these limits."""
+
+    def __init__(self, app: Any) -> None:
+        config = uvicorn.Config(
+            app, http=VisitorConnection, loop="asyncio", ws="none", backlog=ACCEPTED_AT_ONCE,
+            log_level="critical", access_log=False, server_header=False, timeout_keep_alive=10,
+            timeout_graceful_shutdown=3,
+        )  # fmt: skip
+        super().__init__(config)
+        self._console = Console()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen; what fails outside of requests is said in a line, from time to time."""
+        asyncio.get_running_loop().set_exception_handler(self._report)
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
+
+    def _report(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        reason = f" ({type(error).__name__}: {error})" if error is not None else ""
+        self._console.say(f"unbandit: {context.get('message', 'a connection failed')}{reason}"[:300])
