@@ -112,6 +112,16 @@ def test_a_damaged_parquet_file_is_refused_in_words(client, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("cell", ["x" * 140_000, '"' + "x" * 140_000 + '""\nx"'], ids=["plain", "quoted"])
+@pytest.mark.parametrize("column", ["arm", "round", "note"])
+def test_a_cell_longer_than_the_csv_module_takes_is_no_mistake_of_ours(client, cell, column):
+    rows = [{"round": number, "arm": "AB"[number % 2], "note": "n"} for number in range(1, 30)]
+    rows[2][column] = cell
+    data = "\n".join(["round,arm,note", *(",".join(map(str, row.values())) for row in rows)]).encode()
+    for answer in (client.post("/look", files={"log": ("log.csv", data)}), estimated(client, data)):
+        assert answer.status_code in ((200, 422) if column != "round" else (422,))
+
+
 def test_a_simulation_is_run_beside_its_truth(client):
     page = client.get("/simulate")
     assert page.status_code == 200

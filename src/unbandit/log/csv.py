@@ -101,7 +101,10 @@ class TextBlock:
     def line(self, row: int) -> int:
         """Return the line in which a row of the file begins; line breaks inside quoted cells count."""
         records = _records(self._data, self._header.separator)
-        return self._before.lines + next(islice(records, row - 1 - self._before.rows, None))[0]
+        try:
+            return self._before.lines + next(islice(records, row - 1 - self._before.rows, None))[0]
+        except _BrokenRow as broken:  # a cell that polars takes and `csv` does not: it is too long
+            return self._before.lines + broken.line
 
     def _parsed_by_polars(self, wanted: list[int]) -> list[pl.Series] | None:
         separator = self._header.separator
