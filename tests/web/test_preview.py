@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import time
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ from unbandit.web.jobs import Limits
 from unbandit.web.preview import (
     MOST_COLUMNS,
     Upload,
+    _gunzip,
     clean_name,
     form_text,
     from_form_text,
@@ -173,6 +175,18 @@ def test_a_file_that_is_no_log_is_refused_in_words(data, words):
 )
 def test_limits_cannot_be_walked_around(data, words):
     assert words in looked(data).problem
+
+
+def test_a_gzip_file_of_very_many_members_takes_time_in_proportion_to_them():
+    def seconds(members):
+        data = gzip.compress(b"arm\nB\n") + gzip.compress(b"A\n") * members
+        before = time.process_time()
+        unpacked = _gunzip(data, 10**9, "log.csv")
+        assert len(unpacked) == 6 + 2 * members
+        return time.process_time() - before
+
+    seconds(100)
+    assert seconds(60_000) < 6 * seconds(20_000)  # three times as many, whose square is nine times as many
 
 
 def test_a_parquet_file_of_very_many_equal_rows_is_not_laid_out():

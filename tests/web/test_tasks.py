@@ -83,10 +83,33 @@ def test_a_seed_goes_only_where_something_is_drawn(rule, options, kept):
 
 
 @pytest.mark.parametrize(
-    "name", ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")', "＝1+1", "-1x"]
+    "name", ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(A1)", "\tx", '=HYPERLINK("http://x")', "＝1+1", "-1x"]
 )
 def test_what_would_run_is_quoted(name):
     assert without_formulas(pl.DataFrame({"arm": [name]})).item() == "'" + name
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("A;=1+1", "A;'=1+1"),
+        ('A;"=1+1"', 'A;"\'=1+1"'),
+        ("A\t@SUM(A1)", "A\t'@SUM(A1)"),
+        ("A; +cmd\n-x", "A; '+cmd\n'-x"),
+        ("=1;=2", "'=1;'=2"),
+        ("\t=1", "'\t'=1"),
+        ("\r=1", "'\r'=1"),
+        ("a,=b", "a,'=b"),
+    ],
+)
+def test_what_would_run_where_semicolons_divide_cells_is_quoted(name, safe):
+    assert without_formulas(pl.DataFrame({"arm": [name]})).item() == safe
+    assert without_formulas(pl.DataFrame({name: [1]})).columns == [safe]
+
+
+@pytest.mark.parametrize("name", ["A;B", "a; b", "A\tB", "x;y=1"])
+def test_separators_without_formulas_stay(name):
+    assert without_formulas(pl.DataFrame({"arm": [name]})).item() == name
 
 
 @pytest.mark.parametrize("name", ["A", "-1", "+2.5", "-1e-3", "a=b", "<script>", "", " ", "'=1", "ראשון"])

@@ -77,7 +77,7 @@ def announce_compilation() -> None:
     """Say, on the error stream, that the kernels are compiled on the first start of a version."""
     from unbandit.kernels.compile import CACHE_DIRECTORY
 
-    if not any(CACHE_DIRECTORY.rglob("*.nbi")):
+    if CACHE_DIRECTORY is None or not any(CACHE_DIRECTORY.rglob("*.nbi")):
         typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)
 
 

@@ -3,10 +3,14 @@
 Numba keeps a compiled function until *its own* file changes. Our kernels call functions of other files (the generator,
 the quantile, a rule's formula), so an edit there would silently run outdated code. The cache folder is therefore named
 after a digest of every file of this package and its subfolders; a rule's formula carries its own (see `formula`).
+
+What is kept includes pickles, and loading a pickle runs whatever is in it. So the folder must be one that nobody else
+can write to; where there is none, kernels are compiled in every process, and not kept.
 """
 
 import hashlib
 import os
+import stat
 import tempfile
 import threading
 from collections.abc import Callable
@@ -36,21 +40,30 @@ def digest_of(*files: Path, text: str = "") -> str:
     return state.hexdigest()[:12]
 
 
-def cache_directory() -> Path:
-    """Return the folder in which this version's compiled kernels are kept."""
+def cache_directory() -> Path | None:
+    """Return the folder in which this version's compiled kernels are kept; None if there is none to be trusted.
+
+    It lies where the user keeps caches or else (in a container without a home) in a private temporary folder.
+    """
     given = os.environ.get("NUMBA_CACHE_DIR")
-    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "unbandit"
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 (never raises)
+    private = Path(tempfile.gettempdir()) / f"unbandit-{os.getuid() if hasattr(os, 'getuid') else 0}"
     sources = sorted(path for path in Path(__file__).parent.rglob("*.*") if path.suffix in {".py", ".npy"})
-    return base / f"kernels-{digest_of(*sources)}"
+    name = f"kernels-{digest_of(*sources)}"
+    base = Path(given).absolute() if given else Path(caches) / "unbandit"
+    folders = [folder / name for folder in (base, private) if folder.is_absolute()]
+    return next(filter(can_be_trusted, folders), None)
 
 
 def compiled(function: Function) -> Function:
     """Compile `function` for the CPU on its first call, without the interpreter lock, and keep the result on disk."""
     with _lock:  # numba reads the folder from one global setting at decoration: set it, and restore it
         before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(CACHE_DIRECTORY)
+        numba.config.CACHE_DIR = str(CACHE_DIRECTORY or "")
         try:
-            return cast(Function, numba.njit(cache=_WRITABLE, nogil=True, error_model="numpy")(function))
+            return cast(
+                Function, numba.njit(cache=CACHE_DIRECTORY is not None, nogil=True, error_model="numpy")(function)
+            )
         finally:
             numba.config.CACHE_DIR = before
 
@@ -68,23 +81,34 @@ def called(function: Function) -> Function:
     return register_jitable(error_model="numpy")(function)
 
 
-def _home() -> Path:
-    """Return the user's home, or where there is none (in a container) the temporary folder."""
-    try:
-        return Path.home()
-    except RuntimeError:
-        return Path(tempfile.gettempdir())
+def can_be_trusted(directory: Path) -> bool:
+    """Make a folder if possible, for us alone; return whether we can write to it and nobody else could, or replace it.
 
-
-def _can_be_written(directory: Path) -> bool:
-    """Make the folder if possible; otherwise kernels are compiled in every process, and not kept."""
+    Whoever owns a folder above it could; so could anybody where it may be written by all and is not sticky, and the
+    members of a group that may write, unless it is our own (which on most systems has one member).
+    """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
+            pass
+        if not hasattr(os, "getuid"):  # a system without owners of this kind
             return True
+        path = directory.resolve()
+        own = path.stat()
+        if own.st_uid != os.getuid() or own.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return False
+        return all(_is_safe_above(folder.stat()) for folder in path.parents)
     except OSError:
         return False
 
 
+def _is_safe_above(folder: os.stat_result) -> bool:
+    if folder.st_uid not in (0, os.getuid()):
+        return False
+    if folder.st_mode & stat.S_ISVTX:  # sticky, as /tmp: everybody may add, and only owners replace
+        return True
+    by_group = folder.st_mode & stat.S_IWGRP and folder.st_gid not in (0, os.getgid())
+    return not (folder.st_mode & stat.S_IWOTH or by_group)
+
+
 CACHE_DIRECTORY = cache_directory()
-_WRITABLE = _can_be_written(CACHE_DIRECTORY)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-import zlib
+import io
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from unbandit.formatting import label, size
 from unbandit.log import ActionLog
 from unbandit.log.parquet import DamagedParquet, ParquetLayout
 from unbandit.log.reader import find_columns
-from unbandit.log.sources import open_bytes
+from unbandit.log.sources import BROKEN_GZIP, open_bytes, unreadable
 from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import page_text
@@ -35,6 +35,8 @@ Arms = Sequence[str] | None
 
 MOST_COLUMNS, COLUMNS_SHOWN, ROWS_SHOWN, ARMS_SHOWN = 200, 8, 6, 12
 LONGEST_CELL, LONGEST_NAME = 40, 80
+
+UNPACKED_AT_ONCE = 1 << 22  # bytes of a file compressed by gzip
 
 
 @dataclass(frozen=True)
@@ -103,23 +105,19 @@ def from_form_text(text: str, most: int) -> bytes:
 
 
 def _gunzip(data: bytes, most: int, name: str) -> bytes:
-    """Unpack gzip to at most `most` bytes: a small file can hold terabytes."""
+    """Unpack gzip to at most `most` bytes: a small file can hold terabytes, or millions of members."""
     parts, room = [], most
     try:
-        while data:  # a gzip file may have several members
-            reader = zlib.decompressobj(wbits=31)
-            parts.append(reader.decompress(data, room + 1))
-            room -= len(parts[-1])
-            if room < 0:
-                refusal = f"expected at most {size(most)} once it is unpacked; it holds more."
-                remedy = "Take a part of it, or use the command line: unbandit report."
-                raise LogError(refusal, path=name, remedy=remedy)
-            if not reader.eof:
-                raise EOFError("its end is missing")
-            data = reader.unused_data.lstrip(b"\0")
-    except (zlib.error, EOFError) as error:
-        refusal = f"expected a whole gzip file; it could not be unpacked ({error})."
-        raise LogError(refusal, path=name, remedy="Write or copy it again.") from error
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            while part := packed.read(min(room + 1, UNPACKED_AT_ONCE)):
+                parts.append(part)
+                room -= len(part)
+                if room < 0:
+                    refusal = f"expected at most {size(most)} once it is unpacked; it holds more."
+                    remedy = "Take a part of it, or use the command line: unbandit report."
+                    raise LogError(refusal, path=name, remedy=remedy)
+    except BROKEN_GZIP as error:
+        raise unreadable(name, error) from error
     return b"".join(parts)
 
 

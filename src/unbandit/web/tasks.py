@@ -25,8 +25,11 @@ from unbandit.web.problems import page_text
 
 Say = Callable[[str, float | None], None]
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA = r"[=+\-@＝＋－＠\t\r\n]"
 """First characters that make a spreadsheet take a cell for a formula."""
+
+_FORMULA_AFTER_SEPARATOR = r"([;,|\t\r\n][\s\"']*)([=+\-@＝＋－＠])"
+"""The same within a cell: a spreadsheet set to another country divides lines at semicolons or tabs, not at commas."""
 
 NOISE = (
     "how noisy a reward was is not known, and all values are in proportion to it. Go back, fill in the noise of a "
@@ -158,17 +161,21 @@ def _downloads(made: Report) -> tuple[Download, ...]:
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put an apostrophe before every text and column name that a spreadsheet would run as a formula, not numbers."""
+    """Put an apostrophe before all within texts and column names that a spreadsheet would run as a formula.
 
-    def escaped(name: str) -> pl.Expr:
-        cell = pl.col(name)
-        formula = pl.any_horizontal(cell.str.starts_with(mark) for mark in _FORMULA_STARTS)
+    Numbers stay as they are.
+    """
+
+    def escaped(cell: pl.Expr) -> pl.Expr:
         number = cell.cast(pl.Float64, strict=False).is_not_null()
-        return pl.when(formula & ~number).then("'" + cell).otherwise(cell).alias(name)
+        inside = cell.str.replace_all(_FORMULA_AFTER_SEPARATOR, "${1}'${2}")
+        first = pl.when(cell.str.contains(f"^{_FORMULA}")).then(pl.lit("'")).otherwise(pl.lit(""))
+        return pl.when(number).then(cell).otherwise(first + inside)
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    renamed = {name: "'" + name for name in frame.columns if name.startswith(_FORMULA_STARTS)}
-    return frame.with_columns([escaped(name) for name in texts]).rename(renamed)
+    names = pl.DataFrame({"name": frame.columns}, schema={"name": pl.String}).select(escaped(pl.col("name")))
+    escaped_texts = frame.with_columns(escaped(pl.col(name)).alias(name) for name in texts)
+    return escaped_texts.rename(dict(zip(frame.columns, names.to_series(), strict=True)))
 
 
 def table_files(frame: pl.DataFrame, name: str, label: str) -> tuple[Download, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numba
 import pytest
 
 from unbandit.kernels import compile
-from unbandit.kernels.compile import cache_directory, compiled, digest_of
+from unbandit.kernels.compile import cache_directory, can_be_trusted, compiled, digest_of
 
 
 def test_the_digest_follows_the_contents(tmp_path):
@@ -41,6 +44,77 @@ def test_the_folder_lies_where_the_user_keeps_caches(tmp_path, monkeypatch):
     assert cache_directory().parent == tmp_path / "unbandit"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
     assert cache_directory().parent == tmp_path / "numba"
+
+
+def test_a_new_folder_is_for_us_alone(tmp_path):
+    before = os.umask(0)
+    try:
+        assert can_be_trusted(tmp_path / "kernels")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "kernels").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
+def test_a_folder_that_others_can_write_is_not_used(tmp_path, mode):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    folder.chmod(mode)
+    assert not can_be_trusted(folder)
+
+
+@pytest.mark.parametrize(("mode", "trusted"), [(0o777, False), (0o1777, True), (0o755, True)])
+def test_a_folder_that_others_could_replace_is_not_used(tmp_path, mode, trusted):
+    above = tmp_path / "above"
+    above.mkdir()
+    above.chmod(mode)
+    assert can_be_trusted(above / "kernels") is trusted
+
+
+def test_a_folder_of_somebody_else_is_not_used(tmp_path, monkeypatch):
+    (tmp_path / "kernels").mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert not can_be_trusted(tmp_path / "kernels")
+
+
+def test_a_link_to_a_folder_of_others_is_not_used(tmp_path):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs").chmod(0o777)
+    (tmp_path / "kernels").symlink_to(tmp_path / "theirs")
+    assert not can_be_trusted(tmp_path / "kernels")
+
+
+def test_without_a_home_the_folder_is_a_private_temporary_one(tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    (tmp_path / "no folder").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no folder"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = cache_directory()
+    assert folder.parent == tmp_path / f"unbandit-{os.getuid()}"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o777)
+    assert cache_directory() is None
+
+
+@pytest.mark.processes
+def test_nothing_is_loaded_from_a_folder_that_others_can_write(tmp_path):
+    program = "from unbandit.tape import Tape; print(Tape(1).words(0, 0, 1))"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "TMPDIR": str(tmp_path)}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    run = tmp_path / "run"
+
+    def compute():
+        subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True)
+
+    compute()
+    (kept,) = (tmp_path / "kept").iterdir()
+    for mode, is_loaded in ((0o700, True), (0o777, False)):
+        for index in kept.rglob("*.nbi"):
+            index.write_bytes(b"cos\nsystem\n(S'touch " + bytes(run) + b"'\ntR.")
+        kept.chmod(mode)
+        compute()
+        assert run.exists() is is_loaded
+        run.unlink(missing_ok=True)
 
 
 def test_the_setting_of_numba_is_given_back():
