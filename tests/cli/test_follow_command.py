@@ -158,7 +158,7 @@ def test_killed_at_any_moment_it_goes_on_from_the_snapshot(unbandit, log, tmp_pa
 
 
 def _offset(snapshot: Path) -> int:
-    from unbandit.log.growing import read_snapshot
+    from unbandit.log.snapshot import read_snapshot
 
     (file,) = read_snapshot(snapshot)[0]["position"]["files"].values()
     return file["read"]["offset"]

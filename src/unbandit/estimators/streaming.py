@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import ParameterError, ResumeError
 from unbandit.estimators.api import draws, estimate
 from unbandit.estimators.procedures import needed
-from unbandit.log.growing import GrowingLog, read_snapshot, write_snapshot
+from unbandit.log.growing import GrowingLog
+from unbandit.log.snapshot import read_snapshot, write_snapshot
 from unbandit.result import Estimate
+
+_BEGIN_ANEW = "Remove it to begin anew, or name another file."
 
 
 class StreamingEstimate:
@@ -97,6 +101,9 @@ class StreamingEstimate:
     def load(cls, path: str | os.PathLike[str]) -> StreamingEstimate:
         """Resume from a snapshot, with its rule and options."""
         said, _ = read_snapshot(path)
+        unknown = set(said["options"]) - (set(signature(estimate).parameters) - {"log", "rule"})
+        if unknown:
+            raise ResumeError(f"{os.fspath(path)}: expected options of estimate; got {min(unknown)!r}. {_BEGIN_ANEW}")
         return cls(said["rule"], arms=said["log"]["expected"], snapshot=path, **said["options"])
 
     def _resume(self, path: str | os.PathLike[str]) -> None:
@@ -106,9 +113,12 @@ class StreamingEstimate:
         if held["need"] != self.log.need or held["expected"] != (None if arms is None else list(arms)):
             raise ResumeError(
                 f"{os.fspath(path)}: expected a snapshot for {_described(self.log.need, arms)}; got one for "
-                f"{_described(held['need'], held['expected'])}. Remove it to begin anew, or name another file."
+                f"{_described(held['need'], held['expected'])}. {_BEGIN_ANEW}"
             )
-        self.log, self.position = GrowingLog.restored(held, arrays), said["position"]
+        log = GrowingLog.restored(held, arrays)
+        if log.state()[0] != held:
+            raise ResumeError(f"{os.fspath(path)}: expected labels as unbandit writes them; got others. {_BEGIN_ANEW}")
+        self.log, self.position = log, said["position"]
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
+import itertools
 import os
 import time
 from abc import abstractmethod
@@ -61,9 +63,13 @@ class Follower:
         if self._before and {name: self._before[name] for name in self._request} != self._request:
             before = self._before["path"]
             text = f"expected the log and the columns that the snapshot was made of ({before}); got others."
-            remedy = "Remove the snapshot to begin anew, or name another."
-            raise ResumeError(text, path=os.fspath(path), remedy=remedy)
+            raise ResumeError(text, path=os.fspath(path), remedy=_BEGIN_ANEW)
         for name, state in self._before.get("files", {}).items():
+            if not _belongs(Path(name), Path(path)):
+                text = f"expected a snapshot of this log; it names another file ({name})."
+                raise ResumeError(
+                    text, path=os.fspath(path), remedy="Remove the snapshot to begin anew, or name another."
+                )
             tail = tail_of(LogFile(Path(name), state["keys"]), state["read"])
             assert tail is not None
             self._tails[name] = tail
@@ -155,6 +161,12 @@ class Follower:
             text = "expected a complete file, since there are files after it; its last line has no end, or it has no "
             remedy = "End it with a line break, or remove it from the folder."
             raise LogError(f"{text}line of names.", path=str(path), remedy=remedy)
+
+
+def _belongs(file: Path, path: Path) -> bool:
+    """Return whether a file is the one at a path, or in that folder, or where a pattern would look for it."""
+    base = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
+    return file == path or (base in file.parents and ".." not in file.relative_to(base).parts)
 
 
 class StallTimer:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unbandit.errors import LogError, Notice, ParameterError, ResumeError, UnbanditError, first_line
-from unbandit.files import written_whole
+from unbandit.errors import LogError, Notice, ParameterError, UnbanditError
 from unbandit.formatting import counted
 from unbandit.log.labels import Integers, LabelColumn, is_number, label_of
 from unbandit.log.reader import Rows, arm_order
 from unbandit.log.scanned import grown, order_of_appearance
+from unbandit.log.snapshot import COUNTS, MARKS, PAIRS, RING
 from unbandit.log.sources import Arms, series_of
 from unbandit.log.tallies import Need, Tallies, broken_rounds
 
 MOST_ARMS = 2_000  # the switching round of every arm against every other is kept: four million pairs
 MOST_BYTES = 2**30  # of the pairs of all demonstrations together
-
-_COUNTS, _PAIRS, _RING = ("pulls", "first", "last"), ("rounds", "own", "of_other"), ("following", "preceding", "passed")
 
 
 class GrowingLog:
@@ -54,11 +45,13 @@ class GrowingLog:
         self.arm_column, self.demonstration_column = LabelColumn("arm", arms), LabelColumn("demonstration")
         self.expected = self.arm_column.expected
         self._lengths = np.zeros(0, np.int64)
-        self._grids = {name: np.zeros((0, 0), np.int64) for name in _COUNTS}
+        self._grids = {name: np.zeros((0, 0), np.int64) for name in COUNTS}
         if need == "switching":
-            self._grids |= {name: np.zeros((0, 0, 0), np.int64) for name in _PAIRS}
+            self._grids |= {name: np.zeros((0, 0, 0), np.int64) for name in PAIRS}
         elif need == "epochs":
-            self._grids |= {name: np.zeros((0, 0), np.int64) for name in _RING} | {"marks": np.zeros((0, 6), np.int64)}
+            self._grids |= {name: np.zeros((0, 0), np.int64) for name in RING} | {
+                "marks": np.zeros((0, MARKS), np.int64)
+            }
         self._count = 0
         self._order: Integers | None = None
 
@@ -94,12 +87,12 @@ class GrowingLog:
         from unbandit.kernels import tally
 
         self._fit(max(len(self.demonstration_column.coder), int(rows.who.max()) + 1))
-        counts = [self._grids[name] for name in _COUNTS]
+        counts = [self._grids[name] for name in COUNTS]
         if self.need == "switching":
-            tally.switching_of_runs(*rows, self._lengths, *counts, *(self._grids[name] for name in _PAIRS))
+            tally.switching_of_runs(*rows, self._lengths, *counts, *(self._grids[name] for name in PAIRS))
         else:
             if self.need == "epochs":
-                ring = [self._grids[name] for name in (*_RING, "marks")]
+                ring = [self._grids[name] for name in (*RING, "marks")]
                 tally.epochs_of_runs(*rows, self._lengths.copy(), *ring)
             tally.count_runs(*rows, self._lengths, *counts)
         self._order = None
@@ -138,10 +131,10 @@ class GrowingLog:
             text = f"expected counts or {self.need}, which are carried on here; got {need}. Make the log with "
             raise ParameterError(f"{text}need={need!r}.", parameter="need")
         order, (_, grids) = self._ordered(), self.state()
-        pulls, first, last = (grids[name][:, order] for name in _COUNTS)
+        pulls, first, last = (grids[name][:, order] for name in COUNTS)
         if need == "switching":
             which, place = np.arange(self._count), pulls.argmax(axis=1)
-            rounds, own, of_best = (grids[name][which, :, order[place]][:, order] for name in _PAIRS)
+            rounds, own, of_best = (grids[name][which, :, order[place]][:, order] for name in PAIRS)
             rounds[which, place] = last[which, place]
             return Tallies(pulls, first, last, np.where(of_best > 0, own, 0), of_best, rounds)
         if need == "epochs":
@@ -160,7 +153,7 @@ class GrowingLog:
         arms = len(self.arm_column.coder)
         arrays = {"lengths": self._lengths[: self._count]}
         for name, grid in self._grids.items():
-            arrays[name] = grid[(slice(self._count), *([slice(6 if name == "marks" else arms)] * (grid.ndim - 1)))]
+            arrays[name] = grid[(slice(self._count), *([slice(MARKS if name == "marks" else arms)] * (grid.ndim - 1)))]
         return described, arrays
 
     @classmethod
@@ -198,45 +191,7 @@ class GrowingLog:
         columns = columns if arms <= columns else arms + arms // 4
         fill = {"following": -1, "preceding": -1, "marks": no_marks(1)}
         for name, grid in self._grids.items():
-            shape = (6,) if name == "marks" else (columns,) * (grid.ndim - 1)
+            shape = (MARKS,) if name == "marks" else (columns,) * (grid.ndim - 1)
             self._grids[name] = grown(grid, (demonstrations, *shape), fill.get(name, 0))
         self._lengths = grown(self._lengths, (demonstrations,))
         self._count = demonstrations
-
-
-_BEGINNING, VERSION = b"unbandit snapshot ", 1
-
-
-def write_snapshot(path: str | os.PathLike[str], words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a snapshot: a line with its version and checksum, then what it holds."""
-    held = io.BytesIO()
-    said = np.frombuffer(json.dumps(words, allow_nan=False).encode(), np.uint8)
-    np.savez(held, allow_pickle=False, **{"said": said, **{f"array {name}": array for name, array in arrays.items()}})
-    data = held.getvalue()
-    line = _BEGINNING + f"{VERSION} {hashlib.sha256(data).hexdigest()}\n".encode()
-    with written_whole(path) as temporary:
-        temporary.write_bytes(line + data)
-
-
-def read_snapshot(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a snapshot; refuse one that is damaged, or of another version."""
-    name = os.fspath(path)
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ResumeError(f"{name}: expected a snapshot that can be read: {first_line(error)}.") from error
-    line, _, data = content.partition(b"\n")
-    words = line.removeprefix(_BEGINNING).split()
-    problem = ""
-    if not line.startswith(_BEGINNING) or len(words) != 2:
-        problem = "expected a snapshot of unbandit; got another kind of file."
-    elif words[0] != str(VERSION).encode():
-        version = words[0].decode("ascii", "replace")
-        problem = f"expected a snapshot of version {VERSION}; got one of version {version}."
-    elif hashlib.sha256(data).hexdigest().encode() != words[1]:
-        problem = "expected a whole snapshot; its checksum does not fit, so it is damaged."
-    if problem:
-        raise ResumeError(f"{name}: {problem} Remove it to begin anew, or name another file.")
-    with np.load(io.BytesIO(data), allow_pickle=False) as held:
-        arrays = {key.removeprefix("array "): held[key] for key in held.files if key != "said"}
-        return json.loads(held["said"].tobytes()), arrays

@@ -24,6 +24,7 @@ import polars as pl
 
 from unbandit.errors import MissingExtra, OutputError, ParameterError, UnbanditError, first_line
 from unbandit.files import locked, written_whole
+from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
 
 CHECKSUM = "unbandit.sha256"  # the metadata key of a part's checksum
 
@@ -53,8 +54,10 @@ def read_checked_metadata(data: bytes) -> dict[str, str] | None:
     A Parquet file without a checksum returns its metadata: another program wrote it.
     """
     try:
-        metadata = pl.read_parquet_metadata(io.BytesIO(data))
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        with without_panic_text():
+            ParquetLayout(data)
+            metadata = pl.read_parquet_metadata(io.BytesIO(data))
+    except (DamagedParquet, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     checksum = metadata.get(CHECKSUM)
     if checksum is None:
