@@ -46,6 +46,7 @@ MARKED = {
     "cli/test_reproduce_command.py": "processes",
     "cli/test_study_command.py": "processes",
     "web/test_app.py": "processes",
+    "web/test_connections.py": "processes",
     "web/test_safety.py": "processes",
     "unit/reporting/test_report_pdf.py": "processes",
     "unit/test_public_names.py": "processes",

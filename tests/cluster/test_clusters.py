@@ -182,6 +182,17 @@ def test_a_cluster_of_its_own(name, study, alone, script, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])
+def test_a_cluster_of_its_own_cannot_be_reached_from_other_computers(name):
+    psutil = pytest.importorskip("psutil")
+    with Cluster(name, workers=1) as cluster:
+        assert cluster.submit(abs, -3).result() == 3
+        driver = psutil.Process(cluster._driver.pid)
+        ports = [port for each in (driver, *driver.children(recursive=True)) for port in each.net_connections("inet")]
+    listening = {port.laddr.ip.removeprefix("::ffff:") for port in ports if port.status == psutil.CONN_LISTEN}
+    assert listening == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("name", ["dask", "ray"])
 def test_the_library_retries_what_a_dying_worker_had_in_hand(name, study, alone, tmp_path):
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[name], reason=f"{name}: not installed")
     poison = tmp_path / "poison"

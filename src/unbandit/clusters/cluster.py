@@ -27,6 +27,10 @@ SECONDS_TO_CLOSE = 10.0  # that a driver has before it is killed
 ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Settings that keep each worker of a cluster of our own to one thread."""
 
+ON_THIS_MACHINE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Setting by which a Ray cluster of our own listens on this machine's own address only, as is Ray's default on systems
+other than Linux: whoever reaches a Ray cluster can have it run programs."""
+
 
 class Cluster:
     """An executor that submits calls to a Ray or Dask cluster, for use in a `with` block.
@@ -162,7 +166,7 @@ class Cluster:
         paths = os.pathsep.join(os.path.abspath(each) for each in sys.path)  # noqa: PTH100 ("" is the working directory)
         added = {"PYTHONPATH": paths, "RAY_gcs_rpc_server_reconnect_timeout_s": str(max(1, round(self.wait)))}
         if not self.address:
-            added |= dict.fromkeys(ONE_THREAD, "1") | {"RAY_USAGE_STATS_ENABLED": "0"}
+            added |= dict.fromkeys(ONE_THREAD, "1") | {"RAY_USAGE_STATS_ENABLED": "0"} | ON_THIS_MACHINE
         return os.environ | added
 
     def __exit__(self, *_: object) -> None:
