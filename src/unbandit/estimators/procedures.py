@@ -1,7 +1,7 @@
 """Procedures 1 and 2 on tallies, and their two-sided reading: what demonstrations say about every arm's gap.
 
-The formulas are in `kernels.procedures` and `kernels.bracket`; here a rule, its horizons and its counts are laid out
-for them.
+The formulas are in `kernels.procedures`, `kernels.bracket` and `kernels.intervals`; here a rule, its horizons and its
+counts are laid out for them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,11 @@ from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationR
 from unbandit.demonstrators.base import RegretWidth, has_power_width
 from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
-from unbandit.kernels import procedures as kernels
+from unbandit.kernels import comparison as kernels
+from unbandit.kernels.comparison import COUNTS_ONLY, ONE_SIDED, TWO_SIDED, PowerWidths
 from unbandit.kernels.formula import SparseWidths
-from unbandit.kernels.procedures import (
-    BEST_ARM,
-    COLUMNS,
-    COUNTS_ONLY,
-    NO_ARM,
-    ONE_SIDED,
-    TWO_SIDED,
-    Assumptions,
-    PowerWidths,
-)
+from unbandit.kernels.intervals import fill_intervals
+from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions
 from unbandit.log.tallies import Need, Record, Tallies
 from unbandit.result import ESTIMATED, NUMBERS, UNSEEN, Columns
 
@@ -361,7 +354,7 @@ def intervals(comparison: Comparison, noise: Noise, anchor: Anchor | None, z: fl
     demonstrations, arms = comparison.verdict.shape
     ends, means = np.empty((4, demonstrations, arms)), np.empty((3, 0 if anchor is None else demonstrations, arms))
     assumed = assumptions(anchor=anchor, noise=noise, z=z)
-    kernels.fill_intervals(assumed, comparison.best, comparison.verdict, comparison.numbers, ends, means)
+    fill_intervals(assumed, comparison.best, comparison.verdict, comparison.numbers, ends, means)
     return Intervals(*ends, *means)
 
 

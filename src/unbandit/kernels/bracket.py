@@ -3,18 +3,32 @@
 Procedures 1 and 2 read one moment, after the arm's last pull. The record shows two. Just *before* that pull the arm's
 turn had come: its index had waited for the best arm's to come down to it, so the two were equal, and the gap between
 the sample means was then `before`. *After* it the arm never came first again: the gap was at least `after`, up to the
-best arm's last pull. `gap_at_hesitation` is what the two say together, and how uncertain that leaves the gap.
+best arm's last pull. `gap_at_hesitation` is what the two say together, and how uncertain that leaves the gap;
+`bracket_index_arm` and `bracket_eliminated_arm` find the two sides in a record's counts.
 
 Plain numbers in, plain numbers out, so that the CPU and a GPU run the same functions.
 """
 
 import math
+from typing import Any
 
 from unbandit.kernels.compile import called, inlined
+from unbandit.kernels.intervals import reward_deviation
+from unbandit.kernels.procedures import (
+    BEST_ARM,
+    BOUNDED,
+    ESTIMATED,
+    Assumptions,
+    Compared,
+    compare_eliminated_arm,
+    compare_index_arm,
+    gap_and_slope,
+    procedure_1,
+)
 from unbandit.kernels.special import ROOT_HALF, log_normal_cdf
 
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
-MANY_PULLS = 15.0  # of an arm, from about which on Procedure 2's point errs less than the midpoint of the two sides
+MANY_PULLS = 7.0  # of an arm, from about which on noise, not the distance between the two sides, makes the error
 MOST_TILT = 0.5  # deviations by which a gap is lowered at most, because arms are given up when they look worst
 
 
@@ -34,6 +48,17 @@ def stopping_tilt(deviation: float, step: float, added: float, pulls: float) -> 
     """
     tilt = deviation * added / (pulls * step) if step > 0.0 else MOST_TILT
     return min(tilt, MOST_TILT) * (1.0 - 1.0 / pulls)
+
+
+@inlined
+def magnitude_tilt(size: float) -> float:
+    """Return by how many deviations a gap of `size` deviations is lowered, its order of magnitude being unknown.
+
+    No unit of a gap is more likely than another: its logarithm is uniform, so a gap has a density of `1 / gap`, down to
+    where noise hides it. For `1 / sqrt(gap^2 + deviation^2)` the logarithm falls by this in one deviation.
+    """
+    size = max(size, 0.0)
+    return size / (1.0 + size * size)
 
 
 @called
@@ -67,9 +92,10 @@ def gap_at_hesitation(
     Before the arm's last pull (or batch) the two arms had `own_before` and `best_before` pulls, after it `own` and
     `best`. A reward of the arm has the deviation `of_arm`; one of the best arm moves the gap as one with `of_best`
     would. The interval has the tilt of Jeffreys' prior, half of what makes the mean unbiased: then it misses about as
-    often on either side. The point is halfway between the unbiased mean and a lower one, which makes the squared error
-    smaller, but no further off than one deviation: the midpoint of the two sides after few pulls, Procedure 2's own
-    `before - step` after many.
+    often on either side. The point is to have a small squared error, and is halfway between two, but no further off
+    than one deviation. One is the unbiased mean, after many pulls lowered by `magnitude_tilt`. (Not after few: to be
+    pulled again after its opening an arm had to look good, which makes its gap look small already.) The other is the
+    midpoint of the two sides after few pulls, Procedure 2's own `before - step` after many.
     """
     variance = of_arm * of_arm / own_before + of_best * of_best / best_before
     later = of_arm * of_arm / own + of_best * of_best / best
@@ -78,10 +104,11 @@ def gap_at_hesitation(
     deviation, moved = math.sqrt(variance), math.sqrt(1.0 - later / variance)
     tilt = stopping_tilt(deviation, step, own - own_before, own)
     middle, spread = hesitation_moments(before, after, deviation, moved, tilt / 2.0)
-    unbiased, _ = hesitation_moments(before, after, deviation, moved, tilt)
-    many = own * own / (own * own + MANY_PULLS * MANY_PULLS)
+    many = own * own * own / (own * own * own + MANY_PULLS * MANY_PULLS * MANY_PULLS)
+    lowered = tilt + many * magnitude_tilt(middle / deviation)
+    mean, _ = hesitation_moments(before, after, deviation, moved, lowered)
     lower = (1.0 - many) * midpoint(after, before) + many * (before - step)
-    gap = (unbiased + lower) / 2.0
+    gap = (mean + lower) / 2.0
     return min(max(gap, middle - spread), middle + spread), middle, spread
 
 
@@ -116,3 +143,79 @@ def gap_at_elimination(
     difference, spread = survived - width * first, math.sqrt(variance + added * max(second - first * first, 0.0))
     tilt = deviation * stopping_tilt(deviation, survived - failed, own - own_before, own)
     return (difference - tilt + failed) / 2.0, difference - 0.5 * tilt, spread
+
+
+# Where the two sides are in a record
+
+
+@called
+def bracket_index_arm(
+    rule: Any, assumed: Assumptions, best_mean: float, pulls: int, own: int, of_best: int, round: int, most: int,
+    ended: int, over: bool,
+) -> Compared:  # fmt: skip
+    """Compare an arm of an index rule with the most-pulled one at both sides of their last hesitation.
+
+    Arguments as for `compare_index_arm`, and so are the verdicts. The arm's last decision was at its switching round,
+    with one pull less than after it (one batch less); the most-pulled arm was last preferred to it when it was last
+    pulled itself. An arm that was pulled after that was just then preferred: its index lies between two of the
+    most-pulled arm's. Where the noise is not known the point is halfway between the sides.
+    """
+    nan, shifts, batch = math.nan, assumed.shifts, assumed.batch
+    compared = compare_index_arm(rule, assumed, best_mean, pulls, own, of_best, round, most, ended, over)
+    if compared.verdict != ESTIMATED:
+        return compared
+    best_after = max(most - batch, of_best)
+    after, _ = gap_and_slope(rule, shifts, best_mean, own, best_after, max(ended - batch, 1))
+    returned = pulls > own
+    if returned:
+        own_before, best_before, decided = own, most, ended
+    else:
+        own_before, best_before, decided = max(own - batch, assumed.initial), of_best, max(round - batch + 1, 1)
+    before, slope = gap_and_slope(rule, shifts, best_mean, own_before, best_before, decided)
+    if assumed.noise_known and assumed.sigma != assumed.sigma:  # where no mean solves it, 0 is nearest
+        before, after = before if before == before else best_mean, after if after == after else best_mean
+    if not (before == before and after == after):
+        return compared
+    n, n_before, n_best = float(own), float(own_before), float(best_before)
+    point = midpoint(after, before)
+    if not assumed.noise_known or (assumed.sigma != assumed.sigma and best_mean != best_mean):
+        low, high = min(after, before), max(after, before)
+        return Compared(ESTIMATED, point, low, high, n, n_best, n_before, n_best, slope, nan, nan)
+    of_arm = reward_deviation(assumed, best_mean - point, n)
+    of_best_arm = abs(slope) * reward_deviation(assumed, best_mean, float(most))
+    if returned:
+        gap, spread = gap_between(after, before, of_arm * of_arm / n + of_best_arm * of_best_arm / n_best)
+        return Compared(ESTIMATED, gap, gap, gap, n, n_best, n, n_best, slope, nan, spread)
+    step = before - compared.below  # what the last pull, or batch, took off
+    gap, middle, spread = gap_at_hesitation(
+        before, after, step, n_before, n_best, n, float(best_after), of_arm, of_best_arm
+    )
+    if assumed.sigma != assumed.sigma and not shifts:  # an index that knows that means are from 0 to 1
+        gap = min(max(gap, best_mean - 1.0), best_mean)
+    return Compared(ESTIMATED, gap, middle, middle, n, n_best, n, n_best, slope, nan, spread)
+
+
+@called
+def bracket_eliminated_arm(
+    rule: Any, assumed: Assumptions, pulls: int, before: int, gone: bool, active: int, most: int
+) -> Compared:
+    """Read off how an elimination rule treated an arm: it survived the test before its last epoch, and failed the next.
+
+    Arguments as for `compare_eliminated_arm`. An arm that failed its first test is only bounded from below.
+    """
+    nan, compared = math.nan, compare_eliminated_arm(rule, pulls, before, gone, active, most)
+    if compared.verdict != ESTIMATED:
+        return compared
+    n, failed = float(pulls), procedure_1(rule, float(pulls))
+    if before == 0:
+        return Compared(BOUNDED, nan, failed, nan, n, n, n, n, 1.0, nan, nan)
+    survived, earlier = procedure_1(rule, float(before)), float(before)
+    if not assumed.noise_known:
+        return Compared(
+            ESTIMATED, midpoint(failed, survived), failed, survived, n, n, earlier, earlier, 1.0, compared.cut, nan
+        )
+    best_mean = assumed.known_mean if assumed.anchor == BEST_ARM else nan
+    of_arm = reward_deviation(assumed, best_mean - midpoint(failed, survived), n)
+    of_best = reward_deviation(assumed, best_mean, nan)
+    gap, middle, spread = gap_at_elimination(failed, survived, earlier, n, of_arm, of_best)
+    return Compared(ESTIMATED, gap, middle, middle, n, n, n, n, 1.0, compared.cut, spread)

@@ -13,7 +13,7 @@ import unbandit as ub
 from tests.reference import reference_epochs
 from unbandit import ActionLog, AssumptionWarning, Instance, NotIdentifiable, ParameterError, estimate
 from unbandit.demonstrators import parse_rule
-from unbandit.kernels.bracket import gap_at_hesitation, hesitation_moments, stopping_tilt
+from unbandit.kernels.bracket import gap_at_hesitation, hesitation_moments, magnitude_tilt, stopping_tilt
 
 SIGMA = 0.5
 Z = 1.959963984540054
@@ -84,10 +84,11 @@ def reference_bracket(actions, arms, rule, horizon, arm, sigma):
         tilt = deviation * (own - own_before) / (own * step) if step > 0 else math.inf
         tilt = min(tilt, 0.5) * (1 - 1 / own)
         middle, spread = by_integration(before, after, deviation, moved, tilt / 2)
-        unbiased, _ = by_integration(before, after, deviation, moved, tilt)
-        paper, halfway = difference(switching + 1, own, of_best), (before + after) / 2
-        lower = (15**2 * halfway + own**2 * paper) / (15**2 + own**2)
-        gap = min(max((unbiased + lower) / 2, middle - spread), middle + spread)
+        paper, halfway, many = difference(switching + 1, own, of_best), (before + after) / 2, own**3 / (7**3 + own**3)
+        size = max(middle / deviation, 0)  # a density of 1 / sqrt(size^2 + 1), its logarithm taken as straight
+        mean, _ = by_integration(before, after, deviation, moved, tilt + many * size / (size**2 + 1))
+        lower = (1 - many) * halfway + many * paper
+        gap = min(max((mean + lower) / 2, middle - spread), middle + spread)
     low = middle - Z * spread
     if middle < 1.3 * Z * spread:
         low = min(low, 0.0)
@@ -302,3 +303,9 @@ def test_the_answer_has_the_unit_of_the_rewards(before, after, step, own, best, 
 def test_the_tilt_is_never_more_than_half_a_deviation(deviation, step, pulls):
     assert 0 <= stopping_tilt(deviation, step, 1.0, float(pulls)) <= 0.5
     assert stopping_tilt(deviation, 0.0, 1.0, float(pulls)) == pytest.approx(0.5 * (1 - 1 / pulls))
+
+
+@given(st.floats(-20, 20))
+def test_the_tilt_of_an_unknown_magnitude_is_the_slope_of_its_density(size):
+    slope = -(math.log(1 / math.hypot(size + 1e-5, 1)) - math.log(1 / math.hypot(size - 1e-5, 1))) / 2e-5
+    assert magnitude_tilt(size) == pytest.approx(max(slope, 0.0), abs=1e-6)

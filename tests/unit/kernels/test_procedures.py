@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 from unbandit import SAE, UCB, Instance, parse_rule
 from unbandit.estimators.procedures import Anchor, assumptions, compare
 from unbandit.instance import Bernoulli, Gaussian
-from unbandit.kernels import procedures
+from unbandit.kernels import intervals, procedures
 from unbandit.kernels.compile import compiled
 from unbandit.kernels.formula import PowerWidth, SparseWidths
 from unbandit.kernels.special import log_normal_cdf
@@ -99,9 +99,9 @@ def test_naive_needs_pulls_alone():
 
 def test_deviations_of_bernoulli_rewards_follow_their_mean():
     assumed = assumptions(anchor=Anchor(None, 0.9), noise=Bernoulli(), z=1.96)
-    assert procedures.known_deviation(assumed) == pytest.approx(0.3)
+    assert intervals.known_deviation(assumed) == pytest.approx(0.3)
     assert (
-        procedures.reward_deviation(assumed, 1.2, 50.0) == procedures.reward_deviation(assumed, math.nan, 50.0) == 0.5
+        intervals.reward_deviation(assumed, 1.2, 50.0) == intervals.reward_deviation(assumed, math.nan, 50.0) == 0.5
     )
-    assert procedures.reward_deviation(assumed, 0.5, 50.0) == 0.5
-    assert procedures.reward_deviation(assumptions(noise=Gaussian(2.0)), 0.5, 50.0) == 2.0
+    assert intervals.reward_deviation(assumed, 0.5, 50.0) == 0.5
+    assert intervals.reward_deviation(assumptions(noise=Gaussian(2.0)), 0.5, 50.0) == 2.0

@@ -1,8 +1,8 @@
 """Simulate, estimate and sum up on a GPU: from instance and rule to the sums of a study, with no log in between.
 
-Procedures 1 and 2, and their two-sided reading, are the functions of `kernels.procedures`, one thread per run. Which
-runs are added up together, and in which order, depends on their numbers alone: the bits of a sum do not depend on how
-many runs the GPU's memory could take at a time.
+Procedures 1 and 2, and their two-sided reading, are the functions of `kernels.procedures` and `kernels.bracket`, one
+thread per run. Which runs are added up together, and in which order, depends on their numbers alone: the bits of a sum
+do not depend on how many runs the GPU's memory could take at a time.
 """
 
 from functools import lru_cache
@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda, float64
 
+from unbandit.kernels.bracket import bracket_eliminated_arm, bracket_index_arm
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import table_width, width_value
 from unbandit.kernels.gpu.port import SIMULATED, Formulas, kernel, meanings_of, ported
 from unbandit.kernels.gpu.stage import DeviceCounts, Stage, blocks, in_batches
 from unbandit.kernels.gpu.threads import most_pulled
+from unbandit.kernels.intervals import gap_interval, known_deviation, reward_deviation
 from unbandit.kernels.procedures import (
     BEST,
     BOUNDED,
@@ -23,14 +25,9 @@ from unbandit.kernels.procedures import (
     UNSEEN,
     Assumptions,
     Compared,
-    bracket_eliminated_arm,
-    bracket_index_arm,
     compare_eliminated_arm,
     compare_index_arm,
-    gap_interval,
-    known_deviation,
     naive_gap,
-    reward_deviation,
 )
 
 STATISTICS = (

@@ -1,0 +1,167 @@
+"""Loops over demonstrations and arms: from counts to what each record says about every gap, by each closed form.
+
+They fill in tables; what is said of one arm is in `kernels.procedures` and `kernels.bracket`.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from unbandit.kernels.bracket import bracket_eliminated_arm, bracket_index_arm
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.formula import PowerWidth
+from unbandit.kernels.intervals import Verdicts
+from unbandit.kernels.procedures import (
+    BEST,
+    ESTIMATED,
+    UNSEEN,
+    Assumptions,
+    Compared,
+    compare_eliminated_arm,
+    compare_index_arm,
+    gap_and_slope,
+    naive_gap,
+    solve_equal_indices,
+    without_comparison,
+)
+
+ONE_SIDED, TWO_SIDED, COUNTS_ONLY = 0, 1, 2  # how a record is read: as in the paper, as a bracket, without its order
+
+
+class PowerWidths(NamedTuple):
+    """The widths `factor sqrt(growth / n)`, with a growth for each demonstration."""
+
+    factor: float
+    growth: Numbers
+
+
+def rule_of(rules: Any, which: int) -> Any:
+    """Return the rule's parameters for one demonstration: the same for all, or with a growth for each."""
+    return PowerWidth(rules.factor, rules.growth[which]) if isinstance(rules, PowerWidths) else rules
+
+
+@overload(rule_of, strict=False)
+def _rule_by_type(rules: Any, which: Any) -> Any:
+    if getattr(rules, "instance_class", None) is PowerWidths:
+        return lambda rules, which: PowerWidth(rules.factor, rules.growth[which])
+    return lambda rules, which: rules
+
+
+@inlined
+def _fill(compared: Compared, d: int, arm: int, verdict: Verdicts, numbers: Numbers) -> None:
+    verdict[d, arm] = compared.verdict
+    for at, number in enumerate(compared[1:]):
+        numbers[at, d, arm] = number
+
+
+@called
+def _best_mean(rule: Any, assumed: Assumptions, top: int, own: int, of_best: int, round: int) -> float:
+    """Return the best arm's mean as the one known mean implies it, from the anchor's counts; NaN where it does not."""
+    if assumed.shifts or assumed.anchor < 0 or assumed.anchor == top:
+        return assumed.known_mean
+    if own <= assumed.initial or of_best == 0:
+        return math.nan
+    mean = solve_equal_indices(rule, assumed.known_mean, own, of_best, round + 1)
+    return mean if math.isfinite(mean) else math.nan
+
+
+@compiled
+def compare_index(
+    rules: Any, assumed: Assumptions, reading: int, pulls: Integers, last: Integers, own: Integers,
+    of_best: Integers, rounds: Integers, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
+) -> None:  # fmt: skip
+    """Fill in what demonstrations of an index rule say about every arm's gap.
+
+    Counts are those of `Tallies`; `last` may have no rows. The `reading` is `ONE_SIDED` (Procedure 2), `TWO_SIDED`, or
+    `COUNTS_ONLY`: all indices are taken as equal before the last round. Filled in are which arm was pulled most
+    (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has rows, `at_the_end`: how much larger the gap is that
+    the last round shows (0 where no mean gives one) than that of the switching round; NaN for arms without an estimate.
+    """
+    arms, anchor, counts_only = pulls.shape[1], max(assumed.anchor, 0), reading == COUNTS_ONLY
+    for d in range(pulls.shape[0]):
+        rule, top, total = rule_of(rules, d), 0, np.int64(0)
+        for arm in range(arms):
+            total += pulls[d, arm]
+            top = arm if pulls[d, arm] > pulls[d, top] else top
+            best[d, arm] = False
+        best[d, top] = True
+        most, end = pulls[d, top], max(int(total) - 1, 0)
+        mean_at_end = _best_mean(rule, assumed, top, pulls[d, anchor], most, end)
+        if counts_only:
+            mean, ended = mean_at_end, end + 1
+        else:
+            mean = _best_mean(rule, assumed, top, own[d, anchor], of_best[d, anchor], rounds[d, anchor])
+            ended = rounds[d, top] + 1
+        if assumed.shifts and assumed.anchor >= 0 and assumed.anchor != top:
+            mean = math.nan  # what is known is another arm's, and gaps need none
+        for arm in range(arms):
+            count = pulls[d, arm]
+            if arm == top:
+                compared = without_comparison(BEST, 0.0)
+            elif counts_only:
+                compared = compare_index_arm(rule, assumed, mean, count, count, most, end, most, ended, True)
+            else:
+                over = last.shape[0] > 0 and last[d, arm] < last[d, top]
+                counts = own[d, arm], of_best[d, arm], rounds[d, arm]
+                if reading == TWO_SIDED:
+                    compared = bracket_index_arm(rule, assumed, mean, count, *counts, most, ended, over)
+                else:
+                    compared = compare_index_arm(rule, assumed, mean, count, *counts, most, ended, over)
+            _fill(compared, d, arm, verdict, numbers)
+            if at_the_end.shape[0] > 0:
+                further = math.nan
+                if compared.verdict == ESTIMATED:
+                    gap, _ = gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
+                    then = compared.gap
+                    if reading == TWO_SIDED:
+                        then, _ = gap_and_slope(
+                            rule, assumed.shifts, mean, own[d, arm], of_best[d, arm], rounds[d, arm] + 1
+                        )
+                    further = (gap if gap == gap else 0.0) - then
+                at_the_end[d, arm] = further
+
+
+@compiled
+def compare_elimination(
+    rules: Any, assumed: Assumptions, reading: int, pulls: Integers, before: Integers, gone: Marks, best: Marks,
+    verdict: Verdicts, numbers: Numbers,
+) -> None:  # fmt: skip
+    """Fill in what demonstrations of an elimination rule say about every arm's gap; see `compare_index`.
+
+    `before` has the last test before each arm's last epoch; all arms still active may be best.
+    """
+    for d in range(pulls.shape[0]):
+        rule, active, most = rule_of(rules, d), 0, np.int64(0)
+        for arm in range(pulls.shape[1]):
+            most = max(most, pulls[d, arm])
+            best[d, arm] = pulls[d, arm] > 0 and not gone[d, arm]
+            active += 1 if best[d, arm] else 0
+        for arm in range(pulls.shape[1]):
+            shown = pulls[d, arm], before[d, arm], gone[d, arm]
+            if reading == TWO_SIDED:
+                compared = bracket_eliminated_arm(rule, assumed, *shown, active, most)
+            else:
+                compared = compare_eliminated_arm(rule, *shown, active, most)
+            _fill(compared, d, arm, verdict, numbers)
+
+
+@compiled
+def compare_naive(
+    horizons: Numbers, constant: float, pulls: Integers, best: Marks, verdict: Verdicts, numbers: Numbers
+) -> None:
+    """Fill in the naive estimate, which needs no rule, is not consistent, and has no interval; see `compare_index`."""
+    for d in range(pulls.shape[0]):
+        top = 0
+        for arm in range(pulls.shape[1]):
+            top = arm if pulls[d, arm] > pulls[d, top] else top
+        for arm in range(pulls.shape[1]):
+            best[d, arm] = arm == top
+            if arm == top:
+                compared = without_comparison(BEST, 0.0)
+            elif pulls[d, arm] == 0:
+                compared = without_comparison(UNSEEN, math.nan)
+            else:
+                compared = without_comparison(ESTIMATED, naive_gap(pulls[d, arm], horizons[d], constant))
+            _fill(compared, d, arm, verdict, numbers)
