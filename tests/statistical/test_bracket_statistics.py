@@ -35,7 +35,7 @@ def read(text, means, horizon, seed=1):
 @pytest.mark.parametrize(
     ("text", "arms", "horizon", "most"),
     [
-        ("ucb:alpha=0.25", 4, 2_000, 0.67),
+        ("ucb:alpha=0.25", 4, 2_000, 0.72),
         ("ucb:alpha=0.25", 10, 500, 0.55),
         ("ucb1", 4, 2_000, 0.67),
         ("moss", 10, 500, 0.60),
@@ -46,8 +46,9 @@ def read(text, means, horizon, seed=1):
     ],
 )
 def test_points_err_less_and_intervals_hold_on_random_arms(text, arms, horizon, most):
-    # Means from N(0, 1). Errors are measured on the same records, so their ratio has an error of about 3%. Of 400 to
-    # 1,200 intervals, some in one record, the share that holds has an error of up to 1.3%.
+    # Means from N(0, 1). Errors are measured on the same records, so their ratio has an error of about 3%; 6% for ucb with
+    # four arms (0.61 in 6,000 records). Of 400 to 1,200 intervals, some in one record, the share that holds has an error
+    # of up to 1.3%.
     runs = 200 if arms == 10 else 300
     means = np.random.default_rng(5).standard_normal((runs, arms))
     errors, held, count = read(text, means, horizon)

@@ -3,7 +3,7 @@
 ::
 
     FOLDER/posterior/RULE/        trials of the posterior
-    FOLDER/closed-forms/RULE/     studies of the closed forms
+    FOLDER/closed-forms/RULE/     trials of the closed forms
     FOLDER/identify/RULE/         trials of `identify`
     FOLDER/figures.csv            every figure, with its error and whether it reaches its goal
     FOLDER/calibration.md         the same for people
@@ -19,16 +19,22 @@ from pathlib import Path
 
 from unbandit import checks
 from unbandit.calibration import settings
-from unbandit.calibration.criteria import Calibration, page
-from unbandit.calibration.metrics import coverage_metrics, identify_metrics, posterior_metrics, timed, timings
+from unbandit.calibration.closed_forms import (
+    BERNOULLI_RULES,
+    GAUSSIAN_RULES,
+    ClosedFormTrials,
+    closed_form_cells,
+    closed_form_metrics,
+)
+from unbandit.calibration.criteria import Calibration
+from unbandit.calibration.metrics import identify_metrics, posterior_metrics, timed, timings
+from unbandit.calibration.page import page
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, ParameterError
-from unbandit.estimators.procedures import can_compare
 from unbandit.files import written_whole
 from unbandit.log.writing import write_table
-from unbandit.study import Study, StudyResult
-from unbandit.study.dispatch import run
+from unbandit.study.dispatch import run_together
 from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import Result, ResultsFolder
 
@@ -111,10 +117,11 @@ def calibrate(
             bar = progress(kind.replace("-", " ").capitalize())
             bar.begin(sum(each.study.rounds for each in folders[kind]), finished[kind])
             try:
-                for each in folders[kind]:
-                    _measure(done, each, threads, Shared(bar), say)
+                run_together(folders[kind], threads=threads, progress=Shared(bar), say=say)
             finally:
                 bar.end()
+            for each in folders[kind]:
+                _take_in(done, each)
     if timing:
         done.timings = [timed(each) for each in timings() if parse_rule(each.text).name in chosen_rules]
     with suppress(OSError):  # the next line says why the folder cannot be used
@@ -130,7 +137,12 @@ def _folders(
 ) -> Iterator[ResultsFolder]:  # fmt: skip
     """Yield the folders of a kind of measure: one for each rule, or two."""
     runs = numbers["runs"]
-    for text in settings.CANDIDATES if kind == "identify" else (*settings.GAUSSIAN, *settings.BERNOULLI):
+    texts = {
+        "closed-forms": (*GAUSSIAN_RULES, *BERNOULLI_RULES),
+        "posterior": (*settings.GAUSSIAN, *settings.BERNOULLI),
+        "identify": settings.CANDIDATES,
+    }
+    for text in texts[kind]:
         if parse_rule(text).name not in rules:
             continue
         home = done.folder / kind / re.sub("[:=,]", "-", text)
@@ -142,27 +154,24 @@ def _folders(
             arms, horizon, usual = settings.IDENTIFY_CELL
             cells = (settings.trial_setting(text, arms, horizon, runs or numbers["records"] or usual),)
             yield ResultsFolder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, settings.CANDIDATES))))
-        elif can_compare(parse_rule(text), "switching"):
-            for name, study in settings.closed_form_studies(text, runs, done.seed).items():
-                yield ResultsFolder(home / name, study)
+        elif own := closed_form_cells(text, runs):
+            yield ResultsFolder(home, ClosedFormTrials(own, done.seed))
 
 
-def _measure(
-    done: Calibration, folder: ResultsFolder, threads: int | None, bar: Progress, say: Callable[[str], None]
-) -> None:
-    """Run one work, and take in its metrics."""
-    study = folder.study
-    run(study, folder.path, threads=threads, progress=bar, say=say)
-    if isinstance(study, Study):
-        done.closed_forms += coverage_metrics(StudyResult(study, folder.path))
-    elif isinstance(study, Trials):
-        rows = Result(study, folder.path).scan().collect()
-        for setting in study.settings:
-            own = rows.filter(rule=str(setting.rule), arms=setting.arms, horizon=setting.horizon)
-            if isinstance(study, IdentifyTrials):
-                done.identified.append(identify_metrics(setting, own))
-            else:
-                done.posteriors.append(posterior_metrics(setting, own))
+def _take_in(done: Calibration, folder: ResultsFolder) -> None:
+    """Take in the metrics of finished trials."""
+    trials = folder.study
+    rows = Result(trials, folder.path).scan().collect()
+    if isinstance(trials, ClosedFormTrials):
+        done.closed_forms += closed_form_metrics(trials, rows)
+        return
+    assert isinstance(trials, Trials)
+    for setting in trials.settings:
+        own = rows.filter(rule=str(setting.rule), arms=setting.arms, horizon=setting.horizon)
+        if isinstance(trials, IdentifyTrials):
+            done.identified.append(identify_metrics(setting, own))
+        else:
+            done.posteriors.append(posterior_metrics(setting, own))
 
 
 def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""The criteria of the calibration: what is to be reached, every score judged by it, and the page that shows them."""
+"""The criteria of the calibration: what is to be reached, and every score judged by it."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -10,22 +10,21 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from unbandit._version import __version__
-from unbandit.calibration.metrics import USUAL_RECORD, CoverageMetrics, IdentifyMetrics, PosteriorMetrics, Timing, holm
-from unbandit.calibration.settings import CLOUDS, STUDY_TIMES, noise_name, short
+from unbandit.calibration.closed_forms import ClosedFormMetrics, Design
+from unbandit.calibration.metrics import USUAL_RECORD, IdentifyMetrics, PosteriorMetrics, Timing, holm
+from unbandit.calibration.settings import NOISE, noise_name, short
 from unbandit.demonstrators import IndexRule, Thompson
-from unbandit.formatting import markdown_table
 from unbandit.instance import Bernoulli
 from unbandit.study.monte_carlo import Measured, computed, share
 
-Verdict = Literal["reached", "within error", "not reached", "not measured"]
+Verdict = Literal["reached", "not decided", "not reached", "not measured"]
 REACHED: Verdict = "reached"
-NEARLY: Verdict = "within error"
+OPEN: Verdict = "not decided"
 MISSED: Verdict = "not reached"
 UNKNOWN: Verdict = "not measured"
-MARKS: dict[Verdict | None, str] = {REACHED: " ✓", NEARLY: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
+MARKS: dict[Verdict | None, str] = {REACHED: " ✓", OPEN: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
 
-ERRORS = 2.0  # how many Monte-Carlo errors a score may be beyond its limit by chance
+ERRORS = 2.0  # how many Monte-Carlo errors a score must be from its limit for the runs to decide
 
 MOST_FAILURES = 0.01
 """If more than this share of the runs gives no posterior, the intervals of the others are a selection."""
@@ -71,18 +70,18 @@ class Criterion:
     def counted(self) -> str:
         """Return how many scores have which verdict: `2 reached, 1 not reached`."""
         counts = Counter(score.verdict for score in self.scores)
-        order = (REACHED, NEARLY, MISSED, UNKNOWN)
+        order = (REACHED, OPEN, MISSED, UNKNOWN)
         return ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in order if counts[verdict]) or "no goal"
 
 
 def judge(value: Measured, low: float = -math.inf, high: float = math.inf) -> Verdict:
-    """Return whether a number lies between its limits: itself, within two Monte-Carlo errors, or not."""
+    """Return whether a number lies between its limits, as far as the runs decide: two Monte-Carlo errors either way."""
     if not math.isfinite(value.value):
         return UNKNOWN
-    if low <= value.value <= high:
-        return REACHED
     reach = ERRORS * value.error if math.isfinite(value.error) else 0.0
-    return NEARLY if low - reach <= value.value <= high + reach else MISSED
+    if low + reach <= value.value <= high - reach:
+        return REACHED
+    return OPEN if low - reach <= value.value <= high + reach else MISSED
 
 
 POSTERIOR = (
@@ -160,40 +159,91 @@ def _posterior_scores(cell: PosteriorMetrics, chance: float) -> list[Score]:
     return [Score(row, setting.cell, *entry) for entry in entries]
 
 
-def closed_form_criteria(cells: Sequence[CoverageMetrics]) -> list[Criterion]:
-    """Return the criteria of the closed forms with their scores."""
-    if not cells:
-        return []
-    where = "closed forms, means evenly from 1 to 0 (Bernoulli: 0.9 to 0.1), shuffled in every run"
-    note = (
-        f"All runs, whatever they found, {STUDY_TIMES} times as many as of the posterior. In brackets the share of all "
-        f"arms that have such an interval. Fewer than {FEWEST_INTERVALS} intervals are shown, but not judged."
+DESIGNS: dict[Design, str] = {
+    "random": "Means are drawn from N(0, 1) in every run (Bernoulli: uniformly from 0 to 1).",
+    "even": "Means lie evenly from 1 to 0 (Bernoulli: 0.9 to 0.1), shuffled in every run.",
+    "near": "Means are drawn within 0.05 of each other in every run (Bernoulli: from 0.5 to 0.55).",
+    "paper": "Instances and horizons are the paper's own, arms shuffled in every run.",
+}
+CLEARLY_BETTER = {("ucb", 4, 2_000), ("ucb", 10, 500)}  # rules, arms and horizons of random means that have a goal
+
+
+def closed_form_criteria(cells: Sequence[ClosedFormMetrics]) -> list[Criterion]:
+    """Return the criteria of the closed forms with their scores, design by design."""
+    share_note = (
+        f"In brackets the share of all arms that have such an interval. Fewer than {FEWEST_INTERVALS} intervals are "
+        "shown, but not judged."
     )
+    criteria = []
+    for design in DESIGNS:
+        own = [each for each in cells if each.cell.design == design]
+        if not own:
+            continue
+        near, paper = design == "near", design == "paper"
+        rows = "instance and rule" if paper else "rule and noise"
+        low, high = (0.92, 0.99) if near else (0.93, 0.97)
 
-    def score(cell: CoverageMetrics, value: Measured, count: int, low: float, high: float = math.inf) -> Score:
-        row = f"{short(cell.rule)}, {noise_name(cell.instance.noise)}"
-        given = f"{percent(value)} (of {100 * count / (cell.runs * len(cell.instance)):.3g}%)" if count else "-"
-        verdict = UNKNOWN if count < FEWEST_INTERVALS else judge(value, low, high)
-        return Score(row, f"K={len(cell.instance)}, T={cell.horizon:,}", value, given, verdict)
+        def add(
+            key: str, measure: str, reach: str, scores: list[Score], note: str = "", *, design: Design = design,
+            rows: str = rows,
+        ) -> None:  # fmt: skip
+            about, notes = f"closed forms, {design} means", f"{DESIGNS[design]} {note}".rstrip()
+            criteria.append(Criterion(f"{design} means, {key}", f"{about}: {measure}", reach, notes, rows, scores))
 
-    return [
-        Criterion(
-            "closed forms, estimated",
-            f"{where}: coverage of the 95% intervals of arms with the verdict `estimated`",
-            "92% to 98%",
-            note,
-            "rule and noise",
-            [score(cell, cell.estimated, cell.intervals, 0.92, 0.98) for cell in cells],
-        ),
-        Criterion(
-            "closed forms, bounded",
-            f"{where}: how often the bound of arms with the verdict `bounded` holds",
-            "at least 93%",
-            note,
-            "rule and noise",
-            [score(cell, cell.bounded, cell.bounds, 0.93) for cell in cells],
-        ),
-    ]
+        add(
+            "coverage", "coverage of the 95% intervals of `bracket`, of arms with the verdict `estimated`",
+            "at least 92%, none above 99%" if near else "93% to 97%, none above 99%",
+            [_interval_score(each, each.coverage, each.intervals, low, high) for each in own], share_note,
+        )  # fmt: skip
+        if near:
+            add(
+                "not told", "the same in runs in which no notice says that arms are too close to tell apart",
+                "at least 92%", [_interval_score(each, each.unwarned, each.intervals, 0.92) for each in own],
+            )  # fmt: skip
+        if not paper:
+            add(
+                "bounds", "how often the bound of arms with the verdict `bounded` holds", "at least 93%",
+                [_interval_score(each, each.bounded, each.bounds, 0.93) for each in own], share_note,
+            )  # fmt: skip
+        goals = {"paper": "at most 1.05", "random": "at most 0.65 for ucb with K=4, T=2,000 and K=10, T=500"}
+        add(
+            "against the procedures", "root mean squared error of `bracket` over that of Procedures 1 and 2",
+            goals.get(design, "no goal"), [_against_procedures(each) for each in own],
+            "Of arms that both estimate, on the same records.",
+        )  # fmt: skip
+        add(
+            "against naive", "root mean squared error of `bracket` over that of the naive estimator", "below 1",
+            [_ratio_score(each, each.against_naive, 1.0) for each in own],
+        )  # fmt: skip
+    return criteria
+
+
+def place(each: ClosedFormMetrics) -> tuple[str, str]:
+    """Return the row and the column of a cell."""
+    cell = each.cell
+    if cell.design == "paper":
+        return f"{cell.label}, {short(cell.rule)}", f"T={cell.horizon:,}"
+    return f"{short(cell.rule)}, {noise_name(cell.noise)}", f"K={cell.arms}, T={cell.horizon:,}"
+
+
+def _interval_score(
+    each: ClosedFormMetrics, value: Measured, count: int, low: float, high: float = math.inf
+) -> Score:  # fmt: skip
+    known = count > 0 and math.isfinite(value.value)
+    given = f"{percent(value)} (of {100 * count / (each.cell.runs * each.cell.arms):.3g}%)" if known else "-"
+    return Score(*place(each), value, given, UNKNOWN if count < FEWEST_INTERVALS else judge(value, low, high))
+
+
+def _ratio_score(each: ClosedFormMetrics, value: Measured, most: float | None) -> Score:
+    verdict = UNKNOWN if each.intervals < FEWEST_INTERVALS else None if most is None else judge(value, high=most)
+    return Score(*place(each), value, times(value), verdict)
+
+
+def _against_procedures(each: ClosedFormMetrics) -> Score:
+    cell = each.cell
+    small = cell.design == "random" and (cell.rule.name, cell.arms, cell.horizon) in CLEARLY_BETTER
+    small = small and cell.noise == NOISE
+    return _ratio_score(each, each.against_procedures, 1.05 if cell.design == "paper" else 0.65 if small else None)
 
 
 def identify_criteria(rules: Sequence[IdentifyMetrics]) -> list[Criterion]:
@@ -266,54 +316,6 @@ def _with_error(value: float, error: float, digits: int) -> str:
     return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if math.isfinite(error) else "")
 
 
-_LEVEL = (
-    "what all means have in common is hardly in the record, and a cloud of this size loses its spread over thousands "
-    "of rounds; gaps suffer less. With several clouds the tool warns (`clouds-differ`). It takes more particles, or an "
-    "exact move for the level, which this rule does not have."
-)
-_FEW = (
-    "the cloud is too small for this many arms, about whose sums the log says so little; with several clouds the tool "
-    "warns where they differ."
-)
-_GIVEN_UP = (
-    "the rule gives arms up after one to three pulls, and from then on the record holds less than the rewards did. The "
-    "intervals hold, so what is there is read."
-)
-_UNEXPLAINED = "in some runs 200 particles do not hold one that explains every choice; more do."
-
-REASONS: dict[tuple[str, str], str] = {
-    **{
-        (key, name): _LEVEL
-        for key in ("coverage", "lowest arm", "ranks")
-        for name in ("thompson", "learning-softmax", "exp3")
-    },
-    **{(key, name): _FEW for key in ("coverage", "lowest arm") for name in ("epsilon-greedy", "softmax")},
-    **{("gap coverage", name): _FEW for name in ("epsilon-greedy", "softmax", "learning-softmax", "exp3")},
-    **{("oracle", name): _GIVEN_UP for name in ("klucb", "lilucb", "moss")},
-    ("oracle", "thompson"): "a randomised choice tells of a difference only by how often it is made.",
-    **{("coverage", name): _UNEXPLAINED for name in ("klucb", "ucbv")},
-}
-"""Why a criterion is missed, where that is known, by its key and the rule's name; shown only beside such a score."""
-
-INTRODUCTION = """\
-# How far the answers can be trusted
-
-Written by `{asked}` of unbandit {version}, seed {seed}. Posteriors have
-{clouds} cloud(s) of {particles:,} particles ({more}),
-where users get four clouds of 250 to 4,000 by default: here are thousands of posteriors. Rules whose
-posterior takes long have a part of the runs; the table at the end has the number of each.
-Records are simulated, so the truth behind them is known; the methods see only which arm was pulled. No run
-is left out, whatever it found.
-
-To measure all of it again: `make calibrate`. It can be stopped at any time and resumes where it stopped;
-the same seed gives the same figures on any number of cores, but for time and memory. To look at one rule:
-`unbandit calibrate posterior --rule ucb --runs 50 -o look`.
-
-Figures are given with one Monte-Carlo error. ✓: the goal is reached. ~: it is missed by less than two
-Monte-Carlo errors, so more runs would tell. ✗: it is not reached. No mark: no goal speaks of it.
-"""
-
-
 @dataclass
 class Calibration:
     """What was measured.
@@ -336,7 +338,7 @@ class Calibration:
     particles: int
     clouds: int
     posteriors: list[PosteriorMetrics] = field(default_factory=list)
-    closed_forms: list[CoverageMetrics] = field(default_factory=list)
+    closed_forms: list[ClosedFormMetrics] = field(default_factory=list)
     identified: list[IdentifyMetrics] = field(default_factory=list)
     timings: list[Timing] = field(default_factory=list)
 
@@ -349,8 +351,8 @@ class Calibration:
     def criteria(self) -> list[Criterion]:
         """Return what is to be reached, with what was measured."""
         return [
-            *posterior_criteria(self.posteriors),
             *closed_form_criteria(self.closed_forms),
+            *posterior_criteria(self.posteriors),
             *identify_criteria(self.identified),
             *timing_criteria(self.timings),
         ]
@@ -367,62 +369,3 @@ class Calibration:
         schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
         table = pl.DataFrame(rows, schema=schema, orient="row")
         return table.with_columns(pl.col(numbers).fill_nan(None).round_sig_figs(6))
-
-
-def page(done: Calibration) -> str:
-    """Return the page, in Markdown."""
-    more = ", ".join(f"{times} times as many for `{short(text)}`" for text, times in CLOUDS.items())
-    sizes = {"seed": done.seed, "clouds": done.clouds, "particles": done.particles, "more": more}
-    return "\n".join([INTRODUCTION.format(asked=done.asked, version=__version__, **sizes), *_lines(done)]) + "\n"
-
-
-def _lines(done: Calibration) -> Iterator[str]:
-    criteria = done.criteria
-    yield from markdown_table(
-        ("measure", "to reach", "measured", "figures"),
-        [(criterion.measure, criterion.reach, criterion.span, criterion.counted) for criterion in criteria],
-    )
-    for criterion in criteria:
-        yield from ("", f"## {criterion.key[0].upper()}{criterion.key[1:]}", "")
-        yield f"{criterion.measure[0].upper()}{criterion.measure[1:]}. To reach: {criterion.reach}."
-        if criterion.note:
-            yield criterion.note
-        yield ""
-        yield from _grid(
-            criterion.rows,
-            [(score.row, score.column, f"{score.text}{MARKS[score.verdict]}") for score in criterion.scores],
-        )
-        if reasons := list(_reasons(criterion)):
-            yield from ("", *reasons)
-    if done.posteriors:
-        yield from ("", "## Runs behind the figures of the posterior", "")
-        cells = [(short(each.setting.rule), each.setting.cell, f"{each.runs:,}") for each in done.posteriors]
-        yield from _grid("rule", cells)
-    thin = [each for each in done.posteriors if each.failed or each.warned]
-    if thin:
-        yield from ("", "## Where the tool warns or gives up", "")
-        yield from ("A posterior that cannot be trusted comes with a warning (`clouds-differ`), or not at all.", "")
-        headings = ("rule", "cell", "runs", "with a warning", "without a posterior")
-        counts = [(each, (each.runs, each.warned, each.failed)) for each in thin]
-        yield from markdown_table(
-            headings,
-            [(f"`{short(each.setting.rule)}`", each.setting.cell, *map("{:,}".format, own)) for each, own in counts],
-        )
-
-
-def _grid(heading: str, entries: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Lay out (row, column, text) entries as a table."""
-    table: dict[str, dict[str, str]] = {}
-    for row, column, text in entries:
-        table.setdefault(row, {})[column] = text
-    columns = list(dict.fromkeys(column for texts in table.values() for column in texts))
-    cells = [(f"`{row}`", *(texts.get(column, "") for column in columns)) for row, texts in table.items()]
-    return markdown_table((heading, *columns), cells)
-
-
-def _reasons(criterion: Criterion) -> Iterator[str]:
-    """Say why a criterion is missed, where that is known."""
-    missed = [score.row for score in criterion.scores if score.verdict == MISSED]
-    for name in dict.fromkeys(row.partition(":")[0].partition(",")[0] for row in missed):
-        if (criterion.key, name) in REASONS:
-            yield f"- `{name}`: {REASONS[criterion.key, name]}"

@@ -1,4 +1,4 @@
-"""Metrics of posteriors, closed forms and `identify`, each with its Monte-Carlo error; time and memory on one core."""
+"""Metrics of posteriors and of `identify`, each with its Monte-Carlo error; time and memory on one core."""
 
 import multiprocessing
 import time
@@ -15,9 +15,7 @@ from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, TrialSetting, tri
 from unbandit.calibration.trials import CANNOT_TELL, RANKS, RIGHT, WRONG, play
 from unbandit.demonstrators import IndexRule, Thompson, parse_rule
 from unbandit.inference import infer
-from unbandit.instance import Instance
-from unbandit.study import StudyResult
-from unbandit.study.monte_carlo import FOLDS, Measured, Share, measured, replicates, share
+from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
 
 RANK_BINS = 20  # number of bins into which ranks are counted
 FEWEST_RANKS = 5  # fewest ranks that a bin must be expected to hold for the test to be worth anything
@@ -146,52 +144,6 @@ def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetri
     )
     counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
     return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()))
-
-
-@dataclass(frozen=True)
-class CoverageMetrics:
-    """Coverage of one rule's closed-form intervals, in all runs for one instance and horizon."""
-
-    instance: Instance
-    rule: str
-    horizon: int
-    runs: int
-    estimated: Measured  # share of intervals that hold the true gap, of arms with this verdict; NaN if there are none
-    bounded: Measured
-    intervals: int  # of arms with the verdict estimated
-    bounds: int  # of arms with the verdict bounded
-
-
-def coverage_metrics(result: StudyResult) -> Iterator[CoverageMetrics]:
-    """Yield the coverage in every cell of a finished study."""
-    study, keys = result.study, ("instance", "rule", "horizon")
-    low, gap, high = pl.col("low"), pl.col("gap"), pl.col("high")
-    given = low.is_not_null() | high.is_not_null()
-    held = given & (low.is_null() | (low <= gap)) & (high.is_null() | (gap <= high))
-    sums = [
-        (cases & (pl.col("verdict") == verdict)).sum().alias(f"{verdict} {name}")
-        for verdict in ("estimated", "bounded")
-        for name, cases in (("given", given), ("held", held))
-    ]
-    fold = (pl.col("run") % min(FOLDS, study.runs)).alias("fold")
-    columns = (*keys, "run", "gap", "low", "high", "verdict")
-    by_part = [part.group_by(*keys, fold).agg(*sums) for part in result.parts(columns)]
-    by_fold = pl.concat(by_part).group_by(*keys, "fold").sum().sort("fold")
-    for cell in study.cells:
-        rows = by_fold.filter(instance=cell.instance_name, rule=str(cell.rule), horizon=cell.horizon)
-        yield CoverageMetrics(
-            cell.instance, str(cell.rule), cell.horizon, study.runs, _share(rows, "estimated"), _share(rows, "bounded"),
-            int(rows["estimated given"].sum()), int(rows["bounded given"].sum()),
-        )  # fmt: skip
-
-
-def _share(folds: pl.DataFrame, verdict: str) -> Measured:
-    """Return the share of a verdict's intervals that hold."""
-    given, held = (folds[f"{verdict} {name}"].to_numpy().astype(np.float64) for name in ("given", "held"))
-    if not given.any():
-        return NOTHING
-    coverage = ratio(held, given)
-    return replace(coverage, error=float(np.fmax(coverage.error, least_error(held.sum(), given.sum()))))
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,10 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from itertools import groupby
-
-import numpy as np
 
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.inference import BetaPrior, NormalPrior, Prior
-from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
-from unbandit.study import Study
+from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.study.taskgrid import describe_rule
 
 SIGMA = 0.5  # noise of Gaussian rewards, where means have a standard deviation of 1
@@ -65,12 +61,6 @@ CANDIDATES = (
 """The rules among which the one that made a record is to be found."""
 
 IDENTIFY_CELL = (4, 2_000, 100)  # arms, horizon and records of each of them
-
-STUDY_SIGMAS = (0.5, 1.0)
-"""Noise of Gaussian rewards in studies of the closed forms, whose best arm is 1 better than the worst."""
-
-STUDY_TIMES = 10
-"""How many times the runs of the posterior's cells: closed forms take no time, so their errors can be smaller."""
 
 
 @dataclass(frozen=True)
@@ -134,29 +124,6 @@ def posterior_settings(
         return max(2, (usual if asked is None else asked) // SLOW.get(text, 1))
 
     return tuple(trial_setting(text, arms, horizon, number(arms, usual)) for arms, horizon, usual in CELLS)
-
-
-def closed_form_studies(text: str, runs: int | None = None, seed: int = 1) -> dict[str, Study]:
-    """Return the studies of one rule by name, one for each number of runs; `runs` replaces that number.
-
-    The means lie at even distances, and are shuffled in every run.
-    """
-    studies = {}
-    for usual, group in groupby(sorted(CELLS, key=lambda cell: cell[2]), key=lambda cell: cell[2]):
-        cells = [(arms, horizon) for arms, horizon, _ in group]
-        numbers, horizons = dict.fromkeys(arms for arms, _ in cells), dict.fromkeys(horizon for _, horizon in cells)
-        if text in BERNOULLI:
-            instances = [_even(arms, 0.9, 0.1, Bernoulli()) for arms in numbers]
-        else:
-            instances = [_even(arms, 1.0, 0.0, Gaussian(sigma)) for arms in numbers for sigma in STUDY_SIGMAS]
-        count = STUDY_TIMES * usual if runs is None else runs
-        name = f"{'-and-'.join(str(arms) for arms in numbers)}-arms"
-        studies[name] = Study(instances, parse_rule(text), tuple(horizons), count, seed)
-    return studies
-
-
-def _even(arms: int, best: float, worst: float, noise: Noise) -> Instance:
-    return Instance(np.linspace(best, worst, arms), noise, name=f"{arms} arms, {noise_name(noise)}")
 
 
 def noise_name(noise: Noise) -> str:

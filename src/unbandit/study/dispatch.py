@@ -33,6 +33,7 @@ from unbandit.study.results import ResultsFolder
 from unbandit.study.taskgrid import Task, TaskGrid, differences
 
 Say = Callable[[str], None]  # called with a sentence about anything worth knowing
+Job = tuple[ResultsFolder, int]  # a task by its number, of the study that is kept in a folder
 
 TASKS_PER_THREAD = 4  # in hand: one at work, the others waiting
 TASKS_IN_HAND = 64  # of an executor with an unknown number of workers
@@ -90,9 +91,7 @@ def run(
         if unfinished and isinstance(executor, str) and isinstance(chosen, Cluster):
             stack.enter_context(chosen)
         finished = stack.enter_context(place.open())
-        if place.damaged:
-            damaged = counted(len(place.damaged), "part was", "parts were")
-            say(f"{place.path}: {damaged} cut or altered, and will be redone.")
+        _say_damaged(place, say)
         # the longest first, so that no worker is left with a long task at the end
         missing = sorted(set(range(len(tasks))) - finished, key=lambda number: (-tasks[number].rounds, number))
         progress.begin(study.rounds, study.rounds - sum(tasks[number].rounds for number in missing))
@@ -108,6 +107,34 @@ def run(
                 raise
         place.remove_leftovers()
     return place.path
+
+
+def run_together(
+    places: Sequence[ResultsFolder], *, threads: int | None = None, progress: Progress, say: Say = lambda sentence: None
+) -> None:
+    """Do what is not yet done of several studies on one pool of threads: none waits for the end of another.
+
+    `progress` only advances: whoever owns its bar begins and ends it.
+    """
+    count = checks.threads(threads)
+    with ExitStack() as stack:
+        jobs: list[Job] = []
+        for place in places:
+            finished = stack.enter_context(place.open())
+            _say_damaged(place, say)
+            jobs += [(place, number) for number in range(len(place.study.tasks)) if number not in finished]
+        jobs.sort(key=lambda job: -job[0].study.tasks[job[1]].rounds)
+        if jobs:
+            with ThreadPoolExecutor(min(count, len(jobs)), "study") as pool:
+                _dispatch_one_by_one(pool, jobs, progress, TASKS_PER_THREAD * count)
+        for place in places:
+            place.remove_leftovers()
+
+
+def _say_damaged(place: ResultsFolder, say: Say) -> None:
+    if place.damaged:
+        damaged = counted(len(place.damaged), "part was", "parts were")
+        say(f"{place.path}: {damaged} cut or altered, and will be redone.")
 
 
 def dispatch(
@@ -127,18 +154,20 @@ def dispatch(
     elif isinstance(executor, int):
         count = min(executor, len(missing))
         with ThreadPoolExecutor(count, "study") as threads:  # handed a few tasks at a time, unlike `checks.in_threads`
-            _dispatch_one_by_one(threads, study, missing, place, progress, TASKS_PER_THREAD * count)
+            _dispatch_one_by_one(threads, [(place, number) for number in missing], progress, TASKS_PER_THREAD * count)
     else:
-        _dispatch_one_by_one(executor, study, missing, place, progress, TASKS_IN_HAND)
+        _dispatch_one_by_one(executor, [(place, number) for number in missing], progress, TASKS_IN_HAND)
 
 
-def _dispatch_one_by_one(
-    executor: SupportsSubmit, study: TaskGrid, missing: Sequence[int], place: ResultsFolder, progress: Progress,
-    in_hand: int,
-) -> None:  # fmt: skip
+def _dispatch_one_by_one(executor: SupportsSubmit, jobs: Sequence[Job], progress: Progress, in_hand: int) -> None:
     """Keep a number of tasks in hand until all are done."""
-    folder, left = os.fspath(place.path), deque(missing)
-    with _Calls(lambda batch: executor.submit(run_task, study, batch[0], folder)) as calls:
+
+    def submit(batch: list[int]) -> Future[Receipt]:
+        place, number = jobs[batch[0]]
+        return executor.submit(run_task, place.study, number, os.fspath(place.path))
+
+    left = deque(range(len(jobs)))
+    with _Calls(submit) as calls:
         while left or calls:
             while left and len(calls) < in_hand:
                 calls.begin([left.popleft()])
