@@ -46,9 +46,9 @@ def read(text, means, horizon, seed=1):
     ],
 )
 def test_points_err_less_and_intervals_hold_on_random_arms(text, arms, horizon, most):
-    # Means from N(0, 1). Errors are measured on the same records, so their ratio has an error of about 3%; 6% for ucb with
-    # four arms (0.61 in 6,000 records). Of 400 to 1,200 intervals, some in one record, the share that holds has an error
-    # of up to 1.3%.
+    # Means from N(0, 1). Errors are measured on the same records, so their ratio has an error of about 3%; 6% for ucb
+    # with four arms (0.61 in 6,000 records). Of 400 to 1,200 intervals, some in one record, the share that holds has an
+    # error of up to 1.3%.
     runs = 200 if arms == 10 else 300
     means = np.random.default_rng(5).standard_normal((runs, arms))
     errors, held, count = read(text, means, horizon)

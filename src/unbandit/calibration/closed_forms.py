@@ -20,7 +20,7 @@ from unbandit import checks, datasets
 from unbandit._version import __version__
 from unbandit.calibration.metrics import NOTHING, least_error, ratio
 from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, SIGMA
-from unbandit.demonstrators import UCB, Demonstrator, parse_rule
+from unbandit.demonstrators import UCB, Demonstrator, EliminationRule, parse_rule
 from unbandit.estimators.diagnostics import MANY_CLOSE
 from unbandit.estimators.procedures import Anchor, Method, can_compare, compare, intervals, quantile
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
@@ -45,8 +45,8 @@ DECIDING = (
 """The files, and folders of files, that decide the numbers."""
 
 CELLS: dict[Design, tuple[tuple[int, int, int], ...]] = {
-    "random": ((2, 500, 1_000), (4, 2_000, 1_000), (10, 500, 500), (10, 5_000, 250), (20, 2_000, 250)),
-    "even": ((2, 500, 1_000), (2, 5_000, 500), (4, 2_000, 500), (10, 500, 250), (10, 5_000, 250)),
+    "random": ((2, 500, 2_000), (4, 2_000, 1_000), (10, 500, 500), (10, 5_000, 250), (20, 2_000, 250)),
+    "even": ((2, 500, 2_000), (2, 5_000, 1_000), (4, 2_000, 1_000), (10, 500, 500), (10, 5_000, 500)),
     "near": ((2, 500, 1_000), (4, 2_000, 500), (10, 500, 250), (20, 5_000, 250)),
 }
 """Arms, horizon and runs of each cell, by design."""
@@ -127,11 +127,11 @@ def paper_cells(name: str) -> Iterator[ClosedFormCell]:
             yield cell("two arms", rule, two, horizon, runs)
             yield cell("four arms", rule, four, horizon, runs)
         return
-    for horizon, runs in ((500, 20_000), (1_077, 10_000), (5_000, 2_000)):
+    for horizon, runs in ((500, 100_000), (1_077, 10_000), (5_000, 2_000)):
         yield cell("two arms", UCB(alpha=0.15), two, horizon, runs)
         yield cell("two arms", rule, two, horizon, runs)
-        yield cell("four arms", rule, four, horizon, max(runs // 10, 500))
-    for horizon, runs in ((500, 20_000), (5_000, 2_000)):
+        yield cell("four arms", rule, four, horizon, max(runs // 20, 500))
+    for horizon, runs in ((500, 100_000), (5_000, 2_000)):
         for beta in (0.05, 0.5):
             yield cell(f"gap T^-{beta}", rule, datasets.shrinking_gap(horizon, beta), horizon, runs)
     protocols = datasets.battery("high", arms=20, seed=1)
@@ -187,7 +187,7 @@ class ClosedFormTrials(TaskGrid):
             "run": np.repeat(runs, cell.arms),
             "pulls": tallies.pulls.reshape(-1),
             "gap": (means.max(axis=1, keepdims=True) - means).reshape(-1),
-            "seen": _seen_gaps(tallies.pulls, instances, seed, runs).reshape(-1),
+            "seen": _seen_gaps(cell, tallies.pulls, instances, seed, runs).reshape(-1),
         }
         # Gaussian gaps need no known mean, so all runs are read at once; otherwise each has a best mean of its own.
         together = isinstance(cell.noise, Gaussian) and getattr(cell.rule, "shifts", True)
@@ -219,20 +219,25 @@ def _played(cell: ClosedFormCell, seed: int, runs: NDArray[np.int64]) -> tuple[T
 
 
 def _seen_gaps(
-    pulls: NDArray[np.int64], instances: Sequence[Instance], seed: int, runs: NDArray[np.int64]
-) -> Floats:  # fmt: skip
-    """Return every gap as one who saw the rewards would estimate it: between the sample means, from the largest pulled.
+    cell: ClosedFormCell, pulls: NDArray[np.int64], instances: Sequence[Instance], seed: int, runs: NDArray[np.int64]
+) -> Floats:
+    """Return every gap as one who saw the rewards would estimate it: between the sample means of arm and best arm.
 
-    The most-pulled arm is taken for the best, as the closed forms take it.
+    The most-pulled arm is taken for the best, as the closed forms take it. Of an elimination rule, the two are compared
+    after as many pulls of each: what the best arm gave later decided nothing.
     """
-    tape, means = Tape(seed), np.full(pulls.shape, np.nan)
+    tape, gaps = Tape(seed), np.full(pulls.shape, np.nan)
     for row, (run, instance) in enumerate(zip(runs.tolist(), instances, strict=True)):
-        arms = np.repeat(np.arange(pulls.shape[1]), pulls[row])
-        numbers = np.concatenate([np.arange(1, count + 1) for count in pulls[row].tolist()])
-        sums = np.bincount(arms, tape.reward(instance, run, arms, numbers), minlength=pulls.shape[1])
-        np.divide(sums, pulls[row], out=means[row], where=pulls[row] > 0)
-    best = np.take_along_axis(means, pulls.argmax(axis=1)[:, None], axis=1)
-    return np.asarray(best - means)
+        counts, best = pulls[row], int(pulls[row].argmax())
+        arms = np.repeat(np.arange(counts.size), counts)
+        numbers = np.arange(1, arms.size + 1) - np.repeat(np.cumsum(counts) - counts, counts)
+        rewards = tape.reward(instance, run, arms, numbers)
+        own = np.bincount(arms, rewards, minlength=counts.size)
+        until = counts if isinstance(cell.rule, EliminationRule) else np.full(counts.size, counts[best])
+        of_best = np.concatenate([[0.0], np.cumsum(rewards[arms == best])])[until]
+        pulled = counts > 0
+        gaps[row, pulled] = (of_best / np.maximum(until, 1) - own / np.maximum(counts, 1))[pulled]
+    return gaps
 
 
 def _answers(
@@ -257,14 +262,16 @@ class ClosedFormMetrics:
 
     cell: ClosedFormCell
     coverage: Measured  # share of the 95% intervals of `bracket` that hold the true gap, of arms that are estimated
-    unwarned: Measured  # the same in runs whose arms do not look too close to each other to tell apart
+    unwarned: Measured  # the same in runs without the notice that arms are too close to the best to tell apart
+    unwarned_runs: int
+    reach_zero: Measured  # share of these intervals that reach down to 0: the arm may be as good as the best
     procedures: Measured  # the same of the paper's procedures
     bounded: Measured  # the same of bounds
     intervals: int  # how many arms are estimated
     bounds: int  # and bounded
     against_procedures: Measured  # root mean squared error of `bracket`, divided by that of the paper's procedures
     against_naive: Measured  # divided by that of the naive estimator
-    against_seen: Measured  # divided by that of the sample means of the rewards, which no record of actions shows
+    against_seen: Measured  # divided by that of the sample means of the rewards, which the choices are made by
     naive_against_seen: Measured
     pull_counts: int  # how many numbers of pulls of an arm make up 95% of the runs; of fixed means
 
@@ -288,6 +295,8 @@ def closed_form_metrics(trials: ClosedFormTrials, rows: pl.DataFrame) -> Iterato
             cell,
             coverage=_share(held["bracket"], estimated),
             unwarned=_share(held["bracket"], quiet),
+            unwarned_runs=int(quiet.any(axis=1).sum()),
+            reach_zero=_share(table("bracket low") <= 0, estimated),
             procedures=_share(held["switching"], table("switching verdict") == ESTIMATED),
             bounded=_share(held["bracket"], verdict == BOUNDED),
             intervals=int(estimated.sum()),

@@ -33,6 +33,7 @@ AGAINST_ORACLE = {IndexRule: 1.15, Thompson: 1.25}  # how many times an oracle's
 
 RANKS_LEVEL = 0.01
 
+FEWEST_RUNS = 5  # of a kind, from which on it is judged how often their intervals hold
 FEWEST_INTERVALS = 20  # with fewer intervals nothing can be said about whether 93% of them hold
 
 
@@ -198,7 +199,7 @@ def closed_form_criteria(cells: Sequence[ClosedFormMetrics]) -> list[Criterion]:
         if near:
             add(
                 "not told", "the same in runs in which no notice says that arms are too close to tell apart",
-                "at least 92%", [_interval_score(each, each.unwarned, each.intervals, 0.92) for each in own],
+                "at least 92%", [_unwarned_score(each) for each in own],
             )  # fmt: skip
         if not paper:
             add(
@@ -232,6 +233,12 @@ def _interval_score(
     known = count > 0 and math.isfinite(value.value)
     given = f"{percent(value)} (of {100 * count / (each.cell.runs * each.cell.arms):.3g}%)" if known else "-"
     return Score(*place(each), value, given, UNKNOWN if count < FEWEST_INTERVALS else judge(value, low, high))
+
+
+def _unwarned_score(each: ClosedFormMetrics) -> Score:
+    count, value = each.unwarned_runs, each.unwarned
+    text = f"{percent(value)} ({count:,} of {each.cell.runs:,} runs)" if count else "-"
+    return Score(*place(each), value, text, UNKNOWN if count < FEWEST_RUNS else judge(value, 0.92))
 
 
 def _ratio_score(each: ClosedFormMetrics, value: Measured, most: float | None) -> Score:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from unbandit._version import __version__
 from unbandit.calibration.closed_forms import ClosedFormMetrics
-from unbandit.calibration.criteria import MARKS, MISSED, Calibration, Criterion, place, times
+from unbandit.calibration.criteria import MARKS, MISSED, Calibration, Criterion, percent, place, times
 from unbandit.calibration.settings import CLOUDS, short
 from unbandit.formatting import markdown_table
 
@@ -58,15 +58,24 @@ where users get four clouds of 250 to 4,000 by default: here are thousands of po
 posterior takes long have a part of the runs; the table at the end has the number of each."""
 
 BEYOND = """\
-The goals ask for every cell. Two things put some out of reach, and the table has the measure of both.
+The goals ask for every cell. What puts some out of reach has a column of its own where it can be measured.
 
 - *Few different records.* With fixed means a coverage is a sum of the probabilities of records, each of which has one
-  interval. Where an arm's number of pulls, the most of what a record says about it, takes a few values only, coverage
-  jumps between them: no interval that is longer or shorter by a little has one of 95%. Over random means such jumps
-  average out.
+  interval. Where an arm's number of pulls takes a few values only (the fewest of any arm are counted), coverage jumps
+  between them. Over random means the jumps average out. Phased elimination tests after 1, 2, 4, 8, ... pulls, so that a
+  gap is anywhere between two tests: there an interval that has the right length for a bell curve is longer than needed.
+- *Arms too close to the best.* An interval reaches down to 0 where the most-pulled arm may be the luckiest rather than
+  the best. Where most do, they hold more often than 95%; that is what nearly equal arms need.
+- *Means near 0 or 1.* Rewards of 0 and 1 hardly vary there, but after few pulls a record does not show how rare the
+  rarer of them is: intervals are as long as if two more of each had come, and hold too often.
+- *The largest of many.* Elimination compares an arm with the largest of all active sample means. After few pulls, with
+  noise as large as the gaps, that is too large by luck; `many-active` warns of it.
+- *A lucky leader.* All arms of a record are compared with the same one, so they miss together. Among nearly equal arms
+  it breaks away in a few runs in a hundred, and then no arm looks close. A leader that is better by as much leaves the
+  same records, so no reading of one can tell; over all runs the intervals hold (the first table of that design).
 - *An estimator that is right by accident.* The naive estimator is too large for some gaps and too small for others;
-  near where it is right, it errs less than the sample means of the rewards themselves, which are what a rule's choices
-  show. No reading of the choices can be expected to beat it there, and nothing in a record shows that one is there.
+  near where it is right, it errs less than the sample means of the very rewards that the choices were made by. Nothing
+  in a record shows that one is there.
 """
 
 
@@ -84,14 +93,14 @@ def beyond_goals(cells: Sequence[ClosedFormMetrics], criteria: Sequence[Criterio
         return
     yield from ("", "## Closed forms that miss a goal, and why", "", BEYOND)
     headings = (
-        "measure", "whose", "cell", "measured", "pull counts that make up 95% of the runs",
+        "measure", "whose", "cell", "measured", "pull counts that make up 95% of the runs", "intervals that reach 0",
         "error of `bracket` over that of the rewards' sample means", "error of the naive estimator over that",
     )  # fmt: skip
     rows = []
     for criterion, score, own in found:
         counts = f"{own.pull_counts:,}" if own.pull_counts else ""
-        errors = times(own.against_seen), times(own.naive_against_seen)
-        rows.append((criterion.key, f"`{score.row}`", score.column, score.text, counts, *errors))
+        measured = percent(own.reach_zero), times(own.against_seen), times(own.naive_against_seen)
+        rows.append((criterion.key, f"`{score.row}`", score.column, score.text, counts, *measured))
     yield from markdown_table(headings, rows)
 
 

@@ -24,6 +24,7 @@ from unbandit.result import BEST, BOUNDED, ESTIMATED
 DISAGREE = 0.001  # the error at which known means are said to disagree, over all of them
 MOST_CENTRES = 99  # levels that are tried as the centre of a group
 FEWEST_FOR_FACTOR = 3  # known means from which on it can be seen that a wider or narrower width fits them better
+ROUNDING = 1e-12  # relative difference of widths that may come from rounding alone
 MOST_NAMED = 4
 
 Numbers = NDArray[np.float64]
@@ -69,14 +70,15 @@ class Levels(NamedTuple):
 
         Weighted least squares of `known = level - factor * width`; NaN where they do not show it.
         """
-        if self.implied.size < FEWEST_FOR_FACTOR or np.ptp(self.width) <= 0:
+        if self.implied.size < FEWEST_FOR_FACTOR:
             return np.nan, np.nan
-        weight = 1 / np.hypot(self.deviation, self.step)
-        design = np.column_stack([weight, -self.width * weight])
-        if np.linalg.matrix_rank(design) < 2:
+        weight = 1 / (np.square(self.deviation) + np.square(self.step))
+        from_mean = self.width - np.average(self.width, weights=weight)
+        squares = (weight * np.square(from_mean)).sum()
+        if not squares > weight.sum() * (ROUNDING * np.abs(self.width).max()) ** 2:
             return np.nan, np.nan
-        (_, factor), *_ = np.linalg.lstsq(design, self.known * weight, rcond=None)
-        return float(factor), float(np.sqrt(np.linalg.inv(design.T @ design)[1, 1]))
+        factor = -(weight * from_mean * self.known).sum() / squares
+        return float(factor), float(1 / np.sqrt(squares))
 
     def all_agree_with(self, factor: float) -> bool:
         """Return whether all agree once the width is so many times as wide."""

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.procedures import Anchor, Answer, Request
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
-from unbandit.inference.conventions import changed
+from unbandit.inference.conventions import Convention
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.result import BEST, ESTIMATED, UNSEEN
@@ -49,8 +48,9 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     answer = Answer(names, log.pulls.sum(axis=0, keepdims=True) if pool else log.pulls)
     records = [log] if pool else [log.select(which) for which in range(len(names))]
     rounds = [request.horizons.tolist()] if pool else [[int(horizon)] for horizon in request.horizons]
-    posteriors, used = _by_one_rule(request, list(zip(records, rounds, strict=True)), prior, particles, seed)
-    answer.changed = changed(request.rule, used)
+    demonstrations = list(zip(records, rounds, strict=True))
+    posteriors, convention = _by_one_convention(request, demonstrations, prior, particles, seed)
+    answer.changed = convention.changed
     for which, (name, found) in enumerate(zip(names, posteriors, strict=True)):
         here = name if len(names) > 1 else None
         answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
@@ -63,23 +63,36 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     return answer
 
 
-def _by_one_rule(
+def _by_one_convention(
     request: Request, demonstrations: Sequence[tuple[ActionLog, list[int]]], prior: Prior, particles: int | None,
     seed: int,
-) -> tuple[list[Posterior], Demonstrator]:  # fmt: skip
-    """Infer each demonstration; where one of them shows another convention of the rule, it is taken to be that of all.
+) -> tuple[list[Posterior], Convention]:  # fmt: skip
+    """Infer each demonstration; where one of them shows another convention of the rule, one is found for all.
 
-    One that this does not explain keeps the rule that explains it. Returns also the rule of all, or of most of them.
+    It is the one that explains most of them and, of those, under which all together are most probable. A demonstration
+    that it does not explain keeps the one that does.
     """
     pairs = [infer_request(request, record, rounds, prior, particles, seed) for record, rounds in demonstrations]
-    other = next((used for _, used in pairs if used != request.rule), request.rule)
-    again = replace(request, rule=other)
-    for at, (record, rounds) in enumerate(demonstrations):
-        if pairs[at][1] != other:
-            with suppress(InferenceError):
-                found, used = infer_request(again, record, rounds, prior, particles, seed)
-                pairs[at] = (found, used) if used == other else pairs[at]
-    return [found for found, _ in pairs], other
+    first = pairs[0][1]
+    if all(convention == first for _, convention in pairs):
+        return [found for found, _ in pairs], first
+    best: tuple[tuple[int, float], list[Posterior | None], Convention] | None = None
+    for rule in (request.rule, *request.rule.conventions(request.noise)):
+        own, convention = replace(request, rule=rule), Convention(request.rule, rule)
+        row: list[Posterior | None] = []
+        for (record, rounds), (found, shown) in zip(demonstrations, pairs, strict=True):
+            row.append(found if shown == convention else None)
+            if row[-1] is None:
+                with suppress(InferenceError):
+                    again, used = infer_request(own, record, rounds, prior, particles, seed)
+                    row[-1] = again if used.used == rule else None
+        explained = [each.log_evidence for each in row if each is not None]
+        merit = len(explained), sum(explained) - convention.handicap
+        if best is None or merit > best[0]:
+            best = merit, row, convention
+    assert best is not None
+    _, row, convention = best
+    return [one or found for one, (found, _) in zip(row, pairs, strict=True)], convention
 
 
 def bootstrapped_posterior(
@@ -119,10 +132,10 @@ def bootstrapped_posterior(
 def infer_request(
     request: Request, record: ActionLog, rounds: list[int], prior: Prior, particles: int | None, seed: int,
     **options: Any,
-) -> tuple[Posterior, Demonstrator]:  # fmt: skip
+) -> tuple[Posterior, Convention]:  # fmt: skip
     """Draw from the posterior given a record; a known best mean is that of the most-pulled arm.
 
-    Returns also the rule that it is for (`infer_by_conventions`).
+    Returns also the convention that it is for (`infer_by_conventions`).
     """
     known, placed = request.anchor, None
     is_best = known is not None and known.arm is None

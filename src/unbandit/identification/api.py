@@ -25,7 +25,6 @@ from unbandit.identification.evidence import (
 )
 from unbandit.identification.result import Identification, Surprise
 from unbandit.inference import Prior
-from unbandit.inference.conventions import convention_notices
 from unbandit.inference.draws import check_rewards
 from unbandit.instance import Bernoulli, Gaussian
 from unbandit.log import ActionLog
@@ -194,9 +193,8 @@ def _contender(
     if np.isfinite(values).any():
         shares = shares * np.exp(values - values[np.isfinite(values)].max())
     shares = shares / shares.sum()
-    given = {at: candidate.guesses[original][0] for at, original in candidate.instead_of.items()}
     guesses = [
-        Guess(rule, weight, float(share), each, given.get(at))
+        Guess(rule, weight, float(share), each, candidate.conventions.get(at))
         for at, ((rule, weight), share, each) in enumerate(zip(candidate.guesses, shares, evidences, strict=True))
     ]
     return Contender(candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability)
@@ -226,11 +224,11 @@ def _conventions(contenders: Sequence[Contender]) -> list[Notice]:
     """Note candidates that explain the log only by another convention, as their most probable guess has it."""
     notices: list[Notice] = []
     for each in contenders:
-        guess = each.guesses[0]
-        if each.possible and guess.instead_of is not None:
-            own = next(other.evidence for other in each.guesses if other.rule == guess.instead_of)
+        convention = each.guesses[0].convention
+        if each.possible and convention is not None:
+            own = next(other.evidence for other in each.guesses if other.rule == convention.given)
             where = own.relaxed if own.round is None else own.round
-            notices += convention_notices(guess.instead_of, guess.rule, where, "It is compared as")
+            notices += convention.notices(where, "It is compared as")
     return notices
 
 

@@ -8,6 +8,7 @@ from itertools import product
 
 from unbandit.demonstrators import Demonstrator, parse_rule, rules
 from unbandit.errors import Notice, ParameterError, option
+from unbandit.inference.conventions import Convention
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -24,9 +25,7 @@ class Candidate:
 
     name: str  # as given: a rule's name, or a rule with its parameters
     guesses: tuple[tuple[Demonstrator, float], ...]
-    instead_of: Mapping[int, int] = field(
-        default_factory=dict, hash=False
-    )  # of a guess by another convention: the one as given
+    conventions: Mapping[int, Convention] = field(default_factory=dict, hash=False)  # of guesses that are not as given
 
     def by_conventions(self, guess: int, others: Sequence[Demonstrator]) -> Candidate:
         """Return the candidate with a guess by other conventions too, which share its probability."""
@@ -35,8 +34,13 @@ class Candidate:
         shared = prior / (1 + len(others))
         guesses[guess] = (rule, shared)
         guesses += [(other, shared) for other in others]
-        added = dict.fromkeys(range(end, len(guesses)), guess)
-        return Candidate(self.name, tuple(guesses), {**self.instead_of, **added})
+        added = {end + place: Convention(rule, other) for place, other in enumerate(others)}
+        return Candidate(self.name, tuple(guesses), {**self.conventions, **added})
+
+    def tried(self, guess: int) -> bool:
+        """Return whether a guess stands there by other conventions too, or is one of those."""
+        rule = self.guesses[guess][0]
+        return guess in self.conventions or any(each.given == rule for each in self.conventions.values())
 
 
 def candidates_for(

@@ -21,6 +21,7 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.identification.candidates import Candidate
 from unbandit.inference import Prior
+from unbandit.inference.conventions import Convention
 from unbandit.inference.filter import (
     CloudCollapsed,
     FilterResult,
@@ -110,7 +111,7 @@ class Guess:
     beforehand: float  # the probability of the set among the candidate's own, before the log is read
     share: float  # and after
     evidence: LogEvidence
-    instead_of: Demonstrator | None = None  # the rule as given, if this is the same by another convention
+    convention: Convention | None = None  # if the rule is the one given by another convention
 
     @property
     def weighed(self) -> LogEvidence:
@@ -246,8 +247,7 @@ def _by_conventions(
     added = []
     for at, guess in running:
         candidate, evidence = candidates[at], evidences[at, guess]
-        tried = guess in candidate.instead_of or guess in candidate.instead_of.values()
-        if tried or not (evidence.collapsed or evidence.relaxed is not None):
+        if candidate.tried(guess) or not (evidence.collapsed or evidence.relaxed is not None):
             continue
         others = [each for each in candidate.guesses[guess][0].conventions(noise) if str(each) not in listed]
         if others:
@@ -263,13 +263,14 @@ def _explaining(
     """Leave out conventions that do not explain the log; where none does, the guess is as it was given."""
     kept, by_guess = [], []
     for at, (before, after) in enumerate(zip(given, candidates, strict=True)):
-        possible = [guess for guess in after.instead_of if evidences[at, guess].value > -math.inf]
-        stand_in = {after.instead_of[guess] for guess in possible}
+        possible = [guess for guess in after.conventions if evidences[at, guess].value > -math.inf]
+        shared = [after.conventions[guess].given for guess in possible]
         guesses = [
-            after.guesses[guess] if guess in stand_in else before.guesses[guess] for guess in range(len(before.guesses))
+            later if earlier[0] in shared else earlier
+            for earlier, later in zip(before.guesses, after.guesses, strict=False)
         ]
         guesses += [after.guesses[guess] for guess in possible]
-        places = {len(before.guesses) + place: after.instead_of[guess] for place, guess in enumerate(possible)}
+        places = {len(before.guesses) + place: after.conventions[guess] for place, guess in enumerate(possible)}
         kept.append(Candidate(before.name, tuple(guesses), places))
         by_guess.append([evidences[at, guess] for guess in (*range(len(before.guesses)), *possible)])
     return kept, by_guess

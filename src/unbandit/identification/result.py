@@ -89,7 +89,7 @@ class Identification:
     def _convention(self) -> str:
         """Return how the leading candidate explains the log, if only by another convention than the one given."""
         guess = self.leading.guesses[0]
-        return "" if guess.instead_of is None else f" (as {guess.rule})"
+        return "" if guess.convention is None else f" (as {guess.rule})"
 
     def __repr__(self) -> str:
         return f"<Identification: {len(self.candidates)} candidates, {self.verdict}, {self.answer()}>"

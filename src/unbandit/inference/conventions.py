@@ -7,8 +7,9 @@ it (`Demonstrator.conventions`), and the evidence decides between those that exp
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, Notice
@@ -23,65 +24,79 @@ CLEARLY = math.log(20.0)
 """By how much, as a logarithm, a record must be more probable for each convention that is changed."""
 
 
+class Convention(NamedTuple):
+    """A rule as it was given, and as it is used: the same by another convention, or as given.
+
+    Examples
+    --------
+    >>> from unbandit import UCB1
+    >>> Convention(UCB1(), UCB1(ties="random")).changed
+    {'ties': 'random'}
+    """
+
+    given: Demonstrator
+    used: Demonstrator
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Return the parameters in which the rule that is used differs, with its values."""
+        given = self.given.model_dump()
+        return {name: value for name, value in self.used.model_dump().items() if value != given[name]}
+
+    @property
+    def handicap(self) -> float:
+        """Return by how much, as a logarithm, a record must be more probable than under the rule as given."""
+        return CLEARLY * len(self.changed)
+
+    def notices(self, round: int | None, outcome: str = "The answer is for") -> list[Notice]:
+        """Say which conventions were changed, and why; `outcome` leads to the rule that is used.
+
+        Examples
+        --------
+        >>> from unbandit import UCB1
+        >>> Convention(UCB1(), UCB1(ties="random")).notices(7)[0].message  # doctest: +ELLIPSIS
+        'Ties between arms are taken as broken at random: no hidden rewards were found under which ucb1:...'
+        """
+        where = "" if round is None else f" in round {round}"
+        because = f"no hidden rewards were found under which {self.given} decides as this record does{where}"
+        parameters, notices = self.changed, list[Notice]()
+        if "ties" in parameters:
+            text = f"Ties between arms are taken as broken at random: {because}. {outcome} {self.used}."
+            notices.append(Notice("ties-at-random", text, round=round))
+        if "clock" in parameters:
+            counted = "pulls made before the round" if parameters["clock"] == "pulls" else "round itself"
+            text = f"In the rule's index, ln t is taken as that of the {counted}: {because}. {outcome} {self.used}."
+            notices.append(Notice("other-clock", text, round=round))
+        return notices
+
+
 def infer_by_conventions(
     log: ActionLog, rule: Demonstrator, prior: Prior, noise: Noise, horizons: Sequence[int], **options: Any
-) -> tuple[Posterior, Demonstrator]:
+) -> tuple[Posterior, Convention]:
     """Infer as `infer` does, by other conventions where no hidden rewards explain the record under the rule's own.
 
-    Returns the posterior, with a notice if the rule was changed, and the rule that it is for.
+    Returns the posterior, with a notice if the rule was changed, and the convention that it is for.
 
     Raises
     ------
     InferenceError
         Where no convention explains the record: what is raised for the rule as given.
     """
-    own, refusal = None, None
+    own, refusal, given = None, None, Convention(rule, rule)
     try:
         own = infer(log, rule, prior, noise, horizons, **options)
     except CloudCollapsed as collapsed:
         refusal = collapsed
     strained = next((each.round for each in own.warnings if each.code == "strained"), None) if own is not None else None
     if own is not None and strained is None:
-        return own, rule
-    explained = [] if own is None else [(own, rule)]
+        return own, given
+    explained = [] if own is None else [(own, given)]
     for other in rule.conventions(noise):
-        try:
-            explained.append((infer(log, other, prior, noise, horizons, **options), other))
-        except InferenceError:
-            continue
+        with suppress(InferenceError):
+            explained.append((infer(log, other, prior, noise, horizons, **options), Convention(rule, other)))
     if not explained:
         assert refusal is not None
         raise refusal
-    best, used = max(explained, key=lambda pair: pair[0].log_evidence - CLEARLY * len(changed(rule, pair[1])))
+    best, convention = max(explained, key=lambda pair: pair[0].log_evidence - pair[1].handicap)
     where = strained if refusal is None else refusal.round
-    return replace(best, warnings=(*convention_notices(rule, used, where), *best.warnings)), used
-
-
-def changed(rule: Demonstrator, used: Demonstrator) -> dict[str, Any]:
-    """Return the parameters in which the rule that was used differs, with its values."""
-    given = rule.model_dump()
-    return {name: value for name, value in used.model_dump().items() if value != given[name]}
-
-
-def convention_notices(
-    rule: Demonstrator, used: Demonstrator, round: int | None, outcome: str = "The answer is for"
-) -> list[Notice]:
-    """Say which conventions were changed, and why; `outcome` leads to the rule that was used.
-
-    Examples
-    --------
-    >>> from unbandit import UCB1
-    >>> convention_notices(UCB1(), UCB1(ties="random"), 7)[0].message  # doctest: +ELLIPSIS
-    'Ties between arms are taken as broken at random: no hidden rewards were found under which ucb1:exploration=2.0...'
-    """
-    where = "" if round is None else f" in round {round}"
-    because = f"no hidden rewards were found under which {rule} decides as this record does{where}"
-    parameters, notices = changed(rule, used), list[Notice]()
-    if "ties" in parameters:
-        text = f"Ties between arms are taken as broken at random: {because}. {outcome} {used}."
-        notices.append(Notice("ties-at-random", text, round=round))
-    if "clock" in parameters:
-        counted = "pulls made before the round" if parameters["clock"] == "pulls" else "round itself"
-        text = f"In the rule's index, ln t is taken as that of the {counted}: {because}. {outcome} {used}."
-        notices.append(Notice("other-clock", text, round=round))
-    return notices
+    return replace(best, warnings=(*convention.notices(where), *best.warnings)), convention

@@ -28,7 +28,7 @@ from unbandit.kernels.procedures import (
 from unbandit.kernels.special import ROOT_HALF, log_normal_cdf
 
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
-MANY_PULLS = 7.0  # of an arm, from about which on noise, not the distance between the two sides, makes the error
+MANY_PULLS = 6.0  # of an arm, from about which on noise, not the distance between the two sides, makes the error
 MOST_TILT = 0.5  # deviations by which a gap is lowered at most, because arms are given up when they look worst
 
 
@@ -127,8 +127,8 @@ def gap_at_elimination(
     At the test after `own_before` pulls of each arm the sample means differed by less than `survived`, after `own` by
     `failed` or more. Under a flat prior the second difference `d` is normal around the first with a variance of
     `w^2`, the first being anywhere below `survived`: so `d` has the density `Phi((survived - d) / w)` above `failed`,
-    with closed moments, and the gap is normal around `d`. Tilt and interval as in `gap_at_hesitation`; the point is
-    halfway between the unbiased mean and Procedure 1's, `failed`.
+    with closed moments, and the gap is normal around `d`. Tilts and interval as in `gap_at_hesitation`; the point is
+    halfway between the unbiased mean, lowered by `magnitude_tilt`, and Procedure 1's, `failed`.
     """
     noise = of_arm * of_arm + of_best * of_best
     variance, added = noise / own, noise / own_before - noise / own
@@ -142,7 +142,9 @@ def gap_at_elimination(
     second = (at * at * at * below + (at * at + 2.0) * density) / (3.0 * total)
     difference, spread = survived - width * first, math.sqrt(variance + added * max(second - first * first, 0.0))
     tilt = deviation * stopping_tilt(deviation, survived - failed, own - own_before, own)
-    return (difference - tilt + failed) / 2.0, difference - 0.5 * tilt, spread
+    middle = difference - 0.5 * tilt
+    lowered = difference - tilt - deviation * magnitude_tilt(middle / deviation)
+    return (lowered + failed) / 2.0, middle, spread
 
 
 # Where the two sides are in a record

@@ -127,9 +127,10 @@ def report(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them
         answer = estimate(record, assumed, **options)
+        used = assumed if answer.rule == str(assumed) else parse_rule(answer.rule)  # by another convention
         quantity, first = reported_quantity(answer), answer.demonstrations[:MOST_TABLES]
         ranked = [answer.ranked(name) for name in first]
-        data = FigureData(record, assumed.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means)
+        data = FigureData(record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means)
         figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part))
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
@@ -159,10 +160,10 @@ def report(
         pooled=bool(options.get("pool")),
         warnings=group_notices(answer.warnings, answer.arms, audience),
         notes=group_notices(answer.notes, answer.arms, audience),
-        assumptions=assumptions(answer, assumed, record, options),
-        parameters=parameters(assumed),
-        unknown=open_questions(answer, assumed, record, ranked[0], options),
-        rule=str(assumed),
+        assumptions=assumptions(answer, used, record, options),
+        parameters=parameters(used),
+        unknown=open_questions(answer, used, record, ranked[0], options),
+        rule=str(used),
         command=command or composed,
         in_python=command is None and source is None,
         source=source,

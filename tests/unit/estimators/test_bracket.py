@@ -84,7 +84,7 @@ def reference_bracket(actions, arms, rule, horizon, arm, sigma):
         tilt = deviation * (own - own_before) / (own * step) if step > 0 else math.inf
         tilt = min(tilt, 0.5) * (1 - 1 / own)
         middle, spread = by_integration(before, after, deviation, moved, tilt / 2)
-        paper, halfway, many = difference(switching + 1, own, of_best), (before + after) / 2, own**3 / (7**3 + own**3)
+        paper, halfway, many = difference(switching + 1, own, of_best), (before + after) / 2, own**3 / (6**3 + own**3)
         size = max(middle / deviation, 0)  # a density of 1 / sqrt(size^2 + 1), its logarithm taken as straight
         mean, _ = by_integration(before, after, deviation, moved, tilt + many * size / (size**2 + 1))
         lower = (1 - many) * halfway + many * paper
@@ -218,8 +218,9 @@ def eliminated_by_integration(failed, survived, before, pulls):
     mean = (density * difference).sum()
     spread = math.sqrt(variance + (density * (difference - mean) ** 2).sum())
     tilt = min(math.sqrt(variance) * (pulls - before) / (pulls * (survived - failed)), 0.5) * (1 - 1 / pulls)
-    shift = tilt * math.sqrt(variance)
-    return (mean - shift + failed) / 2, mean - shift / 2 + Z * spread
+    shift, size = tilt * math.sqrt(variance), mean / math.sqrt(variance) - tilt / 2
+    lowered = mean - shift - math.sqrt(variance) * size / (1 + size**2)
+    return (lowered + failed) / 2, mean - shift / 2 + Z * spread
 
 
 @pytest.mark.parametrize("text", ["sae:alpha=0.25,scale=0.4", "phased:alpha=0.25,scale=0.4"])

@@ -14,6 +14,7 @@ import pytest
 
 import unbandit as ub
 from unbandit import ActionLog, NotIdentifiable, ParameterError, estimate
+from unbandit.estimators.common_level import Levels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
@@ -130,6 +131,22 @@ def test_known_means_show_a_wrong_width():
     (notice,) = [notice for notice in result.warnings if notice.code in ("width-factor", "anchors-disagree")][:1]
     assert "2 times as large" in notice.message.replace("2.0", "2")
     assert "width-factor" not in codes(read({name: ON_LEVEL[name] for name in "ABCDE"}))
+
+
+def test_counts_that_are_nearly_equal_show_no_factor_of_the_width():
+    # Widths equal to sixteen digits: what is left of their differences is rounding.
+    for huge in (10**12, 10**15):
+        counts = {"A": 4 * huge, "B": huge, "C": huge + 1, "D": huge + 2}
+        log = ActionLog.from_counts(counts)
+        result = estimate(log, RULE, horizon=8 * huge, sigma=0.1, anchor=dict.fromkeys("BCD", 0.5))
+        assert "common-level" in codes(result)
+        assert "width-factor" not in codes(result)
+    deviation, step = np.full(3, 1e-9), np.zeros(3)
+    width = np.array([0.5, np.nextafter(0.5, 1), 0.5])
+    levels = Levels(np.arange(3), 1 - width, np.ones(3), deviation, step, width)
+    assert np.isnan(levels.factor()).all()
+    apart = Levels(np.arange(3), 1 - 2 * np.arange(3.0), np.ones(3), deviation, step, np.arange(3.0))
+    assert apart.factor() == pytest.approx((2.0, 1e-9 / math.sqrt(2)))
 
 
 def test_an_index_that_is_not_additive_has_a_level_too():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 
 import pytest
 from reference_posterior import chance_of_actions
@@ -180,6 +181,28 @@ def test_one_rule_made_all_demonstrations():
     assert [notice.demonstration for notice in answer.warnings if notice.code == "ties-at-random"] == ["2"]
     alone = ub.estimate(log.select(0), "ucb1", method="posterior", **FEW)
     assert alone.rule == "ucb1:exploration=2.0"
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_all_demonstrations_together_decide_the_convention():
+    """The first is explained by ties alone; the others also show the clock, whatever their order."""
+    actions = [plain_ucb1(seed, rounds, ties="random", behind=1).demonstration(0).tolist()
+               for seed, rounds in ((2, 40), (2, 80), (6, 80))]  # fmt: skip
+    made_by = "ucb1:exploration=2.0,ties=random,clock=pulls"
+    first = ub.posterior(ub.ActionLog.from_actions(actions[0], arms=range(4)), "ucb1", seed=1, **FEW)
+    assert first.rule == "ucb1:exploration=2.0,ties=random"
+    for order in (actions, actions[::-1]):
+        answer = ub.estimate(ub.ActionLog.from_actions(order, arms=range(4)), "ucb1", method="posterior", seed=1, **FEW)
+        assert answer.rule == made_by
+        assert {each.rule for each in answer.posteriors} == {made_by}
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_report_is_about_the_rule_that_explains_the_record():
+    made = ub.report(plain_ucb1(3, 150, ties="random", behind=1), "ucb1", method="posterior", **FEW)
+    assert made.answer.rule == "ucb1:exploration=2.0,ties=random,clock=pulls"
+    assert made.html.count("ucb1:exploration=2.0,ties=random,clock=pulls") >= 1
+    assert "ties, random" in re.sub(r"(<[^>]*>|\s)+", ", ", made.html)  # in the table of its parameters
 
 
 def test_the_closed_form_does_not_depend_on_ties():

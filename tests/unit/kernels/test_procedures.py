@@ -100,8 +100,6 @@ def test_naive_needs_pulls_alone():
 def test_deviations_of_bernoulli_rewards_follow_their_mean():
     assumed = assumptions(anchor=Anchor(None, 0.9), noise=Bernoulli(), z=1.96)
     assert intervals.known_deviation(assumed) == pytest.approx(0.3)
-    assert (
-        intervals.reward_deviation(assumed, 1.2, 50.0) == intervals.reward_deviation(assumed, math.nan, 50.0) == 0.5
-    )
+    assert intervals.reward_deviation(assumed, 1.2, 50.0) == intervals.reward_deviation(assumed, math.nan, 50.0) == 0.5
     assert intervals.reward_deviation(assumed, 0.5, 50.0) == 0.5
     assert intervals.reward_deviation(assumptions(noise=Gaussian(2.0)), 0.5, 50.0) == 2.0
