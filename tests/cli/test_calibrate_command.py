@@ -12,8 +12,8 @@ refused, unbandit = shell.refused, shell.unbandit
 def test_the_table_is_printed_and_the_page_written(unbandit):
     done = unbandit("calibrate", "closed-forms", "--rule", "ucb", "--runs", 4, "-o", "look")
     assert done.code == 0
-    assert "closed forms, means evenly from 1 to 0" in done.out
-    assert "92% to 98%" in done.out
+    assert "closed forms, even means" in done.out
+    assert "93% to 97%" in done.out
     assert done.out.endswith("Every figure: look/figures.csv\nThe page: look/calibration.md\n")
     text = Path("look/calibration.md").read_text(encoding="utf-8")
     assert "Written by `unbandit calibrate closed-forms --rule ucb --runs 4` of unbandit" in text
@@ -29,4 +29,5 @@ def test_what_is_wrong_ends_with_its_code(unbandit, refused):
     assert "runs: expected a whole number from 2" in refused(2, "calibrate", "--runs", 1)
     unbandit("calibrate", "closed-forms", "--rule", "sae", "--runs", 2, "-o", "look")
     said = refused(3, "calibrate", "closed-forms", "--rule", "sae", "--runs", 3, "-o", "look")
-    assert "it has another study (runs: the folder has 2, asked for 3)" in said
+    assert "it has another study (cells: the folder has sae:alpha=0.25" in said
+    assert "with other runs)" in said

@@ -24,10 +24,9 @@ from unbandit.calibration.closed_forms import (
     GAUSSIAN_RULES,
     ClosedFormTrials,
     closed_form_cells,
-    closed_form_metrics,
 )
 from unbandit.calibration.criteria import Calibration
-from unbandit.calibration.metrics import identify_metrics, posterior_metrics, timed, timings
+from unbandit.calibration.metrics import closed_form_metrics, identify_metrics, posterior_metrics, timed, timings
 from unbandit.calibration.page import page
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule

@@ -10,8 +10,15 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from unbandit.calibration.closed_forms import ClosedFormMetrics, Design
-from unbandit.calibration.metrics import USUAL_RECORD, IdentifyMetrics, PosteriorMetrics, Timing, holm
+from unbandit.calibration.closed_forms import Design
+from unbandit.calibration.metrics import (
+    USUAL_RECORD,
+    ClosedFormMetrics,
+    IdentifyMetrics,
+    PosteriorMetrics,
+    Timing,
+    holm,
+)
 from unbandit.calibration.settings import NOISE, noise_name, short
 from unbandit.demonstrators import IndexRule, Thompson
 from unbandit.instance import Bernoulli
@@ -314,8 +321,8 @@ def percent(value: Measured) -> str:
 
 
 def times(value: Measured) -> str:
-    """Write a ratio with its error: `1.03 ± 0.02`, `0.0012 ± 0.0002`."""
-    digits = 2 if value.value >= 0.1 else 4
+    """Write a ratio with its error: `1.03 ± 0.02`, `1.046 ± 0.002`, `0.0012 ± 0.0002`."""
+    digits = 4 if value.value < 0.1 else 3 if value.error < 0.005 else 2
     return _with_error(value.value, value.error, digits) if math.isfinite(value.value) else "-"
 
 

@@ -1,4 +1,4 @@
-"""Metrics of posteriors and of `identify`, each with its Monte-Carlo error; time and memory on one core."""
+"""Metrics of posteriors, closed forms and `identify`, each with its Monte-Carlo error; time and memory on one core."""
 
 import multiprocessing
 import time
@@ -11,16 +11,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit.calibration.closed_forms import METHODS, ClosedFormCell, ClosedFormTrials
 from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, TrialSetting, trial_setting
 from unbandit.calibration.trials import CANNOT_TELL, RANKS, RIGHT, WRONG, play
 from unbandit.demonstrators import IndexRule, Thompson, parse_rule
+from unbandit.estimators.diagnostics import MANY_CLOSE
 from unbandit.inference import infer
+from unbandit.result import BOUNDED, ESTIMATED
 from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
 
 RANK_BINS = 20  # number of bins into which ranks are counted
 FEWEST_RANKS = 5  # fewest ranks that a bin must be expected to hold for the test to be worth anything
 USUAL_RECORD, LARGE_RECORD = (4, 5_000), (224, 25_000)  # arms and rounds of the records whose posteriors are timed
 REPEATS = 3  # how often a usual record is timed; the median is reported
+
+FREQUENT = 0.95  # share of the runs that the most frequent pull counts make up
+FEWEST_ESTIMATES = 20  # of an arm, for its pull counts to be looked at
+
+Floats = NDArray[np.float64]
 
 NOTHING = Measured(np.nan, np.nan, 0)
 
@@ -144,6 +152,84 @@ def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetri
     )
     counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
     return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()))
+
+
+@dataclass(frozen=True)
+class ClosedFormMetrics:
+    """Metrics of one cell: NaN where there is nothing to measure."""
+
+    cell: ClosedFormCell
+    coverage: Measured  # share of the 95% intervals of `bracket` that hold the true gap, of arms that are estimated
+    unwarned: Measured  # the same in runs without the notice that arms are too close to the best to tell apart
+    unwarned_runs: int
+    reach_zero: Measured  # share of these intervals that reach down to 0: the arm may be as good as the best
+    procedures: Measured  # the same of the paper's procedures
+    bounded: Measured  # the same of bounds
+    intervals: int  # how many arms are estimated
+    bounds: int  # and bounded
+    against_procedures: Measured  # root mean squared error of `bracket`, divided by that of the paper's procedures
+    against_naive: Measured  # divided by that of the naive estimator
+    against_seen: Measured  # divided by that of the sample means of the rewards, which the choices are made by
+    naive_against_seen: Measured
+    pull_counts: int  # how many numbers of pulls of an arm make up 95% of the runs; of fixed means
+
+
+def closed_form_metrics(trials: ClosedFormTrials, rows: pl.DataFrame) -> Iterator[ClosedFormMetrics]:
+    """Yield the metrics of every cell. Errors are over arms that both methods estimate, coverage over all of one's."""
+    for at, cell in enumerate(trials.cells):
+        own = rows.filter(cell=at).sort("run", maintain_order=True)
+
+        def table(name: str, own: pl.DataFrame = own, arms: int = cell.arms) -> Floats:
+            """Lay out a column with one row per run, and one column per arm."""
+            return own[name].cast(pl.Float64).to_numpy().reshape(-1, arms)
+
+        gap, verdict = table("gap"), table("bracket verdict")
+        estimated = verdict == ESTIMATED
+        both = estimated & (table("switching verdict") == ESTIMATED)
+        squared = {name: np.where(both, (table(name) - gap) ** 2, 0.0) for name in (*METHODS, "seen")}
+        held = {method: _holds(gap, table(f"{method} low"), table(f"{method} high")) for method in METHODS[:2]}
+        quiet = estimated & (table("close").sum(axis=1, keepdims=True) < MANY_CLOSE)
+        yield ClosedFormMetrics(
+            cell,
+            coverage=_share_of(held["bracket"], estimated),
+            unwarned=_share_of(held["bracket"], quiet),
+            unwarned_runs=int(quiet.any(axis=1).sum()),
+            reach_zero=_share_of(table("bracket low") <= 0, estimated),
+            procedures=_share_of(held["switching"], table("switching verdict") == ESTIMATED),
+            bounded=_share_of(held["bracket"], verdict == BOUNDED),
+            intervals=int(estimated.sum()),
+            bounds=int((verdict == BOUNDED).sum()),
+            against_procedures=ratio(squared["bracket"], squared["switching"], root=True),
+            against_naive=ratio(squared["bracket"], squared["naive"], root=True),
+            against_seen=ratio(squared["bracket"], squared["seen"], root=True),
+            naive_against_seen=ratio(squared["naive"], squared["seen"], root=True),
+            pull_counts=_frequent_counts(table("pulls"), gap, estimated) if cell.means else 0,
+        )
+
+
+def _holds(gap: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
+    """Return which intervals hold the gap; an end that is missing excludes nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(~(low > gap) & ~(gap > high))
+
+
+def _share_of(held: NDArray[np.bool_], cases: NDArray[np.bool_]) -> Measured:
+    """Return the share of some intervals that hold; arms of a run err together."""
+    if not cases.any():
+        return NOTHING
+    hits, among = (held & cases).sum(axis=1).astype(np.float64), cases.sum(axis=1).astype(np.float64)
+    found = ratio(hits, among)
+    return replace(found, error=float(np.fmax(found.error, least_error(hits.sum(), among.sum()))))
+
+
+def _frequent_counts(pulls: Floats, gap: Floats, estimated: NDArray[np.bool_]) -> int:
+    """Return how many numbers of pulls make up 95% of the runs, for the arm for which they are fewest."""
+    fewest = []
+    for size in np.unique(gap[gap > 0]):
+        counts = np.sort(np.unique(pulls[estimated & (gap == size)], return_counts=True)[1])[::-1]
+        if counts.sum() >= FEWEST_ESTIMATES:
+            fewest.append(int(np.searchsorted(np.cumsum(counts), FREQUENT * counts.sum())) + 1)
+    return min(fewest, default=0)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from unbandit._version import __version__
-from unbandit.calibration.closed_forms import ClosedFormMetrics
 from unbandit.calibration.criteria import MARKS, MISSED, Calibration, Criterion, percent, place, times
+from unbandit.calibration.metrics import ClosedFormMetrics
 from unbandit.calibration.settings import CLOUDS, short
 from unbandit.formatting import markdown_table
 
@@ -133,8 +133,11 @@ def _lines(done: Calibration) -> Iterator[str]:
     yield from beyond_goals(done.closed_forms, criteria)
     if done.closed_forms:
         yield from ("", "## Runs behind the figures of the closed forms", "")
-        runs = {(f"{each.cell.design} means", place(each)[1]): f"{each.cell.runs:,}" for each in done.closed_forms}
-        yield from _grid("design", [(*where, number) for where, number in runs.items()])
+        runs: dict[tuple[str, str], str] = {}
+        for own in done.closed_forms:
+            label = f"{own.cell.label}, {own.cell.rule.name}" if own.cell.label else f"{own.cell.design} means"
+            runs[label, place(own)[1]] = f"{own.cell.runs:,}"
+        yield from _grid("means", [(*where, number) for where, number in runs.items()])
     if done.posteriors:
         yield from ("", "## Runs behind the figures of the posterior", "")
         cells = [(short(each.setting.rule), each.setting.cell, f"{each.runs:,}") for each in done.posteriors]

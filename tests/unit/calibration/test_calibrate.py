@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.calibration import calibrate, metrics, settings
+from unbandit.calibration import calibrate, closed_forms, metrics, settings
 from unbandit.calibration.metrics import Timing, timed, timings
 
+PAPER_CELLS = closed_forms.paper_cells
+AGAINST = ("against the procedures", "against naive")
 SMALL = {"runs": 3, "particles": 20, "rules": ["ucb", "uniform"]}
 
 
@@ -19,6 +22,8 @@ def few_rounds(monkeypatch):
     """Play short records, the same cells in a twentieth of the rounds, and identify among few rules."""
     cells = tuple((arms, horizon // 20, runs) for arms, horizon, runs in settings.CELLS)
     monkeypatch.setattr(settings, "CELLS", cells)
+    monkeypatch.setattr(closed_forms, "CELLS", dict.fromkeys(closed_forms.CELLS, ((2, 60, 500),)))
+    monkeypatch.setattr(closed_forms, "paper_cells", lambda name: [replace(next(PAPER_CELLS(name)), horizon=80)])
     monkeypatch.setattr(settings, "IDENTIFY_CELL", (2, 40, 100))
     monkeypatch.setattr(settings, "CANDIDATES", ("ucb:alpha=0.25", "uniform"))
 
@@ -29,14 +34,18 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_everything_is_measured_and_written(tmp_path):
     done = calibrate(tmp_path / "new", **SMALL, threads=1)
-    assert [criterion.key for criterion in done.criteria] == [
-        "coverage", "lowest arm", "ranks", "gap coverage", "oracle", "naive", "closed forms, estimated",
-        "closed forms, bounded", "identify, right", "identify, wrong",
+    keys = [criterion.key for criterion in done.criteria]
+    assert [key for key in keys if " means, " not in key] == [
+        "coverage", "lowest arm", "ranks", "gap coverage", "oracle", "naive", "identify, right", "identify, wrong"
     ]  # fmt: skip
+    assert keys[:4] == [f"random means, {key}" for key in ("coverage", "bounds", *AGAINST)]
+    assert [key for key in keys if key.startswith("near means")][:2] == ["near means, coverage", "near means, not told"]
+    assert keys[13:16] == [f"paper means, {key}" for key in ("coverage", *AGAINST)]
     assert [(each.setting.rule.name, each.setting.arms, each.runs) for each in done.posteriors] == [
         ("ucb", arms, 3) for arms in (2, 2, 4, 10, 10)
     ]
-    assert len(done.closed_forms) == 2 * 5  # two noises
+    designs = [each.cell.design for each in done.closed_forms]
+    assert designs == ["random", "even", "even", "near", "paper", "random", "even", "near"]  # Gaussian, Bernoulli
     assert [each.setting.rule.name for each in done.identified] == ["ucb", "uniform"]
     assert done.asked == "unbandit calibrate --rule ucb --rule uniform --runs 3 --particles 20"
     assert done.page.read_text().startswith("# How far the answers can be trusted\n")
@@ -58,9 +67,10 @@ def test_everything_is_measured_and_written(tmp_path):
 
 def test_one_measure_of_one_rule(tmp_path):
     done = calibrate(tmp_path, kinds=["closed-forms"], rules=["sae"], runs=2, seed=7)
-    assert (done.posteriors, done.identified, len(done.closed_forms)) == ([], [], 10)
+    assert (done.posteriors, done.identified, len(done.closed_forms)) == ([], [], 9)
     assert done.asked == "unbandit calibrate closed-forms --rule sae --runs 2 --seed 7"
-    assert [path.name for path in (tmp_path / "closed-forms").iterdir()] == ["sae-alpha-0.25"]
+    folders = {path.name for path in (tmp_path / "closed-forms").iterdir()}
+    assert folders == {"sae-alpha-0.25", "sae-alpha-0.25-scale-0.4"}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +96,7 @@ def test_what_is_wrong_is_refused_before_anything_is_written(tmp_path, wrong, sa
 def test_another_calibration_in_the_folder_is_refused(tmp_path):
     calibrate(tmp_path, kinds=["closed-forms"], rules=["sae"], runs=2)
     before = contents(tmp_path)
-    with pytest.raises(ResumeError, match="runs: the folder has 2, asked for 3"):
+    with pytest.raises(ResumeError, match=r"cells: the folder has sae.* with other runs"):
         calibrate(tmp_path, rules=["sae"], runs=3)
     assert contents(tmp_path) == before
     (tmp_path / "file").touch()

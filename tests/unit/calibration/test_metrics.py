@@ -6,18 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unbandit import UCB, Instance
-from unbandit.calibration.metrics import (
-    coverage_metrics,
-    holm,
-    identify_metrics,
-    posterior_metrics,
-    rank_test,
-    ratio,
-)
+from unbandit import UCB
+from unbandit.calibration.metrics import holm, identify_metrics, posterior_metrics, rank_test, ratio
 from unbandit.calibration.settings import TrialSetting
 from unbandit.calibration.trials import CANNOT_TELL, RIGHT, WRONG
-from unbandit.study import Study
 
 ARMS = 3
 SETTING = TrialSetting(UCB(), ARMS, 500, 400)
@@ -153,28 +145,3 @@ def test_what_records_were_taken_for():
     found = identify_metrics(SETTING, rows)
     assert (found.right.value, found.wrong.value, found.cannot_tell.value) == (0.9, 0.04, 0.06)
     assert found.taken_for == {"sae": 2, "none of them": 1, "thompson": 1}
-
-
-@pytest.fixture(scope="module")
-def studied(tmp_path_factory):
-    instance = Instance([1.0, 0.97, 0.5, 0.2], 0.5, name="uneven")
-    return Study(instance, ["sae:scale=0.4", "ucb"], [200, 700], 60, 2).run(tmp_path_factory.mktemp("study"))
-
-
-def test_coverage_is_of_all_runs_verdict_by_verdict(studied):
-    rows, cells = studied.scan().collect(), list(coverage_metrics(studied))
-    assert len(cells) == 4
-    assert {cell.bounds > 0 for cell in cells} == {True, False}
-    for cell in cells:
-        own = rows.filter(rule=cell.rule, horizon=cell.horizon)
-        both = (("estimated", cell.estimated, cell.intervals), ("bounded", cell.bounded, cell.bounds))
-        for verdict, found, count in both:
-            given = own.filter(pl.col("verdict") == verdict)
-            low, high = given["low"].fill_null(-np.inf), given["high"].fill_null(np.inf)
-            assert count == given.height
-            if count:
-                assert found.value == pytest.approx(((low <= given["gap"]) & (given["gap"] <= high)).mean())
-                assert found.error > 0
-            else:
-                assert np.isnan(found.value)
-        assert cell.runs == 60
