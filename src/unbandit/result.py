@@ -163,7 +163,7 @@ class Estimate:
     >>> [(row.arm, row.verdict, row.pulls) for row in result]
     [('A', 'best', 179), ('B', 'estimated', 21)]
     >>> round(result["B"].mean, 2)
-    0.46
+    0.51
     """
 
     rule: str

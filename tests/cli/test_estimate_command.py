@@ -54,7 +54,7 @@ def test_a_table_for_people(unbandit, log):
         ["2", "B", "estimated", "4"],
         ["3", "C", "bounded", "1"],
     ]
-    assert "1.271  " in done.out
+    assert "1.224  " in done.out
     assert "at least " in done.out
     assert "at most " in done.out
 

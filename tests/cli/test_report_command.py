@@ -29,7 +29,7 @@ def test_a_report_is_written_and_named(unbandit, log, tmp_path):
     done = unbandit("report", "log.csv", *ASKED)
     assert (done.code, done.err) == (0, "")
     sentence, written = done.out.strip().splitlines()
-    assert sentence.startswith('Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.23 less')
+    assert sentence.startswith('Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.226 less')
     assert written == "Written: report.html"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

@@ -111,7 +111,7 @@ def report(
     >>> log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
     >>> made = unbandit.report(log, "ucb:alpha=0.25", best_mean=1.0, sigma=0.5)
     >>> made.sentence
-    'Of the 2 arms "A" is the better one, worth 1; "B" is worth 0.434 (95% interval 0.0982 to 0.553).'
+    'Of the 2 arms "A" is the better one, worth 1; "B" is worth 0.442 (95% interval 0.0982 to 0.553).'
     >>> made.html.startswith("<!doctype html>")
     True
     """

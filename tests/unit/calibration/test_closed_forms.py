@@ -21,7 +21,7 @@ from unbandit.calibration.metrics import closed_form_metrics
 CELLS = (
     ClosedFormCell("random", parse_rule("ucb:alpha=0.25"), 3, 120, 12, Gaussian(0.5)),
     ClosedFormCell("random", parse_rule("klucb"), 3, 120, 6, Bernoulli()),
-    ClosedFormCell("even", parse_rule("sae:alpha=0.25,scale=0.4"), 3, 300, 12, Gaussian(0.5), (1.0, 0.5, 0.0)),
+    ClosedFormCell("even", parse_rule("sae:alpha=0.25,scale=0.4"), 3, 300, 30, Gaussian(0.5), (1.0, 0.5, 0.0)),
     ClosedFormCell("near", parse_rule("ucb1"), 3, 120, 8, Gaussian(0.5)),
 )
 TRIALS = ClosedFormTrials(CELLS, seed=5)

@@ -8,10 +8,10 @@ import pytest
 import unbandit as ub
 
 SENTENCES = {
-    "gaps": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.23 less (95% interval 0.149 to '
-    '0.314), the furthest "D", worth 0.797 less.',
-    "means": 'Of the 4 arms "A" is the best one, worth 1; the closest behind is "B", worth 0.77 (95% interval 0.686 '
-    'to 0.851), the furthest "D", worth 0.203.',
+    "gaps": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.226 less (95% interval 0.149 to '
+    '0.314), the furthest "D", worth 0.792 less.',
+    "means": 'Of the 4 arms "A" is the best one, worth 1; the closest behind is "B", worth 0.774 (95% interval 0.686 '
+    'to 0.851), the furthest "D", worth 0.208.',
     "ratios": 'Of the 4 arms "A" is the best one; "D", the furthest behind, is 3.45 times as far behind as "B".',
     "naive": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.14 less, the furthest "D", worth '
     "0.314 less.",
