@@ -102,6 +102,25 @@ def position(name: str, value: object, names: Sequence[str], most: int = 12) -> 
     return names.index(str(value))
 
 
+def anchors(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """Read `ARM=VALUE`, once or more; an arm's name may have an equals sign in it."""
+    if not texts:
+        return None
+    known: dict[str, float] = {}
+    for text in texts:
+        arm, _, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            arm = ""
+        if not arm.strip():
+            raise ParameterError(f'expected ARM=VALUE, as in B=0.4; got "{text}".', parameter="anchor", value=text)
+        if arm.strip() in known:
+            raise ParameterError(f'expected each arm once; got "{arm.strip()}" twice.', parameter="anchor", value=text)
+        known[arm.strip()] = number
+    return known
+
+
 def threads(count: object = None, most: int | None = None) -> int:
     """Return how many threads to use: as many as were asked for, by default one per processor, at most `most`."""
     wanted = os.cpu_count() or 1 if count is None else whole("threads", count)

@@ -240,10 +240,21 @@ def test_options_are_what_estimate_takes() -> None:
     }  # fmt: skip
 
 
+def test_several_known_arms_are_read_together() -> None:
+    one = {"anchor.arm": "A", "anchor.value": "1"}
+    more = {"anchor.more": 'B=0.4, "C, large = 0.2"\nx=y=0.3'}
+    assert read_options(one | more)["anchor"] == {"A": 1.0, "B": 0.4, "C, large": 0.2, "x=y": 0.3}
+    assert read_options(more)["anchor"] == {"B": 0.4, "C, large": 0.2, "x=y": 0.3}
+
+
 @pytest.mark.parametrize(
     ("form", "fields"),
     [
         ({"sigma": "0"}, {"sigma"}),
+        ({"anchor.more": "B"}, {"anchor.more"}),
+        ({"anchor.more": "B=0.4, B=0.3"}, {"anchor.more"}),
+        ({"anchor.more": ","}, {"anchor.more"}),
+        ({"anchor.arm": "B", "anchor.value": "0.5", "anchor.more": "B=0.4"}, {"anchor.more"}),
         ({"sigma": "1", "bernoulli": "on"}, {"sigma"}),
         ({"anchor.arm": "B"}, {"anchor.value"}),
         ({"anchor.value": "1"}, {"anchor.arm"}),
@@ -262,9 +273,11 @@ def test_wrong_options_are_refused_at_their_fields(form: dict[str, str], fields:
 
 
 def test_columns_are_named_or_found() -> None:
-    assert read_columns({"column.arm": "", "column.round": ""}) == (None, None)
-    assert read_columns({"column.arm": "picked", "column.reward": "(none)"}) == ({"arm": "picked", "reward": ""}, None)
-    assert read_columns({"arms": 'A, "B, large"\nC'}) == (None, ["A", "B, large", "C"])
+    assert read_columns({"column.arm": "", "column.round": ""}) == (None, None, None)
+    named = read_columns({"column.arm": "picked", "column.reward": "(none)"})
+    assert named == ({"arm": "picked", "reward": ""}, None, None)
+    assert read_columns({"duplicates": "add"}).duplicates == "add"
+    assert read_columns({"arms": 'A, "B, large"\nC'}) == (None, ["A", "B, large", "C"], None)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +288,7 @@ def test_columns_are_named_or_found() -> None:
         ({"column.round": "x", "column.pulls": "y"}, {"column.pulls"}),
         ({"arms": "A,,B"}, {"arms"}),
         ({"arms": "A,B,A"}, {"arms"}),
+        ({"duplicates": "magic"}, {"duplicates"}),
     ],
 )
 def test_wrong_columns_are_refused_at_their_fields(form: dict[str, str], fields: set[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from unbandit.errors import LogError
 from unbandit.web.examples import EXAMPLES
+from unbandit.web.forms import ReadAs
 from unbandit.web.jobs import Limits
 from unbandit.web.preview import (
     MOST_COLUMNS,
@@ -60,17 +61,17 @@ def test_a_carried_bomb_is_not_unpacked():
 
 def test_a_bomb_of_several_members_is_not_unpacked():
     with pytest.raises(LogError, match="it holds more"):
-        read(Upload("log.csv.gz", gzip.compress(bytes(6_000)) * 2), None, None, Limits(unpacked=MOST_BYTES))
+        read(Upload("log.csv.gz", gzip.compress(bytes(6_000)) * 2), ReadAs(), Limits(unpacked=MOST_BYTES))
 
 
 @pytest.mark.parametrize("broken", [gzip.compress(b"arm\nA\n", mtime=0)[:-4], b"\x1f\x8bnot gzip at all"])
 def test_a_broken_gzip_file_is_named(broken):
     with pytest.raises(LogError, match=r"log\.csv\.gz: expected a whole gzip file"):
-        read(Upload("log.csv.gz", broken), None, None, Limits())
+        read(Upload("log.csv.gz", broken), ReadAs(), Limits())
 
 
 def test_text_is_not_unpacked():
-    log, sent = read(Upload("log.csv", b"arm\nA\nB\n"), None, None, Limits(unpacked=1))
+    log, sent = read(Upload("log.csv", b"arm\nA\nB\n"), ReadAs(), Limits(unpacked=1))
     assert (log.arms, sent) == (("A", "B"), b"arm\nA\nB\n")
 
 
@@ -94,7 +95,7 @@ LIMITS = Limits(unpacked=5_000_000, rows=100_000)
 
 
 def looked(data: bytes, name: str = "log.csv", columns=None, arms=None):
-    return preview(Upload(name, data=data), columns, arms, LIMITS)
+    return preview(Upload(name, data=data), ReadAs(columns, arms), LIMITS)
 
 
 def test_a_log_is_understood():
@@ -111,7 +112,7 @@ def test_a_log_is_understood():
 def test_what_was_looked_at_can_be_read_again_from_what_the_page_carries():
     data = b"arm\nA\nB\nA\n"
     seen = looked(data)
-    log, sent = read(Upload("log.csv", carried=seen.carried), None, None, LIMITS)
+    log, sent = read(Upload("log.csv", carried=seen.carried), ReadAs(), LIMITS)
     assert sent == data
     assert log.pulls.tolist() == [[2, 1]]
 
@@ -219,7 +220,7 @@ def test_an_endless_name_is_cut_in_a_refusal_too():
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda each: each.name)
 def test_every_example_is_understood_and_has_its_truth(example):
-    seen = preview(Upload(example.title, example=example.name), None, None, LIMITS)
+    seen = preview(Upload(example.title, example=example.name), ReadAs(), LIMITS)
     assert seen.problem is None
     assert seen.rows
     assert set(example.log().arms) == set(example.truth())

@@ -9,6 +9,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.web import tasks
+from unbandit.web.forms import ReadAs
 from unbandit.web.jobs import Limits
 from unbandit.web.preview import Upload
 from unbandit.web.tasks import table_files, without_formulas
@@ -38,7 +39,7 @@ def few_candidates(monkeypatch):
 
 
 def test_a_rule_that_was_found_is_followed_by_its_report(log_file, few_candidates):
-    found = tasks.TASKS["identify"](log_file, None, None, {"sigma": 0.5}, Limits(), nothing)
+    found = tasks.TASKS["identify"](log_file, ReadAs(), {"sigma": 0.5}, Limits(), nothing)
     assert found.main.count("<h1") == 1
     assert "What every arm was worth" in found.main
     assert "report.html" in [each.name for each in found.downloads]
@@ -46,15 +47,15 @@ def test_a_rule_that_was_found_is_followed_by_its_report(log_file, few_candidate
 
 @pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
 def test_without_a_known_noise_a_rule_that_was_found_gives_no_values(log_file, few_candidates):
-    found = tasks.TASKS["identify"](log_file, None, None, {}, Limits(), nothing)
+    found = tasks.TASKS["identify"](log_file, ReadAs(), {}, Limits(), nothing)
     assert "how noisy a reward was is not known" in found.main
     assert "report.html" not in [each.name for each in found.downloads]
 
 
 def test_the_command_in_an_answer_says_how_the_file_was_read(log_file):
     upload = Upload("-my log.csv", data=log_file.data.replace(b"arm", b"picked"))
-    columns, arms = {"arm": "picked"}, ["A", "B", "never, never"]
-    made = tasks.TASKS["estimate"](upload, columns, arms, str(RULE), {"sigma": 0.5}, Limits(), nothing)
+    reading = ReadAs({"arm": "picked"}, ["A", "B", "never, never"])
+    made = tasks.TASKS["estimate"](upload, reading, str(RULE), {"sigma": 0.5}, Limits(), nothing)
     assert "&#39;./-my log.csv&#39;" in made.main
     assert "--columns arm=picked --arms" in made.main
     assert "never, never" in made.main
@@ -126,3 +127,19 @@ def test_the_csv_is_quoted_and_the_parquet_is_the_table_itself():
     csv, parquet = table_files(frame, "estimate", "Table")
     assert pl.read_csv(csv.data).rows() == [("'=1", -0.5), (None, None)]
     assert pl.read_parquet(io.BytesIO(parquet.data)).equals(frame)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
+def test_counts_with_one_name_twice_and_several_known_means():
+    upload = Upload("counts.csv", data=b"arm,pulls\nA,3600\nB,900\nB,400\nC,225\nD,144\n")
+    options = {"sigma": 0.1, "horizon": 10_000, "anchor": {"A": 4.9, "C": 4.6, "D": 4.5}}
+    rule = "ucb:alpha=0.25,scale=1"
+    with pytest.raises(ub.LogError, match='got "B" again'):
+        tasks.TASKS["estimate"](upload, ReadAs(), rule, options, Limits(), nothing)
+    added = tasks.TASKS["estimate"](upload, ReadAs(duplicates="add"), rule, options, Limits(), nothing)
+    assert "--duplicates add" in added.main
+    assert "--anchor A=4.9 --anchor C=4.6 --anchor D=4.5" in added.main
+    assert "1,300" in added.main
+    apart = tasks.TASKS["estimate"](upload, ReadAs(duplicates="separate"), rule, options, Limits(), nothing)
+    assert "--duplicates separate" in apart.main
+    assert "1,300" not in apart.main

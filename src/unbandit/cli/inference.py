@@ -69,7 +69,7 @@ def posterior(
         with printer.answering(options.log_name(log)):
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
-                anchor=options.read_anchor(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
+                anchor=checks.anchors(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
                 seed=seed, threads=threads,
             )  # fmt: skip
     for label in (label for rival in rivals for label in rival):

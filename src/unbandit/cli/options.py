@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer import Argument, Option
 
+from unbandit import checks
 from unbandit.errors import ParameterError, UnbanditError, option
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class EstimateCommand(NamedTuple):
         from unbandit.estimators.api import draws
 
         rule = parse_rule(given["rule"])
-        options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": read_anchor(given["anchor"])}
+        options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": checks.anchors(given["anchor"])}
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
         columns, arms = read_columns(given["columns"]), read_arms(given["arms"])
@@ -177,25 +178,6 @@ def read_columns(text: str | None) -> dict[str, str] | None:
             raise ParameterError(f'expected key=value,key=value; got "{part}".', parameter="columns", value=part)
         pairs[key] = value
     return pairs
-
-
-def read_anchor(texts: Sequence[str] | None) -> dict[str, float] | None:
-    """Read `ARM=VALUE`, once or more; an arm's name may have an equals sign in it."""
-    if not texts:
-        return None
-    known: dict[str, float] = {}
-    for text in texts:
-        arm, _, value = text.rpartition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            arm = ""
-        if not arm.strip():
-            raise ParameterError(f'expected ARM=VALUE, as in B=0.4; got "{text}".', parameter="anchor", value=text)
-        if arm.strip() in known:
-            raise ParameterError(f'expected each arm once; got "{arm.strip()}" twice.', parameter="anchor", value=text)
-        known[arm.strip()] = number
-    return known
 
 
 def read_instance(

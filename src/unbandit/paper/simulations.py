@@ -108,7 +108,7 @@ class FourPanels(PaperFigure):
             series.append(Series("c", name, arm.regret[0], measured(arm.mse), arm.points[0], against))
             series += _shares("e", name, label, arm) if self.shares else []
         for alpha, arm in self._by_alpha(results, BRACKET).items():
-            series.append(Series.error("b", f"alpha {alpha}, bracket", arm, f"α = {alpha}, method bracket"))
+            series.append(Series.error("b", f"alpha {alpha}, bracket", arm, f"α = {alpha}, bracket"))
         for arm in self._by_gap(results):
             name = f"gap {fraction(arm.gap[0])}"
             series.append(Series.error("d", name, arm))

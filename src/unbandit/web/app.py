@@ -22,7 +22,7 @@ from unbandit.reporting import stylesheet as report_stylesheet
 from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import collect
-from unbandit.web.forms import read_columns, read_options, read_rule, read_simulation
+from unbandit.web.forms import ReadAs, read_columns, read_options, read_rule, read_simulation
 from unbandit.web.jobs import Job, JobQueue, Limits
 from unbandit.web.preview import Upload, clean_name
 from unbandit.web.problems import BROKEN, Console, Refusal, problem_of
@@ -97,16 +97,16 @@ async def _preview(request: Request) -> Response:
 async def _estimate(request: Request) -> Response:
     form, upload = await _read_upload(request)
     errors: dict[str, str] = {}
-    columns, arms = collect(errors, read_columns, form) or (None, None)
+    reading = collect(errors, read_columns, form) or ReadAs()
     rule = collect(errors, read_rule, form)
     options = collect(errors, read_options, form) or {}
     if errors:
         return await _show_preview(request, upload, form, errors)
     if rule is None:
-        work: tuple[Any, ...] = ("identify", upload, columns, arms, options)
+        work: tuple[Any, ...] = ("identify", upload, reading, options)
         title = f"Which rule made {upload.name}?"
     else:
-        work = ("estimate", upload, columns, arms, rule, options)
+        work = ("estimate", upload, reading, rule, options)
         title = f"Estimate from {upload.name}"
     quick = _quick(rule, options) and upload.weight <= MOST_QUICK_BYTES
     return await _started(request, _queue(request).submit(title, *work, weight=upload.weight, quick=quick))
@@ -211,10 +211,8 @@ async def _read_upload(request: Request) -> tuple[dict[str, str], Upload]:
 
 async def _show_preview(request: Request, upload: Upload, form: Mapping[str, str], errors: dict[str, str]) -> Response:
     """Show what was understood of a log, and the form below it."""
-    columns, arms = collect(errors, read_columns, form) or (None, None)
-    job = _queue(request).submit(
-        f"Reading {upload.name}", "preview", upload, columns, arms, weight=upload.weight, quick=True
-    )
+    reading = collect(errors, read_columns, form) or ReadAs()
+    job = _queue(request).submit(f"Reading {upload.name}", "preview", upload, reading, weight=upload.weight, quick=True)
     await _wait(job, math.inf)
     if job.problem is not None:
         return show(job.problem)

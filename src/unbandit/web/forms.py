@@ -4,19 +4,20 @@ import csv
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
-from unbandit import datasets
+from unbandit import checks, datasets
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
 from unbandit.errors import ParameterError, shell_option
 from unbandit.estimators.api import check_numbers
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.reader import ROLES
+from unbandit.log.sources import Duplicates
 from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_of, identifier, quote, read_fields
 
 NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"
@@ -35,7 +36,7 @@ def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
 
 
 _TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "fields.toml").read_text("utf-8"))
-KNOWN, MORE, (POOL,), (ARMS,) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool", "arms"))
+KNOWN, MORE, (POOL,), (ARMS, DUPLICATES) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool", "arms"))
 DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
 COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
@@ -52,7 +53,7 @@ def page_option(name: str, value: Any = None) -> str:
     if name == "columns" and isinstance(value, dict) and value:
         return " and ".join(_in_field(COLUMNS.get(role, (role,))[0], column) for role, column in value.items())
     labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
-    labels |= {"arms": ARMS.label, "anchor": labels["anchor.arm"]}
+    labels |= {"arms": ARMS.label, "duplicates": DUPLICATES.label, "anchor": labels["anchor.arm"]}
     if name not in labels:
         return f"{shell_option(name, value)} on the command line"
     return _in_field(labels[name], value if isinstance(value, str) else None)
@@ -77,8 +78,14 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
         errors["anchor.arm"] = "Expected the name of the arm that has this value; got none."
     if "level" in given:
         given["level"] = float(given["level"])
-    if arm is not None and value is not None:
-        given["anchor"] = {arm: value}
+    more = given.pop("anchor.more", None)
+    anchors = {arm: value} if arm is not None and value is not None else {}
+    try:
+        anchors |= _more_anchors(more, anchors) if more is not None else {}
+    except ParameterError as error:
+        errors["anchor.more"] = capitalise(error.said(page_option))
+    if anchors:
+        given["anchor"] = anchors
     try:
         check_numbers(
             given.get("best_mean"), given.get("anchor"), given.get("level", 0.95), given.get("sigma"),
@@ -93,8 +100,25 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not False and (key, value) != ("scale", "known")}
 
 
-def read_columns(form: Mapping[str, str]) -> tuple[dict[str, str] | None, list[str] | None]:
-    """Return the columns that were named, and all the arms if they were listed."""
+def _more_anchors(text: str, known: Mapping[str, float]) -> dict[str, float]:
+    """Read `B=0.4, C=0.2`; a name with a comma in it is put in double quotes; lines count as commas."""
+    names = _comma_separated(text)
+    added = checks.anchors([name for name in names if name] or [text]) or {}
+    if twice := next((arm for arm in added if arm in known), None):
+        raise ParameterError(f"expected each arm once; got {quote(twice)} twice.", parameter="anchor")
+    return added
+
+
+class ReadAs(NamedTuple):
+    """How a file is to be read: its columns, all its arms, and what rows with one name mean, as far as it was said."""
+
+    columns: Mapping[str, str] | None = None
+    arms: Sequence[str] | None = None
+    duplicates: Duplicates = None
+
+
+def read_columns(form: Mapping[str, str]) -> ReadAs:
+    """Return the columns that were named, all the arms if they were listed, and what rows with one name mean."""
     errors: dict[str, str] = {}
     named: dict[str, str] = {}
     for role in ROLES:
@@ -107,21 +131,18 @@ def read_columns(form: Mapping[str, str]) -> tuple[dict[str, str] | None, list[s
         errors["column.arm"] = "Expected the column that holds the arms; got none."
     if named.get("round") and named.get("pulls"):
         errors["column.pulls"] = "Expected either rounds or pulls, not both: a log of choices or a table of counts."
-    arms = _arms(form.get("arms", ""), errors)
+    arms, (given, wrong) = _arms(form.get("arms", ""), errors), read_fields((DUPLICATES,), form)
+    errors |= wrong
     if errors:
         raise FieldErrors(errors)
-    return named or None, arms
+    return ReadAs(named or None, arms, given.get("duplicates") or None)
 
 
 def _arms(text: str, errors: dict[str, str]) -> list[str] | None:
     """Read `A,B,C`; a name with a comma in it is put in double quotes; lines count as commas."""
     if not text.strip():
         return None
-    try:
-        rows = list(csv.reader(text.strip().splitlines(), skipinitialspace=True))
-    except csv.Error:
-        rows = [[""]]
-    names = [name.strip() for row in rows for name in row]
+    names = _comma_separated(text)
     if not all(names):
         errors["arms"] = f"Expected names between commas, as in A, B, C; got {quote(text.strip())}."
         return None
@@ -129,6 +150,14 @@ def _arms(text: str, errors: dict[str, str]) -> list[str] | None:
     if count > 1:
         errors["arms"] = f"Expected different names; got {quote(most)} twice."
     return names
+
+
+def _comma_separated(text: str) -> list[str]:
+    try:
+        rows = list(csv.reader(text.strip().splitlines(), skipinitialspace=True))
+    except csv.Error:
+        rows = [[""]]
+    return [name.strip() for row in rows for name in row]
 
 
 # Rules

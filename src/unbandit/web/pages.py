@@ -114,7 +114,7 @@ def _environment() -> Environment:
 
 
 def _column_fields(seen: Preview) -> tuple[Field, ...]:
-    """Return a field for the column of each role, and one for the arms."""
+    """Return a field for the column of each role, one for the arms and one for rows with one name."""
     if not seen.columns or seen.example:
         return ()
     roles = {role: _cut(column) for role, column in seen.roles}
@@ -130,7 +130,7 @@ def _column_fields(seen: Preview) -> tuple[Field, ...]:
         none = () if role == "arm" else ((forms.NO_COLUMN, "no column"),)
         choices = (first, *none, *((column, _cut(column)) for column in seen.columns))
         fields.append(Field(f"column.{role}", called, about, kind="choice", choices=choices))
-    return (*fields, forms.ARMS)
+    return (*fields, forms.ARMS, forms.DUPLICATES)
 
 
 def _cut(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -23,15 +23,13 @@ from unbandit.log.parquet import DamagedParquet, ParquetLayout
 from unbandit.log.reader import find_columns
 from unbandit.log.sources import BROKEN_GZIP, open_bytes, unreadable
 from unbandit.web.examples import EXAMPLES, Example
+from unbandit.web.forms import ReadAs
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import page_text
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of these files; they are compressed already
 
 _PACKED, _AS_IS = "packed:", "as-is:"
-
-Columns = Mapping[str, str] | None
-Arms = Sequence[str] | None
 
 MOST_COLUMNS, COLUMNS_SHOWN, ROWS_SHOWN, ARMS_SHOWN = 200, 8, 6, 12
 LONGEST_CELL, LONGEST_NAME = 40, 80
@@ -127,16 +125,16 @@ def clean_name(name: str) -> str:
     return label("".join(filter(str.isprintable, last)).strip(), LONGEST_NAME) or "the log"
 
 
-def read(upload: Upload, columns: Columns, arms: Arms, limits: Limits) -> tuple[ActionLog, bytes | None]:
+def read(upload: Upload, reading: ReadAs, limits: Limits) -> tuple[ActionLog, bytes | None]:
     """Read a log, and return it with the bytes of its file; refuse one that is too long."""
     if upload.example:
         return EXAMPLES[upload.example].log(), None
     sent = upload.bytes(limits)
     data = _unpack_limited(sent, upload.name, limits)
-    return ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms), sent
+    return ActionLog.from_bytes(data, name=upload.name, **reading._asdict()), sent
 
 
-def preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits) -> Preview:
+def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
     """Return a file's first rows, the role of each column, and the number of rounds and arms."""
     if upload.example:
         log = EXAMPLES[upload.example].log()
@@ -154,11 +152,11 @@ def preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits) -> Pre
         seen = replace(seen, columns=tuple(names[:MOST_COLUMNS]), columns_left_out=max(len(names) - MOST_COLUMNS, 0))
         places: dict[str, int] = {}
         with suppress(LogError, ParameterError):  # unclear roles are refused below, and the rows are still shown
-            places = find_columns(names, columns, table.refuse)
+            places = find_columns(names, reading.columns, table.refuse)
         seen = replace(seen, roles=tuple((role, names[at]) for role, at in places.items()))
         shown = sorted({*places.values(), *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(places)]
         seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
-        return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, columns=columns, arms=arms))
+        return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, **reading._asdict()))
     except (LogError, ParameterError) as error:
         return replace(seen, problem=page_text(error))
 

@@ -17,10 +17,10 @@ from unbandit.log import ActionLog
 from unbandit.reporting import LogSource, Report, report
 from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import EXAMPLES
-from unbandit.web.forms import Simulation, page_option
+from unbandit.web.forms import ReadAs, Simulation, page_option
 from unbandit.web.jobs import Download, Limits, Outcome
 from unbandit.web.pages import identified_page
-from unbandit.web.preview import Arms, Columns, Preview, Upload, preview, read
+from unbandit.web.preview import Preview, Upload, preview, read
 from unbandit.web.problems import page_text
 
 Say = Callable[[str, float | None], None]
@@ -45,29 +45,27 @@ def warm_up() -> None:
     report(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0, source=LogSource.of_bytes("log.csv", b""))
 
 
-def _preview(upload: Upload, columns: Columns, arms: Arms, limits: Limits, say: Say) -> Preview:
+def _preview(upload: Upload, reading: ReadAs, limits: Limits, say: Say) -> Preview:
     say("Reading the file", None)
-    return preview(upload, columns, arms, limits)
+    return preview(upload, reading, limits)
 
 
 def _estimate(
-    upload: Upload, columns: Columns, arms: Arms, rule: str, options: Mapping[str, Any], limits: Limits, say: Say
+    upload: Upload, reading: ReadAs, rule: str, options: Mapping[str, Any], limits: Limits, say: Say
 ) -> Outcome:
     say("Reading the file", 0.0)
-    log, data = read(upload, columns, arms, limits)
+    log, data = read(upload, reading, limits)
     given = _without_idle_seed(rule, options)
     if data is None:
         return _beside_truth(log, upload.name, rule, given, EXAMPLES[upload.example].truth(), "", say)
-    origin = _origin(upload.name, data, rule, given, columns, arms)
+    origin = _origin(upload.name, data, rule, given, reading)
     made = report(log, rule, progress=say, audience=page_option, **origin, **given)
     return Outcome(made.title, made.main, _downloads(made))
 
 
-def _identify(
-    upload: Upload, columns: Columns, arms: Arms, options: Mapping[str, Any], limits: Limits, say: Say
-) -> Outcome:
+def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
     say("Reading the file", None)
-    log, data = read(upload, columns, arms, limits)
+    log, data = read(upload, reading, limits)
     asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "prior") if key in options}
     found = identify(
         log, particles=QUICK_PARTICLES, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked
@@ -75,7 +73,7 @@ def _identify(
     downloads = (*table_files(found.frame, "candidates", "Candidates"), _json_file("identify", found.to_json()))
     rule = str(found.leading.guesses[0].rule)
     given = _without_idle_seed(rule, options)
-    origin = {} if data is None else _origin(upload.name, data, rule, given, columns, arms)
+    origin = {} if data is None else _origin(upload.name, data, rule, given, reading)
     made, why = _taken_as(found, log, given | origin, say)
     main = identified_page(found, upload.name, None if made is None else made.answer.rule, why)
     if made is not None:  # below the one heading of the page
@@ -129,13 +127,13 @@ def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key != "seed" or drawn}
 
 
-def _origin(
-    name: str, data: bytes, rule: str, options: Mapping[str, Any], columns: Columns, arms: Arms
-) -> dict[str, Any]:
+def _origin(name: str, data: bytes, rule: str, options: Mapping[str, Any], reading: ReadAs) -> dict[str, Any]:
     """Return where a report comes from: the file, and the command that reads it the same way."""
     path = f"./{name}" if name.startswith("-") else name  # which the shell does not take for an option
+    columns, arms, duplicates = reading
     words = ["--columns", _comma_list([f"{role}={column}" for role, column in columns.items()])] if columns else []
     words += ["--arms", _comma_list(arms)] if arms else []
+    words += ["--duplicates", duplicates] if duplicates else []
     command = f"{shell_line(path, parse_rule(rule), options)} {shlex.join(words)}".rstrip()
     return {"source": LogSource.of_bytes(name, data), "command": command}
 
