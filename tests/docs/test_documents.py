@@ -165,6 +165,9 @@ def test_what_is_linked_is_there(name):
         (" B  estimated  177  0.2322", "B estimated  177   0.24", True),
         (" B  estimated  177  0.2322", "B estimated  177   0.94", False),
         (" B  estimated  177  0.2322", "C estimated  177   0.2322", False),
+        (" B  estimated  177  0.2322", "B estimated  177   0.28", False),
+        ("log-evidence -812.4 ± 0.3", "log-evidence -812.1 ± 0.4", True),
+        ("as surprising: p = 0.12", "as surprising: p = 0.98", False),
         ("note: The horizon 1,000 is below ...", "note: The horizon 1,000 is below all.", True),
         ("among ucb, sae.", "among sae, ucb.", True),
         ("  1: estimated, gap 0.336 [0.226, 0.4501]", "  1: estimated, gap 0.336 [0.226, 0.4502]", True),
@@ -177,6 +180,17 @@ def test_lines_are_compared_as_they_should_be(shown, printed, same):
 def test_numbers_that_need_no_draws_are_compared_closely():
     assert alike("gap 0.2322", "gap 0.2323", EXACT.near, EXACT.share)
     assert not alike("gap 0.2322", "gap 0.24", EXACT.near, EXACT.share)
+
+
+def test_a_table_without_draws_is_compared_closely_on_every_page(tmp_path, unbandit, capfd):
+    for method, fails in (("bracket", True), ("posterior", False)):
+        page, head = tmp_path / f"{method}.md", f"ucb, method {method}, 95% intervals"
+        page.write_text(f"```python\nprint('{head}')\nprint('gap 0.50')\n```\n\n```text\n{head}\ngap 0.52\n```\n")
+        if fails:
+            with pytest.raises(AssertionError, match="is not in"):
+                run_page(page, unbandit, capfd, DRAWN)
+        else:
+            run_page(page, unbandit, capfd, DRAWN)
 
 
 def test_a_page_that_shows_what_it_does_not_print_fails(tmp_path, unbandit, capfd):
