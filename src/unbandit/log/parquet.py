@@ -186,18 +186,36 @@ def _parsed(data: bytes) -> tuple[Struct, int]:
 
 
 def _parse_struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
+    """Read a structure; what footers are full of, small integers and short texts, is read without another call."""
     if depth > _DEEPEST:
         raise DamagedParquet("its description is nested too deeply")
     struct: Struct = {}
-    field = 0
+    field, size = 0, len(data)
     while head := data[at]:
         at += 1
+        kind = head & 15
         if head >> 4:
             field += head >> 4
         else:
             field, at = _parse_integer(data, at)
-        kind = head & 15
-        if kind <= 2:
+        if kind == 6 or kind == 5:
+            value = data[at]
+            at += 1
+            if value > 127:
+                value, at = _parse_varint(data, at - 1)
+            struct[field] = (value >> 1) ^ -(value & 1)
+        elif kind == 8:
+            length = data[at]
+            at += 1
+            if length > 127:
+                length, at = _parse_varint(data, at - 1)
+            if length > size - at:
+                raise IndexError
+            struct[field] = data[at : at + length]
+            at += length
+        elif kind == 12:
+            struct[field], at = _parse_struct(data, at, depth + 1)
+        elif kind <= 2:
             struct[field] = kind == 1
         else:
             struct[field], at = _parse_value(data, at, kind, depth)
@@ -214,7 +232,7 @@ def _parse_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]
         return data[at : at + length], at + length
     if kind == 12:
         return _parse_struct(data, at, depth + 1)
-    if kind in (9, 10):
+    if kind in (9, 10) and depth <= _DEEPEST:
         head, at = data[at], at + 1
         size, inner = head >> 4, head & 15
         if size == 15:
