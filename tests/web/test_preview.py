@@ -178,6 +178,23 @@ def test_limits_cannot_be_walked_around(data, words):
     assert words in looked(data).problem
 
 
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [(pl.Date, 17_000_000), (pl.Date, -(2**31)), (pl.Datetime("us"), 2**62), (pl.Datetime("ms"), -(2**62)),
+     (pl.Duration("ms"), 2**62)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("column", ["arm", "note"])
+def test_times_that_python_does_not_have_are_shown_as_numbers(kind, number, column, capfd):
+    held, physical = io.BytesIO(), pl.Int32 if kind == pl.Date else pl.Int64
+    times = pl.Series("times", [number, 1, number], dtype=physical).cast(kind)
+    pl.DataFrame({"arm": ["A", "B", "A"]}).with_columns(times.alias(column)).write_parquet(held)
+    seen = looked(held.getvalue(), "log.parquet")
+    assert bool(seen.problem) is (column == "arm")
+    assert str(number) in str(seen.rows)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_gzip_file_of_very_many_members_takes_time_in_proportion_to_them():
     def seconds(members):
         data = gzip.compress(b"arm\nB\n") + gzip.compress(b"A\n") * members

@@ -236,6 +236,7 @@ class LabelColumn:
 
     def code(self, refuse: Refuse, column: pl.Series, rows: Integers | None = None) -> Codes:
         """Code cells of a batch; `rows` are the rows they are in, by default all."""
+        _refuse_beyond_calendar(refuse, column, self.name, rows)
         refuse_missing(refuse, column, self.name, self._role, rows)
         if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Null):
             text = f"expected names or numbers for {self._role}; got a column of type {column.dtype}."
@@ -289,6 +290,22 @@ def _is_doubtful(label: str) -> bool:
 def _without_point(label: str) -> str:
     """Write a whole number as one: "3.0" as "3"."""
     return label_of(float(label)) if is_number(label) and label.rstrip("0").endswith(".") else label
+
+
+def _refuse_beyond_calendar(refuse: Refuse, column: pl.Series, name: str, rows: Integers | None) -> None:
+    """Refuse times outside of the years 1 to 9999, which Python does not have and polars cannot always write."""
+    kind = column.dtype
+    if kind == pl.Date:
+        days = column.to_physical()
+    elif isinstance(kind, pl.Datetime) and kind.time_unit != "ns":  # those end in the year 2262
+        days = column.to_physical() // (86_400_000 if kind.time_unit == "ms" else 86_400_000_000)
+    else:
+        return
+    outside = ((days <= -719_162) | (days >= 2_932_896)).fill_null(False).arg_true()
+    if len(outside):
+        row = int(outside[0]) if rows is None else int(rows[outside[0]])
+        text = "expected a date in the years 1 to 9999; got one outside of them."
+        raise refuse(text, row=row + 1, column=name, remedy="Correct it, or write the dates as text.")
 
 
 def refuse_missing(refuse: Refuse, column: pl.Series, name: str, role: str, rows: Integers | None = None) -> None:

@@ -19,7 +19,7 @@ import polars as pl
 from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
-from unbandit.log.parquet import DamagedParquet, ParquetLayout
+from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
 from unbandit.log.reader import find_columns
 from unbandit.log.sources import BROKEN_GZIP, open_bytes, unreadable
 from unbandit.web.examples import EXAMPLES, Example
@@ -181,11 +181,20 @@ def _parquet_rows(data: bytes) -> int:
 
 
 def _with_rows(seen: Preview, names: Sequence[str], series: Sequence[pl.Series]) -> Preview:
-    heads = [column.head(ROWS_SHOWN).to_list() for column in series]
+    heads = [_cells(column.head(ROWS_SHOWN)) for column in series]
     texts = [["" if cell is None else label(str(cell), LONGEST_CELL) for cell in head] for head in heads]
     rows = tuple(zip(*texts, strict=True))
     more = bool(series) and len(series[0]) > ROWS_SHOWN
     return replace(seen, columns=seen.columns or tuple(names), columns_shown=tuple(names), rows=rows, rows_more=more)
+
+
+def _cells(column: pl.Series) -> list[object]:
+    """Return values to show; a time that Python does not have, such as one in the year 20000, is a number."""
+    try:
+        with without_panic_text():
+            return column.to_list()
+    except (ValueError, OverflowError, pl.exceptions.PanicException):
+        return column.to_physical().to_list()
 
 
 def _with_log(seen: Preview, log: ActionLog) -> Preview:

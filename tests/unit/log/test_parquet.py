@@ -105,6 +105,23 @@ def test_rounds_at_the_limits_of_integers_are_refused():
             ActionLog.from_frame(pl.DataFrame({"round": [1, 2, value, 4], "arm": ["A", "B"] * 2}))
 
 
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [(pl.Date, -(2**31)), (pl.Date, 2**31 - 1), (pl.Datetime("ms"), 2**62), (pl.Datetime("us"), -(2**63))],
+    ids=str,
+)
+def test_dates_that_no_calendar_has_are_refused(kind, number, capfd):
+    dates = pl.Series("arm", [1, number, 1], dtype=pl.Int32 if kind == pl.Date else pl.Int64).cast(kind)
+    with pytest.raises(LogError, match=r'row 2, column "arm": expected a date in the years 1 to 9999'):
+        ActionLog.from_frame(dates.to_frame())
+    assert capfd.readouterr().err == ""
+
+
+def test_dates_are_labels():
+    days = pl.DataFrame({"arm": pl.Series([0, 1, 0], dtype=pl.Int32).cast(pl.Date)})
+    assert ActionLog.from_frame(days).arms == ("1970-01-01", "1970-01-02")
+
+
 def test_the_text_of_a_panic_is_dropped_and_any_other_is_kept(capfd):
     with without_panic_text():
         os.write(2, b"\nthread 'x' (1) panicked at file.rs:1:1:\nno\n")
