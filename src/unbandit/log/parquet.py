@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ _HEADER = 1 << 9  # bytes that are read for a page header at first; long statist
 _DEEPEST = 32  # structures within structures of a header
 _MOST_EXPANSION = 1 << 17  # bytes that a byte of a compressed page can unpack to: Zstandard's limit, the largest of all
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)  # types of pages
+_SILENCE = 0.03  # seconds
 _REPEATED = 2  # the repetition type of a list's items
 
 Struct = dict[int, Any]
@@ -292,6 +294,11 @@ def without_panic_text() -> Iterator[None]:
         os.dup2(held.fileno(), 2)
         try:
             yield
+        except DamagedParquet:  # polars was not asked
+            raise
+        except BaseException:
+            _await_silence(held)
+            raise
         finally:
             _flush()
             os.dup2(kept, 2)
@@ -301,6 +308,14 @@ def without_panic_text() -> Iterator[None]:
             if text and b"panicked at" not in text:
                 with open(2, "wb", closefd=False) as stream:
                     stream.write(text)
+
+
+def _await_silence(held: IO[bytes]) -> None:
+    """Wait until the other threads of polars have had their say: each panics by itself, and the first one is raised."""
+    size = -1
+    while size != (now := os.fstat(held.fileno()).st_size):
+        size = now
+        time.sleep(_SILENCE)
 
 
 def _flush() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
 from contextlib import suppress
 
 import numpy as np
@@ -130,4 +131,9 @@ def test_the_text_of_a_panic_is_dropped_and_any_other_is_kept(capfd):
     with suppress(KeyError), without_panic_text():
         os.write(2, b"before an error\n")
         raise KeyError
+    late = threading.Timer(0.01, os.write, (2, b"\nthread 'y' (2) panicked at file.rs:2:2:\n"))
+    with suppress(KeyError), without_panic_text():
+        late.start()
+        raise KeyError
+    late.join()
     assert capfd.readouterr().err == "a warning\nbefore an error\n"
