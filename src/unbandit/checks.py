@@ -32,9 +32,7 @@ def whole(name: str, value: object, least: int = 1, most: int = LARGEST_COUNT) -
     if number is None or not least <= number <= most:
         power = (most + 1).bit_length() - 1
         limit = f"2^{power} - 1" if power >= 32 and most == 2**power - 1 else f"{most:,}"
-        raise ParameterError(
-            f"expected a whole number from {least} to {limit}; got {value!r}.", parameter=name, value=value
-        )
+        raise _no_number(name, value, f"a whole number from {least} to {limit}")
     return number
 
 
@@ -46,22 +44,34 @@ def seed(value: object, name: str = "seed") -> int:
 def level(value: Any, name: str = "level") -> float:
     """Check the level of an interval."""
     if isinstance(value, bool) or not _is_number(value) or not 0 < value < 1:
-        raise ParameterError(f"expected a number between 0 and 1; got {value!r}.", parameter=name, value=value)
+        raise _no_number(name, value, "a number between 0 and 1")
     return float(value)
 
 
 def finite(name: str, value: Any) -> float:
     """Check a finite number."""
     if isinstance(value, bool) or not _is_number(value) or not math.isfinite(value):
-        raise ParameterError(f"expected a finite number; got {value!r}.", parameter=name, value=value)
+        raise _no_number(name, value, "a finite number")
     return float(value)
 
 
 def positive(name: str, value: Any) -> float:
     """Check a positive, finite number."""
     if isinstance(value, bool) or not _is_number(value) or not (math.isfinite(value) and value > 0):
-        raise ParameterError(f"expected a positive number; got {value!r}.", parameter=name, value=value)
+        raise _no_number(name, value, "a positive number")
     return float(value)
+
+
+def flag(name: str, value: object) -> None:
+    """Check that a value is true or false; a word such as "no" is neither."""
+    if str(value) not in ("True", "False") or isinstance(value, str):
+        text = f"expected True or False; got {value!r}."
+        raise ParameterError(text, parameter=name, value=value, remedy="Write it without quotes.")
+
+
+def _no_number(name: str, value: object, expected: str) -> ParameterError:
+    remedy = "Write it as a number, without quotes." if isinstance(value, str | bytes) else None
+    return ParameterError(f"expected {expected}; got {value!r}.", parameter=name, value=value, remedy=remedy)
 
 
 def _is_number(value: object) -> bool:

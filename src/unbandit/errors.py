@@ -18,6 +18,10 @@ Audience = Callable[[str, Any], str]
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 _OPTION = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
+_LONGEST_QUOTE, _LONGEST_SENTENCE = 120, 2_000  # characters
+_QUOTE = re.compile(rf'"([^"]{{{_LONGEST_QUOTE},}})"')
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
+
 
 def option(name: str, value: Any = None) -> str:
     """Return a reference to an option, to be used within a message; `phrase` spells it out for a reader."""
@@ -51,7 +55,28 @@ def phrase(text: str, audience: Audience = python_option) -> str:
         except (ValueError, TypeError):  # not ours: the text quotes a file, which may hold anything
             return match[1]
 
-    return _OPTION.sub(spelled, text)
+    return printable(_OPTION.sub(spelled, text))
+
+
+def printable(text: str) -> str:
+    """Make a sentence fit for any console, whatever file it quotes: control characters escaped, long cells cut.
+
+    Every error and notice goes through here on its way to a reader, so a cell can be quoted as it is.
+
+    Examples
+    --------
+    >>> printable('expected a number; got "\\x1b[31mred\\r".')
+    'expected a number; got "\\\\x1b[31mred\\\\r".'
+    """
+    if len(text) > _LONGEST_QUOTE:
+        text = _QUOTE.sub(lambda quote: f'"{_cut(quote[1], _LONGEST_QUOTE)}"', text)
+        text = _cut(text, _LONGEST_SENTENCE)
+    return _CONTROL.sub(lambda mark: mark[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def _cut(text: str, longest: int) -> str:
+    """Cut the middle out of a long text: names differ at their ends, and a sentence ends with the remedy."""
+    return text if len(text) <= longest else f"{text[: 3 * longest // 4]} … {text[-longest // 4 :]}"
 
 
 def first_line(error: BaseException) -> str:
@@ -116,7 +141,7 @@ class UnbanditError(Exception):
 
     def phrased(self, audience: Audience = python_option) -> str:
         """Return place, sentence and remedy as one audience reads them."""
-        place = self.place(audience)
+        place = printable(self.place(audience))
         return f"{place}: {self.said(audience)}" if place else self.said(audience)
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ import pytest
 import unbandit as ub
 from unbandit import checks
 from unbandit.devices import checked_device, choose_device
-from unbandit.errors import Notice, option, phrase, shell_option
+from unbandit.errors import LogError, Notice, option, phrase, shell_option
 from unbandit.files import written_whole
 
 
@@ -82,3 +82,20 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         temporary.write_text("half")
         raise RuntimeError
     assert [path.read_text() for path in tmp_path.iterdir()] == ["whole"]
+
+
+def test_cells_in_a_message_are_escaped_and_cut():
+    error = LogError(
+        f'expected a number; got "{"x" * 3_000_000}\x1b[31m\r\n".',
+        path="a\x1bb.csv",
+        column="c\rd",
+        remedy="Correct it.",
+    )
+    text = str(error)
+    assert len(text) < 400
+    assert text.isprintable()
+    assert text.startswith('a\\x1bb.csv, column "c\\rd": expected a number; got "xxx')
+    assert text.endswith('x\\x1b[31m\\r\\n". Correct it.')
+    assert len(str(LogError("x" * 3_000_000, remedy="Correct it."))) < 2_100
+    assert Notice("reading", 'arm "\x1b]0;title\x07"').message == 'arm "\\x1b]0;title\\x07"'
+    assert Notice("reading", "r\u00e9sum\u00e9 \u4e2d \u2068x\u2069").message == "r\u00e9sum\u00e9 \u4e2d \u2068x\u2069"

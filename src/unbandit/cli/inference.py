@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,7 @@ def posterior(
             "log_evidence_error": found.log_evidence_error, "particles": found.particles,
             "effective_size": found.effective_size, "pairs": beaten,
             "warnings": [{"code": each.code, "message": phrase(each.text, shell_option)} for each in found.warnings],
+            "notes": [each.to_dict(shell_option) for each in record.reading],
             "arms": found.frame(level).to_dicts(),
         }  # fmt: skip
         return [json.dumps(answer, indent=2, allow_nan=False)]
@@ -101,7 +103,7 @@ def posterior(
         f"log evidence {found.log_evidence:.1f} ± {found.log_evidence_error:.1f}; 4 clouds of {found.particles:,} "
         f"particles, smallest effective size {found.effective_size:.0f}"
     )
-    printer.print_notices(found.warnings)
+    printer.print_notices(found.warnings, record.reading)
 
 
 def _read_pair(text: str | None) -> list[tuple[str, str]]:
@@ -167,6 +169,7 @@ def identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
                 particles=QUICK_PARTICLES if quick else particles, seed=seed, threads=threads, progress=status.update,
             )  # fmt: skip
+            answer = replace(answer, notes=(*record.reading, *answer.notes))
             worth, missing = _worth(answer) if values else (None, "")
 
     def to_json() -> list[str]:
@@ -231,7 +234,7 @@ def _print_answer(out: "Console", answer: "Identification") -> None:
         several = len(asked.log) > 1
         rounds = (
             f"{row.round:,} (arm {row.arm}{f', demonstration {row.demonstration}' if several else ''}, "
-            f"1 in {math.exp(-row.log_probability):,.3g})"
+            f"{_odds(row.log_probability)})"
             for row in answer.surprises
         )
         out.print(f"Rounds that surprise it most: {', '.join(rounds)}.")
@@ -251,6 +254,12 @@ def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, .
         f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001",
         "cannot be told apart" if len(answer.left) > 1 and candidate.name in answer.left else "",
     )
+
+
+def _odds(log_probability: float) -> str:
+    """Write a probability, however small, as one in so many."""
+    tens = -log_probability / math.log(10)
+    return f"1 in {math.exp(-log_probability):,.3g}" if tens < 300 else f"1 in 10^{tens:,.0f}"
 
 
 def _guesses(candidate: "Contender") -> str:

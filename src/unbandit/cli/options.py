@@ -176,6 +176,10 @@ def read_columns(text: str | None) -> dict[str, str] | None:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals):
             raise ParameterError(f'expected key=value,key=value; got "{part}".', parameter="columns", value=part)
+        if key in pairs:
+            remedy = "Join several columns of demonstrations by a plus sign: demonstration=subject+block."
+            text = f'expected each role once; got "{key}" twice.'
+            raise ParameterError(text, parameter="columns", value=part, remedy=remedy)
         pairs[key] = value
     return pairs
 
@@ -243,6 +247,6 @@ def folder_setting(folder: str, description: str, key: str, known: tuple[str, ..
 
     try:
         value = json.loads(storage_at(folder).read(description)).get(key)
-    except (OSError, ValueError, AttributeError, UnbanditError):
+    except (OSError, ValueError, AttributeError, RecursionError, UnbanditError):
         return None  # the command that uses the folder says what is wrong with it
     return value if value in known else None

@@ -272,8 +272,8 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
     out = console(error=True)
     for kind, notices in (("warning", warnings), ("note", notes)):
         groups: dict[str, list[Notice]] = {}
-        for notice in notices:
-            groups.setdefault(notice.code, []).append(notice)
+        for notice in notices:  # what was noticed while reading is something else each time
+            groups.setdefault(notice.text if notice.code == "reading" else notice.code, []).append(notice)
         for first, *others in groups.values():
             where = f" (demonstration {first.demonstration})" if first.demonstration else ""
             more = f" The same kind of {kind} for {len(others):,} more." if others else ""

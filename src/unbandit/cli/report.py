@@ -66,7 +66,7 @@ def report(
             reporting.write_pdf(written.html, pdf)
     out = printer.console()
     out.print(written.sentence)
-    printer.print_notices(written.answer.warnings)
+    printer.print_notices(written.answer.warnings, log.reading)
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
 
 

@@ -77,7 +77,13 @@ class Demonstrator(BaseModel, ABC):
         """Return whether the rule accepts only rewards of 0 and 1."""
         return False
 
-    def __init__(self, **parameters: Any) -> None:
+    def __init__(self, *values: Any, **parameters: Any) -> None:
+        if values:
+            fields = type(self).model_fields
+            example = min(fields, key=lambda name: (not fields[name].is_required(), name == "ties"), default="name")
+            text = f"expected parameters by name; got {values[0]!r} without one."
+            remedy = f"Write {type(self).__name__}({example}={values[0]!r}), for example."
+            raise ParameterError(text, owner=type(self).name, value=values[0], remedy=remedy)
         try:
             super().__init__(**parameters)
         except ValidationError as error:
@@ -402,8 +408,8 @@ def _load(entry: EntryPoint) -> None:
         )
 
 
-def parse_rule(text: str, parameter: str = "rule") -> Demonstrator:
-    """Read `name:key=value,...`, given as `parameter`.
+def parse_rule(text: str | Demonstrator, parameter: str = "rule") -> Demonstrator:
+    """Read `name:key=value,...`, given as `parameter`; take a rule as it is, and refuse everything else.
 
     Examples
     --------
@@ -414,6 +420,13 @@ def parse_rule(text: str, parameter: str = "rule") -> Demonstrator:
     ...
     unbandit.errors.ParameterError: rule: expected one of ...; got "ucbb". Did you mean "ucb"?
     """
+    if isinstance(text, Demonstrator):
+        return text
+    if not isinstance(text, str):
+        got = f"the class {text.__name__}" if isinstance(text, type) else type(text).__name__
+        remedy = 'Give one such as UCB(alpha=0.25), or its text: "ucb:alpha=0.25".'
+        remedy += " The log comes before it." if hasattr(text, "demonstrations") else ""
+        raise ParameterError(f"expected a rule; got {got}.", parameter=parameter, value=text, remedy=remedy)
     name, _, rest = text.strip().partition(":")
     known = rules()
     rule = known[checks.one_of(parameter, name.lower() if name.lower() in known else name, known)]

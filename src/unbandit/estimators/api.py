@@ -107,12 +107,13 @@ def estimate(
     >>> result["1"].mean_low < 0.5 < result["1"].mean_high
     True
     """
-    assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    assumed = parse_rule(rule)
     record: Record = as_log(log, f"method {method or 'posterior'}") if draws(method, assumed) else as_record(log)
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted, pool)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted, chosen)
     _check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
+    checks.flag("pool", pool)
     if pool:
         _check_pool(record)
     noise, warnings = _reward_noise(fitted, sigma, bernoulli, scale)
@@ -240,7 +241,7 @@ def posterior(
     from unbandit.estimators.posterior import from_the_prior, infer_request, settled_prior
 
     record = as_log(log, "posterior")
-    fitted = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    fitted = parse_rule(rule).for_arms(len(record.arms))
     check_numbers(best_mean, anchor, sigma=sigma, bernoulli=bernoulli, rule=fitted)
     if pool:
         _check_pool(record)
@@ -274,7 +275,7 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
     >>> list(sensitivity(log, "ucb:alpha=0.25", sigma=1.0))
     ['alpha=0.2', 'alpha=0.3', 'scale=1.131', 'scale=1.697']
     """
-    assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    assumed = parse_rule(rule)
     if not isinstance(assumed, RegretWidth):
         raise ParameterError(f"expected a rule with alpha and scale; got {assumed}.", parameter="sensitivity")
     record, answers = as_record(log), {}
@@ -409,6 +410,9 @@ def as_record(log: Any) -> Record:
     """Take a record as it is, read a path, or take a dataframe or a sequence of labels."""
     if is_record(log):
         return log
+    if isinstance(log, Demonstrator):
+        remedy = "The log comes first, then the rule: estimate(log, rule)."
+        raise ParameterError(f"expected a log; got the rule {log}.", parameter="log", value=log, remedy=remedy)
     if isinstance(log, str | os.PathLike):
         from unbandit.log.action_log import read_or_scan
 
@@ -472,6 +476,10 @@ def check_numbers(
 ) -> None:  # fmt: skip
     """Refuse numbers out of range, and choices that exclude each other."""
     checks.level(level)
+    checks.flag("bernoulli", bernoulli)
+    if anchor is not None and not isinstance(anchor, Mapping):
+        text = f"expected arms with their means; got {type(anchor).__name__}."
+        raise ParameterError(text, parameter="anchor", value=anchor, remedy='Write them as {"B": 0.4}.')
     for name, value in (("sigma", sigma), ("constant", constant)):
         if value is not None:
             checks.positive(name, value)

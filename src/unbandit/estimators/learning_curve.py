@@ -100,7 +100,7 @@ def learning_curve(
     ([10, 224, 5000], [1, 1, 1])
     """
     record = as_log(log, "learning curve")
-    assumed = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    assumed = parse_rule(rule).for_arms(len(record.arms))
     _check(record, assumed, points, options)
     which = checks.position("demonstration", demonstration, record.demonstrations)
     whole, name = record.select(which), record.demonstrations[which]

@@ -54,7 +54,7 @@ class StreamingEstimate:
         self, rule: Demonstrator | str, *, arms: Sequence[object] | None = None,
         snapshot: str | os.PathLike[str] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self.rule = parse_rule(rule) if isinstance(rule, str) else rule
+        self.rule = parse_rule(rule)
         options = {name: _plain(value) for name, value in options.items()}
         self.options, self.snapshot = options, snapshot
         method = options.get("method")

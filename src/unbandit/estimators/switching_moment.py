@@ -202,7 +202,7 @@ def _rounds(record: ActionLog, rule: Demonstrator | str, demonstration: object) 
 
     A rule that never weighs two values is refused, and a record without order.
     """
-    fitted = (parse_rule(rule) if isinstance(rule, str) else rule).for_arms(len(record.arms))
+    fitted = parse_rule(rule).for_arms(len(record.arms))
     check_comparable(fitted, "switching")
     if not record.ordered:
         raise ParameterError("switching rounds: expected a log with rounds; this one holds counts, without order.")

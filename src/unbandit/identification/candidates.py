@@ -50,6 +50,9 @@ def candidates_for(
     notes: list[Notice] = []
     if specs is None:
         candidates = [each for rule in rules().values() if (each := _default(rule, noise, log, notes)) is not None]
+    elif not isinstance(specs, Iterable):
+        text = f"expected rules or their texts; got {type(specs).__name__}."
+        raise ParameterError(text, parameter="candidates", value=specs, remedy='Write them as "ucb,thompson".')
     elif isinstance(specs, Mapping):
         candidates = [_of_list(str(name), given, noise) for name, given in specs.items()]
     else:

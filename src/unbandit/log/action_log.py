@@ -204,6 +204,11 @@ class ActionLog:
         >>> ActionLog.from_codes(codes, ["A", "B"], offsets=np.array([0, 2, 3])).lengths.tolist()
         [2, 1]
         """
+        codes = np.asarray(codes)
+        if codes.dtype.kind not in "iu" or codes.ndim not in (1, 2):
+            text = f"expected an array of integers in one dimension or two; got {codes.dtype} in {codes.ndim}."
+            remedy = "Labels of any kind are read by ActionLog.from_actions."
+            raise ParameterError(text, parameter="codes", value=codes, remedy=remedy)
         if offsets is None:
             rows = codes.shape[0] if codes.ndim == 2 else 1
             offsets = np.arange(rows + 1, dtype=np.int64) * (codes.size // max(rows, 1))
@@ -234,7 +239,10 @@ class ActionLog:
         >>> ActionLog.from_counts([("A", 70), ("B", 30), ("A", 5)], duplicates="separate").arms
         ('A', 'A (2)', 'B')
         """
-        pairs = list(pulls.items() if isinstance(pulls, Mapping) else pulls)
+        pairs = list(pulls.items() if isinstance(pulls, Mapping) else pulls if isinstance(pulls, Sequence) else [pulls])
+        if not all(isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 for pair in pairs):
+            text = f"expected arms with their counts, or pairs of these; got {type(pulls).__name__} of something else."
+            raise ParameterError(text, parameter="pulls", value=pulls, remedy='Write it as {"A": 70, "B": 30}.')
         labels = pl.Series("arm", [label_of(arm) for arm, _ in pairs], dtype=pl.String)
         counts = series_of([count for _, count in pairs]).alias("pulls")
         return cls(*collect([FrameSource(pl.DataFrame([labels, counts]))], None, None, duplicates=duplicates))

@@ -1,6 +1,8 @@
 """Choices in memory, and rewards beside them: a sequence, an array with one row per demonstration, or a list."""
 
+import sys
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.log.labels import Codes, Integers, LabelColumn, listed, numbered, smallest_type
 from unbandit.log.reader import Parts, in_order, offsets_of
 from unbandit.log.rewards import Rewards
-from unbandit.log.sources import ROWS, Arms, Batch, is_frame, series_of
+from unbandit.log.sources import ROWS, Arms, Batch, is_frame, is_missing, series_of
+
+_LARGEST = sys.float_info.max
 
 
 def collect_choices(actions: Any, arms: Arms, rewards: Any = None) -> Parts:
@@ -60,12 +64,14 @@ def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
         raise ParameterError(text, parameter="rewards", remedy="Put None where a reward is not known.")
     values = np.asarray(flat)
     if values.dtype.kind not in "fiu" or np.isinf(values).any():
-        known = [float("nan") if value is None else value for value in np.asarray(flat, dtype=object)]
+        known = [float("nan") if is_missing(value) else value for value in np.asarray(flat, dtype=object)]
         for value in known:
-            if not isinstance(value, int | float | np.number | np.bool_) or np.isinf(value):
+            is_number = isinstance(value, int | float | Decimal | np.floating | np.integer | np.bool_)
+            if not is_number or (value == value and not -_LARGEST <= value <= _LARGEST):
                 text = f"expected finite numbers, None where one is not known; got {value!r}."
-                raise ParameterError(text, parameter="rewards", value=value)
-        values = np.array(known)
+                remedy = "Put None there, or leave all of them out."
+                raise ParameterError(text, parameter="rewards", value=value, remedy=remedy)
+        values = np.array(known, np.float64)
     return values.astype(np.float64) if np.isfinite(values).any() else None
 
 
@@ -82,7 +88,11 @@ def _flattened(actions: Any, parameter: str = "actions") -> tuple[Any, Integers]
     if hasattr(actions, "dtype"):  # a column of a dataframe
         return actions, np.array([len(actions)])
     if isinstance(actions, dict) or not isinstance(actions, Iterable):
-        raise ParameterError(f"expected a sequence of choices; got {type(actions).__name__}.", parameter=parameter)
+        text, remedy = (
+            f"expected a sequence of choices; got {type(actions).__name__}.",
+            'Write them as ["A", "B", "A"].',
+        )
+        raise ParameterError(text, parameter=parameter, value=actions, remedy=remedy)
     rows = list(actions)
     nested = [isinstance(row, Sequence | np.ndarray | pl.Series) and not isinstance(row, str | bytes) for row in rows]
     if not any(nested):

@@ -117,7 +117,7 @@ class Follower:
         if self._reader is None:
             labels, rounds = (self._log.arm_column, self._log.demonstration_column), self._before.get("rounds")
             self._reader = OrderedReader(tail.names, tail.refuse, self._columns, *labels, rounds)
-            self._kinds = {name: tail.kind(name) for name in self._reader.name.values()}
+            self._kinds = {name: tail.kind(name) for name in self._reader.columns()}
         check_columns(tail, self._kinds, "files before")
         self.settled = False
         for batch in tail.batches(list(self._kinds), _ALL_ROWS):

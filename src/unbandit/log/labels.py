@@ -71,6 +71,9 @@ def _shortened(labels: Sequence[str], limit: int = 12) -> list[str]:
 
 def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     """Return the arms that a user lists, as text; refuse fewer than two, blanks and repeats."""
+    if not isinstance(arms, Iterable):
+        text = f"expected a list of labels; got {type(arms).__name__}."
+        raise ParameterError(text, parameter="arms", value=arms, remedy="List every arm there was.")
     labels = tuple([arm.strip() if type(arm) is str else label_of(arm) for arm in arms])
     if len(labels) < 2:
         text = f"expected two labels or more; got {len(labels)}."
@@ -238,9 +241,6 @@ class LabelColumn:
         """Code cells of a batch; `rows` are the rows they are in, by default all."""
         _refuse_beyond_calendar(refuse, column, self.name, rows)
         refuse_missing(refuse, column, self.name, self._role, rows)
-        if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Null):
-            text = f"expected names or numbers for {self._role}; got a column of type {column.dtype}."
-            raise refuse(text, column=self.name, remedy="Convert it to text first.")
         before = len(self.coder)
         codes = self.coder.code(column)
         new = self.coder.labels[before:] if self.expected is not None or not column.dtype.is_integer() else []
@@ -309,7 +309,11 @@ def _refuse_beyond_calendar(refuse: Refuse, column: pl.Series, name: str, rows: 
 
 
 def refuse_missing(refuse: Refuse, column: pl.Series, name: str, role: str, rows: Integers | None = None) -> None:
-    """Refuse a cell without a value, and a number that is not finite."""
+    """Refuse a cell without a value, a number that is not finite, and a column of labels that cannot be any."""
+    kind = column.dtype
+    if role in ("arm", "demonstration") and (kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Null, pl.Duration)):
+        text = f"expected names or numbers for {role}; got a column of type {kind}."
+        raise refuse(text, column=name, remedy="Convert it to text first.")
     if column.null_count():
         missing = column.is_null()
     elif column.dtype.is_float() and not column.is_finite().all():

@@ -4,6 +4,7 @@
 """
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.log.csv import POLARS_ERRORS
 from unbandit.log.labels import (
     Codes,
     Integers,
@@ -48,7 +50,7 @@ ALIASES: Mapping[str, frozenset[str]] = {
         "round": "rounds roundid roundno roundnumber trial trials trialid trialindex trialno trialnumber t time "
         "timestep step stepno stepnumber index iteration iterations iter period tick",
         "pulls": "npulls numpulls numberofpulls pullcount pullcounts count counts n plays nplays playcount impressions "
-        "visits visitcount timespulled frequency freq",
+        "visits visitcount visitors visitorcount uniquevisitors timespulled frequency freq",
         "reward": "rewards rewardvalue observedreward r outcome outcomes payoff payoffs payout payouts",
     }.items()
 }
@@ -67,6 +69,9 @@ def _folded(name: str) -> str:
 
 def _check_roles(columns: Columns) -> dict[str, str]:
     """Refuse a role that does not exist, or one column in two roles."""
+    if columns is not None and not isinstance(columns, Mapping):
+        text = f"expected the column of each role; got {type(columns).__name__}."
+        raise ParameterError(text, parameter="columns", value=columns, remedy='Write it as {"arm": "picked"}.')
     named = dict(columns or {})
     for role, name in named.items():
         problem = ""
@@ -77,6 +82,8 @@ def _check_roles(columns: Columns) -> dict[str, str]:
             problem = f'expected a column of its own for each role; got "{name}" for {" and ".join(same)}.'
         elif not isinstance(name, str) or (role == "arm" and not name):
             problem = f"expected the name of a column for {role}; got {name!r}."
+            if role == "demonstration":
+                problem += ' Join the names of several by a plus sign: "subject+block".'
         elif role == "round" and name and named.get("pulls"):
             problem = "expected either round (a log of choices) or pulls (a table of counts); got both. Leave one out."
         if problem:
@@ -84,8 +91,8 @@ def _check_roles(columns: Columns) -> dict[str, str]:
     return named
 
 
-def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogError) -> dict[str, int]:
-    """Return the position of the column that plays each role.
+def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogError) -> dict[str, tuple[int, ...]]:
+    """Return the position of the column that plays each role; of demonstrations, perhaps several that are joined.
 
     Roles that the user names go before anything recognised here; an empty name says that there is no such column.
     """
@@ -96,13 +103,20 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
             text = f'expected each column once; got "{name}" twice.'
             raise refuse(text, column=name, value=name, remedy="Rename or remove one of the two.")
         seen.add(name)
-    found = {role: _position(role, name, names, refuse) for role, name in named.items() if name != ""}
+    found = {role: _positions(role, name, names, refuse) for role, name in named.items() if name != ""}
+    taken = [at for places in found.values() for at in places]
+    for at in taken:
+        if taken.count(at) > 1:
+            roles = " and ".join(role for role, places in found.items() for place in places if place == at)
+            text = f'expected a column of its own for each role; got "{names[at]}" for {roles}.'
+            raise ParameterError(text, parameter="columns")
     folded = [_folded(name) for name in names]
     for role in ROLES:
         if role not in named:
-            position = _recognised(role, names, folded, set(found.values()), refuse)
+            position = _recognised(role, names, folded, taken, refuse)
             if position is not None:
-                found[role] = position
+                found[role] = (position,)
+                taken.append(position)
     if "arm" not in found:
         text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
         raise refuse(text, column="arm", remedy=f"Say which one holds the arms with {_naming('arm')}.")
@@ -112,17 +126,22 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
     return {role: found[role] for role in ROLES if role in found}
 
 
-def _position(role: str, name: str, names: Sequence[str], refuse: Refuse) -> int:
-    """Find the column that the user named, exactly or else up to case and punctuation."""
+def _positions(role: str, name: str, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
+    """Find the column that the user named, exactly or else up to case and punctuation; or several joined by "+"."""
     for spelling in (str, str.strip, _folded):
         places = [at for at, there in enumerate(names) if spelling(there) == spelling(name)]
         if len(places) == 1:
-            return places[0]
+            return (places[0],)
+    parts = name.split("+")
+    if role == "demonstration" and len(parts) > 1:
+        return tuple(at for part in parts for at in _positions("arm", part, names, refuse))
     text = f'expected a column "{name}" for {role}; the table has {_quoted(names)}.'
     raise refuse(text, column=name, value=name, remedy=f"Name one of these with {_naming(role)}.")
 
 
-def _recognised(role: str, names: Sequence[str], folded: Sequence[str], taken: set[int], refuse: Refuse) -> int | None:
+def _recognised(
+    role: str, names: Sequence[str], folded: Sequence[str], taken: Sequence[int], refuse: Refuse
+) -> int | None:
     """Find the column of a role by its own name, else by an alias; refuse to guess between two."""
     free = [at for at in range(len(names)) if at not in taken]
     tiers = (
@@ -139,9 +158,25 @@ def _recognised(role: str, names: Sequence[str], folded: Sequence[str], taken: s
     return places[0] if len(places) == 1 else None
 
 
-def _unread_notices(names: Sequence[str], found: Mapping[str, int], named: Mapping[str, str]) -> tuple[Notice, ...]:
-    """Say which columns are ignored: those that look like rewards, and others that may distinguish people or rounds."""
-    free = [name for at, name in enumerate(names) if at not in found.values() and name.strip()]
+def _column_notices(
+    names: Sequence[str], found: Mapping[str, tuple[int, ...]], named: Mapping[str, str]
+) -> tuple[Notice, ...]:
+    """Say which columns were taken for what, where nobody said so and the name alone does not, and which are ignored.
+
+    Of these, that is, the ones that look like rewards, and others that may distinguish people or rounds. Rewards that
+    are read have a notice of their own.
+    """
+    guessed = {role: names[places[0]] for role, places in found.items() if role not in named}
+    guessed = {role: name for role, name in guessed.items() if name.strip() != role and role != "reward"}
+    notices = list[Notice]()
+    if guessed:
+        taken = ", ".join(f'"{name}" as {role}' for role, name in guessed.items())
+        role = next(iter(sorted(guessed, key=("demonstration", "pulls", "round", "arm").index)))
+        remedy = f"If that is wrong, say so with {_naming(role)}"
+        remedy += "." if role == "arm" else f", or {_naming(role, '')} for none."
+        notices.append(Notice("columns", f"columns are read by their names: {taken}. {remedy}"))
+    read = {at for places in found.values() for at in places}
+    free = [name for at, name in enumerate(names) if at not in read and name.strip()]
     rewards = [name for name in free if _folded(name) in _REWARD_LIKE]
     others = [name for name in free if name not in rewards]
     remedy = "if it holds the rewards, say so with"
@@ -154,7 +189,7 @@ def _unread_notices(names: Sequence[str], found: Mapping[str, int], named: Mappi
             f"all rows are read as one record, in order; not read {verb} {_quoted(others)}. If {which} distinguishes "
             f"people, runs or rounds, say so with {_naming('demonstration')} or {_naming('round')}."
         )
-    return tuple(Notice("reading", text) for text in texts)
+    return (*notices, *(Notice("reading", text) for text in texts))
 
 
 def _naming(role: str, name: str = "NAME") -> str:
@@ -175,7 +210,7 @@ class Rows(NamedTuple):
 
 
 class Reader:
-    """Columns with a role in a log (`name`, by role), whose rows are read batch by batch.
+    """Columns with a role in a log (`name`, by role), whose rows are read batch by batch; `columns` are all of them.
 
     It is made from the columns of the first file and what makes an error that names it, the columns as `ActionLog.read`
     takes them, and the columns of labels, with the labels met so far.
@@ -185,10 +220,20 @@ class Reader:
         self, names: Sequence[str], refuse: Refuse, columns: Columns, arms: LabelColumn, demonstrations: LabelColumn
     ) -> None:
         positions, self.named = find_columns(names, columns, refuse), dict(columns or {})
-        self.name = {role: names[at] for role, at in positions.items()}
-        self.notices = _unread_notices(names, positions, self.named)
+        self.name = {role: "+".join(names[at] for at in places) for role, places in positions.items()}
+        self.notices = _column_notices(names, positions, self.named)
         self.arms, self.demonstrations = arms, demonstrations
+        keys = [names[at] for at in positions.get("demonstration", ())]
+        self._keys = {name: LabelColumn("demonstration") for name in keys} if len(keys) > 1 else {}
+        for name, key in self._keys.items():
+            key.name = name
         arms.name, demonstrations.name = self.name["arm"], self.name.get("demonstration", "")
+
+    def columns(self, *roles: str) -> list[str]:
+        """Return the columns of some roles, by default of all that there are."""
+        wanted = [role for role in self.name if role in roles or not roles]
+        each = ([*self._keys] or [self.name[role]] if role == "demonstration" else [self.name[role]] for role in wanted)
+        return [name for names in each for name in names]
 
     @property
     def demonstration_names(self) -> Sequence[str]:
@@ -201,7 +246,7 @@ class Reader:
         if "demonstration" not in self.name:
             return Rows(codes, np.array([0, codes.size]), np.zeros(1, np.int64))
         # Find where another demonstration begins; as a rule only these rows need to be looked up.
-        column = batch.columns[self.name["demonstration"]]
+        column = self._joined(batch) if self._keys else batch.columns[self.name["demonstration"]]
         refuse_missing(batch.refuse, column, self.demonstrations.name, "demonstration")
         if column.dtype.is_integer():
             values = column.to_numpy()
@@ -214,10 +259,19 @@ class Reader:
         changes = run_starts(who)  # labels that differ as written may be the same
         return Rows(codes, starts[changes], who[changes[:-1]].astype(np.int64))
 
+    def _joined(self, batch: Batch) -> pl.Series:
+        """Join the labels of several columns; a plus sign within one is marked, so that no two pairs look the same."""
+        parts = list[pl.Series]()
+        for name, key in self._keys.items():
+            codes = key.code(batch.refuse, batch.columns[name])
+            labels = [label.replace("\\", "\\\\").replace("+", "\\+") for label in key.coder.labels]
+            parts.append(pl.Series(name, labels, pl.String).gather(pl.Series(codes)))
+        return pl.select(pl.concat_str(parts, separator="+")).to_series()
+
     def check(self) -> None:
         """Refuse, when all rows are read, labels that stand for nothing."""
-        self.arms.check()
-        self.demonstrations.check()
+        for column in (self.arms, self.demonstrations, *self._keys.values()):
+            column.check()
 
 
 def whole_numbers(refuse: Refuse, column: pl.Series, name: str, role: str) -> Integers:
@@ -291,7 +345,7 @@ class Collection:
         self._source, self._batches, self._begins, total = sources[0], list[Batch](), list[int](), 0
         parts, self.numbers, self.is_in_order = list[Rows](), list[Integers](), True
         firsts = list[Integers]()
-        for batch in batches_of(sources, names.values(), rows):
+        for batch in batches_of(sources, reader.columns(), rows):
             parts.append(reader.read(batch))
             if self.rewards is not None:
                 self.rewards.read(batch.refuse, batch.columns[self.rewards.name])
@@ -327,13 +381,14 @@ def collect(
         checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
     labels = LabelColumn("arm", arms), LabelColumn("demonstration")
     reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)
-    check_alike(sources, reader.name.values())
+    check_alike(sources, reader.columns())
     table = Collection(sources, reader, rows)
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     if "pulls" in reader.name:
         return _counted(table, reader, demonstrations, reader.notices + label_notices(present), duplicates)
     refuse_duplicates(duplicates)
+    _refuse_unread_counts(sources, reader, table.codes)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     offsets = offsets_of(lengths)
     notices = reader.notices + label_notices(present, lengths, reader.name.get("demonstration"))
@@ -354,6 +409,26 @@ def refuse_duplicates(duplicates: Duplicates) -> None:
     if duplicates is not None:
         text = "expected only with a table of counts; this log has one row per round, where an arm comes many times."
         raise ParameterError(text, parameter="duplicates", value=duplicates, remedy="Leave it out.")
+
+
+def _refuse_unread_counts(sources: Sequence[Source], reader: Reader, codes: Codes) -> None:
+    """Refuse rows that each have another arm beside a column of whole numbers: as a rule counts, not rounds."""
+    if codes.size < 2 or "round" in reader.name or {"pulls", "demonstration"} & {*reader.named}:
+        return
+    if codes.size > len(reader.arms.coder) or np.unique(codes).size < codes.size:
+        return
+    for name in sources[0].names:
+        column = [batch.columns[name] for source in sources for batch in source.batches([name])]
+        try:
+            numbers = whole_numbers(LogError, pl.concat(column, how="vertical"), name, "pulls")
+        except (LogError, *POLARS_ERRORS):
+            continue
+        places = np.sort(numbers) - np.arange(codes.size)
+        if name in reader.name.values() or numbers.min() < 0 or numbers.max() < 2 or (places[0] == places).all():
+            continue
+        text = f'expected an arm in several rows, one for each choice; got every arm once, beside numbers in "{name}".'
+        remedy = f"If these are counts of choices, say so with {_naming('pulls', name)}; if every row is one choice, "
+        raise sources[0].refuse(text, column=name, remedy=f"{remedy}with {_naming('pulls', '')}.")
 
 
 def _counted(
@@ -435,12 +510,15 @@ def offsets_of(lengths: NDArray[np.integer[Any]]) -> Integers:
 
 
 def label_notices(arms: Sequence[str], lengths: Integers | None = None, column: str | None = "") -> tuple[Notice, ...]:
-    """Say which arms differ in capitals alone, and whether the column of demonstrations differs in every row."""
+    """Say which arms look alike, and whether the column of demonstrations differs in every row."""
     texts, first = [], dict[str, str]()
     for label in arms:
-        other = first.setdefault(label.casefold(), label)
+        alike = label if label.isascii() else "".join(filter(str.isprintable, unicodedata.normalize("NFKC", label)))
+        other = first.setdefault(" ".join(alike.casefold().split()), label)
         if other != label:
-            text = f'arms "{other}" and "{label}" differ in capitals only and are read as two. '
+            same = other.casefold() == label.casefold()
+            how = "in capitals only" if same else "in spaces, accents or the encoding of letters only"
+            text = f'arms "{other}" and "{label}" differ {how} and are read as two. '
             texts = [f"{text}If they are the same arm, spell them alike."]
             break
     if lengths is not None and lengths.size > 1 and lengths.max() == 1:

@@ -62,7 +62,10 @@ class RewardColumn:
             return Notice("reading", f'column "{self.name}" is ignored: it holds no rewards that are numbers.')
         total = sum(values.size for values in self._batches)
         held = f'column "{self.name}" holds {self._known:,} of {total:,} rewards'
-        return Notice("reading", f"{held}: only {option('method', 'posterior')} uses them.", count=self._known)
+        text = f"{held}: only {option('method', 'posterior')} uses them."
+        if not self._named and self.name.strip() != "reward":
+            text += f" If it holds something else, say so with {option('columns', {'reward': ''})}."
+        return Notice("reading", text, count=self._known)
 
 
 def _numbers(column: pl.Series) -> Rewards | None:

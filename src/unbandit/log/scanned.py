@@ -191,7 +191,7 @@ class ScannedLog:
         self._sources, self._batch_rows, self._most_pairs = sources, rows, most_pairs
         labels = LabelColumn("arm", arms), LabelColumn("demonstration")
         self._reader = OrderedReader(sources[0].names, sources[0].refuse, columns, *labels)
-        check_alike(sources, self._reader.name.values())
+        check_alike(sources, self._reader.columns())
         self._notices = notices + self._reader.notices
         self._known: tuple[int, int] | None = None  # demonstrations and arms after the first pass
 
@@ -239,7 +239,7 @@ class ScannedLog:
     def _rows(self) -> Iterator[Rows]:
         """Go through all rows; rounds are checked in the first pass only."""
         reader, is_first = self._reader, self._known is None
-        names = [name for role, name in reader.name.items() if is_first or role != "round"]
+        names = reader.columns() if is_first else reader.columns("arm", "demonstration")
         for batch in batches_of(self._sources, names, self._batch_rows):
             rows = reader.read(batch)
             if not is_first and reader.known() != self._known:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
@@ -67,7 +68,14 @@ def files_of(paths: Paths) -> list[LogFile]:
 
     `paths` is a file, a folder (with folders in it), a pattern such as ``"logs/**/*.csv"``, or a list of these.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    given: list[Any] = [paths]
+    if isinstance(paths, Sequence) and not isinstance(paths, str | bytes):
+        given = list(paths)
+    wrong = [path for path in given if not isinstance(path, str | os.PathLike)]
+    if wrong:
+        text = "expected the name of a file, a folder or a pattern, or a list of these; got "
+        remedy = "A table in memory is read by ActionLog.from_frame, a sequence of choices by ActionLog.from_actions."
+        raise ParameterError(f"{text}{type(wrong[0]).__name__}.", parameter="path", value=wrong[0], remedy=remedy)
     if not given:
         raise ParameterError("expected a file, a folder or a pattern; got an empty list.", parameter="paths")
     partitions: dict[Path, dict[str, str]] = {}
@@ -345,24 +353,35 @@ def series_of(values: Any) -> pl.Series:
     A column of mixed objects has no type there: its labels are written as text one by one.
     """
     if isinstance(values, pl.Series):
-        return values
+        return _without_wide_integers(values)
     if hasattr(values, "__arrow_c_stream__"):
         try:
-            return pl.Series("", values)
+            return _without_wide_integers(pl.Series("", values))
         except Exception:  # pyarrow absent, or a column of mixed objects: take the values one by one
             values = values.to_list()
     elif hasattr(values, "tolist") and getattr(getattr(values, "dtype", None), "kind", None) == "O":
         values = values.tolist()
+    first = next((value for value in values if value is not None), None)
     try:
-        series = pl.Series("", values, strict=True, nan_to_null=False)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):  # labels of several types
+        # Polars panics at a Decimal that is not finite.
+        is_wild = isinstance(first, Decimal) and not all(each is None or each.is_finite() for each in values)
+        series = None if is_wild else pl.Series("", values, strict=True, nan_to_null=False)
+    except (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError):  # labels of several types
         series = None
     if series is None or series.dtype == pl.Object:
-        return pl.Series("", [None if _is_missing(value) else label_of(value) for value in values], dtype=pl.String)
-    return series
+        return pl.Series("", [None if is_missing(value) else label_of(value) for value in values], dtype=pl.String)
+    return _without_wide_integers(series)
 
 
-def _is_missing(value: object) -> bool:
+def _without_wide_integers(series: pl.Series) -> pl.Series:
+    """Return integers of 128 bits, which NumPy has not, as the usual ones, or as text where they are too large."""
+    if series.dtype not in (pl.Int128, pl.UInt128):
+        return series
+    usual = series.cast(pl.Int64, strict=False)
+    return usual if usual.null_count() == series.null_count() else series.cast(pl.String)
+
+
+def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN or the like, which do not equal themselves."""
     try:
         return value is None or not bool(value == value)
@@ -379,6 +398,10 @@ def is_frame(value: object) -> bool:
 
 def open_bytes(data: bytes, name: str) -> Source:
     """Open the content of a file; `name` is only what messages call it."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        text = f"expected the content of a file, as bytes; got {type(data).__name__}."
+        raise ParameterError(text, parameter="data", value=data, remedy="A file is read by ActionLog.read.")
+    data = bytes(data)
     if data.startswith(GZIP):
         try:
             with gzip.GzipFile(

@@ -172,7 +172,7 @@ def _check_folder(folder: Path, size: Size) -> None:
     try:
         recorded = json.loads((folder / NAME).read_text(encoding="utf-8"))
         recorded = {key: recorded[key] for key in _described(size)}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         refusal = f"{folder / NAME}: could not be read."
         raise ResumeError(refusal, path=str(folder / NAME), remedy=_remedy(folder, size)) from None
     before, now = ({key: _written(it[key]) for key in it} for it in (recorded, _described(size)))

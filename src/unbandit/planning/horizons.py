@@ -76,7 +76,7 @@ def plan(
     ('reached', True)
     """
     faced = datasets.load(instance) if isinstance(instance, str) else instance
-    assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    assumed = parse_rule(rule)
     within, level = checks.positive("within", within), checks.level(level)
     longest, points = checks.whole("longest", longest), checks.whole("points", points)
     runs, seed = checks.whole("runs", runs, 2), checks.seed(seed)

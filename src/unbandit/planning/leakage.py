@@ -58,7 +58,7 @@ def leak(
     0.0
     """
     faced = datasets.load(instance) if isinstance(instance, str) else instance
-    played = parse_rule(rule) if isinstance(rule, str) else rule
+    played = parse_rule(rule)
     horizon, runs, seed = checks.whole("horizon", horizon), checks.whole("runs", runs, 2), checks.seed(seed)
     if played.reveals == "values":
         check_comparable(played, "bracket")

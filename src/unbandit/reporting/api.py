@@ -121,7 +121,7 @@ def report(
         log, file_source = read_log(log)
         source = source or file_source
     record = as_log(log, "report")
-    assumed = parse_rule(rule) if isinstance(rule, str) else rule
+    assumed = parse_rule(rule)
     means = {} if truth is None else check_truth(truth, record.arms)
     report_progress("Estimating", 0.05)
     with warnings.catch_warnings():

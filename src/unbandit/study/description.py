@@ -135,6 +135,9 @@ def _parsed(path: Path) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise DescriptionError(f"expected a TOML file; got a mistake in it: {error}.") from None
+    except RecursionError:
+        text = "expected a TOML file; got tables or lists nested too deeply to be read."
+        raise DescriptionError(text, remedy="Write it as the example in the documentation.") from None
 
 
 def _arguments(raw: dict[str, Any]) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class ResultsFolder:
         file = self.storage.where(STUDY)
         try:
             saved: Any = json.loads(self.storage.read(STUDY).decode())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ResumeError(f"{file}: could not be read as a study: {first_line(error)}. {ANOTHER_FOLDER}") from error
         asked = self.study.identity
         saved = saved if isinstance(saved, dict) else {}

@@ -150,11 +150,12 @@ def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
         table = open_bytes(data, upload.name)
         names = table.names
         seen = replace(seen, columns=tuple(names[:MOST_COLUMNS]), columns_left_out=max(len(names) - MOST_COLUMNS, 0))
-        places: dict[str, int] = {}
+        places: dict[str, tuple[int, ...]] = {}
         with suppress(LogError, ParameterError):  # unclear roles are refused below, and the rows are still shown
             places = find_columns(names, reading.columns, table.refuse)
-        seen = replace(seen, roles=tuple((role, names[at]) for role, at in places.items()))
-        shown = sorted({*places.values(), *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(places)]
+        seen = replace(seen, roles=tuple((role, "+".join(names[at] for at in each)) for role, each in places.items()))
+        read = {at for each in places.values() for at in each}
+        shown = sorted({*read, *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(read)]
         seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
         return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, **reading._asdict()))
     except (LogError, ParameterError) as error:

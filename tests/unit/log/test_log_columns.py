@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -14,7 +16,7 @@ from unbandit.log.reader import ALIASES, REWARDS, ROLES, find_columns
 def test_every_alias_is_recognised_in_any_dress(role: str, alias: str) -> None:
     for name in (alias, alias.upper(), f" {alias[:1]}_{alias[1:]} ", f"{alias[:1]}-{alias[1:]}"):
         names = [name] if role == "arm" else ["arm", name]
-        assert find_columns(names, None)[role] == len(names) - 1
+        assert find_columns(names, None)[role] == (len(names) - 1,)
 
 
 def test_no_alias_has_two_roles() -> None:
@@ -23,24 +25,24 @@ def test_no_alias_has_two_roles() -> None:
 
 
 def test_the_role_s_own_name_goes_before_aliases() -> None:
-    assert find_columns(["choice", "arm", "t", "round"], None) == {"arm": 1, "round": 3}
-    assert find_columns(["Arm", "arm"], None) == {"arm": 1}
+    assert find_columns(["choice", "arm", "t", "round"], None) == {"arm": (1,), "round": (3,)}
+    assert find_columns(["Arm", "arm"], None) == {"arm": (1,)}
 
 
 def test_named_columns_go_before_recognised_ones() -> None:
-    assert find_columns(["arm", "picked"], {"arm": "picked"}) == {"arm": 1}
+    assert find_columns(["arm", "picked"], {"arm": "picked"}) == {"arm": (1,)}
     assert find_columns(["arm", "t", "who"], {"round": "who", "demonstration": "t"}) == {
-        "arm": 0,
-        "demonstration": 1,
-        "round": 2,
+        "arm": (0,),
+        "demonstration": (1,),
+        "round": (2,),
     }
-    assert find_columns(["Picked One"], {"arm": "picked_one"}) == {"arm": 0}
+    assert find_columns(["Picked One"], {"arm": "picked_one"}) == {"arm": (0,)}
 
 
 def test_rounds_make_a_log_of_choices_unless_pulls_are_named() -> None:
     names = ["arm", "round", "n"]
-    assert find_columns(names, None) == {"arm": 0, "round": 1}
-    assert find_columns(names, {"pulls": "n"}) == {"arm": 0, "pulls": 2}
+    assert find_columns(names, None) == {"arm": (0,), "round": (1,)}
+    assert find_columns(names, {"pulls": "n"}) == {"arm": (0,), "pulls": (2,)}
 
 
 @pytest.mark.parametrize(
@@ -78,12 +80,12 @@ def test_roles_are_checked(columns: dict[str, str], words: str) -> None:
 
 
 def test_rewards_are_read_where_one_column_has_their_name() -> None:
-    assert find_columns(["arm", "payoff"], None) == {"arm": 0, "reward": 1}
-    assert find_columns(["arm", "payoff", "reward"], None) == {"arm": 0, "reward": 2}
-    assert find_columns(["arm", "payoff", "outcome"], None) == {"arm": 0}
-    assert find_columns(["arm", "payoff", "outcome"], {"reward": "outcome"}) == {"arm": 0, "reward": 2}
-    assert find_columns(["arm", "reward"], {"reward": ""}) == {"arm": 0}
-    assert find_columns(["arm", "gain", "loss"], None) == {"arm": 0}
+    assert find_columns(["arm", "payoff"], None) == {"arm": (0,), "reward": (1,)}
+    assert find_columns(["arm", "payoff", "reward"], None) == {"arm": (0,), "reward": (2,)}
+    assert find_columns(["arm", "payoff", "outcome"], None) == {"arm": (0,)}
+    assert find_columns(["arm", "payoff", "outcome"], {"reward": "outcome"}) == {"arm": (0,), "reward": (2,)}
+    assert find_columns(["arm", "reward"], {"reward": ""}) == {"arm": (0,)}
+    assert find_columns(["arm", "gain", "loss"], None) == {"arm": (0,)}
 
 
 def test_only_unused_rewards_are_spoken_of() -> None:
@@ -99,3 +101,112 @@ def test_only_unused_rewards_are_spoken_of() -> None:
 def test_many_columns_are_listed_shortened() -> None:
     with pytest.raises(LogError, match=r'"c10", \.\.\., "c39"\.'):
         find_columns([f"c{number}" for number in range(40)], None)
+
+
+def notices(table: dict[str, list[object]], **options: object) -> tuple[str, ...]:
+    return ActionLog.from_frame(pl.DataFrame(table), **options).notices  # type: ignore[arg-type]
+
+
+def test_one_line_says_which_columns_were_taken_for_what() -> None:
+    table: dict[str, list[object]] = {"user": [1, 1, 2], "Choice": ["A", "B", "A"], "trial": [1, 2, 1]}
+    assert notices(table) == (
+        'columns are read by their names: "Choice" as arm, "user" as demonstration, "trial" as round. If that is '
+        "wrong, say so with columns={'demonstration': 'NAME'}, or columns={'demonstration': ''} for none.",
+    )
+    named = {"arm": "Choice", "demonstration": "user", "round": "trial"}
+    assert notices(table, columns=named) == ()
+    assert notices(table, columns={"arm": "Choice", "demonstration": "user"}) == (
+        "columns are read by their names: \"trial\" as round. If that is wrong, say so with columns={'round': 'NAME'}, "
+        "or columns={'round': ''} for none.",
+    )
+    assert notices({"arm": ["A", "B"], "round": [1, 2], "demonstration": [1, 1]}) == ()
+
+
+def test_rewards_that_nobody_named_are_spoken_of() -> None:
+    (text,) = notices({"arm": ["A", "B", "A"], "observed_reward": [1.5, None, 0.0]})
+    assert text.startswith('column "observed_reward" holds 2 of 3 rewards')
+    assert text.endswith("If it holds something else, say so with columns={'reward': ''}.")
+    (text,) = notices({"arm": ["A", "B", "A"], "reward": [1.5, None, 0.0]})
+    assert "something else" not in text
+
+
+def test_demonstrations_by_several_columns() -> None:
+    table = {"subject": ["x", "x", "x", "y"], "block": [1, 2, 2, 1], "arm": ["A", "A", "B", "B"]}
+    log = ActionLog.from_frame(pl.DataFrame(table), columns={"demonstration": "subject+block"})
+    assert (log.demonstrations, log.lengths.tolist()) == (("x+1", "x+2", "y+1"), [1, 2, 1])
+    literal = ActionLog.from_frame(pl.DataFrame(table | {"subject+block": [1, 1, 1, 1]}), columns={
+        "demonstration": "subject+block",
+    })  # fmt: skip
+    assert literal.demonstrations == ("1",)
+
+
+def test_joined_names_are_never_the_same_for_different_rows() -> None:
+    table = {"a": ["x+y", "x", "x\\"], "b": ["z", "y+z", "y+z"], "arm": ["A", "B", "A"]}
+    log = ActionLog.from_frame(pl.DataFrame(table), columns={"demonstration": "a+b"})
+    assert log.demonstrations == ("x\\+y+z", "x+y\\+z", "x\\\\+y\\+z")
+
+
+def test_joined_columns_are_scanned_and_read_alike(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "who,block,t,arm\n"
+        + "".join(f"{who},{b},{t},{(t + b) % 2}\n" for who in "xy" for b in (1, 2) for t in (1, 2, 3))
+    )
+    columns = {"demonstration": "who+block"}
+    read, scanned = ActionLog.read(path, columns=columns), ActionLog.scan(path, columns=columns)
+    assert scanned.demonstrations == read.demonstrations == ("x+1", "x+2", "y+1", "y+2")
+    assert scanned.pulls.tolist() == read.pulls.tolist()
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"demonstration": "subject+nowhere"}, 'a column "nowhere"'),
+        ({"demonstration": "subject+subject"}, '"subject" for demonstration and demonstration'),
+        ({"demonstration": "subject+picked", "arm": "picked"}, '"picked" for demonstration and arm'),
+        ({"round": "subject+block"}, 'a column "subject+block" for round'),
+        ({"demonstration": ["subject", "block"]}, "Join the names of several by a plus sign"),
+    ],
+)
+def test_joined_columns_that_cannot_be(columns: dict[str, str], words: str) -> None:
+    with pytest.raises((LogError, ParameterError)) as caught:
+        find_columns(["subject", "block", "picked"], columns)
+    assert words in str(caught.value)
+
+
+def test_a_blank_in_one_of_several_columns_is_refused() -> None:
+    for blank in (None, "", " ", "NA"):
+        table = pl.DataFrame({"a": ["x", "y"], "b": ["z", blank], "arm": ["A", "B"]})
+        with pytest.raises(LogError, match=r'row 2, column "b"') as caught:
+            ActionLog.from_frame(table, columns={"demonstration": "a+b"})
+        assert caught.value.remedy
+
+
+def test_counts_are_not_read_as_rounds() -> None:
+    table = pl.DataFrame({"variant": ["A", "B", "C", "D"], "Visitors": [510, 490, 505, 1201]})
+    assert ActionLog.from_frame(table).pulls.tolist() == [[510, 490, 505, 1201]]
+    other = table.rename({"Visitors": "audience"})
+    with pytest.raises(LogError, match='every arm once, beside numbers in "audience"') as caught:
+        ActionLog.from_frame(other)
+    assert "columns={'pulls': 'audience'}" in str(caught.value)
+    assert ActionLog.from_frame(other, columns={"pulls": "audience"}).pulls.tolist() == [[510, 490, 505, 1201]]
+    assert ActionLog.from_frame(other, columns={"pulls": ""}).pulls.tolist() == [[1, 1, 1, 1]]
+    # Neither numbers that count the rows nor arms that come again are counts.
+    assert ActionLog.from_frame(table.with_columns(Visitors=pl.Series([3, 1, 2, 4])).rename({"Visitors": "x"})).ordered
+    assert ActionLog.from_frame(pl.concat([other, other])).ordered
+
+
+@pytest.mark.parametrize(
+    ("labels", "how"),
+    [
+        (["caf\u00e9", "cafe\u0301"], "spaces, accents or the encoding of letters"),
+        (["a b", "a\u00a0b"], "spaces, accents or the encoding of letters"),
+        (["a\u200bb", "ab"], "spaces, accents or the encoding of letters"),
+        (["Red", "red"], "capitals"),
+    ],
+)
+def test_arms_that_look_alike_are_spoken_of(labels: list[str], how: str) -> None:
+    log = ActionLog.from_frame(pl.DataFrame({"arm": [*labels, "x"]}))
+    assert len(log.arms) == 3
+    assert f"differ in {how} only and are read as two" in log.notices[0]
+    assert ActionLog.from_frame(pl.DataFrame({"arm": ["x", "y", "xy"]})).notices == ()

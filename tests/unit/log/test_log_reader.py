@@ -185,8 +185,8 @@ def test_without_rounds_the_rows_keep_their_order_in_each_demonstration() -> Non
 def test_rows_that_are_each_their_own_demonstration_are_spoken_of() -> None:
     log = ActionLog.from_frame(pl.DataFrame({"id": [1, 2], "arm": ["A", "B"], "reward": [0, 1]}))
     assert len(log) == 2
-    assert "different in every row" in log.notices[0]
-    assert "reward" in log.notices[1]
+    assert "different in every row" in log.notices[1]
+    assert "reward" in log.notices[2]
 
 
 def test_a_table_of_counts_is_a_log() -> None:
