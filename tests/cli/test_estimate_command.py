@@ -165,6 +165,27 @@ def test_unusual_columns_are_named(unbandit, tmp_path):
     assert read["best"] == ["A"]
 
 
+def test_a_note_says_which_columns_were_taken_for_what(unbandit):
+    rows = "".join(f"{week},{name}\n" for week, name in enumerate(ACTIONS, 1)).encode()
+    done = unbandit("estimate", "-", *ASKED, stdin=b"trial,choice\n" + rows)
+    assert done.code == 0
+    assert 'note: columns are read by their names: "choice" as arm, "trial" as round. If that is wrong' in done.err
+    assert "--columns round=NAME, or --columns round= for none." in done.err
+    named = unbandit("estimate", "-", *ASKED, "--columns", "arm=choice,round=trial", stdin=b"trial,choice\n" + rows)
+    assert "by their names" not in named.err
+
+
+def test_demonstrations_by_two_columns(unbandit):
+    rows = "".join(f"{who},{block},{name}\n" for who in "xy" for block in "12" for name in ACTIONS).encode()
+    asked = ["estimate", "-", *ASKED, "--json", "--columns"]
+    read = as_json(unbandit(*asked, "demonstration=who+block", stdin=b"who,block,arm\n" + rows))
+    assert [row["demonstration"] for row in read["arms"]][::3] == ["x+1", "x+2", "y+1", "y+2"]
+    refused = unbandit(*asked, "demonstration=who,demonstration=block", stdin=b"who,block,arm\n" + rows)
+    assert refused.code == 2
+    assert 'each role once; got "demonstration" twice' in refused.err
+    assert "demonstration=subject+block" in refused.err
+
+
 def test_arms_set_the_order_and_name_those_never_pulled(unbandit, log):
     read = as_json(unbandit("estimate", log, *ASKED, "--arms", 'C, "D, large",B,A', "--json"))
     assert [(row["arm"], row["verdict"]) for row in read["arms"]] == [

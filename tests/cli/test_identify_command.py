@@ -118,3 +118,20 @@ def test_a_library_that_breaks_ties_at_random(unbandit, tmp_path):
     assert answer["winner"] == "ucb1:exploration=2"
     assert answer["candidates"][0]["guesses"][0]["rule"] == "ucb1:exploration=2.0,ties=random,clock=pulls"
     assert [notice["code"] for notice in answer["notes"]][:2] == ["ties-at-random", "other-clock"]
+
+
+def test_rounds_of_hardly_any_probability_are_shown(unbandit, tmp_path):
+    made = ub.UCB(alpha=0.0).demonstrate(ub.Instance([1.0, 0.9], 1.0, arms="AB"), 3_000, seed=1)
+    made.write(tmp_path / "log.csv")
+    done = unbandit("identify", "log.csv", "--candidates", "ucb:alpha=0.9", "--sigma", "0.01", "--quick")
+    assert done.code == 0
+    assert "(arm B, 1 in 10^" in done.out
+
+
+def test_notes_on_the_reading_are_among_the_answers(unbandit):
+    data = b"choice\nA\nB\nA\n"
+    asked = ["identify", "-", "--candidates", "uniform", "--sigma", "1", "--quick"]
+    assert 'note: columns are read by their names: "choice" as arm.' in unbandit(*asked, stdin=data).err
+    assert json.loads(unbandit(*asked, "--json", stdin=data).out)["notes"][0]["code"] == "columns"
+    done = unbandit("posterior", "-", "--rule", "thompson:sigma=1", "--sigma", "1", stdin=data)
+    assert 'note: columns are read by their names: "choice" as arm.' in done.err

@@ -32,7 +32,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a number as a rule": (lambda: ub.estimate(LOG, 3), "UCB(alpha=0.25)"),  # type: ignore[arg-type]
     "no rule": (lambda: ub.posterior(LOG, None, sigma=1), "UCB(alpha=0.25)"),  # type: ignore[arg-type]
     "a class as a rule": (lambda: ub.estimate(LOG, ub.UCB), "the class UCB"),  # type: ignore[arg-type]
-    "a parameter without its name": (lambda: ub.UCB(0.25), "UCB(alpha=0.25)"),
+    "a parameter without its name": (lambda: ub.UCB(0.25), "the names being"),
     "rule before log": (lambda: ub.estimate(ub.UCB(alpha=0.25), LOG), "The log comes before"),  # type: ignore[arg-type]
     "a rule as a log": (lambda: ub.estimate(ub.UCB(alpha=0.25), RULE), "The log comes first"),
     "candidates as a number": (lambda: ub.identify(LOG, 3), "ucb,thompson"),  # type: ignore[arg-type]

@@ -79,10 +79,8 @@ class Demonstrator(BaseModel, ABC):
 
     def __init__(self, *values: Any, **parameters: Any) -> None:
         if values:
-            fields = type(self).model_fields
-            example = min(fields, key=lambda name: (not fields[name].is_required(), name == "ties"), default="name")
             text = f"expected parameters by name; got {values[0]!r} without one."
-            remedy = f"Write {type(self).__name__}({example}={values[0]!r}), for example."
+            remedy = f"Write name={values[0]!r}, the names being {', '.join(type(self).model_fields)}."
             raise ParameterError(text, owner=type(self).name, value=values[0], remedy=remedy)
         try:
             super().__init__(**parameters)

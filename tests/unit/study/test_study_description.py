@@ -152,6 +152,7 @@ def test_runs_and_seed_can_be_given_beside_the_file(read):
         ("level = 95\n" + HEAD + TWO, "level: expected a number between 0 and 1; got 95"),
         ("level = 0.9\nlevel = 0.8\n" + HEAD + TWO, "expected a TOML file; got a mistake in it: Cannot overwrite"),
         ("rules = ucb\n" + TWO, "(at line 1, column 9)"),
+        ("x = " + 5_000 * "[", "nested too deeply"),
         (b"rules = '\xe9'", "bytes that are not UTF-8. Save it as UTF-8."),
     ],
     ids=lambda value: "" if isinstance(value, bytes) else value[:50].replace("\n", " "),

@@ -1,0 +1,38 @@
+"""Ctrl-C at any moment: exit code 130, and no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import os, signal, sys
+from unbandit.cli import main
+
+module = sys.argv.pop(1)
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["typer", "unbandit.cli.estimate", "polars", "unbandit.log.reader", "unbandit.estimators.api", "numba"]
+)
+def test_control_c_while_a_module_is_imported(module: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("arm\nA\nB\nA\nA\n")
+    arguments = [module, "estimate", str(log), "--rule", "ucb:alpha=0.25", "--sigma", "1"]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
