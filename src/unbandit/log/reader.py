@@ -38,6 +38,8 @@ from unbandit.log.sources import ROWS, Arms, Batch, Columns, Duplicates, Source,
 
 ROLES = ("arm", "demonstration", "round", "pulls", "reward")
 
+MOST_UNREAD = 50  # columns without a role that are searched for counts
+
 ALIASES: Mapping[str, frozenset[str]] = {
     role: frozenset(words.split())
     for role, words in {
@@ -417,14 +419,17 @@ def _refuse_unread_counts(sources: Sequence[Source], reader: Reader, codes: Code
         return
     if codes.size > len(reader.arms.coder) or np.unique(codes).size < codes.size:
         return
-    for name in sources[0].names:
-        column = [batch.columns[name] for source in sources for batch in source.batches([name])]
+    unread = [name for name in sources[0].names if name.strip() and name not in reader.columns()][:MOST_UNREAD]
+    if not unread or any(name not in source.names for source in sources for name in unread):
+        return
+    batches = [batch.columns for source in sources for batch in source.batches(unread)]
+    for name in unread:
         try:
-            numbers = whole_numbers(LogError, pl.concat(column, how="vertical"), name, "pulls")
+            numbers = whole_numbers(LogError, pl.concat([columns[name] for columns in batches]), name, "pulls")
         except (LogError, *POLARS_ERRORS):
             continue
         places = np.sort(numbers) - np.arange(codes.size)
-        if name in reader.name.values() or numbers.min() < 0 or numbers.max() < 2 or (places[0] == places).all():
+        if numbers.min() < 0 or numbers.max() < 2 or (places[0] == places).all():
             continue
         text = f'expected an arm in several rows, one for each choice; got every arm once, beside numbers in "{name}".'
         remedy = f"If these are counts of choices, say so with {_naming('pulls', name)}; if every row is one choice, "
