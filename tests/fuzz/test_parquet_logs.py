@@ -97,6 +97,7 @@ def read_files(first: int, end: int) -> None:
     from unbandit.errors import LogError
     from unbandit.log import sources
     from unbandit.web.jobs import Limits
+    from unbandit.web.forms import ReadAs
     from unbandit.web.preview import Upload, preview
 
     sources.PARQUET_ROWS = 64  # so that small files are read in several pieces
@@ -113,7 +114,7 @@ def read_files(first: int, end: int) -> None:
             elif number % 3 == 1:
                 path.write_bytes(content)
                 _ = ActionLog.scan(path).pulls
-            elif preview(Upload("log.parquet", content), None, None, Limits()).problem:  # it reads all columns
+            elif preview(Upload("log.parquet", content), ReadAs(), Limits()).problem:  # it reads all columns
                 outcome = "refused"
         except LogError as error:
             is_plain = not any(part in str(error) for part in ("\n", "panic", "Panic", "unwrap"))
