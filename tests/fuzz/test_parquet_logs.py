@@ -96,8 +96,8 @@ def read_files(first: int, end: int) -> None:
     from unbandit import ActionLog
     from unbandit.errors import LogError
     from unbandit.log import sources
-    from unbandit.web.jobs import Limits
     from unbandit.web.forms import ReadAs
+    from unbandit.web.jobs import Limits
     from unbandit.web.preview import Upload, preview
 
     sources.PARQUET_ROWS = 64  # so that small files are read in several pieces
