@@ -175,6 +175,19 @@ def test_a_note_says_which_columns_were_taken_for_what(unbandit):
     assert "by their names" not in named.err
 
 
+def test_no_label_reaches_the_console_as_a_command(unbandit):
+    rows = "".join(f"d\x1b[1m,{name}\x1b[31m\x07\n" for name in ACTIONS).encode()
+    done = unbandit("estimate", "-", *ASKED, stdin=b"demonstration,arm\n" + rows + b"e,A\x1b[31m\x07\ne,Z\n")
+    assert done.code == 0
+    assert "A\\x1b[31m\\x07" in done.out
+    assert "demonstration d\\x1b[1m" in done.out
+    assert not {"\x1b", "\x07"} & set(done.out + done.err)
+    refused = unbandit("estimate", "-", *ASKED, stdin=b"round,arm\n1,A\n\x1b[31m" + b"x" * 100_000 + b",B\n")
+    assert refused.code == 3
+    assert "\x1b" not in refused.err
+    assert len(refused.err) < 1_000
+
+
 def test_demonstrations_by_two_columns(unbandit):
     rows = "".join(f"{who},{block},{name}\n" for who in "xy" for block in "12" for name in ACTIONS).encode()
     asked = ["estimate", "-", *ASKED, "--json", "--columns"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from unbandit.errors import AssumptionWarning, LogError, Notice, OutputError, phrase, shell_option
+from unbandit.errors import AssumptionWarning, LogError, Notice, OutputError, phrase, printable, shell_option
 
 if TYPE_CHECKING:
     import polars
@@ -69,7 +69,7 @@ def new_table(headings: Iterable[tuple[str, Mapping[str, Any]]], rows: Iterable[
     for name, kind in headings:
         table.add_column(name, **kind)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     return table
 
 
@@ -251,7 +251,7 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     several, shown = len(estimate.demonstrations) > 1, estimate.demonstrations[:MOST_TABLES]
     for demonstration in shown:
         if several:
-            out.print(f"demonstration {demonstration}")
+            out.print(printable(f"demonstration {demonstration}"))
         out.print(estimate_table(estimate, demonstration, narrow=out.width < NARROW_WIDTH))
     if len(shown) < len(estimate.demonstrations):
         left = len(estimate.demonstrations) - len(shown)
@@ -277,4 +277,4 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
         for first, *others in groups.values():
             where = f" (demonstration {first.demonstration})" if first.demonstration else ""
             more = f" The same kind of {kind} for {len(others):,} more." if others else ""
-            out.print(f"{kind}{where}: {phrase(first.text, shell_option)}{more}", soft_wrap=True)
+            out.print(f"{kind}{printable(where)}: {phrase(first.text, shell_option)}{more}", soft_wrap=True)
