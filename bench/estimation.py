@@ -30,4 +30,4 @@ def estimate(actions: NDArray[np.int32]) -> Any:
     """Do what a user does: the array is made a log, checked, counted and inverted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", unbandit.AssumptionWarning)
-        return unbandit.estimate(unbandit.ActionLog.from_actions(actions), RULE)
+        return unbandit.estimate(unbandit.ActionLog.from_actions(actions), RULE, check=False)

@@ -5,6 +5,7 @@ pytest puts this folder on the import path because this file stands in it, so te
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("unbandit")
+
+# Checking the rule takes most of a second for each answer: tests that are about the check, or about what people see,
+# turn it on. Processes that tests start inherit this.
+os.environ.setdefault("UNBANDIT_CHECK", "off")
 
 TESTS = Path(__file__).parent
 

@@ -46,7 +46,10 @@ from .estimators.streaming import StreamingEstimate as StreamingEstimate
 from .estimators.switching_moment import SwitchingMoment as SwitchingMoment
 from .estimators.switching_moment import switching_moment as switching_moment
 from .estimators.switching_moment import switching_rounds as switching_rounds
+from .fit import Check as Check
 from .identification import Identification as Identification
+from .identification import Survey as Survey
+from .identification import check as check
 from .identification import identify as identify
 from .inference import BetaPrior as BetaPrior
 from .inference import NormalPrior as NormalPrior

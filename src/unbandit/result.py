@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import Audience, ParameterError, python_option
 from unbandit.errors import Notice as Notice
+from unbandit.fit import UNCHECKED, Check
 from unbandit.log.labels import MOST_IN_TUPLE, LazySequence
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ class Estimate:
         The posteriors behind the numbers, one per demonstration; none where the method needs none.
     alternatives
         The same from other known means, by label, where the means that were given disagree; empty as a rule.
+    check
+        Whether the assumed rule fits the log.
 
     Examples
     --------
@@ -180,6 +183,7 @@ class Estimate:
     best_by_demonstration: Sequence[tuple[str, ...]] = field(default=())
     posteriors: tuple[Posterior, ...] = field(default=(), repr=False)
     alternatives: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
+    check: Check = field(default=UNCHECKED, repr=False)
 
     @property
     def best(self) -> tuple[str, ...]:
@@ -366,6 +370,7 @@ def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
         "sigma": answer.sigma,
         "seed": answer.seed,
         "best": list(answer.best),
+        "check": answer.check.to_dict(),
         "warnings": [notice.to_dict(audience) for notice in answer.warnings],
         "notes": [notice.to_dict(audience) for notice in answer.notes],
     } | ({"alternatives": alternatives} if alternatives else {})

@@ -31,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo.demo, estimate.estimate, report.report, inference.posterior, inference.identify, report.serve,
+    demo.demo, estimate.estimate, inference.check, report.report, inference.posterior, inference.identify, report.serve,
     simulate.simulate, studies.study, plan.plan, plan.leak, studies.reproduce, studies.calibrate,
     simulate.demonstrators, simulate.datasets,
 ):  # fmt: skip

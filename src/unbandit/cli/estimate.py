@@ -44,6 +44,8 @@ def estimate(
     particles: options.Particles = None,
     resamples: options.Resamples = None,
     seed: options.OptionalSeed = None,
+    no_check: options.NoCheck = False,
+    strict: options.Strict = False,
     sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with alpha and scale 20% off."),
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
@@ -96,6 +98,7 @@ def estimate(
         answer = replace(answer, seed=seed)  # as given, even if the method draws nothing
     pieces = partial(json_pieces, answer, others, shell_option)
     if not printer.deliver(answer, output, as_json, json_pieces=pieces, written=f"{len(answer):,} rows"):
+        printer.insist(answer.check, strict)
         return
     if output is None or others:
         printer.print_estimate(answer)
@@ -104,6 +107,7 @@ def estimate(
     for name, other in others.items():
         printer.print_estimate(other, f"with {name} instead")
     printer.print_notices(answer.warnings, answer.notes)
+    printer.insist(answer.check, strict)
 
 
 def _follow(

@@ -44,6 +44,8 @@ def posterior(
     draws: int = Option(1_000, "--draws", help="Per cloud."),
     seed: options.Seed = 0,
     threads: options.Threads = None,
+    no_check: options.NoCheck = False,
+    strict: options.Strict = False,
     arms: options.Arms = None,
     columns: options.Columns = None,
     as_json: options.Json = False,
@@ -71,7 +73,7 @@ def posterior(
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
                 anchor=checks.anchors(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
-                seed=seed, threads=threads,
+                seed=seed, threads=threads, check=options.read_check(no_check, strict),
             )  # fmt: skip
     for label in (label for rival in rivals for label in rival):
         checks.position("pair", label, found.arms)
@@ -84,7 +86,7 @@ def posterior(
             "schema": "unbandit.posterior/1", "rule": found.rule, "prior": str(found.prior), "sigma": found.sigma,
             "horizon": found.horizon, "level": level, "seed": seed, "log_evidence": found.log_evidence,
             "log_evidence_error": found.log_evidence_error, "particles": found.particles,
-            "effective_size": found.effective_size, "pairs": beaten,
+            "effective_size": found.effective_size, "check": found.check.to_dict(), "pairs": beaten,
             "warnings": [{"code": each.code, "message": phrase(each.text, shell_option)} for each in found.warnings],
             "notes": [each.to_dict(shell_option) for each in record.reading],
             "arms": found.frame(level).to_dicts(),
@@ -92,6 +94,7 @@ def posterior(
         return [json.dumps(answer, indent=2, allow_nan=False)]
 
     if not printer.deliver(found, output, as_json, table=lambda: found.frame(level), json_pieces=to_json):
+        printer.insist(found.check, strict)
         return
     out = printer.console()
     out.print(f"{found.rule}, prior {found.prior}, {level * 100:g}% intervals", style="bold")
@@ -104,6 +107,7 @@ def posterior(
         f"particles, smallest effective size {found.effective_size:.0f}"
     )
     printer.print_notices(found.warnings, record.reading)
+    printer.insist(found.check, strict)
 
 
 def _read_pair(text: str | None) -> list[tuple[str, str]]:
@@ -126,6 +130,62 @@ def _posterior_table(found: "Posterior", level: float) -> "Table":
         for row in found.frame(level).iter_rows(named=True)
     )  # fmt: skip
     return printer.new_table([("arm", TEXT), *numbers, ("interval", WORD), ("gap", NUMBER), ("interval", WORD)], rows)
+
+
+def check(
+    log: options.Log,
+    candidates: str = Option(None, "--candidates", metavar="A,B:key=value,...", help="Rules to try; by default all."),
+    sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
+    bernoulli: options.BernoulliRewards = False,
+    best_mean: options.BestMean = None,
+    horizon: options.Horizon = None,
+    level: options.Level = 0.95,
+    arms: options.Arms = None,
+    columns: options.Columns = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    output: str = Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
+) -> None:
+    """Which rules fit this log? Every rule with a closed form, its estimate, and whether it makes such logs.
+
+    The first thing to run on a log whose origin is uncertain; it takes a few seconds. Unknown parameters are chosen
+    from a grid, as those that make the log most probable. Rules that choose at random are left to unbandit identify.
+
+    Example:  unbandit check log.csv --sigma 0.5
+    """
+    from unbandit import identification
+
+    printer.check_output(output, ".json")
+    with printer.working("Reading") as status:
+        record = options.read_log(log, columns, arms)
+        with printer.answering(options.log_name(log)):
+            found = identification.check(
+                record, candidates, sigma=sigma, bernoulli=bernoulli, horizon=horizon, best_mean=best_mean,
+                level=level, seed=seed, progress=status.update,
+            )  # fmt: skip
+
+    def to_json() -> list[str]:
+        return [json.dumps(found.to_dict(shell_option), indent=2, allow_nan=False)]
+
+    if not printer.deliver(found, output, as_json, json_pieces=to_json):
+        return
+    out = printer.console()
+    verdict = found.answer()
+    out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
+    headings = [("rule", TEXT), ("verdict", WORD), ("p", NUMBER), ("best", TEXT), ("", {})]
+    rows = (
+        (
+            row["rule"], row["verdict"], "-" if row["p_value"] is None else f"{row['p_value']:.2g}",
+            row["best"] or "-", _shortened(phrase(row["reason"] or "", shell_option)),
+        )
+        for row in found.frame.iter_rows(named=True)
+    )  # fmt: skip
+    out.print(printer.new_table(headings, rows))
+    printer.print_notices(found.warnings)
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
 
 
 def identify(
@@ -243,9 +303,7 @@ def _print_answer(out: "Console", answer: "Identification") -> None:
 def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, ...]:
     """Return a candidate's line of the table."""
     if not candidate.possible:
-        reason = candidate.reason or ""
-        shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
-        return candidate.name, "-", "-", "0", f"cannot be: {shown}"
+        return candidate.name, "-", "-", "0", f"cannot be: {_shortened(candidate.reason or '')}"
     evidence = candidate.evidence
     return (
         candidate.name,

@@ -73,6 +73,9 @@ Device = Annotated[
     str, Option("--device", help="cpu, cuda (a GPU), or auto: a GPU if there is one and the work is worth it.")
 ]
 
+NoCheck = Annotated[bool, Option("--no-check", help="Do not compare the log with simulations of the rule.")]
+Strict = Annotated[bool, Option("--strict", help="Exit with code 4 if the rule does not fit the log.")]
+
 # Where the answer goes
 
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
@@ -124,6 +127,7 @@ class EstimateCommand(NamedTuple):
 
         rule = parse_rule(given["rule"])
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": checks.anchors(given["anchor"])}
+        options["check"] = read_check(given["no_check"], given["strict"])
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
         columns, arms = read_columns(given["columns"]), read_arms(given["arms"])
@@ -137,6 +141,13 @@ class EstimateCommand(NamedTuple):
             remedy = "Put them in a folder, or quote a pattern that they match."
             raise ParameterError(refusal, parameter="LOG", remedy=remedy)
         return self.logs[0]
+
+
+def read_check(no_check: bool, strict: bool) -> bool | None:
+    """Return whether to check the rule; None for the default."""
+    if no_check and strict:
+        raise ParameterError(f"expected without {option('no_check')}; leave one of them out.", parameter="strict")
+    return False if no_check else True if strict else None
 
 
 def log_name(path: str, *others: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.status import Status
     from rich.table import Table
 
+    from unbandit.fit import Check
     from unbandit.instance import Instance
     from unbandit.result import Estimate
 
@@ -265,6 +266,12 @@ def summary_of_many(estimate: Estimate) -> str | None:
     from unbandit.reporting.sentence import sentence
 
     return sentence(estimate, []) if len(estimate.demonstrations) > MOST_TABLES else None
+
+
+def insist(check: Check, strict: bool) -> None:
+    """End with exit code 4 if a rule does not fit the log and that matters."""
+    if strict and check.verdict == "does not fit":
+        raise typer.Exit(4)
 
 
 def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> None:

@@ -35,6 +35,8 @@ def report(
     particles: options.Particles = None,
     resamples: options.Resamples = None,
     seed: options.OptionalSeed = None,
+    no_check: options.NoCheck = False,
+    strict: options.Strict = False,
     output: str = Option("report.html", "--output", "-o", help="The report: .html."),
     pdf: str = Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
     truth: str = Option(None, "--truth", metavar="PATH", help="The true means, as simulate --truth writes them."),
@@ -68,6 +70,7 @@ def report(
     out.print(written.sentence)
     printer.print_notices(written.answer.warnings, log.reading)
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
+    printer.insist(written.answer.check, strict)
 
 
 def _check_files(asked: EstimateCommand, output: str, pdf: str | None, truth: str | None) -> None:

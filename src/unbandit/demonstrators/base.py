@@ -183,6 +183,28 @@ class Demonstrator(BaseModel, ABC):
         _in_blocks(fill, runs, threads)
         return ActionLog.from_codes(actions, instance.arms)
 
+    def demonstrate_at(
+        self, means: NDArray[np.float64], noise: Noise, horizon: int, *, length: int | None = None, seed: int = 0,
+        threads: int | None = None, first_run: int = 0,
+    ) -> NDArray[Any]:  # fmt: skip
+        """Play the rule once at each row of `means` (runs x arms) and return the actions, one row per run.
+
+        `length` is the number of rounds to play, if fewer than the rule's horizon.
+        """
+        runs, arms = means.shape
+        played = horizon if length is None else min(length, horizon)
+        rule = self._facing(Instance(means[0], noise))
+        # every run has its own means: its "order" picks them from all of them
+        bandit = laid_out(Instance(means.reshape(-1), noise), played, seed, np.arange(means.size).reshape(runs, arms))
+        bandit = bandit._replace(means=np.array(means[0]))
+        parameters, actions = rule.parameters(horizon), np.empty((runs, played), np.min_scalar_type(arms - 1))
+
+        def fill(first: int, last: int) -> None:
+            rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
+
+        _in_blocks(fill, runs, threads)
+        return actions
+
     def evidence(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
         first_run: int = 0, orders: NDArray[np.int64] | None = None, length: int | None = None, device: str = "cpu",

@@ -15,6 +15,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, parse_rule
 from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import AssumptionWarning, LogError, Notice, NotIdentifiable, ParameterError, option
+from unbandit.estimators.check import checked, said_of
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of
 from unbandit.estimators.procedures import IN_ORDER, Anchor, Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Bernoulli, Gaussian, Noise
@@ -50,6 +51,7 @@ def estimate(
     seed: int | None = None,
     prior: Prior | str | None = None,
     particles: int | None = None,
+    check: bool | None = None,
 ) -> Estimate:
     """Estimate the value of every arm from which arm was pulled.
 
@@ -94,6 +96,9 @@ def estimate(
         that of the posterior (0).
     prior, particles
         Of the posterior: see `unbandit.posterior`.
+    check
+        Whether to compare the log with simulations of the rule, and with what other rules would make of it; by default
+        yes, unless the environment variable UNBANDIT_CHECK is `off`. The answer's `check` says what was found.
 
     Examples
     --------
@@ -154,12 +159,17 @@ def estimate(
         if even is not None:
             _qualify_counts(request, each, even, len(known))
         each.warnings += impossible_values(fitted, noise, each.numbers, record.arms, each.demonstrations)
+    used = assumed.model_copy(update=answer.changed)
+    tried = replace(request, rule=fitted.model_copy(update=answer.changed))
+    found = checked(tried, check, answer.numbers["gap"], drawn or 0)
+    misfits, said = said_of(found, used)
+    warnings = [*misfits, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
 
     def result(answer: Answer, alternatives: Mapping[str, Estimate]) -> Estimate:
         return Estimate(
-            rule=str(assumed.model_copy(update=answer.changed)),
+            rule=str(used),
             method=chosen,
             arms=record.arms,
             demonstrations=answer.demonstrations,
@@ -168,11 +178,12 @@ def estimate(
             level=level,
             sigma=noise.sigma if scale == "known" and isinstance(noise, Gaussian) else None,
             warnings=tuple(warnings + answer.warnings),
-            notes=tuple(notes + answer.notes),
+            notes=tuple(notes + answer.notes + said),
             seed=drawn,
             best_by_demonstration=marked(answer.best, record.arms),
             posteriors=tuple(answer.posteriors),
             alternatives=alternatives,
+            check=found,
         )
 
     return result(answer, {label: result(other, {}) for label, other in others.items()})
@@ -210,6 +221,7 @@ def posterior(
     draws: int = 1_000,
     seed: int = 0,
     threads: int | None = None,
+    check: bool | None = None,
 ) -> Posterior:
     """Draw from the posterior of every arm's mean, given which arm was pulled and such rewards as are known.
 
@@ -228,6 +240,8 @@ def posterior(
         Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
     threads
         By default one per core; the result does not depend on it.
+    check
+        As for `estimate`.
 
     Examples
     --------
@@ -262,7 +276,9 @@ def posterior(
     )  # fmt: skip
     numbers = {name: values[None] for name, values in found.summary().items()}
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
-    return replace(found, warnings=(*warnings, *from_the_prior(request)))
+    fit = checked(request, check, numbers["gap"], seed)
+    misfits, _ = said_of(fit, fitted)
+    return replace(found, warnings=(*misfits, *warnings, *from_the_prior(request)), check=fit)
 
 
 def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) -> dict[str, Estimate]:
@@ -289,7 +305,8 @@ def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) 
             changed = assumed.model_copy(update={name: min(value, 0.999) if name == "alpha" else value})
             with python_warnings.catch_warnings():
                 python_warnings.simplefilter("ignore", AssumptionWarning)
-                answers[f"{name}={getattr(changed, name):.4g}"] = estimate(record, changed, **options)
+                nearby = estimate(record, changed, **(options | {"check": False}))
+                answers[f"{name}={getattr(changed, name):.4g}"] = nearby
     return answers
 
 

@@ -2,5 +2,6 @@
 
 from unbandit.identification.api import identify
 from unbandit.identification.result import Identification
+from unbandit.identification.survey import Survey, check
 
-__all__ = ["Identification", "identify"]
+__all__ = ["Identification", "Survey", "check", "identify"]

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from unbandit import checks
-from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
+from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable
 from unbandit.estimators.api import as_log, check_numbers, horizons
 from unbandit.estimators.posterior import settled_prior
-from unbandit.identification.candidates import Candidate, CandidateSpec, candidates_for
-from unbandit.identification.check import FITS, predictive_check
+from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.identification.evidence import (
     Contender,
     Guess,
@@ -23,10 +22,10 @@ from unbandit.identification.evidence import (
     averaged,
     successive_halving,
 )
+from unbandit.identification.predictive import FITS, predictive_check
 from unbandit.identification.result import Identification, Surprise
 from unbandit.inference import Prior
 from unbandit.inference.draws import check_rewards
-from unbandit.instance import Bernoulli, Gaussian
 from unbandit.log import ActionLog
 
 SURPRISES = 5  # the number of surprising rounds that are named
@@ -93,14 +92,7 @@ def identify(
     if not record.ordered:
         raise NotIdentifiable("The record holds pull counts without their order, and only the order shows the rule.")
     check_numbers(None, None, 0.95, sigma, bernoulli, "known", None)
-    warnings: list[Notice] = []
-    if sigma is None and not bernoulli:
-        text = (
-            "The rewards' standard deviation was not given: sigma = 1 is assumed. "
-            f"Give {option('sigma')} (or {option('bernoulli')})."
-        )
-        warnings.append(Notice("sigma-assumed", text))
-    noise = Bernoulli() if bernoulli else Gaussian(1.0 if sigma is None else sigma)
+    noise, warnings = assumed_noise(sigma, bernoulli)
     check_rewards(record, noise)
     request = IdentificationRequest(
         log=record,

@@ -43,6 +43,17 @@ class Candidate:
         return guess in self.conventions or any(each.given == rule for each in self.conventions.values())
 
 
+def assumed_noise(sigma: float | None, bernoulli: bool) -> tuple[Noise, list[Notice]]:
+    """Return the rewards' noise, with a warning where it had to be assumed."""
+    if bernoulli or sigma is not None:
+        return Bernoulli() if sigma is None else Gaussian(float(sigma)), []
+    text = (
+        "The rewards' standard deviation was not given: sigma = 1 is assumed. "
+        f"Give {option('sigma')} (or {option('bernoulli')})."
+    )
+    return Gaussian(1.0), [Notice("sigma-assumed", text)]
+
+
 def candidates_for(
     specs: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise, log: ActionLog
 ) -> tuple[tuple[Candidate, ...], list[Notice]]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from unbandit import checks, formatting
 from unbandit.errors import Audience, Notice, NotIdentifiable, python_option
 from unbandit.formatting import json_number
-from unbandit.identification.check import PredictiveCheck, mixed_posterior
 from unbandit.identification.evidence import Contender, IdentificationRequest
+from unbandit.identification.predictive import PredictiveCheck, mixed_posterior
 from unbandit.inference import Posterior
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ def infer(
     check_rewards(log, noise)
     belief = belief_of(prior, len(log.arms), noise, anchor)
     result = run_filters(log, rule, belief, horizons, particles, clouds, seed, threads)
-    means = np.stack([_draw(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)])
+    means = np.stack([draw_means(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)])
     by_cloud = list(means)
     if anchor is not None and is_best:
         by_cloud = _agreeing(means, anchor)
@@ -77,7 +77,7 @@ def check_rewards(log: ActionLog, noise: Noise) -> None:
         )
 
 
-def _draw(last: FilterPass, belief: Belief, draws: int, seed: int, cloud: int) -> NDArray[np.float64]:
+def draw_means(last: FilterPass, belief: Belief, draws: int, seed: int, cloud: int) -> NDArray[np.float64]:
     """Draw means from one cloud: a particle in proportion to its weight, then each mean given its sum."""
     generator = np.random.default_rng([seed, cloud, 2])
     chosen = systematic(last.cloud.log_weights, draws, generator)

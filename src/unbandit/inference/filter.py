@@ -93,9 +93,12 @@ def particles_for(steps: int) -> int:
 
 def run_filters(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], particles: int | None, clouds: int,
-    seed: int, threads: int | None, *, keep_paths: bool = True, tolerant: bool = False,
+    seed: int, threads: int | None, *, keep_paths: bool = True, tolerant: bool = False, relaxing: bool = False,
 ) -> FilterResult:  # fmt: skip
     """Send clouds through all demonstrations of a log, one after the other, as of one instance.
+
+    If `tolerant`, one cloud that explains the record is enough; `relaxing` keeps clouds of an index
+    rule even if no particle explains a round exactly: such particles were kept with a penalty.
 
     Raises
     ------
@@ -105,7 +108,7 @@ def run_filters(
     rule = rule.for_arms(len(log.arms))
     readings = [_reading(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(max(_work(reading) for reading in readings))
-    task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths)
+    task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
     outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
@@ -146,6 +149,21 @@ def systematic(log_weights: Numbers, number: int, generator: np.random.Generator
     return np.asarray(np.minimum(chosen, weights.size - 1))
 
 
+def new_cloud(
+    belief: Belief, past: Numbers, before: Numbers, steps: int, marks: Integers, seed: int, name: int
+) -> Cloud:  # fmt: skip
+    """Return a cloud before its first step; `past` and `before` are reward sums and counts known already."""
+    number, arms = past.shape
+    return Cloud(
+        belief=belief, sums=np.zeros((number, arms)), past=past, before=before, log_weights=np.zeros(number),
+        increments=np.zeros(steps), effective_size=np.full(steps, float(number)), relaxed=np.zeros(steps, np.int64),
+        ancestors=np.zeros(number, np.int64), lineage=np.arange(number), marks=marks,
+        kept_sums=np.zeros((marks.size, number, arms)), kept_ancestors=np.zeros((marks.size, number), np.int64),
+        kept_shifts=np.zeros((marks.size, number)), shift=np.zeros(number),
+        rng=Rng(*Tape(seed).key, np.uint64(name)), table=QUANTILE_TABLE,
+    )  # fmt: skip
+
+
 def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Reading:
     """Cut a demonstration into what the filter of the rule's kind reads."""
     actions = log.demonstration(which).astype(np.int64)
@@ -154,9 +172,9 @@ def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Re
     if isinstance(rule, EliminationRule):
         return _tests(actions, rewards, log.arms, rule, horizon)
     if isinstance(rule, IndexRule):
-        return _steps(actions, rewards, log.arms, rule.initial, rule.batch)
+        return steps_of(actions, rewards, log.arms, rule.initial, rule.batch)
     if isinstance(rule, RandomisedRule):
-        return _steps(actions, rewards, log.arms, rule.initial, 1)
+        return steps_of(actions, rewards, log.arms, rule.initial, 1)
     raise NotIdentifiable(f"{rule.name}: there is no posterior for rules of this kind.")
 
 
@@ -187,6 +205,7 @@ class _Filter:
     particles: int
     seed: int
     keep_paths: bool
+    relaxing: bool = False
 
     def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
         """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
@@ -217,6 +236,8 @@ class _Filter:
 
     def _most_relaxed(self, steps: int) -> int:
         """Return how many steps without an exact particle are accepted."""
+        if self.relaxing:
+            return steps
         grows = isinstance(self.rule, IndexRule) and self.rule.uses_round
         return max(1, int(MOST_RELAXED * steps)) if grows else 0
 
@@ -235,14 +256,7 @@ class _Filter:
         steps = reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
         kept = min(MOST_MARKS, max(2, MOST_KEPT // (number * arms)), steps) if self.keep_paths else 0
         marks = np.unique(np.linspace(0, steps - 1, kept).astype(np.int64)) if kept else np.zeros(0, np.int64)
-        return Cloud(
-            belief=self.belief, sums=np.zeros((number, arms)), past=past.copy(), before=before.copy(),
-            log_weights=np.zeros(number), increments=np.zeros(steps), effective_size=np.full(steps, float(number)),
-            relaxed=np.zeros(steps, np.int64), ancestors=np.zeros(number, np.int64), lineage=np.arange(number),
-            marks=marks, kept_sums=np.zeros((marks.size, number, arms)),
-            kept_ancestors=np.zeros((marks.size, number), np.int64), kept_shifts=np.zeros((marks.size, number)),
-            shift=np.zeros(number), rng=Rng(*Tape(self.seed).key, np.uint64(name)), table=QUANTILE_TABLE,
-        )  # fmt: skip
+        return new_cloud(self.belief, past.copy(), before.copy(), steps, marks, self.seed, name)
 
     def _filter(self, reading: Reading, cloud: Cloud, horizon: int) -> tuple[Integers, int, Integers]:
         """Run the kernel of the rule's kind; return the pulls behind the sums, the step it died in, and all rounds."""
@@ -290,7 +304,7 @@ def _counts(reading: Reading, cloud: Cloud) -> Integers:
 # A demonstration as the filters read it: the steps of a rule, or the tests of an elimination rule
 
 
-def _steps(actions: Integers, rewards: Numbers, labels: tuple[str, ...], initial: int, batch: int) -> Steps:
+def steps_of(actions: Integers, rewards: Numbers, labels: tuple[str, ...], initial: int, batch: int) -> Steps:
     """Cut a demonstration into steps: the opening pull by pull, then batch by batch.
 
     A record that no rule with such an opening and such batches makes is refused, with the round.

@@ -15,6 +15,7 @@ from unbandit import checks
 from unbandit._version import __version__
 from unbandit.errors import MissingExtra, Notice
 from unbandit.files import written_whole
+from unbandit.fit import UNCHECKED, Check
 from unbandit.inference.prior import Prior
 from unbandit.instance import Gaussian, Noise
 
@@ -50,6 +51,8 @@ class Posterior:
         between them; NaN before an arm's first pull.
     warnings
         What may be wrong.
+    check
+        Whether the assumed rule fits the log.
     """
 
     rule: str
@@ -68,6 +71,7 @@ class Posterior:
     path_rounds: NDArray[np.int64]
     path: NDArray[np.float64]
     warnings: tuple[Notice, ...] = ()
+    check: Check = UNCHECKED
 
     def __repr__(self) -> str:
         best = int(self.probability_best.argmax())

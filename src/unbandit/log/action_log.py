@@ -347,8 +347,8 @@ class ActionLog:
         begin, end = self._span(which)
         return actions[begin:end]
 
-    def select(self, which: int) -> ActionLog:
-        """Return one demonstration as a log, without copying it.
+    def select(self, which: int, rounds: int | None = None) -> ActionLog:
+        """Return one demonstration, or its first rounds, as a log, without copying it.
 
         Examples
         --------
@@ -356,6 +356,7 @@ class ActionLog:
         <ActionLog: 1 demonstration, 2 arms, 2 rounds>
         """
         begin, end = self._span(which)
+        end = end if rounds is None else min(end, begin + rounds)
         actions = None if self.actions is None else self.actions[begin:end]
         counts = None if self._counts is None else self._counts[which : which + 1]
         rewards = None if self.rewards is None else self.rewards[begin:end]

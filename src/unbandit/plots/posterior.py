@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unbandit.identification.check import PredictiveCheck
+    from unbandit.identification.predictive import PredictiveCheck
     from unbandit.identification.result import Identification
     from unbandit.inference import Posterior
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError
+from unbandit.fit import Statistic
 from unbandit.identification.evidence import CLOUDS, Contender, Guess, IdentificationRequest
 from unbandit.inference import Posterior, infer
 from unbandit.instance import Instance
@@ -29,18 +30,6 @@ PARTICLES_FOR_MEANS = 400
 """Particles of a cloud from which a few hundred sets of means are drawn, unless the cloud collapses."""
 
 SMALLEST_SHARE = 0.001  # guesses with a smaller share of the probability are left out
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """One statistic of the record beside the simulated ones."""
-
-    name: str
-    observed: float
-    low: float  # the middle 95% of the simulated ones
-    median: float
-    high: float
-    tail: float  # two-sided probability of a value as far out, or further
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,83 @@
+"""The check behind every answer: does the assumed rule fit the log? And what to say about it."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators import Demonstrator
+from unbandit.errors import Notice
+from unbandit.estimators.procedures import Request
+from unbandit.fit import Check, not_checked
+from unbandit.log import ActionLog
+
+SWITCH = "UNBANDIT_CHECK"  # the environment variable that turns checks off where none was asked for
+
+NOT_WANTED = "it was not asked for"
+
+
+def wanted(check: bool | None) -> bool:
+    """Return whether answers are checked: as asked for, by default unless the environment says no."""
+    return os.environ.get(SWITCH, "on").lower() not in ("off", "0", "no", "false") if check is None else check
+
+
+def checked(request: Request, check: bool | None, gaps: NDArray[np.float64], seed: int = 0) -> Check:
+    """Check a request's rule against its log, as far as that is possible; `gaps` are its answer."""
+    if not wanted(check):
+        return not_checked(NOT_WANTED)
+    if reason := _obstacle(request):
+        return not_checked(reason)
+    from unbandit.estimators.posterior import settled_prior
+    from unbandit.inference import NormalPrior
+    from unbandit.inference.check import check_log
+
+    log, known = request.log, request.anchor
+    assert isinstance(log, ActionLog)
+    placed = None if known is None or known.arm is None else (known.arm, known.value)
+    prior = settled_prior(None, request.noise, known)
+    if isinstance(prior, NormalPrior):  # wide enough for what was found, lest the prior be what does not fit
+        largest = float(np.max(gaps[np.isfinite(gaps)], initial=0.0))
+        prior = NormalPrior(prior.mean, max(prior.deviation, 2 * largest))
+    return check_log(log, request.rule, request.noise, prior, request.horizons.tolist(), anchor=placed, seed=seed)
+
+
+def _obstacle(request: Request) -> str | None:
+    """Return why a log cannot be checked, if it cannot."""
+    if not request.log.ordered:
+        return "pull counts without their order do not show how the rule chose"
+    if not isinstance(request.log, ActionLog):
+        return "the rounds of a log that is scanned or followed are not kept"
+    if request.scale == "unknown":
+        return "a rule whose scale is unknown cannot be simulated"
+    if request.rule.reveals != "values":
+        return f"the choices of {request.rule.name} do not depend on rewards round by round"
+    return None
+
+
+def said_of(check: Check, rule: Demonstrator) -> tuple[list[Notice], list[Notice]]:
+    """Return the warnings and notes that a check gives rise to."""
+    if check.verdict == "does not fit":
+        return [Notice("does-not-fit", _misfit(check, rule), count=len(check.failed))], []
+    if check.verdict == "not checked":
+        notes = [] if check.reason == NOT_WANTED else [Notice("not-checked", f"Not checked: {check.reason}.")]
+        return [], notes
+    part = "" if check.reason is None else f" ({check.reason})"
+    text = (
+        f"Checked: the log looks like one that {rule} made; nothing stands out beside {check.simulations} simulations "
+        f"of it{part}."
+    )
+    return [], [Notice("fits", text)]
+
+
+def _misfit(check: Check, rule: Demonstrator) -> str:
+    """Say that a rule does not fit, what looks different, and what would fit."""
+    chance = f"p = {check.p_value:.2g}" if check.p_value and check.p_value >= 1e-4 else "p < 0.0001"
+    text = (
+        f"The log does not look like one that {rule} made ({chance}): {check.reason}. The numbers hold only if the "
+        "rule and its parameters are right, so do not rely on them."
+    )
+    if check.instead:
+        text += f" More probable: {'; '.join(check.instead[:3])}."
+    return text

@@ -1,0 +1,200 @@
+"""`check(log)`: every rule with a closed form, its estimate and whether it fits, in one table."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings as python_warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.errors import AssumptionWarning, Audience, Notice, NotIdentifiable, UnbanditError, python_option
+from unbandit.estimators.api import as_log, check_numbers, estimate, horizons
+from unbandit.estimators.posterior import settled_prior
+from unbandit.fit import UNCHECKED, Check
+from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
+from unbandit.inference.rivals import log_evidence_of
+from unbandit.instance import Bernoulli
+from unbandit.log import ActionLog
+from unbandit.result import Estimate
+
+if TYPE_CHECKING:
+    import polars
+
+SCHEMA = "unbandit.check/1"
+
+PARTICLES = 100  # per set of parameters, to choose one
+ROUNDS = 2_000  # that are read for it
+
+
+@dataclass(frozen=True)
+class CheckedRule:
+    """A rule, with the parameters that fit best, what it makes of the log, and whether it fits."""
+
+    name: str  # as given
+    rule: Demonstrator | None
+    estimate: Estimate | None  # None where there is none
+    reason: str | None = None  # why there is none
+    log_evidence: float = -math.inf  # of the log's beginning, by a few particles
+
+    @property
+    def check(self) -> Check:
+        """Return whether the rule fits the log."""
+        return UNCHECKED if self.estimate is None else self.estimate.check
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Every rule that was tried on a log, those that fit first.
+
+    Attributes
+    ----------
+    rows
+        One `CheckedRule` for each: those that fit, by how probable they make the log, then the others by p-value.
+    sigma
+        Standard deviation of a reward that was assumed; None for rewards of 0 and 1.
+    warnings
+        What may be wrong.
+    """
+
+    rows: tuple[CheckedRule, ...]
+    sigma: float | None
+    warnings: tuple[Notice, ...] = ()
+
+    @property
+    def fitting(self) -> tuple[CheckedRule, ...]:
+        """Return the rules that fit."""
+        return tuple(row for row in self.rows if row.check.verdict == "fits")
+
+    def answer(self) -> str:
+        """Return the answer in one sentence."""
+        names = [str(row.rule) for row in self.fitting]
+        if not names:
+            return f"none of {len(self.rows)} rules fits this log"
+        best = {arm for row in self.fitting if row.estimate is not None for arm in row.estimate.best}
+        agree = f'; under each "{next(iter(best))}" is the best arm' if len(best) == 1 and len(names) > 1 else ""
+        return f"{len(names)} of {len(self.rows)} rules fit{'s' if len(names) == 1 else ''} this log{agree}"
+
+    @property
+    def frame(self) -> polars.DataFrame:
+        """Return one row per rule."""
+        import polars as pl
+
+        return pl.DataFrame([self._row(row) for row in self.rows], orient="row")
+
+    def _row(self, row: CheckedRule) -> dict[str, Any]:
+        best = None if row.estimate is None else ", ".join(row.estimate.best)
+        return {
+            "rule": row.name if row.rule is None else str(row.rule),
+            "verdict": row.check.verdict,
+            "p_value": row.check.p_value,
+            "best": best,
+            "reason": row.reason or row.check.reason,
+        }
+
+    def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
+        """Return the answer in the form that `--json` prints."""
+        rows = [
+            self._row(row) | {"estimate": None if row.estimate is None else row.estimate.to_dict(audience)}
+            for row in self.rows
+        ]
+        warnings = [notice.to_dict(audience) for notice in self.warnings]
+        return {"schema": SCHEMA, "sigma": self.sigma, "rules": rows, "warnings": warnings}
+
+    def to_json(self) -> str:
+        """Return the answer as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def __str__(self) -> str:
+        lines = [f"{self.answer()}."]
+        for row in self.rows:
+            said = self._row(row)
+            chance = "" if said["p_value"] is None else f", p = {said['p_value']:.2g}"
+            lines.append(
+                f"  {said['rule']}: {said['verdict']}{chance}" + (f" ({said['reason']})" if said["reason"] else "")
+            )
+        return "\n".join(lines)
+
+
+def check(
+    log: ActionLog | str | os.PathLike[str] | Any,
+    candidates: str | Iterable[CandidateSpec] | None = None,
+    *,
+    sigma: float | None = None,
+    bernoulli: bool = False,
+    horizon: int | None = None,
+    best_mean: float | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Survey:
+    """Estimate a log under every rule that has a closed form, and say which of them fit it.
+
+    The first thing to do with a log whose origin is uncertain. It takes a few seconds; `identify` compares all rules,
+    those that choose at random too, and takes longer.
+
+    Parameters
+    ----------
+    log, sigma, bernoulli, horizon, best_mean, level
+        As for `estimate`.
+    candidates
+        Rules to try, as for `identify`; by default every rule with a closed form. Of a rule without parameters those
+        values of its `grid` are taken that make the log most probable.
+    progress
+        Called with the name of each rule.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.UCB1().demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), horizon=500, seed=1)
+    >>> found = ub.check(log, "ucb1,sae", sigma=0.5)
+    >>> [(row.name, row.check.verdict) for row in found.rows]
+    [('ucb1', 'fits'), ('sae', 'does not fit')]
+    """
+    record = as_log(log, "check")
+    if not record.ordered:
+        raise NotIdentifiable("The record holds pull counts without their order, and only the order shows the rule.")
+    check_numbers(best_mean, None, level, sigma, bernoulli)
+    noise, warnings = assumed_noise(sigma, bernoulli)
+    considered, notes = candidates_for(candidates, noise, record)
+    if candidates is None:
+        considered, notes = tuple(filter(_has_closed_form, considered)), []
+    rounds = horizons(horizon, record)
+    prior = settled_prior(None, noise, None)
+    known = {"bernoulli": True} if isinstance(noise, Bernoulli) else {"sigma": noise.sigma}
+    options: dict[str, Any] = {**known, "horizon": horizon, "best_mean": best_mean, "level": level}
+    start, rows = record.select(0, ROUNDS), []
+    for candidate in considered:
+        if progress is not None:
+            progress(f"Checking {candidate.name}")
+        guesses = [guess for guess, _ in candidate.guesses]
+        tasks = [(start, guess, noise, prior, int(rounds[0]), PARTICLES, seed) for guess in guesses]
+        found = checks.in_threads(log_evidence_of, tasks, checks.threads(None))
+        chosen, evidence = guesses[int(np.argmax(found))], max(found)
+        try:
+            with python_warnings.catch_warnings():
+                python_warnings.simplefilter("ignore", AssumptionWarning)
+                answer = estimate(record, chosen, check=True, **options)
+            rows.append(CheckedRule(candidate.name, chosen, answer, None, evidence))
+        except UnbanditError as error:
+            rows.append(CheckedRule(candidate.name, chosen, None, str(error), evidence))
+    order = sorted(rows, key=_place)
+    return Survey(tuple(order), None if isinstance(noise, Bernoulli) else noise.sigma, (*warnings, *notes))
+
+
+def _place(row: CheckedRule) -> tuple[float, ...]:
+    """Return what rules are ordered by."""
+    fits = row.check.verdict == "fits"
+    return (0.0, -row.log_evidence) if fits else (1.0, -(row.check.p_value or 0.0), -row.log_evidence)
+
+
+def _has_closed_form(candidate: Candidate) -> bool:
+    """Return whether an equation inverts the rule."""
+    rule = candidate.guesses[0][0]
+    return not isinstance(rule, RandomisedRule) and rule.reveals == "values"

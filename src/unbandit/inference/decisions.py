@@ -1,0 +1,211 @@
+"""Decisions predicted one by one, and the test of a rule by what they leave over.
+
+Given the decisions before it, a rule gives each decision a probability. Where the rule is right, what happened minus
+what was expected adds up to a martingale, under any weights that depend on the past alone: divided by the square root
+of the sum of its conditional variances, it is nearly standard normal. The weights that another rule suggests, the
+logarithms of its probabilities over those of the assumed rule, make this the most powerful test against that rule, as
+far as the normal law goes. No simulations are needed, and how many weights are tried is accounted for by their
+correlations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbandit.demonstrators import IndexRule
+from unbandit.inference.filter import new_cloud, steps_of
+from unbandit.inference.prior import Prior, belief_of
+from unbandit.instance import Noise
+from unbandit.kernels.compile import Integers, Numbers
+from unbandit.kernels.smc.decisions import index_offsets, predict_decisions
+from unbandit.log import ActionLog
+
+FEW_ARMS = 5  # up to so many, the probability of every arm is predicted
+MOST_WEIGHT = 3.0  # to which logarithms are cut, lest a single decision outweigh all others
+LEAST_SPREAD = 1.0  # standard deviation of a sum, below which it is not yet normal
+NORMAL_DRAWS = 4_000
+TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """The decisions of one demonstration after its opening."""
+
+    chosen: Integers
+    before: Integers  # the arm of the decision before
+    leader: Integers  # the arm that had been pulled most
+    arms: int
+
+    @property
+    def again(self) -> np.ndarray:
+        """Return at which decisions the same arm was taken again."""
+        return self.chosen == self.before
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The probabilities that a rule, or a model without one, gave each decision."""
+
+    repeats: Numbers  # that the arm before is taken again
+    shares: Numbers  # where it was not: of every arm, or of the leader alone
+    log_evidence: float = math.nan
+    means: Numbers | None = None  # sample means at the end, (particles, arms)
+    log_weights: Numbers | None = None  # of the particles
+
+
+def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
+    """Return the decisions of a log's first demonstration."""
+    actions, arms = log.demonstration(0).astype(np.int64), len(log.arms)
+    steps = steps_of(actions, np.full(actions.size, np.nan), log.arms, initial, batch)
+    pulls = np.zeros(arms, np.int64)
+    leader = np.empty(steps.arm.size, np.int64)
+    for step, (arm, count) in enumerate(zip(steps.arm.tolist(), steps.count.tolist(), strict=True)):
+        leader[step] = pulls.argmax()
+        pulls[arm] += count
+    first = steps.opening
+    return Decisions(steps.arm[first:], steps.arm[first - 1 : -1], leader[first:], arms)
+
+
+def predict(
+    log: ActionLog, rule: IndexRule, noise: Noise, prior: Prior, horizon: int, particles: int, *, seed: int = 0,
+    anchor: tuple[int, float] | None = None,
+) -> Predictions:  # fmt: skip
+    """Let an index rule with normal rewards predict every decision of a log's first demonstration."""
+    arms = len(log.arms)
+    rule = rule.for_arms(arms)
+    actions = log.demonstration(0).astype(np.int64)
+    steps = steps_of(actions, np.full(actions.size, np.nan), log.arms, rule.initial, rule.batch)
+    number, all_arms = steps.arm.size, arms <= FEW_ARMS
+    offsets = np.zeros((number, arms))
+    index_offsets(rule.parameters(horizon), steps, arms, offsets)
+    known = np.zeros((particles, arms)), np.zeros(arms)
+    cloud = new_cloud(belief_of(prior, arms, noise, anchor), *known, number, np.zeros(0, np.int64), seed, 0)
+    repeats, shares = np.full(number, np.nan), np.zeros((number, arms if all_arms else 1))
+    predict_decisions(steps, offsets, cloud, all_arms, repeats, shares)
+    means = cloud.sums / np.maximum(np.bincount(actions, minlength=arms), 1)
+    first = steps.opening
+    return Predictions(repeats[first:], shares[first:], float(cloud.increments.sum()), means, cloud.log_weights)
+
+
+def without_rule(decisions: Decisions, memory: float) -> Predictions:
+    """Predict that arms are chosen at random, as often as in about the last `memory` decisions."""
+    number, arms = decisions.chosen.size, decisions.arms
+    repeats, shares = np.empty(number), np.full((number, arms if arms <= FEW_ARMS else 1), np.nan)
+    counts, kept, total, half = np.full(arms, 0.0), 1 - 1 / memory, 0.0, 0.5
+    for at, (arm, before, leader) in enumerate(
+        zip(decisions.chosen.tolist(), decisions.before.tolist(), decisions.leader.tolist(), strict=True)
+    ):
+        repeats[at] = (counts[before] + half) / (total + arms * half)
+        if arm != before:
+            if arms <= FEW_ARMS:
+                shares[at] = (counts + half) / (total + arms * half)
+            elif leader != before:
+                shares[at, 0] = (counts[leader] + half) / (total + arms * half)
+        if kept < 1:
+            counts *= kept
+        counts[arm] += 1
+        total = total * kept + 1
+    return Predictions(repeats, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """How far the decisions are from what was expected, in each of several directions."""
+
+    names: tuple[str, ...]
+    scores: Numbers  # standard normal where the rule is right
+    correlations: Numbers
+    spreads: Numbers  # the standard deviations by which the scores were divided
+    error: float = 0.0  # variance of a score by the clouds' error
+
+    def p_value(self, seed: int = 0) -> float:
+        """Return the probability that the largest score of a record of the rule is as large."""
+        if not self.scores.size:
+            return 1.0
+        largest, size = float(self.scores.max()), self.scores.size
+        one = 0.5 * math.erfc(largest * math.sqrt(0.5))
+        if size * one < 1e-4:
+            return size * one
+        values, vectors = np.linalg.eigh(self.correlations)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        draws = np.random.default_rng([seed, 6]).standard_normal((NORMAL_DRAWS, size)) @ root.T
+        return max(one, float(((draws.max(axis=1) >= largest).sum() + 1) / (NORMAL_DRAWS + 1)))
+
+
+def residuals(
+    decisions: Decisions, own: tuple[Predictions, Predictions], others: Mapping[str, Predictions]
+) -> Residuals:
+    """Compare the decisions with what a rule expected: in general, and where other rules would differ.
+
+    The rule's probabilities are estimates, by two independent clouds. Weights come from one and what is left over from
+    the other: errors of the same estimate in both would add up. What the two leave over differs by the clouds' error
+    alone, which widens the scores' distribution.
+    """
+    parts = [_weighted(decisions, own[first], own[1 - first], others) for first in (0, 1)]
+    names, totals, variance = parts[0][0], [part[1] for part in parts], (parts[0][2] + parts[1][2]) / 2
+    spreads = np.sqrt(np.diag(variance))
+    kept = spreads > LEAST_SPREAD
+    by_cloud = [total[kept] / spreads[kept] for total in totals]
+    error = float(np.mean((by_cloud[0] - by_cloud[1]) ** 2) / 4) if kept.any() else 0.0
+    scores = (by_cloud[0] + by_cloud[1]) / 2 / math.sqrt(1 + error)
+    correlations = variance[np.ix_(kept, kept)] / np.outer(spreads[kept], spreads[kept])
+    return Residuals(tuple(np.array(names)[kept].tolist()), scores, correlations, spreads[kept], error)
+
+
+def _weighted(
+    decisions: Decisions, own: Predictions, twin: Predictions, others: Mapping[str, Predictions]
+) -> tuple[list[str], Numbers, Numbers]:
+    """Return the directions, the sums of weighted residuals, and their covariance; the twin's probabilities weigh."""
+    here = ~np.isnan(own.repeats)
+    again, time = decisions.again[here], np.linspace(-0.5, 0.5, here.sum())
+    expected, weighed = (np.clip(each.repeats[here], TINY, 1 - TINY) for each in (own, twin))
+    place = np.flatnonzero(here & ~decisions.again)
+    given, happened = _given_switch(decisions, own, place)
+    twin_given, _ = _given_switch(decisions, twin, place)
+    names, weights, conditional = [], [], []
+    for name, other in others.items():
+        theirs = np.clip(other.repeats[here], 1e-6, 1 - 1e-6)
+        theirs_given, _ = _given_switch(decisions, other, place)
+        known = (twin_given > 0) & (theirs_given > 0)
+        ratio = np.zeros_like(given)
+        ratio[known] = np.log(theirs_given[known] / twin_given[known])
+        names.append(name)
+        weights.append(_cut(np.log(theirs / (1 - theirs)) - np.log(weighed / (1 - weighed))))
+        conditional.append(_cut(ratio))
+    for name, plain in (("staying", np.ones_like(time)), ("staying later", time)):
+        for sign, label in ((1, "more"), (-1, "less")):
+            names.append(f"{label} {name}")
+            weights.append(sign * plain)
+            conditional.append(np.zeros_like(given))
+    weight, ratio = np.array(weights), np.array(conditional)
+    variance = (weight * (expected * (1 - expected))) @ weight.T
+    centre = (ratio * given).sum(axis=2)
+    off = ((ratio - centre[:, :, None]) * np.sqrt(given)).reshape(len(names), -1)
+    total = weight @ (again - expected) + ((ratio * happened).sum(axis=2) - centre).sum(axis=1)
+    return names, total, variance + off @ off.T
+
+
+def _cut(weights: Numbers) -> Numbers:
+    return np.clip(weights, -MOST_WEIGHT, MOST_WEIGHT)
+
+
+def _given_switch(decisions: Decisions, predicted: Predictions, place: Integers) -> tuple[Numbers, Numbers]:
+    """Return the probabilities of what was chosen instead of the arm before, given that it was another; and what was.
+
+    Columns are arms, or the leader and all others.
+    """
+    shares, before = predicted.shares[place], decisions.before[place]
+    if decisions.arms <= FEW_ARMS:
+        given = np.maximum(shares, TINY)
+        given[np.arange(place.size), before] = 0.0
+        happened = decisions.chosen[place][:, None] == np.arange(decisions.arms)
+        return given / given.sum(axis=1, keepdims=True), happened.astype(np.float64)
+    leader = np.clip(shares[:, 0] / np.maximum(1 - predicted.repeats[place], TINY), 1e-6, 1 - 1e-6)
+    leads = np.isnan(shares[:, 0])  # it was pulled before, and cannot come next
+    given = np.column_stack([np.where(leads, 0.0, leader), np.where(leads, 1.0, 1 - leader)])
+    first = decisions.chosen[place] == decisions.leader[place]
+    return given, np.column_stack([first & ~leads, ~first | leads]).astype(np.float64)

@@ -1,0 +1,348 @@
+"""Predict each decision of an index rule from the decisions before it.
+
+An arm's last reward shows only when the arm is pulled again: until then its index is known to lie below that of every
+arm that was preferred. So a particle leaves that reward *pending*, as a normal variable with an upper bound, and draws
+it when the arm comes next. In between, each decision lowers the bounds, with the probability that an index lies below
+the new bound given that it lay below the old one. The probability that an arm comes next is that its index is the
+largest: an integral over one normal variable, times the distribution functions of the others.
+
+Rewards are drawn in the order in which their indices come first, so no reward has to fit between two that were drawn
+before it: a hundred particles are enough for hundreds of arms. This is for indices `mean + offset` with normal rewards,
+where the offset depends on pull counts and the round alone.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
+from unbandit.kernels.formula import index_value
+from unbandit.kernels.smc.cloud import (
+    PARTICLES,
+    ArmPrior,
+    Cloud,
+    Steps,
+    inherit,
+    posterior_mean,
+    prior_of,
+    resample,
+    two_uniforms,
+)
+from unbandit.kernels.smc.proposal import truncated_normal
+from unbandit.kernels.special import ROOT_HALF, log_normal_cdf
+
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+FAR = 6.0  # deviations beyond which a normal variable is not looked for
+EDGE = 4.0  # deviations around its mean within which an index may come first or not
+DEEP = 2.0  # a bound this many deviations below the mean leaves a nearly exponential tail
+NODES = 10  # at most, of an integral
+HALVINGS, NEGLIGIBLE = 8, -9.0  # to find where the others leave room, and the log probability of none
+WIDENED = (0.0005, 0.015, 0.25, 1.0, 4.0, 16.0)  # the prior variance, times these
+ASKED = 64  # particles that predict arms which were not chosen
+
+
+@compiled
+def index_offsets(parameters: Any, steps: Steps, arms: int, offsets: Numbers) -> None:
+    """Fill in every arm's index over its sample mean before each step, (steps, arms); 0 before its first pull."""
+    pulls = np.zeros(arms, np.int64)
+    for step in range(steps.arm.size):
+        for arm in range(arms):
+            if pulls[arm] > 0:
+                offsets[step, arm] = index_value(parameters, 0.0, np.uint64(pulls[arm]), np.uint64(steps.round[step]))
+        pulls[steps.arm[step]] += steps.count[step]
+
+
+@inlined
+def _cdf(at: float) -> float:
+    return 0.5 * math.erfc(-at * ROOT_HALF)
+
+
+@inlined
+def _log_cdf(at: float) -> float:
+    if at > FAR:
+        return 0.0
+    return math.log(_cdf(at)) if at > -5.0 else log_normal_cdf(at)
+
+
+@inlined
+def _tail(at: float, near: float) -> float:
+    """Return the normal probability beyond `at >= 0`, in units of `exp(-near^2 / 2)`."""
+    if at < 5.0:
+        return 0.5 * math.erfc(at * ROOT_HALF) * (math.exp(0.5 * near * near) if near != 0.0 else 1.0)
+    mills = 1.0 / (at + 1.0 / (at + 2.0 / (at + 3.0 / (at + 4.0 / (at + 0.6)))))
+    return DENSITY * math.exp(0.5 * (near * near - at * at)) * mills
+
+
+@called
+def _log_others_below(
+    level: float, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers,
+    number: int,
+) -> float:  # fmt: skip
+    """Return the log probability that the rivals' indices lie below a level, given that they lie below their bounds."""
+    value, product = 0.0, 1.0
+    for at in range(number):
+        other = rivals[at]
+        if level < bounds[other]:
+            standard = (level - heights[other]) / spreads[other]
+            if standard > -5.0:
+                product *= _cdf(standard)
+            else:
+                value += log_normal_cdf(standard)
+            value -= logs[other]
+    return value + math.log(product)
+
+
+@called
+def _where_others_decide(
+    arm: int, pulls: Integers, heights: Numbers, spreads: Numbers, bounds: Numbers
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return the levels below which another arm is almost surely ahead, and above which none is.
+
+    In between, the second of the three: up to where the arm decides that decides lowest.
+    """
+    low, sharp, high = -math.inf, -math.inf, -math.inf
+    for other in range(pulls.size):
+        if other == arm or pulls[other] == 0:
+            continue
+        bound, centre, spread = bounds[other], heights[other], spreads[other]
+        if bound < centre - DEEP * spread:
+            bottom, top = bound - 8.0 * spread * spread / (centre - bound), bound
+        else:
+            bottom, top = min(centre, bound) - EDGE * spread, min(bound, centre + EDGE * spread)
+        if bottom > low:
+            low, sharp = bottom, top
+        high = max(high, top)
+    return low, sharp, high
+
+
+@inlined
+def _under_parabola(
+    start: float, step: float, first: float, second: float, third: float, mass: float, left: float, right: float
+) -> float:  # fmt: skip
+    """Integrate the normal density times the parabola through three values, at `start` and one and two steps on.
+
+    `mass` is the probability in between, `left` and `right` are the densities at its ends.
+    """
+    if step < 1e-3:
+        middle = math.sqrt(left * right)
+        return (left * first + 4.0 * middle * second + right * third) * step / 3.0
+    slope, curvature = (second - first) / step, (third - 2.0 * second + first) / (2.0 * step * step)
+    moment = left - right
+    square = mass + start * left - (start + 2.0 * step) * right
+    return (
+        first * mass
+        + slope * (moment - start * mass)
+        + curvature * (square - (2.0 * start + step) * moment + start * (start + step) * mass)
+    )
+
+
+@called
+def _comes_first(
+    arm: int, pulls: Integers, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers,
+    nodes: Numbers, masses: Numbers,
+) -> tuple[int, float]:  # fmt: skip
+    """Lay out the probability that an arm's index is the largest, over intervals of its index.
+
+    Fills in the ends of the intervals (`nodes`) and about their shares of the probability (`masses`, which sum to 1);
+    returns how many there are, and the log of the probability that the index is the largest, not yet given its bound.
+    The arm's own density is integrated exactly, against a parabola through the others' probability at three nodes.
+    """
+    low, sharp, high = _where_others_decide(arm, pulls, heights, spreads, bounds)
+    centre, spread, bound = heights[arm], spreads[arm], bounds[arm]
+    floor = min(centre, bound) - FAR * spread
+    if bound < centre - DEEP * spread:
+        floor = bound - 10.0 * spread * spread / (centre - bound)
+    ceiling = min(bound, max(centre, low) + FAR * spread)
+    number = 0
+    for other in range(pulls.size):
+        if other != arm and pulls[other] > 0 and min(bounds[other], heights[other] + FAR * spreads[other]) > low:
+            rivals[number] = other
+            number += 1
+    values, decided = np.empty(NODES), 0  # nodes where others decide
+    if high > floor:
+        low = max(low, floor)
+        if low >= ceiling:  # hardly possible: look where the others leave most room
+            steepest = 10.0 / (ceiling - floor)
+            for at in range(number):
+                other = rivals[at]
+                steepest = max(steepest, (heights[other] - ceiling) / (spreads[other] * spreads[other]))
+            low = ceiling - 10.0 / steepest
+        high = min(max(high, low), ceiling)
+        for _ in range(HALVINGS):  # many arms together leave less room than each of them
+            middle = 0.5 * (low + high)
+            if _log_others_below(middle, heights, spreads, bounds, logs, rivals, number) > NEGLIGIBLE:
+                break
+            low = middle
+        sharp = min(max(sharp, low), high)
+        if low < sharp < low + 0.3 * (high - low):
+            decided = 9
+            for at in range(9):
+                nodes[at] = low + (sharp - low) * at / 6.0 if at < 6 else sharp + (high - sharp) * (at - 6) / 2.0
+        else:
+            decided = 7 if number < 3 else 9
+            for at in range(decided):
+                nodes[at] = low + (high - low) * at / (decided - 1.0)
+        for at in range(decided):
+            values[at] = _log_others_below(nodes[at], heights, spreads, bounds, logs, rivals, number)
+    count = decided
+    if decided == 0:
+        nodes[0], values[0], count = floor, 0.0, 1
+    if ceiling > high or decided == 0:  # where nobody else is
+        nodes[count], values[count] = ceiling, 0.0
+        count += 1
+    largest = values[0]
+    for at in range(1, count):
+        largest = max(largest, values[at])
+    # The arm's own density, in units of what it is at the node nearest to its centre.
+    near, from_below = 0.0, nodes[0] < centre
+    if nodes[0] > centre:
+        near = (nodes[0] - centre) / spread
+    elif nodes[count - 1] < centre:
+        near = (centre - nodes[count - 1]) / spread
+    total, chance = 0.0, 0.0
+    start, value, beyond = 0.0, 0.0, 0.0
+    first_start, first_value, first_density, first_beyond = 0.0, 0.0, 0.0, 0.0
+    for at in range(count):
+        end = (nodes[at] - centre) / spread
+        tail = _tail(abs(end), near)
+        end_beyond = (tail if end < 0.0 else 1.0 - tail) if from_below else -tail
+        end_density = DENSITY * math.exp(0.5 * (near * near - end * end))
+        end_value = math.exp(values[at] - largest)
+        if at > 0:
+            masses[at - 1] = 0.5 * (value + end_value) * max(end_beyond - beyond, 0.0)
+            total += masses[at - 1]
+            if at >= decided:
+                chance += masses[at - 1]
+        if at % 2 == 0 and at < decided:
+            if at > 0:
+                chance += _under_parabola(
+                    first_start, end - start, first_value, value, end_value, end_beyond - first_beyond, first_density,
+                    end_density,
+                )  # fmt: skip
+            first_start, first_value, first_density, first_beyond = end, end_value, end_density, end_beyond
+        start, value, beyond = end, end_value, end_beyond
+    for at in range(count - 1):
+        masses[at] /= total
+    chance = max(chance, 1e-3 * total)
+    return count - 1, (math.log(chance) if chance > 0.0 else -math.inf) + largest - 0.5 * near * near
+
+
+@compiled
+def predict_decisions(
+    steps: Steps, offsets: Numbers, cloud: Cloud, all_arms: bool, repeats: Numbers, shares: Numbers
+) -> None:
+    """Send a cloud through a demonstration, and predict each decision from those before.
+
+    Filled in for each step after the opening are the probability that the arm of the step before is taken again
+    (`repeats`) and, where it is not, that of every arm or, unless `all_arms`, of the most-pulled one before (`shares`;
+    NaN where that is the arm of the step before). `cloud.increments` add up to the log evidence, and `cloud.sums` are
+    reward sums of all pulls at the end.
+    """
+    number, arms = cloud.sums.shape
+    sums, belief, noise = cloud.sums, cloud.belief, cloud.belief.sigma * cloud.belief.sigma
+    pulls, seen = np.zeros(arms, np.int64), np.zeros(arms, np.int64)  # all pulls, and those whose rewards were drawn
+    centres, bounds, logs = np.zeros((number, arms)), np.full((number, arms), math.inf), np.zeros((number, arms))
+    heights, ceilings, deviations = np.zeros(arms), np.zeros(arms), np.zeros((number, arms))
+    widened = np.empty(number)  # the prior's variance, per particle: what it is, is learnt
+    for particle in range(number):
+        widened[particle] = WIDENED[particle % len(WIDENED)]
+    nodes, masses, rivals, asked = np.zeros(NODES), np.zeros(NODES), np.zeros(arms, np.int64), min(number, ASKED)
+    for step in range(steps.opening):
+        pulls[steps.arm[step]] += steps.count[step]
+    for arm in range(arms):
+        prior = prior_of(belief, arm)
+        for particle in range(number):
+            centres[particle, arm] = prior.first
+            deviations[particle, arm] = math.sqrt(prior.second * widened[particle] + noise / max(pulls[arm], 1))
+    for step in range(steps.opening, steps.arm.size):
+        arm, before, leader, offset = steps.arm[step], steps.arm[step - 1], 0, offsets[step]
+        for other in range(arms):
+            leader = other if pulls[other] > pulls[leader] else leader
+        again, counted, own_share, asked_weight = 0.0, 0.0, 0.0, 0.0
+        for particle in range(number):
+            if pulls[arm] == 0:  # it was left out in the opening, and comes first
+                break
+            for other in range(arms):
+                heights[other] = centres[particle, other] + offset[other]
+                ceilings[other] = bounds[particle, other] + offset[other]
+            own, spreads = logs[particle], deviations[particle]
+            weight = math.exp(cloud.log_weights[particle])
+            counted += weight
+            if before != arm and particle < asked:
+                asked_weight += weight
+                _, log_chance = _comes_first(before, pulls, heights, spreads, ceilings, own, rivals, nodes, masses)
+                again += weight * math.exp(min(log_chance - own[before], 0.0))
+                for other in range(arms if all_arms else 0):
+                    if other != before and other != arm and pulls[other] > 0:
+                        _, log_chance = _comes_first(
+                            other, pulls, heights, spreads, ceilings, own, rivals, nodes, masses
+                        )
+                        shares[step, other] += weight * math.exp(min(log_chance - own[other], 0.0))
+                if not all_arms and leader != before and leader != arm:
+                    _, log_chance = _comes_first(leader, pulls, heights, spreads, ceilings, own, rivals, nodes, masses)
+                    shares[step, 0] += weight * math.exp(min(log_chance - own[leader], 0.0))
+            count, log_chance = _comes_first(arm, pulls, heights, spreads, ceilings, own, rivals, nodes, masses)
+            chance = weight * math.exp(min(log_chance - own[arm], 0.0))
+            if before == arm:
+                again += chance
+            else:
+                own_share += chance
+            # Draw the arm's index: an interval, and a normal variable within it.
+            first, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
+            at = 0
+            while at < count - 1 and first > masses[at]:
+                first -= masses[at]
+                at += 1
+            centre, spread = heights[arm], spreads[arm]
+            standard, log_mass = truncated_normal(
+                (nodes[at] - centre) / spread, (nodes[at + 1] - centre) / spread, second, cloud.table
+            )
+            level = centre + spread * standard
+            log_weight = log_mass - math.log(masses[at]) - own[arm]
+            for other in range(arms):
+                if other != arm and pulls[other] > 0 and level < ceilings[other]:
+                    below = _log_cdf((level - heights[other]) / spreads[other])
+                    log_weight += below - own[other]
+                    bounds[particle, other], own[other] = level - offset[other], below
+            cloud.log_weights[particle] += log_weight
+            sums[particle, arm] = (level - offset[arm]) * pulls[arm]
+            bounds[particle, arm], own[arm] = math.inf, 0.0
+        if pulls[arm] == 0:
+            repeats[step] = math.nan
+        else:
+            repeats[step] = again / (counted if before == arm else asked_weight)
+            seen[arm] = pulls[arm]
+            for at in range(shares.shape[1]):
+                shares[step, at] = shares[step, at] / asked_weight if before != arm else math.nan
+            if before != arm and (all_arms or leader == arm):
+                shares[step, arm if all_arms else 0] = own_share / counted
+            if not all_arms and leader == before:
+                shares[step, 0] = math.nan
+        # The new rewards are pending.
+        pulls[arm] += steps.count[step]
+        prior, added = prior_of(belief, arm), pulls[arm] - seen[arm]
+        for particle in range(number):
+            wide = ArmPrior(prior.first, prior.second * widened[particle], prior.sigma)
+            mean, variance = posterior_mean(wide, float(seen[arm]), sums[particle, arm])
+            centres[particle, arm] = (sums[particle, arm] + added * mean) / pulls[arm]
+            deviations[particle, arm] = math.sqrt(added * added * variance + added * noise) / pulls[arm]
+        alive, resampled = resample(cloud, step)
+        if not alive:
+            return
+        if resampled:
+            inherit(centres, cloud.ancestors)
+            inherit(bounds, cloud.ancestors)
+            inherit(logs, cloud.ancestors)
+            inherit(deviations, cloud.ancestors)
+            inherit(widened, cloud.ancestors)
+    # What is still pending is drawn, below its bound.
+    for particle in range(number):
+        for arm in range(arms):
+            if pulls[arm] > seen[arm]:
+                _, second = two_uniforms(cloud.rng, PARTICLES, steps.arm.size + arm, particle)
+                centre, spread = centres[particle, arm], deviations[particle, arm]
+                standard, _ = truncated_normal(
+                    -math.inf, (bounds[particle, arm] - centre) / spread, second, cloud.table
+                )
+                sums[particle, arm] = (centre + spread * standard) * pulls[arm]

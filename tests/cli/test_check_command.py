@@ -1,0 +1,68 @@
+"""`unbandit check`, and the check in other commands: tables, JSON, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import shell
+
+import unbandit as ub
+
+refused, unbandit = shell.refused, shell.unbandit
+
+RIGHT = ["estimate", "log.csv", "--rule", "ucb1", "--sigma", "0.5"]
+WRONG = ["estimate", "log.csv", "--rule", "ucb:alpha=0.25", "--sigma", "0.5"]
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNBANDIT_CHECK", "on")
+    made = ub.UCB1().demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5, arms="ABC"), 600, seed=3)
+    made.write(tmp_path / "log.csv")
+    return made
+
+
+def test_the_table_has_the_rules_that_fit_first(unbandit, log):
+    done = unbandit("check", "log.csv", "--candidates", "sae,ucb1,ucb:alpha=0.25", "--sigma", "0.5")
+    assert done.code == 0
+    assert done.out.splitlines()[0] == "1 of 3 rules fits this log."
+    verdicts = [line.split()[0].split(":")[0] for line in done.out.splitlines() if "fit" in line][1:]
+    assert verdicts[0] == "ucb1"
+
+
+def test_json_is_that_of_python(unbandit, log):
+    said = json.loads(unbandit("check", "log.csv", "--candidates", "ucb1,sae", "--sigma", "0.5", "--json").out)
+    assert said["schema"] == "unbandit.check/1"
+    found = ub.check(log, "ucb1,sae", sigma=0.5).to_dict()
+    assert [row["verdict"] for row in said["rules"]] == [row["verdict"] for row in found["rules"]]
+    assert said["rules"][0]["estimate"]["check"]["verdict"] == "fits"
+
+
+def test_counts_are_refused(unbandit, log, tmp_path):
+    (tmp_path / "counts.csv").write_text("arm,pulls\nA,90\nB,30\n")
+    done = unbandit("check", "counts.csv", "--sigma", "0.5")
+    assert (done.code, "without their order" in done.err) == (4, True)
+
+
+def test_a_rule_that_does_not_fit_is_the_first_warning(unbandit, log):
+    done = unbandit(*WRONG)
+    assert done.code == 0
+    assert done.err.splitlines()[0].startswith("warning: The log does not look like one that ucb:alpha=0.25")
+
+
+def test_strict_turns_it_into_an_exit_code(unbandit, log):
+    assert (unbandit(*WRONG, "--strict").code, unbandit(*RIGHT, "--strict").code) == (4, 0)
+    done = unbandit(*WRONG, "--strict", "--json")
+    assert (done.code, json.loads(done.out)["check"]["verdict"]) == (4, "does not fit")
+
+
+def test_no_check_skips_it(unbandit, log):
+    done = unbandit(*WRONG, "--no-check", "--json")
+    assert json.loads(done.out)["check"]["verdict"] == "not checked"
+    assert "does not look like" not in done.err
+
+
+def test_both_at_once_are_refused(unbandit, log):
+    done = unbandit(*WRONG, "--no-check", "--strict")
+    assert (done.code, "--strict: expected without --no-check" in done.err) == (2, True)

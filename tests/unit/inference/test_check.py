@@ -1,0 +1,220 @@
+"""Does the assumed rule fit? Verdicts, what they rest on, and where there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import unbandit as ub
+from unbandit.inference.predictive import statistics_of
+from unbandit.inference.rivals import BLOCKS, rivals_of, without_rule
+from unbandit.instance import Gaussian
+
+MEANS, SIGMA, ROUNDS = (1.0, 0.5, 0.0), 0.5, 600
+WRONG = "ucb:alpha=0.25"
+
+
+@pytest.fixture(scope="module")
+def log() -> ub.ActionLog:
+    """Return a log of UCB1."""
+    return ub.UCB1().demonstrate(ub.Instance(MEANS, SIGMA), ROUNDS, seed=3)
+
+
+def estimated(log: ub.ActionLog, rule: str, **options: object) -> ub.Estimate:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ub.AssumptionWarning)
+        return ub.estimate(log, rule, **({"sigma": SIGMA, "check": True} | options))
+
+
+def test_the_right_rule_fits_and_the_answer_says_so(log: ub.ActionLog) -> None:
+    answer = estimated(log, "ucb1")
+    assert answer.check.verdict == "fits"
+    assert answer.check.p_value > 0.01
+    assert "does-not-fit" not in {notice.code for notice in answer.warnings}
+    assert "fits" in {notice.code for notice in answer.notes}
+
+
+def test_a_wrong_rule_is_the_first_warning_and_says_what_looks_different(log: ub.ActionLog) -> None:
+    with pytest.warns(ub.AssumptionWarning, match="does not look like"):
+        answer = ub.estimate(log, WRONG, sigma=SIGMA, check=True)
+    check, first = answer.check, answer.warnings[0]
+    assert (check.verdict, first.code) == ("does not fit", "does-not-fit")
+    assert check.p_value <= 0.01
+    assert check.instead
+    assert str(ub.parse_rule(WRONG)) not in check.instead
+    assert check.reason in first.message
+
+
+def epsilon_greedy(rounds: int, seed: int) -> list[int]:
+    """Play epsilon-greedy as anybody would write it."""
+    chance = random.Random(seed)
+    sums, pulls, chosen = [0.0] * 3, [0] * 3, []
+    for round in range(rounds):
+        if round < 3:
+            arm = round
+        elif chance.random() < 0.1:
+            arm = chance.randrange(3)
+        else:
+            arm = max(range(3), key=lambda each: sums[each] / pulls[each])
+        sums[arm] += chance.gauss(MEANS[arm], SIGMA)
+        pulls[arm] += 1
+        chosen.append(arm)
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_choices_at_random_do_not_fit_an_index_rule(seed: int) -> None:
+    log = ub.ActionLog.from_actions(epsilon_greedy(ROUNDS, seed), arms=range(3))
+    assert estimated(log, "ucb1").check.verdict == "does not fit"
+
+
+def test_batches_do_not_fit_a_rule_that_decides_every_round() -> None:
+    log = ub.UCB1(batch=5).demonstrate(ub.Instance(MEANS, SIGMA), ROUNDS, seed=1)
+    check = estimated(log, "ucb1").check
+    assert check.verdict == "does not fit"
+    assert estimated(log, "ucb1:batch=5").check.verdict == "fits"
+
+
+def test_another_sigma_does_not_fit() -> None:
+    log = ub.UCB().demonstrate(ub.Instance(MEANS, 2 * SIGMA), 2_000, seed=2)
+    assert estimated(log, "ucb").check.verdict == "does not fit"
+    assert estimated(log, "ucb", sigma=2 * SIGMA).check.verdict == "fits"
+
+
+def test_an_impossible_record_does_not_fit_and_has_its_round() -> None:
+    check = estimated(ub.ActionLog.from_actions("AAB" + "AB" * 60), "sae").check
+    assert (check.verdict, check.p_value) == ("does not fit", 0.0)
+    assert "round 2" in check.reason
+
+
+@pytest.mark.parametrize(
+    ("record", "rule", "options", "reason"),
+    [
+        (ub.ActionLog.from_counts({"A": 90, "B": 30}), "ucb", {}, "without their order"),
+        (ub.ActionLog.from_actions("AB" + "AAAB" * 30), "ucb", {"scale": "unknown"}, "scale is unknown"),
+        (ub.ActionLog.from_actions("ABA"), "ucb", {}, "too few"),
+    ],
+)
+def test_where_nothing_can_be_checked_the_answer_says_why(
+    record: ub.ActionLog, rule: str, options: dict[str, str], reason: str
+) -> None:
+    answer = estimated(record, rule, **options)
+    assert answer.check.verdict == "not checked"
+    assert reason in answer.check.reason
+    assert "not-checked" in {notice.code for notice in answer.notes}
+
+
+def test_a_check_that_is_not_wanted_leaves_no_trace(log: ub.ActionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNBANDIT_CHECK", "off")
+    for answer in (estimated(log, WRONG, check=False), estimated(log, WRONG, check=None)):
+        assert answer.check.verdict == "not checked"
+        assert not {"does-not-fit", "fits", "not-checked"} & {each.code for each in (*answer.warnings, *answer.notes)}
+
+
+def test_json_carries_the_check(log: ub.ActionLog) -> None:
+    read = json.loads(estimated(log, WRONG).to_json())["check"]
+    assert (read["verdict"], read["simulations"] > 100) == ("does not fit", True)
+    assert 0 <= read["p_value"] <= 0.01
+    assert set(read["statistics"][0]) == {"name", "observed", "low", "high"}
+
+
+def test_several_demonstrations_are_checked_each_and_summarised() -> None:
+    wrong = ub.Uniform().demonstrate(ub.Instance(MEANS, SIGMA), 300, seed=5)
+    right = ub.UCB1().demonstrate(ub.Instance(MEANS, SIGMA), 300, runs=2, seed=6)
+    actions = [right.demonstration(0), wrong.demonstration(0), right.demonstration(1)]
+    log = ub.ActionLog.from_actions([each.tolist() for each in actions], arms=range(3))
+    check = estimated(log, "ucb1").check
+    assert (check.verdict, check.checked, check.failed) == ("does not fit", 3, ("2",))
+    assert check.reason.startswith("2: ")
+
+
+def test_of_a_long_log_the_beginning_is_checked() -> None:
+    log = ub.UCB1().demonstrate(ub.Instance(MEANS, SIGMA), 25_000, seed=1)
+    check = estimated(log, "ucb1").check
+    assert check.verdict == "fits"
+    assert check.reason == "the first 20,000 of 25,000 rounds were checked"
+
+
+def test_ties_broken_at_random_are_no_reason_to_reject_a_rule() -> None:
+    log = ub.UCB1(ties="random").demonstrate(ub.Instance([0.7, 0.5, 0.3], ub.Bernoulli()), ROUNDS, seed=4)
+    check = estimated(log, "ucb1", sigma=None, bernoulli=True).check
+    assert check.verdict == "fits"
+    assert check.reason is None or "ties=random" in check.reason
+
+
+def test_posteriors_are_checked_too() -> None:
+    log = ub.Thompson(sigma=SIGMA).demonstrate(ub.Instance(MEANS, SIGMA), 300, seed=1)
+    found = ub.posterior(log, f"thompson:sigma={SIGMA}", sigma=SIGMA, particles=200, check=True)
+    assert found.check.verdict == "fits"
+
+
+# The parts, against plain references
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=40))
+def test_sequences_without_a_rule_have_the_probability_of_a_sequential_predictor(actions: list[int]) -> None:
+    """Predict each arm from the counts so far, plus a half, in each block anew."""
+
+    def predicted(block: list[int], remembers: bool) -> float:
+        counts: dict[int, list[float]] = {}
+        value, before = 0.0, -1
+        for at, arm in enumerate(block):
+            if remembers and at == 0:
+                value -= math.log(3)
+            else:
+                seen = counts.setdefault(before if remembers else 0, [0.5] * 3)
+                value += math.log(seen[arm] / sum(seen))
+                seen[arm] += 1
+            before = arm
+        return value
+
+    parts = [np.array_split(np.array(actions), blocks) for blocks in BLOCKS if blocks <= len(actions)]
+    values = [
+        sum(predicted(each.tolist(), remembers) for each in part) for part in parts for remembers in (False, True)
+    ]
+    expected = np.logaddexp.reduce(values) - math.log(len(values))
+    assert without_rule(np.array(actions), 3) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=12, max_size=12), min_size=1, max_size=4))
+def test_statistics_are_those_of_a_plain_loop(rows: list[list[int]]) -> None:
+    found = statistics_of(np.array(rows), ("a", "b", "c"), np.arange(3))
+    for at, row in enumerate(rows):
+        runs = [[row[0]]]
+        for before, arm in pairwise(row):
+            if arm == before:
+                runs[-1].append(arm)
+            else:
+                runs.append([arm])
+        lengths = [len(run) for run in runs]
+        assert found["switches between arms"][at] == len(runs) - 1
+        assert found["longest run on one arm"][at] == max(lengths)
+        assert found["runs of a single pull"][at] == lengths.count(1)
+        assert found["mean log length of a run"][at] == pytest.approx(np.mean(np.log(lengths)))
+        assert found['pulls of "b"'][at] == row.count(1)
+        assert found['pulls of "b" in the first 6 rounds'][at] == row[:6].count(1)
+        assert found['runs on "c"'][at] == sum(run[0] == 2 for run in runs)
+
+
+@pytest.mark.parametrize("rule", ["ucb", "ucb1:batch=3", "sae", "thompson:sigma=0.5"])
+def test_a_rule_played_at_many_means_plays_each_as_if_alone(rule: str) -> None:
+    means = np.random.default_rng(1).standard_normal((4, 3))
+    played = ub.parse_rule(rule).demonstrate_at(means, Gaussian(SIGMA), 80, length=50, seed=9)
+    for run, row in enumerate(means):
+        alone = ub.parse_rule(rule).demonstrate(ub.Instance(row, SIGMA), 80, seed=9, first_run=run)
+        assert played[run].tolist() == alone.demonstration(0)[:50].tolist()
+
+
+def test_rivals_are_other_rules_and_never_the_rule_itself(log: ub.ActionLog) -> None:
+    rule = ub.parse_rule("ucb1")
+    rivals = rivals_of(rule, Gaussian(SIGMA), log)
+    assert all((each.rule, each.noise) != (rule, Gaussian(SIGMA)) for each in rivals)
+    assert {"ucb", "moss", "klucb", "lilucb"} <= {each.rule.name for each in rivals if each.usual}
