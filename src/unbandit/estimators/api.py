@@ -161,7 +161,7 @@ def estimate(
         each.warnings += impossible_values(fitted, noise, each.numbers, record.arms, each.demonstrations)
     used = assumed.model_copy(update=answer.changed)
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
-    found = checked(tried, check, answer.numbers["gap"], drawn or 0)
+    found = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
     misfits, said = said_of(found, used)
     warnings = [*misfits, *warnings]
     for notice in warnings + answer.warnings:
@@ -268,7 +268,9 @@ def posterior(
         )
     noise, warnings = _reward_noise(fitted, sigma, bernoulli)
     known = _known_mean(best_mean, anchor, record.arms)
-    request = Request(record, fitted, "posterior", horizons(horizon, record), noise, known)
+    request = Request(
+        record, fitted, "posterior", horizons(horizon, record), noise, known, noise_known=not warnings
+    )
     found, _ = infer_request(
         request, record, request.horizons.tolist(), settled_prior(prior, noise, known),
         None if particles is None else checks.whole("particles", particles), seed,
@@ -276,7 +278,7 @@ def posterior(
     )  # fmt: skip
     numbers = {name: values[None] for name, values in found.summary().items()}
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
-    fit = checked(request, check, numbers["gap"], seed)
+    fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)
     return replace(found, warnings=(*misfits, *warnings, *from_the_prior(request)), check=fit)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,10 @@ from unbandit.errors import Notice
 from unbandit.estimators.procedures import Request
 from unbandit.fit import Check, not_checked
 from unbandit.log import ActionLog
+
+if TYPE_CHECKING:
+    from unbandit.inference import Posterior
+
 
 SWITCH = "UNBANDIT_CHECK"  # the environment variable that turns checks off where none was asked for
 
@@ -23,24 +29,29 @@ def wanted(check: bool | None) -> bool:
     return os.environ.get(SWITCH, "on").lower() not in ("off", "0", "no", "false") if check is None else check
 
 
-def checked(request: Request, check: bool | None, gaps: NDArray[np.float64], seed: int = 0) -> Check:
-    """Check a request's rule against its log, as far as that is possible; `gaps` are its answer."""
+def checked(
+    request: Request, check: bool | None, numbers: Mapping[str, NDArray[np.float64]], posteriors: Sequence[Posterior],
+    seed: int = 0, threads: int | None = None,
+) -> Check:  # fmt: skip
+    """Check a request's rule against its log, as far as that is possible, at the means that were answered."""
     if not wanted(check):
         return not_checked(NOT_WANTED)
     if reason := _obstacle(request):
         return not_checked(reason)
-    from unbandit.estimators.posterior import settled_prior
-    from unbandit.inference import NormalPrior
-    from unbandit.inference.check import check_log
+    from unbandit.inference.check import Found, check_log
 
-    log, known = request.log, request.anchor
+    log = request.log
     assert isinstance(log, ActionLog)
-    placed = None if known is None or known.arm is None else (known.arm, known.value)
-    prior = settled_prior(None, request.noise, known)
-    if isinstance(prior, NormalPrior):  # wide enough for what was found, lest the prior be what does not fit
-        largest = float(np.max(gaps[np.isfinite(gaps)], initial=0.0))
-        prior = NormalPrior(prior.mean, max(prior.deviation, 2 * largest))
-    return check_log(log, request.rule, request.noise, prior, request.horizons.tolist(), anchor=placed, seed=seed)
+    found = []
+    for row in range(len(numbers["gap"])):
+        gap, low, high = (np.asarray(numbers[name][row], np.float64) for name in ("gap", "gap_low", "gap_high"))
+        mean = np.asarray(numbers["mean"][row], np.float64) if "mean" in numbers else None
+        draws = posteriors[min(row, len(posteriors) - 1)].draws if posteriors else None
+        found.append(Found(gap, low, high, request.z, mean, draws))
+    return check_log(
+        log, request.rule, request.noise, request.horizons.tolist(), found, noise_known=request.noise_known, seed=seed,
+        threads=threads,
+    )  # fmt: skip
 
 
 def _obstacle(request: Request) -> str | None:

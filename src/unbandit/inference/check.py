@@ -1,179 +1,350 @@
 """Does a rule fit a record? The check behind every answer.
 
-Two tests, each with a small error of its own. The *predictive* one simulates the rule at means drawn from their
-posterior and compares statistics of the record (`predictive`): it notices whatever is out of the ordinary. The
-*evidence* one asks whether another rule makes the record far more probable (`rivals`): it tells close kin apart.
+Two tests share the probability of a false alarm. One *simulates* the rule at the means that were found and compares
+statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The other *predicts*
+the decisions one by one (`decisions`) and looks for what other rules would do instead (`rivals`): it tells close kin
+apart, for index rules with normal rewards.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator, EliminationRule
-from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator, IndexRule
+from unbandit.errors import InferenceError
 from unbandit.fit import Check, FitVerdict, Statistic, not_checked
-from unbandit.inference import rivals
-from unbandit.inference.draws import draw_means
-from unbandit.inference.filter import FilterResult
-from unbandit.inference.predictive import arms_to_compare, compare, statistics_of
-from unbandit.inference.prior import Prior, belief_of
-from unbandit.instance import Bernoulli, Noise
-from unbandit.kernels.smc.cloud import Belief
+from unbandit.inference.decisions import Decisions, Predictions, Residuals, decisions_of, predict, residuals
+from unbandit.inference.draws import check_rewards, draw_means
+from unbandit.inference.filter import reading_of, run_filters
+from unbandit.inference.predictive import compare, statistics_of
+from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
+from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
+from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
-SIMULATIONS = 399
-SHARES = {"evidence": 0.75, "predictive": 0.25}  # of the error probability that each test may use
-PARTICLES, ELIMINATION_PARTICLES = 200, 2_000  # of the first cloud
-SURE = 4  # times as many, in two clouds, before anything is held against the rule
-AGAINST = -math.log(DOES_NOT_FIT * SHARES["evidence"])  # nats that a rival must be ahead
-GREY = 3.0  # nats around that where few particles cannot decide
-HOPELESS = 0.3  # nats per round behind the best rival that more particles do not make up for
-FILTERED = 3_000  # rounds that the filters read
-MOST_ROUNDS = 20_000  # rounds that are compared with simulations
-MOST_WORK = 20_000_000  # particles x rounds x arms of one filter, roughly
-MOST_CHECKED = 20  # of more demonstrations, as many are checked, evenly spread
+SHARES = {"decisions": 0.75, "simulations": 0.25}  # of the error probability that each test may use
+MOST_SIMULATIONS, FEWEST_SIMULATIONS = 399, 99
+MOST_SIMULATED = 4_000_000  # rounds, unless that would leave too few simulations
+MOST_ROUNDS = 20_000  # of the record that are compared with simulations
+MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
+PARTICLES, RIVAL_PARTICLES = 80, 12  # of each of the rule's two clouds, and of a rival's only one
+POSTERIOR_PARTICLES = 400  # where means come from no answer
+NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival
+SIGMAS = tuple(2.0 ** (exponent / 2) for exponent in range(-8, 7))  # tried times a half where none was given
+MOST_CHECKED, FEWEST_CHECKED = 20, 4  # of more demonstrations some are checked, evenly spread
+MOST_CHECKED_ROUNDS = 12_000  # rounds of demonstrations that are checked, roughly
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What an answer says about the means of one demonstration."""
+
+    gap: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    z: float  # how many deviations an interval reaches
+    mean: NDArray[np.float64] | None = None
+    draws: NDArray[np.float64] | None = None  # (draws, arms), of a posterior
+
+    @property
+    def size(self) -> float:
+        """Return the typical size of a gap: its root mean square, with bounds for what is only bounded."""
+        known = np.where(np.isfinite(self.gap), self.gap, np.where(np.isfinite(self.low), self.low, np.nan))
+        return float(np.sqrt(np.nansum(known**2) / max(np.isfinite(known).sum() - 1, 1)))
+
+    def draw(self, number: int, noise: Noise, generator: np.random.Generator) -> NDArray[np.float64]:
+        """Draw sets of means, (number, arms): from the posterior, or from the intervals."""
+        if self.draws is not None:
+            return np.asarray(self.draws[generator.integers(len(self.draws), size=number)])
+        arms, typical = self.gap.size, max(self.size, 0.2 * noise.deviation)
+        gaps = np.zeros((number, arms))
+        for arm in range(arms):
+            low, high = self.low[arm], self.high[arm]
+            if self.gap[arm] == 0 and not np.isfinite(high):  # the best arm
+                continue
+            if np.isfinite(self.gap[arm]) and np.isfinite(low + high):
+                drawn = (low + high) / 2 + (high - low) / (2 * self.z) * generator.standard_normal(number)
+                gaps[:, arm] = np.abs(drawn)
+            elif np.isfinite(high):
+                gaps[:, arm] = generator.uniform(max(low, 0.0) if np.isfinite(low) else 0.0, high, number)
+            else:
+                gaps[:, arm] = (max(low, 0.0) if np.isfinite(low) else 0.0) + generator.exponential(typical, number)
+        if not isinstance(noise, Bernoulli):
+            return -gaps
+        top = np.clip(gaps.max(axis=1), 0.0, 1.0)
+        level = top + (1 - top) * generator.random(number)
+        if self.mean is not None and np.isfinite(self.mean + self.gap).any():
+            level[:] = np.nanmedian((self.mean + self.gap)[np.isfinite(self.mean + self.gap)])
+        return np.clip(level[:, None] - gaps, 0.0, 1.0)
 
 
 def check_log(
-    log: ActionLog, rule: Demonstrator, noise: Noise, prior: Prior, horizons: Sequence[int], *,
-    anchor: tuple[int, float] | None = None, seed: int = 0, threads: int | None = None,
+    log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int], found: Sequence[Found] | None, *,
+    noise_known: bool = True, seed: int = 0, threads: int | None = None,
 ) -> Check:  # fmt: skip
-    """Check every demonstration, or of many some, and summarise."""
-    several = len(log)
-    chosen = np.unique(np.linspace(0, several - 1, min(several, MOST_CHECKED)).round().astype(int)).tolist()
-    found = [
-        _in_any_convention(log.select(which), rule, noise, prior, horizons[which], anchor, seed, threads)
-        for which in chosen
-    ]
-    return found[0] if several == 1 else _together(found, [log.demonstrations[which] for which in chosen], several)
+    """Check every demonstration, or of many some, and summarise; `found` is what was answered for each, or for all."""
+    several, length = len(log), float(np.mean(np.minimum(log.lengths, MOST_DECISIONS)))
+    number = min(several, int(np.clip(MOST_CHECKED_ROUNDS / length, FEWEST_CHECKED, MOST_CHECKED)))
+    chosen = np.unique(np.linspace(0, several - 1, number).round().astype(int)).tolist()
+    checked = []
+    for which in chosen:
+        own = None if found is None else found[min(which, len(found) - 1)]
+        request = _Request(log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads)
+        checked.append(request.in_any_convention())
+    if several == 1:
+        return checked[0]
+    return _together(checked, [log.demonstrations[which] for which in chosen], several)
 
 
 def _together(found: list[Check], names: list[str], several: int) -> Check:
-    """Summarise the checks of several demonstrations: the smallest probability, times their number."""
-    known = [(each.p_value, at) for at, each in enumerate(found) if each.p_value is not None]
+    """Summarise the checks of several demonstrations: by Simes' test, or because most of them do not fit."""
+    known = sorted((each.p_value, at) for at, each in enumerate(found) if each.p_value is not None)
     if not known:
         return found[0]
-    smallest, at = min(known)
-    together = min(1.0, smallest * len(known))
+    number = len(known)
+    together = min(1.0, *(value * number / (rank + 1) for rank, (value, _) in enumerate(known)))
     failed = tuple(name for name, each in zip(names, found, strict=True) if each.verdict == "does not fit")
-    verdict: FitVerdict = "does not fit" if together <= DOES_NOT_FIT else "fits"
-    of = f"{len(known):,} of {several:,} demonstrations were checked" if len(known) < several else ""
-    reason = f"{names[at]}: {found[at].reason}" if verdict == "does not fit" else None
-    text = ". ".join(part for part in (reason, of) if part) or None
-    worst = found[at]
+    fits = together > DOES_NOT_FIT and 2 * len(failed) <= number
+    worst = found[known[0][1]]
+    parts = [] if number == several else [f"{number:,} of {several:,} demonstrations were checked"]
+    if failed:
+        parts.insert(0, f"{names[known[0][1]]}: {worst.reason}")
+        parts.insert(1, f"alone, {len(failed):,} of {number:,} do not fit")
+    else:
+        parts += sorted({each.reason for each in found if each.reason})
+    verdict: FitVerdict = "fits" if fits else "does not fit"
     return Check(
-        verdict, together, worst.simulations, text, worst.statistics, worst.instead if verdict != "fits" else (),
-        len(known), failed,
+        verdict, together, worst.simulations, "; ".join(parts) or None, worst.statistics,
+        () if fits else worst.instead, number, failed,
     )  # fmt: skip
 
 
-def _in_any_convention(
-    log: ActionLog, rule: Demonstrator, noise: Noise, prior: Prior, horizon: int, anchor: tuple[int, float] | None,
-    seed: int, threads: int | None,
-) -> Check:  # fmt: skip
-    """Check one demonstration; where the rule does not fit, also as other implementations play it."""
-    found = _check_one(log, rule, noise, prior, horizon, anchor, seed, threads)
-    for other in rule.conventions(noise) if found.verdict == "does not fit" else ():
-        again = _check_one(log, other, noise, prior, horizon, anchor, seed, threads)
-        if again.verdict == "fits":
-            parts = (f"it fits as {other}", again.reason)
-            return replace(again, reason="; ".join(part for part in parts if part))
-    return found
+@dataclass(frozen=True, eq=False)
+class _Request:
+    """One demonstration to check."""
+
+    log: ActionLog
+    rule: Demonstrator
+    noise: Noise
+    horizon: int
+    found: Found | None
+    noise_known: bool
+    seed: int
+    threads: int | None
+
+    def in_any_convention(self) -> Check:
+        """Check the rule; where it does not fit, also as other implementations play it."""
+        first = self.check()
+        for other in self.rule.conventions(self.noise) if first.verdict == "does not fit" else ():
+            again = replace(self, rule=other).check()
+            if again.verdict == "fits":
+                return replace(again, reason="; ".join(filter(None, (f"it fits as {other}", again.reason))))
+        return first
+
+    def check(self) -> Check:
+        arms, length = len(self.log.arms), int(self.log.lengths[0])
+        rule, rounds = self.rule.for_arms(arms), min(length, max(MOST_ROUNDS, 4 * arms))
+        if length < 2 * arms:
+            return not_checked(f"{length} rounds of {arms} arms are too few to compare")
+        check_rewards(self.log, self.noise)
+        try:
+            reading_of(self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log, 0, rule, self.horizon)
+        except InferenceError as refusal:
+            return self._verdict(0.0, str(refusal).rstrip("."), ())
+        noise, notes = self.noise, []
+        aimed = isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms
+        if not self.noise_known and not isinstance(noise, Bernoulli):
+            if not aimed:
+                return not_checked("the standard deviation of a reward is not known, and this rule does not show it")
+            noise = self._fitted_noise(rule)
+            notes.append(f"with rewards of standard deviation about {noise.deviation:.2g}, which fits the log best")
+        decided = self._predicted(rule, noise) if aimed else None
+        try:
+            means = self._means(rule, noise, decided)
+        except InferenceError as refusal:
+            return self._verdict(0.0, str(refusal).rstrip("."), ())
+        statistics, by_simulation, number = self._simulated(rule, noise, means, rounds)
+        if rounds < length:
+            notes.append(f"the first {rounds:,} of {length:,} rounds were simulated")
+        if decided is None:
+            if by_simulation is None:
+                return not_checked("simulations of this rule are all alike in what is compared")
+            value = by_simulation
+        else:
+            value = decided.p_value / SHARES["decisions"]
+            if by_simulation is not None:
+                value = min(value, by_simulation / SHARES["simulations"])
+            statistics = (decided.switches, *statistics)
+            if decided.number < length:
+                notes.append(f"the first {decided.number:,} decisions were predicted one by one")
+        if value > DOES_NOT_FIT:
+            return self._verdict(value, "; ".join(notes) or None, statistics, number)
+        by_decisions = decided is not None and (
+            by_simulation is None or decided.p_value / SHARES["decisions"] <= by_simulation / SHARES["simulations"]
+        )
+        reason = decided.reason() if decided is not None and by_decisions else _difference(statistics)
+        instead = () if decided is None else decided.instead()
+        return self._verdict(value, "; ".join([reason, *notes]), statistics, number, instead)
+
+    def _verdict(
+        self, value: float, reason: str | None, statistics: tuple[Statistic, ...], simulations: int = 0,
+        instead: tuple[str, ...] = (),
+    ) -> Check:  # fmt: skip
+        fits = value > DOES_NOT_FIT
+        failed = () if fits else (self.log.demonstrations[0],)
+        verdict: FitVerdict = "fits" if fits else "does not fit"
+        return Check(verdict, min(1.0, value), simulations, reason, statistics, instead, 1, failed)
+
+    def _decided(self) -> int:
+        """Return how many rounds are predicted one by one."""
+        most = min(MOST_DECISIONS, DECISIONS_BY_ARMS // len(self.log.arms))
+        return int(min(self.log.lengths[0], most))
+
+    def _prior(self, noise: Noise) -> NormalPrior:
+        size = 2.0 * noise.deviation if self.found is None else self.found.size
+        return NormalPrior(0.0, max(size, 0.2 * noise.deviation))
+
+    def _fitted_noise(self, rule: IndexRule) -> Gaussian:
+        """Return the noise under which the rule makes the record most probable."""
+        start, prior = self.log.select(0, self._decided()), self._prior(self.noise)
+        tried = [Gaussian(0.5 * factor) for factor in SIGMAS]
+
+        def evidence(noise: Gaussian) -> float:
+            return predict(start, rule, noise, prior, self.horizon, RIVAL_PARTICLES, seed=self.seed).log_evidence
+
+        found = checks.in_threads(evidence, [(noise,) for noise in tried], checks.threads(self.threads))
+        return tried[int(np.argmax(found))]
+
+    def _predicted(self, rule: IndexRule, noise: Noise) -> _Decided:
+        """Let the rule and its rivals predict the decisions."""
+        assert isinstance(noise, Gaussian)
+        start, prior = self.log.select(0, self._decided()), self._prior(noise)
+        rivals = rivals_of(rule, noise, start)
+        clouds = [(rule, noise, PARTICLES, self.seed), (rule, noise, PARTICLES, self.seed + 1)]
+        clouds += [(each.rule, each.noise, RIVAL_PARTICLES, self.seed + 2) for each in rivals]
+
+        def predicted(rule: IndexRule, noise: Noise, particles: int, seed: int) -> Predictions | None:
+            try:
+                return predict(start, rule, noise, prior, self.horizon, particles, seed=seed)
+            except InferenceError:  # a rival with another opening cannot have made it
+                return None
+
+        first, second, *others = checks.in_threads(predicted, clouds, checks.threads(self.threads))
+        assert first is not None and second is not None
+        decisions = decisions_of(start, rule.initial, rule.batch)
+        known = {each.name: other for each, other in zip(rivals, others, strict=True) if other is not None}
+        known = {name: other for name, other in known.items() if other.repeats.size == first.repeats.size}
+        random = random_choices(decisions)
+        tested = residuals(decisions, (first, second), {**known, **random})
+        return _Decided(decisions, (first, second), rivals, {**known, **random}, tested, self._decided(), self.seed)
+
+    def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
+        """Draw the means to simulate at."""
+        generator, number = np.random.default_rng([self.seed, 7]), MOST_SIMULATIONS
+        if self.found is not None and (self.found.draws is not None or np.isfinite(self.found.gap[self.found.gap != 0]).any()):
+            return self.found.draw(number, noise, generator)
+        if decided is not None:
+            return decided.means(number, noise, self.log, generator)
+        belief = belief_of(usual_prior(noise, None), len(self.log.arms), noise, None)
+        start = self.log.select(0, min(int(self.log.lengths[0]), MOST_DECISIONS))
+        clouds = run_filters(
+            start, rule, belief, [self.horizon], POSTERIOR_PARTICLES, 1, self.seed, 1, keep_paths=False, tolerant=True,
+            relaxing=True,
+        )  # fmt: skip
+        means = draw_means(clouds.passes[0][-1], belief, number, self.seed, 0)
+        return np.clip(means, 0.0, 1.0) if isinstance(noise, Bernoulli) else means
+
+    def _simulated(
+        self, rule: Demonstrator, noise: Noise, means: NDArray[np.float64], rounds: int
+    ) -> tuple[tuple[Statistic, ...], float | None, int]:
+        """Simulate the rule and compare; return the statistics, the probability, and how many simulations."""
+        arms = len(self.log.arms)
+        number = int(np.clip(MOST_SIMULATED // rounds, FEWEST_SIMULATIONS, MOST_SIMULATIONS))
+        actions = self.log.demonstration(0)[:rounds]
+        played = rule.demonstrate_at(
+            means[:number], noise, self.horizon, length=rounds, seed=self.seed + 1, threads=self.threads
+        )
+        statistics, value = compare(statistics_of(actions[None], arms), statistics_of(played, arms))
+        return statistics, value, number
 
 
-def _check_one(
-    log: ActionLog, rule: Demonstrator, noise: Noise, prior: Prior, horizon: int, anchor: tuple[int, float] | None,
-    seed: int, threads: int | None,
-) -> Check:  # fmt: skip
-    """Check one demonstration."""
-    arms, length = len(log.arms), int(log.lengths[0])
-    rule = rule.for_arms(arms)
-    if length < 2 * arms:
-        return not_checked(f"{length} rounds of {arms} arms are too few to compare.")
-    kept, read = min(length, max(MOST_ROUNDS, 4 * arms)), min(length, max(FILTERED, 4 * arms))
-    start = log.select(0, read)
-    try:
-        own, behind, weighed = _evidence(start, rule, noise, prior, horizon, anchor, seed, threads)
-    except NotIdentifiable as refusal:
-        return not_checked(str(refusal))
-    except InferenceError as refusal:
-        return Check("does not fit", 0.0, 0, str(refusal), checked=1, failed=(log.demonstrations[0],))
-    by_evidence = math.exp(-max(0.0, min(behind, 700.0)))
-    belief = belief_of(prior, arms, noise, anchor)
-    statistics, predictive = _predicted(log.select(0, kept), rule, noise, horizon, own, belief, seed, threads)
-    value = min(1.0, by_evidence / SHARES["evidence"], predictive / SHARES["predictive"])
-    fits = value > DOES_NOT_FIT
-    whole = None if kept == length else f"the first {kept:,} of {length:,} rounds were checked"
-    reason = whole if fits else _difference(statistics, by_evidence < predictive, behind, weighed[0].name)
-    near = tuple(each.name for each in weighed if each.value > weighed[0].value - math.log(20))
-    return Check(
-        "fits" if fits else "does not fit", value, SIMULATIONS, reason, statistics, () if fits else near, 1,
-        () if fits else (log.demonstrations[0],),
-    )  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """A record whose decisions were predicted one by one."""
 
+    decisions: Decisions
+    own: tuple[Predictions, Predictions]
+    rivals: Sequence[Rival]
+    others: Mapping[str, Predictions]
+    tested: Residuals
+    number: int
+    seed: int
 
-def _evidence(
-    log: ActionLog, rule: Demonstrator, noise: Noise, prior: Prior, horizon: int, anchor: tuple[int, float] | None,
-    seed: int, threads: int | None,
-) -> tuple[FilterResult, float, list[rivals.Weighed]]:  # fmt: skip
-    """Return the rule's clouds, by how much its rivals are ahead, and the rivals.
+    @property
+    def p_value(self) -> float:
+        return self.tested.p_value(self.seed)
 
-    Few particles find most records far more, or far less, probable than a rival does; only for the others, and before
-    anything is held against the rule, many are used.
-    """
-    arms, length = len(log.arms), int(log.lengths[0])
-    scarce = MOST_WORK // (length * arms)
-    most = ELIMINATION_PARTICLES if isinstance(rule, EliminationRule) else PARTICLES
-    particles = int(np.clip(scarce, 50, most))
-
-    def filtered(rule: Demonstrator, noise: Noise, more: int) -> FilterResult:
-        return rivals.clouds_of(
-            log, rule, noise, prior, horizon, more * particles, clouds=1 if more == 1 else 2, seed=seed,
-            threads=threads, anchor=anchor,
+    @property
+    def switches(self) -> Statistic:
+        """Return how often the arm changed, beside how often it would have, given the choices before each."""
+        chance = np.nan_to_num(1 - (self.own[0].repeats + self.own[1].repeats) / 2)
+        expected, spread = float(chance.sum()), float(np.sqrt((chance * (1 - chance)).sum()))
+        observed = float((~self.decisions.again).sum())
+        reach = 1.96 * spread
+        off = abs(observed - expected) / max(spread, 1e-9)
+        return Statistic(
+            "switches, expected one by one", observed, max(0.0, expected - reach), expected, expected + reach,
+            math.erfc(off * math.sqrt(0.5)), off,
         )  # fmt: skip
 
-    own = filtered(rule, noise, 1)
-    weighed = rivals.weigh(log, rule, noise, prior, horizon, seed, threads)
-    evidence, first = float(np.max(own.evidences)), weighed[0]
-    if AGAINST - 2 * GREY < first.value - evidence < HOPELESS * length:
-        own = filtered(rule, noise, SURE)
-        evidence = max(evidence, float(np.max(own.evidences)))
-        if first.rival is not None and first.value - evidence < GREY + AGAINST:
-            again = filtered(first.rival.rule, first.rival.noise, SURE)
-            weighed[0] = replace(first, value=max(first.value, float(np.max(again.evidences)) + first.log_weight))
-    return own, weighed[0].value - evidence, weighed
+    def reason(self) -> str:
+        """Say what looks different."""
+        at, switches = int(self.tested.scores.argmax()), self.switches
+        parts, name = [], self.tested.names[at]
+        if not switches.low <= switches.observed <= switches.high:
+            parts.append(
+                f"the log switches arms {switches.observed:.0f} times; given its earlier choices, this rule would "
+                f"switch {switches.low:.0f} to {switches.high:.0f} times"
+            )
+        if name.startswith(RANDOM):
+            parts.append("arms follow each other as if they were chosen at random")
+        elif name in self.others:
+            parts.append(f"when it turns from one arm to another is closer to {name}")
+        elif not parts:
+            later = name.endswith("later")
+            kind = "more" if name.startswith("more") else "less"
+            parts.append(f"the log stays with an arm {kind} often than this rule would" + (", later on" if later else ""))
+        return "; ".join(parts)
+
+    def instead(self) -> tuple[str, ...]:
+        """Return the rivals that make the record more probable than the rule does, the most probable first."""
+        own = max(each.log_evidence for each in self.own)
+        values = {name: other.log_evidence for name, other in self.others.items()}
+        best = max([own, *values.values()])
+        near = sorted((-value, name) for name, value in values.items() if value > max(own, best - NEARLY_AS_PROBABLE))
+        return tuple(dict.fromkeys(RANDOM if name.startswith(RANDOM) else name for _, name in near))
+
+    def means(
+        self, number: int, noise: Noise, log: ActionLog, generator: np.random.Generator
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """Draw means from the rule's clouds."""
+        particles = self.own[0].means
+        assert particles is not None
+        weights = np.exp(self.own[0].log_weights - np.max(self.own[0].log_weights))
+        chosen = generator.choice(len(particles), size=number, p=weights / weights.sum())
+        pulls = np.maximum(np.bincount(log.demonstration(0)[: self.number], minlength=len(log.arms)), 1)
+        drawn = particles[chosen] + noise.deviation / np.sqrt(pulls) * generator.standard_normal((number, pulls.size))
+        return np.asarray(drawn)
 
 
-def _predicted(
-    log: ActionLog, rule: Demonstrator, noise: Noise, horizon: int, own: FilterResult, belief: Belief, seed: int,
-    threads: int | None,
-) -> tuple[tuple[Statistic, ...], float]:  # fmt: skip
-    """Simulate the rule at means drawn from their posterior, and compare."""
-    clouds = len(own.passes)
-    draws = [draw_means(each[-1], belief, -(-SIMULATIONS // clouds), seed, at) for at, each in enumerate(own.passes)]
-    means: NDArray[np.float64] = np.concatenate(draws)[:SIMULATIONS]
-    if isinstance(noise, Bernoulli):
-        means = np.clip(means, 0.0, 1.0)
-    actions = log.demonstration(0)
-    played = rule.demonstrate_at(means, noise, horizon, length=actions.size, seed=seed + 1, threads=threads)
-    chosen = arms_to_compare(actions, len(log.arms))
-    return compare(statistics_of(actions[None], log.arms, chosen), statistics_of(played, log.arms, chosen))
-
-
-def _difference(statistics: tuple[Statistic, ...], by_evidence: bool, behind: float, rival: str) -> str:
-    """Say what looks different."""
-    first = statistics[0]
-    outside = not first.low <= first.observed <= first.high
-    parts = []
-    if outside:
-        parts.append(f"{first.name}: {first.observed:g}, where this rule has {first.low:g} to {first.high:g}")
-    if by_evidence or not outside:
-        times = f"10^{behind / math.log(10):.0f}" if behind > 20 else f"{math.exp(behind):.0f}"
-        parts.append(f"the order of the choices is {times} times more probable under {rival}")
-    return "; ".join(parts)
+def _difference(statistics: tuple[Statistic, ...]) -> str:
+    """Say which statistic looks most different."""
+    first = max(statistics, key=lambda each: each.distance)
+    return f"{first.name}: {first.observed:g}, where this rule has {first.low:g} to {first.high:g}"

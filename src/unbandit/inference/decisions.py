@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbandit.demonstrators import IndexRule
+from unbandit.demonstrators import AdditiveIndexRule, IndexRule
 from unbandit.inference.filter import new_cloud, steps_of
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.instance import Noise
@@ -81,7 +81,13 @@ def predict(
     steps = steps_of(actions, np.full(actions.size, np.nan), log.arms, rule.initial, rule.batch)
     number, all_arms = steps.arm.size, arms <= FEW_ARMS
     offsets = np.zeros((number, arms))
-    index_offsets(rule.parameters(horizon), steps, arms, offsets)
+    if isinstance(rule, AdditiveIndexRule):  # its widths at these counts, without a table up to the horizon
+        added = np.where(steps.arm[:, None] == np.arange(arms), steps.count[:, None], 0)
+        pulls = np.cumsum(added, axis=0) - added
+        widths = rule.width(np.arange(1.0, actions.size + 1), horizon)
+        offsets[pulls > 0] = widths[pulls[pulls > 0] - 1]
+    else:
+        index_offsets(rule.parameters(horizon), steps, arms, offsets)
     known = np.zeros((particles, arms)), np.zeros(arms)
     cloud = new_cloud(belief_of(prior, arms, noise, anchor), *known, number, np.zeros(0, np.int64), seed, 0)
     repeats, shares = np.full(number, np.nan), np.zeros((number, arms if all_arms else 1))

@@ -106,7 +106,7 @@ def run_filters(
         If the rule cannot have made the record, or if a cloud collapsed; where that is tolerated, if all did.
     """
     rule = rule.for_arms(len(log.arms))
-    readings = [_reading(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
+    readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(max(_work(reading) for reading in readings))
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
     outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
@@ -164,8 +164,8 @@ def new_cloud(
     )  # fmt: skip
 
 
-def _reading(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Reading:
-    """Cut a demonstration into what the filter of the rule's kind reads."""
+def reading_of(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Reading:
+    """Cut a demonstration into what the filter of the rule's kind reads; refuse one that no such rule makes."""
     actions = log.demonstration(which).astype(np.int64)
     given = log.select(which).rewards
     rewards = np.full(actions.size, np.nan) if given is None else np.array(given)

@@ -39,7 +39,7 @@ DEEP = 2.0  # a bound this many deviations below the mean leaves a nearly expone
 NODES = 10  # at most, of an integral
 HALVINGS, NEGLIGIBLE = 8, -9.0  # to find where the others leave room, and the log probability of none
 WIDENED = (0.0005, 0.015, 0.25, 1.0, 4.0, 16.0)  # the prior variance, times these
-ASKED = 64  # particles that predict arms which were not chosen
+ASKED = 48  # particles that predict arms which were not chosen
 
 
 @compiled
@@ -75,9 +75,8 @@ def _tail(at: float, near: float) -> float:
 
 
 @called
-def _log_others_below(
-    level: float, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers,
-    number: int,
+def _others_below(
+    level: float, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers, number: int
 ) -> float:  # fmt: skip
     """Return the log probability that the rivals' indices lie below a level, given that they lie below their bounds."""
     value, product = 0.0, 1.0
@@ -86,11 +85,11 @@ def _log_others_below(
         if level < bounds[other]:
             standard = (level - heights[other]) / spreads[other]
             if standard > -5.0:
-                product *= _cdf(standard)
+                product *= 0.5 * math.erfc(-standard * ROOT_HALF)
             else:
                 value += log_normal_cdf(standard)
             value -= logs[other]
-    return value + math.log(product)
+    return value + math.log(product) if product < 1.0 else value
 
 
 @called
@@ -140,7 +139,7 @@ def _under_parabola(
 @called
 def _comes_first(
     arm: int, pulls: Integers, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers,
-    nodes: Numbers, masses: Numbers,
+    nodes: Numbers, masses: Numbers, values: Numbers,
 ) -> tuple[int, float]:  # fmt: skip
     """Lay out the probability that an arm's index is the largest, over intervals of its index.
 
@@ -159,8 +158,9 @@ def _comes_first(
         if other != arm and pulls[other] > 0 and min(bounds[other], heights[other] + FAR * spreads[other]) > low:
             rivals[number] = other
             number += 1
-    values, decided = np.empty(NODES), 0  # nodes where others decide
+    decided = 0  # nodes where others decide
     if high > floor:
+        narrow = low <= floor  # over the arm's own width, the others hardly change
         low = max(low, floor)
         if low >= ceiling:  # hardly possible: look where the others leave most room
             steepest = 10.0 / (ceiling - floor)
@@ -169,9 +169,11 @@ def _comes_first(
                 steepest = max(steepest, (heights[other] - ceiling) / (spreads[other] * spreads[other]))
             low = ceiling - 10.0 / steepest
         high = min(max(high, low), ceiling)
-        for _ in range(HALVINGS):  # many arms together leave less room than each of them
+        for _ in range(
+            0 if narrow and number < 4 else HALVINGS
+        ):  # many arms together leave less room than each of them
             middle = 0.5 * (low + high)
-            if _log_others_below(middle, heights, spreads, bounds, logs, rivals, number) > NEGLIGIBLE:
+            if _others_below(middle, heights, spreads, bounds, logs, rivals, number) > NEGLIGIBLE:
                 break
             low = middle
         sharp = min(max(sharp, low), high)
@@ -180,11 +182,11 @@ def _comes_first(
             for at in range(9):
                 nodes[at] = low + (sharp - low) * at / 6.0 if at < 6 else sharp + (high - sharp) * (at - 6) / 2.0
         else:
-            decided = 7 if number < 3 else 9
+            decided = 7 if narrow or number < 3 else 9
             for at in range(decided):
                 nodes[at] = low + (high - low) * at / (decided - 1.0)
         for at in range(decided):
-            values[at] = _log_others_below(nodes[at], heights, spreads, bounds, logs, rivals, number)
+            values[at] = _others_below(nodes[at], heights, spreads, bounds, logs, rivals, number)
     count = decided
     if decided == 0:
         nodes[0], values[0], count = floor, 0.0, 1
@@ -247,7 +249,8 @@ def predict_decisions(
     widened = np.empty(number)  # the prior's variance, per particle: what it is, is learnt
     for particle in range(number):
         widened[particle] = WIDENED[particle % len(WIDENED)]
-    nodes, masses, rivals, asked = np.zeros(NODES), np.zeros(NODES), np.zeros(arms, np.int64), min(number, ASKED)
+    nodes, masses, values, predicted = np.zeros(NODES), np.zeros(NODES), np.zeros(NODES), np.zeros(arms)
+    rivals, asked = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
     for step in range(steps.opening):
         pulls[steps.arm[step]] += steps.count[step]
     for arm in range(arms):
@@ -258,8 +261,16 @@ def predict_decisions(
     for step in range(steps.opening, steps.arm.size):
         arm, before, leader, offset = steps.arm[step], steps.arm[step - 1], 0, offsets[step]
         for other in range(arms):
+            predicted[other] = 0.0
             leader = other if pulls[other] > pulls[leader] else leader
-        again, counted, own_share, asked_weight = 0.0, 0.0, 0.0, 0.0
+        # Besides the arm itself, which others' chances are asked for.
+        questions = 0
+        for other in range(arms if before != arm else 0):
+            wanted = all_arms or other in (before, leader)
+            if wanted and other != arm and pulls[other] > 0:
+                asked[questions] = other
+                questions += 1
+        counted, asked_weight = 0.0, 0.0
         for particle in range(number):
             if pulls[arm] == 0:  # it was left out in the opening, and comes first
                 break
@@ -267,27 +278,16 @@ def predict_decisions(
                 heights[other] = centres[particle, other] + offset[other]
                 ceilings[other] = bounds[particle, other] + offset[other]
             own, spreads = logs[particle], deviations[particle]
-            weight = math.exp(cloud.log_weights[particle])
+            weight, count = math.exp(cloud.log_weights[particle]), 0
             counted += weight
-            if before != arm and particle < asked:
-                asked_weight += weight
-                _, log_chance = _comes_first(before, pulls, heights, spreads, ceilings, own, rivals, nodes, masses)
-                again += weight * math.exp(min(log_chance - own[before], 0.0))
-                for other in range(arms if all_arms else 0):
-                    if other != before and other != arm and pulls[other] > 0:
-                        _, log_chance = _comes_first(
-                            other, pulls, heights, spreads, ceilings, own, rivals, nodes, masses
-                        )
-                        shares[step, other] += weight * math.exp(min(log_chance - own[other], 0.0))
-                if not all_arms and leader != before and leader != arm:
-                    _, log_chance = _comes_first(leader, pulls, heights, spreads, ceilings, own, rivals, nodes, masses)
-                    shares[step, 0] += weight * math.exp(min(log_chance - own[leader], 0.0))
-            count, log_chance = _comes_first(arm, pulls, heights, spreads, ceilings, own, rivals, nodes, masses)
-            chance = weight * math.exp(min(log_chance - own[arm], 0.0))
-            if before == arm:
-                again += chance
-            else:
-                own_share += chance
+            asking = questions if particle < ASKED else 0
+            asked_weight += weight if particle < ASKED else 0.0
+            for at in range(asking + 1):
+                which = asked[at] if at < asking else arm
+                count, log_chance = _comes_first(
+                    which, pulls, heights, spreads, ceilings, own, rivals, nodes, masses, values
+                )
+                predicted[which] += weight * math.exp(min(log_chance - own[which], 0.0))
             # Draw the arm's index: an interval, and a normal variable within it.
             first, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
             at = 0
@@ -308,17 +308,19 @@ def predict_decisions(
             cloud.log_weights[particle] += log_weight
             sums[particle, arm] = (level - offset[arm]) * pulls[arm]
             bounds[particle, arm], own[arm] = math.inf, 0.0
-        if pulls[arm] == 0:
-            repeats[step] = math.nan
-        else:
-            repeats[step] = again / (counted if before == arm else asked_weight)
+        if pulls[arm] > 0:
             seen[arm] = pulls[arm]
-            for at in range(shares.shape[1]):
-                shares[step, at] = shares[step, at] / asked_weight if before != arm else math.nan
-            if before != arm and (all_arms or leader == arm):
-                shares[step, arm if all_arms else 0] = own_share / counted
-            if not all_arms and leader == before:
-                shares[step, 0] = math.nan
+            for other in range(arms):
+                predicted[other] /= counted if other == arm else asked_weight
+            repeats[step] = predicted[before]
+            if before == arm:
+                for other in range(shares.shape[1]):
+                    shares[step, other] = math.nan
+            elif all_arms:
+                for other in range(arms):
+                    shares[step, other] = predicted[other]
+            else:
+                shares[step, 0] = predicted[leader] if leader != before else math.nan
         # The new rewards are pending.
         pulls[arm] += steps.count[step]
         prior, added = prior_of(belief, arm), pulls[arm] - seen[arm]
