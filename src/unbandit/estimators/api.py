@@ -268,9 +268,7 @@ def posterior(
         )
     noise, warnings = _reward_noise(fitted, sigma, bernoulli)
     known = _known_mean(best_mean, anchor, record.arms)
-    request = Request(
-        record, fitted, "posterior", horizons(horizon, record), noise, known, noise_known=not warnings
-    )
+    request = Request(record, fitted, "posterior", horizons(horizon, record), noise, known, noise_known=not warnings)
     found, _ = infer_request(
         request, record, request.horizons.tolist(), settled_prior(prior, noise, known),
         None if particles is None else checks.whole("particles", particles), seed,

@@ -68,8 +68,17 @@ def _simulated(request: IdentificationRequest, which: int, candidate: Contender,
     for guess, part in zip(candidate.guesses, _allotted(candidate, number).tolist(), strict=True):
         if part:
             means = _drawn_means(request, which, guess, part)
-            options = {"length": length, "seed": request.seed, "threads": request.threads, "first_run": run}
-            played.append(guess.rule.demonstrate_at(means, request.noise, horizon, **options))
+            played.append(
+                guess.rule.demonstrate_at(
+                    means,
+                    request.noise,
+                    horizon,
+                    length=length,
+                    seed=request.seed,
+                    threads=request.threads,
+                    first_run=run,
+                )
+            )
             run += part
     return statistics_of(np.concatenate(played), len(request.log.arms))
 

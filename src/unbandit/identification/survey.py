@@ -6,21 +6,31 @@ import json
 import math
 import os
 import warnings as python_warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, RandomisedRule
-from unbandit.errors import AssumptionWarning, Audience, Notice, NotIdentifiable, UnbanditError, python_option
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.errors import (
+    AssumptionWarning,
+    Audience,
+    InferenceError,
+    Notice,
+    NotIdentifiable,
+    UnbanditError,
+    python_option,
+)
 from unbandit.estimators.api import as_log, check_numbers, estimate, horizons
-from unbandit.estimators.posterior import settled_prior
-from unbandit.fit import UNCHECKED, Check
+from unbandit.fit import Check
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
-from unbandit.inference.rivals import log_evidence_of
-from unbandit.instance import Bernoulli
+from unbandit.inference import decisions
+from unbandit.inference.check import check_log
+from unbandit.inference.prior import usual_prior
+from unbandit.inference.rivals import predicts
+from unbandit.instance import Bernoulli, Noise
 from unbandit.log import ActionLog
 from unbandit.result import Estimate
 
@@ -29,8 +39,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "unbandit.check/1"
 
-PARTICLES = 100  # per set of parameters, to choose one
-ROUNDS = 2_000  # that are read for it
+PARTICLES = 16  # per set of parameters, to choose one
+ROUNDS, MOST_ARMS = 1_000, 50  # that are read for it, and up to how many arms
 
 
 @dataclass(frozen=True)
@@ -40,13 +50,9 @@ class CheckedRule:
     name: str  # as given
     rule: Demonstrator | None
     estimate: Estimate | None  # None where there is none
-    reason: str | None = None  # why there is none
+    check: Check  # whether it fits
+    refusal: UnbanditError | None = None  # why there is no estimate
     log_evidence: float = -math.inf  # of the log's beginning, by a few particles
-
-    @property
-    def check(self) -> Check:
-        """Return whether the rule fits the log."""
-        return UNCHECKED if self.estimate is None else self.estimate.check
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +80,14 @@ class Survey:
 
     def answer(self) -> str:
         """Return the answer in one sentence."""
-        names = [str(row.rule) for row in self.fitting]
+        names, number = [str(row.rule) for row in self.fitting], len(self.rows)
+        unchecked = sum(row.check.verdict == "not checked" for row in self.rows)
+        open_ones = f"; {unchecked} could not be checked" if unchecked else ""
         if not names:
-            return f"none of {len(self.rows)} rules fits this log"
+            return f"none of {number} rules is known to fit this log{open_ones}"
         best = {arm for row in self.fitting if row.estimate is not None for arm in row.estimate.best}
         agree = f'; under each "{next(iter(best))}" is the best arm' if len(best) == 1 and len(names) > 1 else ""
-        return f"{len(names)} of {len(self.rows)} rules fit{'s' if len(names) == 1 else ''} this log{agree}"
+        return f"{len(names)} of {number} rules fit{'s' if len(names) == 1 else ''} this log{agree}{open_ones}"
 
     @property
     def frame(self) -> polars.DataFrame:
@@ -88,20 +96,21 @@ class Survey:
 
         return pl.DataFrame([self._row(row) for row in self.rows], orient="row")
 
-    def _row(self, row: CheckedRule) -> dict[str, Any]:
+    def _row(self, row: CheckedRule, audience: Audience = python_option) -> dict[str, Any]:
         best = None if row.estimate is None else ", ".join(row.estimate.best)
         return {
             "rule": row.name if row.rule is None else str(row.rule),
             "verdict": row.check.verdict,
             "p_value": row.check.p_value,
             "best": best,
-            "reason": row.reason or row.check.reason,
+            "reason": row.check.reason,
+            "no_estimate": None if row.refusal is None else row.refusal.said(audience),
         }
 
     def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints."""
         rows = [
-            self._row(row) | {"estimate": None if row.estimate is None else row.estimate.to_dict(audience)}
+            self._row(row, audience) | {"estimate": None if row.estimate is None else row.estimate.to_dict(audience)}
             for row in self.rows
         ]
         warnings = [notice.to_dict(audience) for notice in self.warnings]
@@ -166,26 +175,48 @@ def check(
     if candidates is None:
         considered, notes = tuple(filter(_has_closed_form, considered)), []
     rounds = horizons(horizon, record)
-    prior = settled_prior(None, noise, None)
-    known = {"bernoulli": True} if isinstance(noise, Bernoulli) else {"sigma": noise.sigma}
+    known = {"bernoulli": True} if isinstance(noise, Bernoulli) else {"sigma": noise.sigma} if sigma is not None else {}
     options: dict[str, Any] = {**known, "horizon": horizon, "best_mean": best_mean, "level": level}
-    start, rows = record.select(0, ROUNDS), []
+    rows = []
     for candidate in considered:
         if progress is not None:
             progress(f"Checking {candidate.name}")
-        guesses = [guess for guess, _ in candidate.guesses]
-        tasks = [(start, guess, noise, prior, int(rounds[0]), PARTICLES, seed) for guess in guesses]
-        found = checks.in_threads(log_evidence_of, tasks, checks.threads(None))
-        chosen, evidence = guesses[int(np.argmax(found))], max(found)
+        chosen, evidence = _most_probable(
+            record, [guess for guess, _ in candidate.guesses], noise, int(rounds[0]), seed
+        )
         try:
             with python_warnings.catch_warnings():
                 python_warnings.simplefilter("ignore", AssumptionWarning)
                 answer = estimate(record, chosen, check=True, **options)
-            rows.append(CheckedRule(candidate.name, chosen, answer, None, evidence))
-        except UnbanditError as error:
-            rows.append(CheckedRule(candidate.name, chosen, None, str(error), evidence))
+            rows.append(CheckedRule(candidate.name, chosen, answer, answer.check, None, evidence))
+        except UnbanditError as refusal:
+            # without an estimate the rule may still be checked, at means that its posterior gives
+            found = check_log(record, chosen, noise, rounds.tolist(), None, noise_known=sigma is not None, seed=seed)
+            rows.append(CheckedRule(candidate.name, chosen, None, found, refusal, evidence))
     order = sorted(rows, key=_place)
-    return Survey(tuple(order), None if isinstance(noise, Bernoulli) else noise.sigma, (*warnings, *notes))
+    return Survey(tuple(order), sigma, (*warnings, *notes))
+
+
+def _most_probable(
+    log: ActionLog, guesses: Sequence[Demonstrator], noise: Noise, horizon: int, seed: int
+) -> tuple[Demonstrator, float]:
+    """Return the guess at a rule's parameters that makes the log's beginning most probable, and by how much.
+
+    Where decisions cannot be predicted one by one, it is the first guess.
+    """
+    prior = usual_prior(noise, None)
+    start = log.select(0, min(int(log.lengths[0]), ROUNDS))
+
+    def evidence(guess: Demonstrator) -> float:
+        if not isinstance(guess, IndexRule) or not predicts(guess, noise) or len(log.arms) > MOST_ARMS:
+            return -math.inf
+        try:
+            return decisions.predict(start, guess, noise, prior, horizon, PARTICLES, seed=seed).log_evidence
+        except InferenceError:
+            return -math.inf
+
+    found = checks.in_threads(evidence, [(guess,) for guess in guesses], checks.threads(None))
+    return guesses[int(np.argmax(found))], max(found)
 
 
 def _place(row: CheckedRule) -> tuple[float, ...]:

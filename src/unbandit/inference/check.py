@@ -1,9 +1,9 @@
 """Does a rule fit a record? The check behind every answer.
 
 Two tests share the probability of a false alarm. One *simulates* the rule at the means that were found and compares
-statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The other *predicts*
-the decisions one by one (`decisions`) and looks for what other rules would do instead (`rivals`): it tells close kin
-apart, for index rules with normal rewards.
+statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The other one
+*predicts* the decisions one by one (`decisions`) and looks for what other rules would do instead (`rivals`): it tells
+close kin apart, for index rules with normal rewards.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unbandit.errors import InferenceError
 from unbandit.fit import Check, FitVerdict, Statistic, not_checked
 from unbandit.inference.decisions import Decisions, Predictions, Residuals, decisions_of, predict, residuals
 from unbandit.inference.draws import check_rewards, draw_means
-from unbandit.inference.filter import reading_of, run_filters
+from unbandit.inference.filter import reading_of, run_filters, systematic
 from unbandit.inference.predictive import compare, statistics_of
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
@@ -54,6 +54,11 @@ class Found:
     draws: NDArray[np.float64] | None = None  # (draws, arms), of a posterior
 
     @property
+    def says_anything(self) -> bool:
+        """Return whether any mean can be drawn from it."""
+        return self.draws is not None or bool(np.isfinite(self.low + self.gap)[self.gap != 0].any())
+
+    @property
     def size(self) -> float:
         """Return the typical size of a gap: its root mean square, with bounds for what is only bounded."""
         known = np.where(np.isfinite(self.gap), self.gap, np.where(np.isfinite(self.low), self.low, np.nan))
@@ -77,12 +82,12 @@ class Found:
             else:
                 gaps[:, arm] = (max(low, 0.0) if np.isfinite(low) else 0.0) + generator.exponential(typical, number)
         if not isinstance(noise, Bernoulli):
-            return -gaps
+            return np.asarray(-gaps)
         top = np.clip(gaps.max(axis=1), 0.0, 1.0)
         level = top + (1 - top) * generator.random(number)
         if self.mean is not None and np.isfinite(self.mean + self.gap).any():
             level[:] = np.nanmedian((self.mean + self.gap)[np.isfinite(self.mean + self.gap)])
-        return np.clip(level[:, None] - gaps, 0.0, 1.0)
+        return np.asarray(np.clip(level[:, None] - gaps, 0.0, 1.0))
 
 
 def check_log(
@@ -159,13 +164,13 @@ class _Request:
         except InferenceError as refusal:
             return self._verdict(0.0, str(refusal).rstrip("."), ())
         noise, notes = self.noise, []
-        aimed = isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms
+        aimed = rule if isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms else None
         if not self.noise_known and not isinstance(noise, Bernoulli):
-            if not aimed:
+            if aimed is None:
                 return not_checked("the standard deviation of a reward is not known, and this rule does not show it")
-            noise = self._fitted_noise(rule)
+            noise = self._fitted_noise(aimed)
             notes.append(f"with rewards of standard deviation about {noise.deviation:.2g}, which fits the log best")
-        decided = self._predicted(rule, noise) if aimed else None
+        decided = None if aimed is None else self._predicted(aimed, noise)
         try:
             means = self._means(rule, noise, decided)
         except InferenceError as refusal:
@@ -227,7 +232,7 @@ class _Request:
         assert isinstance(noise, Gaussian)
         start, prior = self.log.select(0, self._decided()), self._prior(noise)
         rivals = rivals_of(rule, noise, start)
-        clouds = [(rule, noise, PARTICLES, self.seed), (rule, noise, PARTICLES, self.seed + 1)]
+        clouds: list[tuple[IndexRule, Noise, int, int]] = [(rule, noise, PARTICLES, self.seed + at) for at in (0, 1)]
         clouds += [(each.rule, each.noise, RIVAL_PARTICLES, self.seed + 2) for each in rivals]
 
         def predicted(rule: IndexRule, noise: Noise, particles: int, seed: int) -> Predictions | None:
@@ -237,7 +242,8 @@ class _Request:
                 return None
 
         first, second, *others = checks.in_threads(predicted, clouds, checks.threads(self.threads))
-        assert first is not None and second is not None
+        assert first is not None
+        assert second is not None
         decisions = decisions_of(start, rule.initial, rule.batch)
         known = {each.name: other for each, other in zip(rivals, others, strict=True) if other is not None}
         known = {name: other for name, other in known.items() if other.repeats.size == first.repeats.size}
@@ -248,7 +254,7 @@ class _Request:
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
         generator, number = np.random.default_rng([self.seed, 7]), MOST_SIMULATIONS
-        if self.found is not None and (self.found.draws is not None or np.isfinite(self.found.gap[self.found.gap != 0]).any()):
+        if self.found is not None and self.found.says_anything:
             return self.found.draw(number, noise, generator)
         if decided is not None:
             return decided.means(number, noise, self.log, generator)
@@ -318,9 +324,8 @@ class _Decided:
         elif name in self.others:
             parts.append(f"when it turns from one arm to another is closer to {name}")
         elif not parts:
-            later = name.endswith("later")
-            kind = "more" if name.startswith("more") else "less"
-            parts.append(f"the log stays with an arm {kind} often than this rule would" + (", later on" if later else ""))
+            kind, later = name.split()[0], ", later on" if name.endswith("later") else ""
+            parts.append(f"the log stays with an arm {kind} often than this rule would{later}")
         return "; ".join(parts)
 
     def instead(self) -> tuple[str, ...]:
@@ -335,10 +340,8 @@ class _Decided:
         self, number: int, noise: Noise, log: ActionLog, generator: np.random.Generator
     ) -> NDArray[np.float64]:  # fmt: skip
         """Draw means from the rule's clouds."""
-        particles = self.own[0].means
-        assert particles is not None
-        weights = np.exp(self.own[0].log_weights - np.max(self.own[0].log_weights))
-        chosen = generator.choice(len(particles), size=number, p=weights / weights.sum())
+        particles, log_weights = self.own[0].means, self.own[0].log_weights
+        chosen = systematic(log_weights, number, generator)
         pulls = np.maximum(np.bincount(log.demonstration(0)[: self.number], minlength=len(log.arms)), 1)
         drawn = particles[chosen] + noise.deviation / np.sqrt(pulls) * generator.standard_normal((number, pulls.size))
         return np.asarray(drawn)

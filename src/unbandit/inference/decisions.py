@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, IndexRule
 from unbandit.inference.filter import new_cloud, steps_of
@@ -41,9 +42,13 @@ class Decisions:
     arms: int
 
     @property
-    def again(self) -> np.ndarray:
+    def again(self) -> NDArray[np.bool_]:
         """Return at which decisions the same arm was taken again."""
-        return self.chosen == self.before
+        return np.asarray(self.chosen == self.before)
+
+
+def _nothing() -> Numbers:
+    return np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +58,8 @@ class Predictions:
     repeats: Numbers  # that the arm before is taken again
     shares: Numbers  # where it was not: of every arm, or of the leader alone
     log_evidence: float = math.nan
-    means: Numbers | None = None  # sample means at the end, (particles, arms)
-    log_weights: Numbers | None = None  # of the particles
+    means: Numbers = field(default_factory=_nothing)  # sample means at the end, (particles, arms)
+    log_weights: Numbers = field(default_factory=_nothing)  # of the particles
 
 
 def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
@@ -101,11 +106,12 @@ def without_rule(decisions: Decisions, memory: float) -> Predictions:
     """Predict that arms are chosen at random, as often as in about the last `memory` decisions."""
     number, arms = decisions.chosen.size, decisions.arms
     repeats, shares = np.empty(number), np.full((number, arms if arms <= FEW_ARMS else 1), np.nan)
-    counts, kept, total, half = np.full(arms, 0.0), 1 - 1 / memory, 0.0, 0.5
+    counts, kept, total, half, evidence = np.zeros(arms), 1 - 1 / memory, 0.0, 0.5, 0.0
     for at, (arm, before, leader) in enumerate(
         zip(decisions.chosen.tolist(), decisions.before.tolist(), decisions.leader.tolist(), strict=True)
     ):
         repeats[at] = (counts[before] + half) / (total + arms * half)
+        evidence += math.log((counts[arm] + half) / (total + arms * half))
         if arm != before:
             if arms <= FEW_ARMS:
                 shares[at] = (counts + half) / (total + arms * half)
@@ -115,7 +121,7 @@ def without_rule(decisions: Decisions, memory: float) -> Predictions:
             counts *= kept
         counts[arm] += 1
         total = total * kept + 1
-    return Predictions(repeats, shares)
+    return Predictions(repeats, shares, evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,7 @@ class Residuals:
     scores: Numbers  # standard normal where the rule is right
     correlations: Numbers
     spreads: Numbers  # the standard deviations by which the scores were divided
-    error: float = 0.0  # variance of a score by the clouds' error
+    error: float = 0.0  # the mean squared difference between the scores by the two clouds
 
     def p_value(self, seed: int = 0) -> float:
         """Return the probability that the largest score of a record of the rule is as large."""
@@ -156,7 +162,7 @@ def residuals(
     spreads = np.sqrt(np.diag(variance))
     kept = spreads > LEAST_SPREAD
     by_cloud = [total[kept] / spreads[kept] for total in totals]
-    error = float(np.mean((by_cloud[0] - by_cloud[1]) ** 2) / 4) if kept.any() else 0.0
+    error = float(np.mean((by_cloud[0] - by_cloud[1]) ** 2)) if kept.any() else 0.0
     scores = (by_cloud[0] + by_cloud[1]) / 2 / math.sqrt(1 + error)
     correlations = variance[np.ix_(kept, kept)] / np.outer(spreads[kept], spreads[kept])
     return Residuals(tuple(np.array(names)[kept].tolist()), scores, correlations, spreads[kept], error)
