@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import warnings
 from itertools import pairwise
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 import unbandit as ub
 from unbandit.inference.predictive import statistics_of
-from unbandit.inference.rivals import BLOCKS, rivals_of, without_rule
+from unbandit.inference.rivals import rivals_of
 from unbandit.instance import Gaussian
 
 MEANS, SIGMA, ROUNDS = (1.0, 0.5, 0.0), 0.5, 600
@@ -140,7 +139,8 @@ def test_of_a_long_log_the_beginning_is_checked() -> None:
     log = ub.UCB1().demonstrate(ub.Instance(MEANS, SIGMA), 25_000, seed=1)
     check = estimated(log, "ucb1").check
     assert check.verdict == "fits"
-    assert check.reason == "the first 20,000 of 25,000 rounds were checked"
+    assert "the first 20,000 of 25,000 rounds were simulated" in check.reason
+    assert "the first 2,000 decisions were predicted" in check.reason
 
 
 def test_ties_broken_at_random_are_no_reason_to_reject_a_rule() -> None:
@@ -159,34 +159,9 @@ def test_posteriors_are_checked_too() -> None:
 # The parts, against plain references
 
 
-@given(st.lists(st.integers(0, 2), min_size=1, max_size=40))
-def test_sequences_without_a_rule_have_the_probability_of_a_sequential_predictor(actions: list[int]) -> None:
-    """Predict each arm from the counts so far, plus a half, in each block anew."""
-
-    def predicted(block: list[int], remembers: bool) -> float:
-        counts: dict[int, list[float]] = {}
-        value, before = 0.0, -1
-        for at, arm in enumerate(block):
-            if remembers and at == 0:
-                value -= math.log(3)
-            else:
-                seen = counts.setdefault(before if remembers else 0, [0.5] * 3)
-                value += math.log(seen[arm] / sum(seen))
-                seen[arm] += 1
-            before = arm
-        return value
-
-    parts = [np.array_split(np.array(actions), blocks) for blocks in BLOCKS if blocks <= len(actions)]
-    values = [
-        sum(predicted(each.tolist(), remembers) for each in part) for part in parts for remembers in (False, True)
-    ]
-    expected = np.logaddexp.reduce(values) - math.log(len(values))
-    assert without_rule(np.array(actions), 3) == pytest.approx(expected, abs=1e-9)
-
-
 @given(st.lists(st.lists(st.integers(0, 2), min_size=12, max_size=12), min_size=1, max_size=4))
 def test_statistics_are_those_of_a_plain_loop(rows: list[list[int]]) -> None:
-    found = statistics_of(np.array(rows), ("a", "b", "c"), np.arange(3))
+    found = statistics_of(np.array(rows), 3)
     for at, row in enumerate(rows):
         runs = [[row[0]]]
         for before, arm in pairwise(row):
@@ -195,13 +170,14 @@ def test_statistics_are_those_of_a_plain_loop(rows: list[list[int]]) -> None:
             else:
                 runs.append([arm])
         lengths = [len(run) for run in runs]
-        assert found["switches between arms"][at] == len(runs) - 1
-        assert found["longest run on one arm"][at] == max(lengths)
-        assert found["runs of a single pull"][at] == lengths.count(1)
-        assert found["mean log length of a run"][at] == pytest.approx(np.mean(np.log(lengths)))
-        assert found['pulls of "b"'][at] == row.count(1)
-        assert found['pulls of "b" in the first 6 rounds'][at] == row[:6].count(1)
-        assert found['runs on "c"'][at] == sum(run[0] == 2 for run in runs)
+        first = sorted(range(3), key=lambda arm: (-row.count(arm), arm))[0]
+        assert found["switches"][at] == len(runs) - 1
+        assert found["longest run"][at] == max(lengths)
+        assert found["runs of one pull"][at] == lengths.count(1)
+        assert found["mean log run"][at] == pytest.approx(np.mean(np.log(lengths)))
+        assert found["pulls, rank 1"][at] == row.count(first)
+        assert found["pulls, rank 1, first 6 rounds"][at] == row[:6].count(first)
+        assert found["runs, rank 1"][at] == sum(run[0] == first for run in runs)
 
 
 @pytest.mark.parametrize("rule", ["ucb", "ucb1:batch=3", "sae", "thompson:sigma=0.5"])
@@ -217,4 +193,34 @@ def test_rivals_are_other_rules_and_never_the_rule_itself(log: ub.ActionLog) -> 
     rule = ub.parse_rule("ucb1")
     rivals = rivals_of(rule, Gaussian(SIGMA), log)
     assert all((each.rule, each.noise) != (rule, Gaussian(SIGMA)) for each in rivals)
-    assert {"ucb", "moss", "klucb", "lilucb"} <= {each.rule.name for each in rivals if each.usual}
+    assert {"ucb", "moss", "klucb", "lilucb"} <= {each.rule.name for each in rivals}
+
+
+def test_most_demonstrations_that_do_not_fit_are_never_called_fitting() -> None:
+    log = ub.ActionLog.from_actions([epsilon_greedy(ROUNDS, seed) for seed in range(3)], arms=range(3))
+    check = estimated(log, "ucb1").check
+    assert (check.verdict, len(check.failed)) == ("does not fit", 3)
+
+
+def test_without_sigma_it_is_the_one_that_fits_best(log: ub.ActionLog) -> None:
+    check = estimated(log, "ucb1", sigma=None).check
+    assert check.verdict == "fits"
+    assert "standard deviation about" in check.reason
+
+
+def test_without_sigma_an_elimination_rule_is_not_checked() -> None:
+    log = ub.SAE(alpha=0.25).demonstrate(ub.Instance(MEANS, SIGMA), ROUNDS, seed=2)
+    check = estimated(log, "sae:alpha=0.25", sigma=None).check
+    assert (check.verdict, "not known" in check.reason) == ("not checked", True)
+
+
+def test_rewards_other_than_0_and_1_are_refused_with_bernoulli() -> None:
+    log = ub.ActionLog.from_actions("AB" * 20, rewards=[0.3] * 40)
+    with pytest.raises(ub.LogError, match="rewards of 0 and 1"):
+        estimated(log, "ucb1", sigma=None, bernoulli=True)
+
+
+def test_a_rotation_shows_nothing_to_compare() -> None:
+    log = ub.SAE(scale=9.0).demonstrate(ub.Instance(MEANS, SIGMA), 3_000_000, seed=2)
+    check = estimated(log, "sae:alpha=0.25,scale=9.0").check
+    assert (check.verdict, "all alike" in check.reason) == ("not checked", True)

@@ -1,0 +1,134 @@
+"""Decisions predicted one by one, against plain simulations; and scores that are standard normal."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.inference.decisions import Decisions, Predictions, decisions_of, predict, residuals, without_rule
+from unbandit.inference.prior import NormalPrior
+from unbandit.instance import Gaussian
+from unbandit.kernels.smc.decisions import WIDENED
+
+SIGMA, DEVIATION, SIMULATIONS = 0.5, 0.8, 400_000
+
+
+def simulated(arms: int, rounds: int, factor: float, by_round: bool) -> np.ndarray:
+    """Play `mean + factor sqrt(1 / n)`, or with `ln t` for 1, as anybody would write it, at means from the prior."""
+    generator = np.random.default_rng(1)
+    scale = DEVIATION * np.sqrt(np.array(WIDENED)[np.arange(SIMULATIONS) % len(WIDENED)])
+    means = scale[:, None] * generator.standard_normal((SIMULATIONS, arms))
+    sums = means + SIGMA * generator.standard_normal((SIMULATIONS, arms))
+    pulls, played = np.ones((SIMULATIONS, arms)), np.tile(np.arange(arms), (SIMULATIONS, 1))
+    each = np.arange(SIMULATIONS)
+    for round in range(arms + 1, rounds + 1):
+        growth = math.log(round) if by_round else 1.0
+        arm = (sums / pulls + factor * np.sqrt(growth / pulls)).argmax(axis=1)
+        sums[each, arm] += means[each, arm] + SIGMA * generator.standard_normal(SIMULATIONS)
+        pulls[each, arm] += 1
+        played = np.column_stack([played, arm])
+    return played
+
+
+CASES = {
+    "ucb": (ub.UCB(alpha=0.0, scale=0.9), 0.9, False),
+    "ucb1": (ub.UCB1(exploration=0.8), math.sqrt(0.8), True),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_probabilities_are_those_of_plain_simulations(name: str) -> None:
+    rule, factor, by_round = CASES[name]
+    played = simulated(3, 7, factor, by_round)
+    histories, counts = np.unique(played, axis=0, return_counts=True)
+    for record in histories[np.argsort(-counts)[:4]]:
+        log = ub.ActionLog.from_codes(record, ["a", "b", "c"])
+        predicted = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, DEVIATION), 7, 3_000, seed=2)
+        found = np.mean((played == record).all(axis=1))
+        assert predicted.log_evidence == pytest.approx(math.log(found), abs=0.05)
+        for at, round in enumerate(range(3, 7)):
+            alike = (played[:, :round] == record[:round]).all(axis=1)
+            again = np.mean(played[alike, round] == record[round - 1])
+            error = 4 * math.sqrt(again * (1 - again) / alike.sum()) + 0.02
+            assert predicted.repeats[at] == pytest.approx(again, abs=error)
+            if record[round] != record[round - 1]:
+                shares = [np.mean(played[alike, round] == arm) for arm in range(3)]
+                assert predicted.shares[at] == pytest.approx(shares, abs=0.03)
+
+
+@pytest.mark.parametrize(("arms", "spread"), [(3, 1.0), (5, 0.3), (5, 0.01)])
+@pytest.mark.parametrize("rule", [ub.UCB(), ub.UCB1(), ub.MOSS()])
+def test_probabilities_of_all_arms_sum_to_one(rule: ub.AdditiveIndexRule, arms: int, spread: float) -> None:
+    means = spread * np.random.default_rng(arms).standard_normal(arms)
+    log = rule.demonstrate(ub.Instance(means, SIGMA), 400, seed=3)
+    predicted = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, max(spread, 0.1)), 400, 40)
+    total = predicted.shares[~decisions_of(log).again].sum(axis=1)
+    assert abs(total.mean() - 1) < 0.01
+    assert np.abs(total - 1).max() < 0.1
+
+
+def test_few_particles_are_enough_for_many_arms() -> None:
+    means = np.random.default_rng(2).standard_normal(40)
+    rule = ub.UCB().for_arms(40)
+    log = rule.demonstrate(ub.Instance(means, SIGMA), 300, seed=1)
+    prior = NormalPrior(0.0, 1.0)
+    few, many = (
+        [predict(log, rule, Gaussian(SIGMA), prior, 300, number, seed=seed).log_evidence for seed in range(3)]
+        for number in (60, 400)
+    )
+    assert np.mean(few) == pytest.approx(np.mean(many), abs=10)
+    assert np.std(many) < 4
+
+
+def test_batches_and_openings_are_steps() -> None:
+    rule = ub.UCB1(batch=4, initial=2)
+    log = rule.demonstrate(ub.Instance([1.0, 0.4, 0.0], SIGMA), 206, seed=1)
+    predicted = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 206, 50)
+    assert predicted.repeats.size == decisions_of(log, 2, 4).chosen.size == 50
+    assert ((predicted.repeats >= 0) & (predicted.repeats <= 1)).all()
+    assert np.isfinite(predicted.log_evidence)
+
+
+def test_choices_at_random_are_predicted_by_counts() -> None:
+    decisions = decisions_of(ub.ActionLog.from_actions("ABAABABB"))
+    predicted, counts = without_rule(decisions, 1e18), [0.5, 0.5]
+    expected, value = [], 0.0
+    for before, arm in itertools.pairwise("BAABABB"):
+        expected.append(counts["AB".index(before)] / sum(counts))
+        value += math.log(counts["AB".index(arm)] / sum(counts))
+        counts["AB".index(arm)] += 1
+    assert predicted.repeats.tolist() == pytest.approx(expected)
+    assert predicted.log_evidence == pytest.approx(value)
+
+
+@pytest.mark.parametrize("arms", [3, 8])
+def test_scores_are_standard_normal_where_the_probabilities_are_right(arms: int) -> None:
+    generator, largest, scores = np.random.default_rng(4), [], []
+    for _ in range(200):
+        number = 400
+        chosen, before = np.zeros(number, np.int64), np.zeros(number, np.int64)
+        repeats, other = np.zeros(number), np.zeros(number)
+        columns = arms if arms <= 5 else 1
+        shares, others = np.full((number, columns), np.nan), np.full((number, columns), np.nan)
+        arm, leader = 0, np.zeros(number, np.int64)
+        for at in range(number):
+            own, theirs = (generator.dirichlet(np.ones(arms)) for _ in range(2))
+            before[at] = arm
+            leader[at] = (arm + 1) % arms
+            repeats[at], other[at] = own[arm], theirs[arm]
+            arm = int(generator.choice(arms, p=own))
+            chosen[at] = arm
+            shares[at] = own if columns > 1 else own[leader[at]]
+            others[at] = theirs if columns > 1 else theirs[leader[at]]
+        decisions = Decisions(chosen, before, leader, arms)
+        right = Predictions(repeats, shares)
+        found = residuals(decisions, (right, right), {"another": Predictions(other, others)})
+        scores.append(found.scores * math.sqrt(1 + 0.01 * arms))
+        largest.append(found.p_value())
+    assert np.mean(scores, axis=0) == pytest.approx(0, abs=0.25)
+    assert np.std(scores, axis=0) == pytest.approx(1, abs=0.2)
+    assert np.mean(np.array(largest) <= 0.1) < 0.17
