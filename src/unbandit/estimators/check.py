@@ -38,7 +38,7 @@ def checked(
         return not_checked(NOT_WANTED)
     if reason := _obstacle(request):
         return not_checked(reason)
-    from unbandit.inference.check import Found, check_log
+    from unbandit.inference.check import AnsweredMeans, check_log
 
     log = request.log
     assert isinstance(log, ActionLog)
@@ -47,7 +47,7 @@ def checked(
         gap, low, high = (np.asarray(numbers[name][row], np.float64) for name in ("gap", "gap_low", "gap_high"))
         mean = np.asarray(numbers["mean"][row], np.float64) if "mean" in numbers else None
         draws = posteriors[min(row, len(posteriors) - 1)].draws if posteriors else None
-        found.append(Found(gap, low, high, request.z, mean, draws))
+        found.append(AnsweredMeans(gap, low, high, request.z, mean, draws))
     return check_log(
         log, request.rule, request.noise, request.horizons.tolist(), found, noise_known=request.noise_known, seed=seed,
         threads=threads,

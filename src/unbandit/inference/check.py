@@ -43,7 +43,7 @@ MOST_CHECKED_ROUNDS = 12_000  # rounds of demonstrations that are checked, rough
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class AnsweredMeans:
     """What an answer says about the means of one demonstration."""
 
     gap: NDArray[np.float64]
@@ -91,7 +91,7 @@ class Found:
 
 
 def check_log(
-    log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int], found: Sequence[Found] | None, *,
+    log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int], found: Sequence[AnsweredMeans] | None, *,
     noise_known: bool = True, seed: int = 0, threads: int | None = None,
 ) -> Check:  # fmt: skip
     """Check every demonstration, or of many some, and summarise; `found` is what was answered for each, or for all."""
@@ -139,7 +139,7 @@ class _Request:
     rule: Demonstrator
     noise: Noise
     horizon: int
-    found: Found | None
+    found: AnsweredMeans | None
     noise_known: bool
     seed: int
     threads: int | None
