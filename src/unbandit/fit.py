@@ -1,9 +1,27 @@
-"""Whether a rule fits a log: the verdict of a check, and what it compared."""
+"""Whether a rule fits a log: the verdict of a check, and what it compared, in words."""
 
+from __future__ import annotations
+
+import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+from unbandit.formatting import capitalise, number
+
+SMALLEST = 1e-4  # a smaller probability is not written out
 
 FitVerdict = Literal["fits", "does not fit", "not checked"]
+
+
+class Wording(NamedTuple):
+    """How a statistic is said: "The log switches arms" 391 times; "this rule would switch" 160 to 210 times."""
+
+    label: str  # in a table
+    subject: str
+    would: str
+    unit: str = "time"
+    where: str = ""  # which part of the log, as " in the first 125 rounds"
+    logarithm: bool = False  # the statistic is the logarithm of what is said
 
 
 @dataclass(frozen=True)
@@ -17,6 +35,36 @@ class Statistic:
     high: float
     tail: float  # two-sided probability of a value as far out, or further
     distance: float = 0.0  # from the centre of the simulated ones, in their standard deviations
+    wording: Wording | None = None
+
+    @property
+    def outside(self) -> bool:
+        """Return whether it lies outside of what is usual for the rule."""
+        return not self.low <= self.observed <= self.high
+
+    @property
+    def said(self) -> tuple[str, str, str]:
+        """Return what it is, the log's value and the usual range, for people."""
+        label = self.wording.label if self.wording else self.name
+        if self.wording and self.wording.logarithm:
+            observed, low, high = (number(math.exp(each), 3) for each in (self.observed, self.low, self.high))
+        elif self.observed == round(self.observed):  # a count: the whole numbers within the range
+            ends = math.ceil(self.low), math.floor(self.high)
+            whole = ends if ends[0] <= ends[1] else (round(self.low), round(self.high))
+            observed, low, high = (f"{each:,.0f}" for each in (self.observed, *whole))
+        else:
+            observed, low, high = (number(each, 3) for each in (self.observed, self.low, self.high))
+        return label, observed, low if low == high else f"{low} to {high}"
+
+    @property
+    def sentence(self) -> str:
+        """Say how the log differs from what the rule would do."""
+        label, observed, usual = self.said
+        if self.wording is None:
+            return f"{capitalise(label)}: {observed}; with this rule it would be {usual}."
+        _, subject, would, unit, where, _ = self.wording
+        units = [unit if text == "1" else f"{unit}s" for text in (observed, usual)]
+        return f"{subject} {observed} {units[0]}{where}; {would} {usual} {units[1]}."
 
 
 @dataclass(frozen=True)
@@ -32,7 +80,7 @@ class Check:
     simulations
         How many records were simulated for each demonstration.
     reason
-        What looks different, why nothing was checked, or which part was.
+        What looks different, why nothing was checked, or which part was, in whole sentences.
     statistics
         What was compared, the furthest from the simulated ones first; of several demonstrations, the worst one's.
     instead
@@ -47,6 +95,27 @@ class Check:
     instead: tuple[str, ...] = ()
     checked: int = 0  # demonstrations
     failed: tuple[str, ...] = ()  # the names of those that do not fit
+
+    @property
+    def chance(self) -> str:
+        """Return the p-value in words: "p = 0.3", "p < 0.0001"; a dash where nothing was checked."""
+        if self.p_value is None:
+            return "-"
+        return f"p = {self.p_value:.2g}" if self.p_value >= SMALLEST else f"p < {SMALLEST:.4f}"
+
+    @property
+    def unusual(self) -> tuple[Statistic, ...]:
+        """Return what lies outside of what is usual for the rule, the furthest first, where the rule does not fit."""
+        found = (each for each in self.statistics if each.outside and self.verdict == "does not fit")
+        return tuple(sorted(found, key=lambda each: -each.distance))
+
+    @property
+    def brief(self) -> str:
+        """Return the reason in a few words, for a table."""
+        if self.unusual:
+            label, observed, usual = self.unusual[0].said
+            return f"{label}: {observed}, not {usual}"
+        return (self.reason or "").partition(". ")[0].rstrip(".")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check in the form that `--json` prints."""

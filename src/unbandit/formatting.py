@@ -144,6 +144,19 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return joined(map(quoted, names))
 
 
+def ordinal(place: int) -> str:
+    """Write a place in an order: "third", "25th"."""
+    if place <= 5:
+        return ("first", "second", "third", "fourth", "fifth")[place - 1]
+    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place:,}{ending}"
+
+
+def capitalise(words: str) -> str:
+    """Return a text with a capital first letter."""
+    return words[:1].upper() + words[1:]
+
+
 def joined(words: Iterable[str], last: str = "and") -> str:
     """Join words as a sentence does."""
     *first, end = words

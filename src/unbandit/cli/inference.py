@@ -14,6 +14,7 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import NUMBER, TEXT, WORD
 from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option, phrase, shell_option
+from unbandit.formatting import short_numbers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -172,13 +173,13 @@ def check(
     out = printer.console()
     verdict = found.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
-    headings = [("rule", TEXT), ("verdict", WORD), ("p", NUMBER), ("best", TEXT), ("", {})]
+    headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), ("best arm", TEXT), ("", {})]
     rows = (
         (
-            row["rule"], row["verdict"], "-" if row["p_value"] is None else f"{row['p_value']:.2g}",
-            row["best"] or "-", _shortened(phrase(row["reason"] or "", shell_option)),
+            short_numbers(said["rule"]), said["verdict"], row.check.chance.replace("p = ", ""), said["best"] or "-",
+            _shortened(phrase(row.check.brief, shell_option)),
         )
-        for row in found.frame.iter_rows(named=True)
+        for row, said in zip(found.rows, found.frame.to_dicts(), strict=True)
     )  # fmt: skip
     out.print(printer.new_table(headings, rows))
     printer.print_notices(found.warnings)

@@ -73,8 +73,10 @@ Device = Annotated[
     str, Option("--device", help="cpu, cuda (a GPU), or auto: a GPU if there is one and the work is worth it.")
 ]
 
-NoCheck = Annotated[bool, Option("--no-check", help="Do not compare the log with simulations of the rule.")]
-Strict = Annotated[bool, Option("--strict", help="Exit with code 4 if the rule does not fit the log.")]
+NoCheck = Annotated[bool, Option("--no-check", help="Do not check whether the rule fits the log.")]
+Strict = Annotated[
+    bool, Option("--strict", help="Exit with code 4 if the rule does not fit the log (0 if it was not checked).")
+]
 
 # Where the answer goes
 

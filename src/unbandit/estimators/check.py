@@ -13,6 +13,7 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import Request
 from unbandit.fit import Check, not_checked
+from unbandit.formatting import short_numbers
 from unbandit.log import ActionLog
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 SWITCH = "UNBANDIT_CHECK"  # the environment variable that turns checks off where none was asked for
 
-NOT_WANTED = "it was not asked for"
+NOT_WANTED = "No check was asked for."
 
 
 def wanted(check: bool | None) -> bool:
@@ -57,13 +58,13 @@ def checked(
 def _obstacle(request: Request) -> str | None:
     """Return why a log cannot be checked, if it cannot."""
     if not request.log.ordered:
-        return "pull counts without their order do not show how the rule chose"
+        return "Pull counts without their order do not show how the rule chose."
     if not isinstance(request.log, ActionLog):
-        return "the rounds of a log that is scanned or followed are not kept"
+        return "The rounds of a log that is scanned or followed are not kept."
     if request.scale == "unknown":
-        return "a rule whose scale is unknown cannot be simulated"
+        return "A rule whose scale is unknown cannot be simulated."
     if request.rule.reveals != "values":
-        return f"the choices of {request.rule.name} do not depend on rewards round by round"
+        return f"The choices of {request.rule.name} do not depend on rewards round by round."
     return None
 
 
@@ -72,23 +73,27 @@ def said_of(check: Check, rule: Demonstrator) -> tuple[list[Notice], list[Notice
     if check.verdict == "does not fit":
         return [Notice("does-not-fit", _misfit(check, rule), count=len(check.failed))], []
     if check.verdict == "not checked":
-        notes = [] if check.reason == NOT_WANTED else [Notice("not-checked", f"Not checked: {check.reason}.")]
+        notes = (
+            []
+            if check.reason == NOT_WANTED
+            else [Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")]
+        )
         return [], notes
-    part = "" if check.reason is None else f" ({check.reason})"
+    part = f" {check.reason}" if check.reason else ""
     text = (
-        f"Checked: the log looks like one that {rule} made; nothing stands out beside {check.simulations} simulations "
-        f"of it{part}."
+        f"Checked: the log looks like one that {short_numbers(str(rule))} made; nothing stands out beside "
+        f"{check.simulations} simulations of it.{part}"
     )
     return [], [Notice("fits", text)]
 
 
 def _misfit(check: Check, rule: Demonstrator) -> str:
     """Say that a rule does not fit, what looks different, and what would fit."""
-    chance = f"p = {check.p_value:.2g}" if check.p_value and check.p_value >= 1e-4 else "p < 0.0001"
-    text = (
-        f"The log does not look like one that {rule} made ({chance}): {check.reason}. The numbers hold only if the "
-        "rule and its parameters are right, so do not rely on them."
-    )
+    parts = [
+        f"The log does not look like one that {short_numbers(str(rule))} made ({check.chance}).",
+        check.reason or "",
+    ]
+    parts.append("Do not rely on these numbers: they hold only if the rule and its parameters are right.")
     if check.instead:
-        text += f" More probable: {'; '.join(check.instead[:3])}."
-    return text
+        parts.append(f"More probable: {short_numbers('; '.join(check.instead[:3]))}.")
+    return " ".join(filter(None, parts))

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule
 from unbandit.errors import InferenceError
-from unbandit.fit import Check, FitVerdict, Statistic, not_checked
+from unbandit.fit import Check, FitVerdict, Statistic, Wording, not_checked
+from unbandit.formatting import capitalise, short_numbers
 from unbandit.inference.decisions import Decisions, Predictions, Residuals, decisions_of, predict, residuals
 from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import reading_of, run_filters, systematic
-from unbandit.inference.predictive import compare, statistics_of
+from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
@@ -118,15 +119,14 @@ def _together(found: list[Check], names: list[str], several: int) -> Check:
     failed = tuple(name for name, each in zip(names, found, strict=True) if each.verdict == "does not fit")
     fits = together > DOES_NOT_FIT and 2 * len(failed) <= number
     worst = found[known[0][1]]
-    parts = [] if number == several else [f"{number:,} of {several:,} demonstrations were checked"]
+    parts = [] if number == several else [f"Of {several:,} demonstrations {number:,} were checked."]
     if failed:
-        parts.insert(0, f"{names[known[0][1]]}: {worst.reason}")
-        parts.insert(1, f"alone, {len(failed):,} of {number:,} do not fit")
+        parts.append(f"{len(failed):,} of {number:,} do not fit. Demonstration {names[known[0][1]]}: {worst.reason}")
     else:
         parts += sorted({each.reason for each in found if each.reason})
     verdict: FitVerdict = "fits" if fits else "does not fit"
     return Check(
-        verdict, together, worst.simulations, "; ".join(parts) or None, worst.statistics,
+        verdict, together, worst.simulations, " ".join(parts) or None, worst.statistics,
         () if fits else worst.instead, number, failed,
     )  # fmt: skip
 
@@ -150,37 +150,39 @@ class _Request:
         for other in self.rule.conventions(self.noise) if first.verdict == "does not fit" else ():
             again = replace(self, rule=other).check()
             if again.verdict == "fits":
-                return replace(again, reason="; ".join(filter(None, (f"it fits as {other}", again.reason))))
+                return replace(again, reason=" ".join(filter(None, (f"It fits as {other}.", again.reason))))
         return first
 
     def check(self) -> Check:
         arms, length = len(self.log.arms), int(self.log.lengths[0])
         rule, rounds = self.rule.for_arms(arms), min(length, max(MOST_ROUNDS, 4 * arms))
         if length < 2 * arms:
-            return not_checked(f"{length} rounds of {arms} arms are too few to compare")
+            return not_checked(f"{length} rounds of {arms} arms are too few to compare.")
         check_rewards(self.log, self.noise)
         try:
             reading_of(self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log, 0, rule, self.horizon)
         except InferenceError as refusal:
-            return self._verdict(0.0, str(refusal).rstrip("."), ())
+            return self._verdict(0.0, capitalise(str(refusal)), ())
         noise, notes = self.noise, []
         aimed = rule if isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms else None
         if not self.noise_known and not isinstance(noise, Bernoulli):
             if aimed is None:
-                return not_checked("the standard deviation of a reward is not known, and this rule does not show it")
+                return not_checked("The standard deviation of a reward is not known, and this rule does not show it.")
             noise = self._fitted_noise(aimed)
-            notes.append(f"with rewards of standard deviation about {noise.deviation:.2g}, which fits the log best")
+            notes.append(
+                f"A standard deviation of {noise.deviation:.2g} per reward was assumed: it fits this log best."
+            )
         decided = None if aimed is None else self._predicted(aimed, noise)
         try:
             means = self._means(rule, noise, decided)
         except InferenceError as refusal:
-            return self._verdict(0.0, str(refusal).rstrip("."), ())
+            return self._verdict(0.0, capitalise(str(refusal)), ())
         statistics, by_simulation, number = self._simulated(rule, noise, means, rounds)
         if rounds < length:
-            notes.append(f"the first {rounds:,} of {length:,} rounds were simulated")
+            notes.append(f"Simulations cover the first {rounds:,} of {length:,} rounds.")
         if decided is None:
             if by_simulation is None:
-                return not_checked("simulations of this rule are all alike in what is compared")
+                return not_checked("All simulations of this rule are alike, so there is nothing to compare.")
             value = by_simulation
         else:
             value = decided.p_value / SHARES["decisions"]
@@ -188,15 +190,16 @@ class _Request:
                 value = min(value, by_simulation / SHARES["simulations"])
             statistics = (decided.switches, *statistics)
             if decided.number < length:
-                notes.append(f"the first {decided.number:,} decisions were predicted one by one")
+                notes.append(f"The first {decided.number:,} decisions were predicted one by one.")
         if value > DOES_NOT_FIT:
-            return self._verdict(value, "; ".join(notes) or None, statistics, number)
+            return self._verdict(value, " ".join(notes) or None, statistics, number)
         by_decisions = decided is not None and (
             by_simulation is None or decided.p_value / SHARES["decisions"] <= by_simulation / SHARES["simulations"]
         )
-        reason = decided.reason() if decided is not None and by_decisions else _difference(statistics)
+        furthest = max(statistics, key=lambda each: each.distance)
+        reason = decided.reason() if decided is not None and by_decisions else furthest.sentence
         instead = () if decided is None else decided.instead()
-        return self._verdict(value, "; ".join([reason, *notes]), statistics, number, instead)
+        return self._verdict(value, " ".join([reason, *notes]), statistics, number, instead)
 
     def _verdict(
         self, value: float, reason: str | None, statistics: tuple[Statistic, ...], simulations: int = 0,
@@ -249,7 +252,16 @@ class _Request:
         known = {name: other for name, other in known.items() if other.repeats.size == first.repeats.size}
         random = random_choices(decisions)
         tested = residuals(decisions, (first, second), {**known, **random})
-        return _Decided(decisions, (first, second), rivals, {**known, **random}, tested, self._decided(), self.seed)
+        return _Decided(
+            decisions,
+            (first, second),
+            rivals,
+            {**known, **random},
+            tested,
+            self._decided(),
+            int(self.log.lengths[0]),
+            self.seed,
+        )
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -277,7 +289,9 @@ class _Request:
         played = rule.demonstrate_at(
             means[:number], noise, self.horizon, length=rounds, seed=self.seed + 1, threads=self.threads
         )
-        statistics, value = compare(statistics_of(actions[None], arms), statistics_of(played, arms))
+        statistics, value = compare(
+            statistics_of(actions[None], arms), statistics_of(played, arms), wordings(arms, rounds)
+        )
         return statistics, value, number
 
 
@@ -290,7 +304,8 @@ class _Decided:
     rivals: Sequence[Rival]
     others: Mapping[str, Predictions]
     tested: Residuals
-    number: int
+    number: int  # of rounds that were predicted
+    length: int  # of the log
     seed: int
 
     @property
@@ -305,28 +320,28 @@ class _Decided:
         observed = float((~self.decisions.again).sum())
         reach = 1.96 * spread
         off = abs(observed - expected) / max(spread, 1e-9)
+        where = "" if self.number == self.length else f" in the first {self.number:,} rounds"
+        wording = Wording(
+            f"switches after the opening{where}", "After its opening the log switches arms",
+            "given the choices before each, this rule would switch", where=where,
+        )  # fmt: skip
         return Statistic(
             "switches, expected one by one", observed, max(0.0, expected - reach), expected, expected + reach,
-            math.erfc(off * math.sqrt(0.5)), off,
+            math.erfc(off * math.sqrt(0.5)), off, wording,
         )  # fmt: skip
 
     def reason(self) -> str:
         """Say what looks different."""
-        at, switches = int(self.tested.scores.argmax()), self.switches
-        parts, name = [], self.tested.names[at]
-        if not switches.low <= switches.observed <= switches.high:
-            parts.append(
-                f"the log switches arms {switches.observed:.0f} times; given its earlier choices, this rule would "
-                f"switch {switches.low:.0f} to {switches.high:.0f} times"
-            )
-        if name.startswith(RANDOM):
-            parts.append("arms follow each other as if they were chosen at random")
-        elif name in self.others:
-            parts.append(f"when it turns from one arm to another is closer to {name}")
-        elif not parts:
-            kind, later = name.split()[0], ", later on" if name.endswith("later") else ""
-            parts.append(f"the log stays with an arm {kind} often than this rule would{later}")
-        return "; ".join(parts)
+        name, better = self.tested.names[int(self.tested.scores.argmax())], self.instead()
+        parts = [self.switches.sentence] if self.switches.outside else []
+        if better and better[0] == RANDOM:
+            parts.append("Arms follow each other as if they were chosen at random.")
+        elif better and not parts:
+            parts.append(f"The moments at which it changes arms fit {short_numbers(better[0])} better.")
+        elif not parts and name not in self.others:
+            kind, later = name.split()[0], " in its later part" if name.endswith("later") else ""
+            parts.append(f"The log stays with an arm {kind} often than this rule would{later}.")
+        return " ".join(parts or ["It changes arms at other moments than this rule would."])
 
     def instead(self) -> tuple[str, ...]:
         """Return the rivals that make the record more probable than the rule does, the most probable first."""
@@ -345,9 +360,3 @@ class _Decided:
         pulls = np.maximum(np.bincount(log.demonstration(0)[: self.number], minlength=len(log.arms)), 1)
         drawn = particles[chosen] + noise.deviation / np.sqrt(pulls) * generator.standard_normal((number, pulls.size))
         return np.asarray(drawn)
-
-
-def _difference(statistics: tuple[Statistic, ...]) -> str:
-    """Say which statistic looks most different."""
-    first = max(statistics, key=lambda each: each.distance)
-    return f"{first.name}: {first.observed:g}, where this rule has {first.low:g} to {first.high:g}"

@@ -41,7 +41,9 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog) -> list[Rival]:
         if isinstance(usual, IndexRule) and predicts(usual, noise):
             found.append(Rival(str(usual), usual.for_arms(arms), noise))
     others = (noise.sigma * factor for factor in FACTORS)
-    return found + [Rival(f"{rule} with sigma = {sigma:g}", rule, Gaussian(sigma)) for sigma in others]
+    return found + [
+        Rival(f"{rule} with rewards of standard deviation {sigma:.3g}", rule, Gaussian(sigma)) for sigma in others
+    ]
 
 
 def usual_parameters(rule: type[Demonstrator], noise: Noise, log: ActionLog) -> Demonstrator | None:

@@ -100,7 +100,9 @@ def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
     words = ["unbandit", "report", log, "--rule", str(rule)]
     for name, value in _given(options).items():
         flag = "--" + name.replace("_", "-")
-        if name == "anchor":
+        if name == "check":
+            words += [] if value else ["--no-check"]
+        elif name == "anchor":
             words += [word for arm, mean in value.items() for word in (flag, f"{arm}={mean}")]
         else:
             words += [flag] if value is True else [flag, str(value)]
@@ -118,7 +120,9 @@ def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out options that have their default."""
     defaults: dict[str, Any] = {"scale": "known", "level": 0.95}
-    given = {key: value for key, value in options.items() if value is not None and value is not False}
+    given = {
+        key: value for key, value in options.items() if value is not None and (value is not False or key == "check")
+    }
     return {key: value for key, value in given.items() if value != defaults.get(key)}
 
 

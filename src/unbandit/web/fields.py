@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from unbandit.formatting import joined
+from unbandit.formatting import capitalise, joined
 
 Kind = Literal["number", "whole", "choice", "box", "text"]
 Value = TypeVar("Value")
@@ -98,11 +98,6 @@ def field_of(name: str, parameter: str, info: FieldInfo) -> Field | None:
         kind: Kind = "whole" if annotation is int else "number"
         return replace(plain, kind=kind, **_bounds([*bounds, *info.metadata]))
     return plain
-
-
-def capitalise(words: str) -> str:
-    """Return a text with a capital first letter."""
-    return words[:1].upper() + words[1:]
 
 
 def _bare(annotation: Any) -> tuple[Any, bool, list[Any]]:

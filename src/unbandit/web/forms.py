@@ -15,10 +15,11 @@ from unbandit import checks, datasets
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
 from unbandit.errors import ParameterError, shell_option
 from unbandit.estimators.api import check_numbers
+from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.reader import ROLES
 from unbandit.log.sources import Duplicates
-from unbandit.web.fields import Field, FieldErrors, capitalise, collect, field_of, identifier, quote, read_fields
+from unbandit.web.fields import Field, FieldErrors, collect, field_of, identifier, quote, read_fields
 
 NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"
 """Values of the fields for a role that no column plays, and for a rule that is not known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import warnings
 from itertools import pairwise
 
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unbandit as ub
-from unbandit.inference.predictive import statistics_of
+from unbandit.fit import Statistic
+from unbandit.inference.predictive import statistics_of, wordings
 from unbandit.inference.rivals import rivals_of
 from unbandit.instance import Gaussian
 
@@ -91,7 +93,7 @@ def test_another_sigma_does_not_fit() -> None:
 def test_an_impossible_record_does_not_fit_and_has_its_round() -> None:
     check = estimated(ub.ActionLog.from_actions("AAB" + "AB" * 60), "sae").check
     assert (check.verdict, check.p_value) == ("does not fit", 0.0)
-    assert "round 2" in check.reason
+    assert "Round 2" in check.reason
 
 
 @pytest.mark.parametrize(
@@ -132,15 +134,15 @@ def test_several_demonstrations_are_checked_each_and_summarised() -> None:
     log = ub.ActionLog.from_actions([each.tolist() for each in actions], arms=range(3))
     check = estimated(log, "ucb1").check
     assert (check.verdict, check.checked, check.failed) == ("does not fit", 3, ("2",))
-    assert check.reason.startswith("2: ")
+    assert check.reason.startswith("1 of 3 do not fit. Demonstration 2: ")
 
 
 def test_of_a_long_log_the_beginning_is_checked() -> None:
     log = ub.UCB1().demonstrate(ub.Instance(MEANS, SIGMA), 25_000, seed=1)
     check = estimated(log, "ucb1").check
     assert check.verdict == "fits"
-    assert "the first 20,000 of 25,000 rounds were simulated" in check.reason
-    assert "the first 2,000 decisions were predicted" in check.reason
+    assert "Simulations cover the first 20,000 of 25,000 rounds." in check.reason
+    assert "The first 2,000 decisions were predicted one by one." in check.reason
 
 
 def test_ties_broken_at_random_are_no_reason_to_reject_a_rule() -> None:
@@ -205,7 +207,7 @@ def test_most_demonstrations_that_do_not_fit_are_never_called_fitting() -> None:
 def test_without_sigma_it_is_the_one_that_fits_best(log: ub.ActionLog) -> None:
     check = estimated(log, "ucb1", sigma=None).check
     assert check.verdict == "fits"
-    assert "standard deviation about" in check.reason
+    assert "A standard deviation of " in check.reason
 
 
 def test_without_sigma_an_elimination_rule_is_not_checked() -> None:
@@ -223,4 +225,52 @@ def test_rewards_other_than_0_and_1_are_refused_with_bernoulli() -> None:
 def test_a_rotation_shows_nothing_to_compare() -> None:
     log = ub.SAE(scale=30.0).demonstrate(ub.Instance(MEANS, SIGMA), 3_000_000, seed=2)
     check = estimated(log, "sae:alpha=0.25,scale=30.0").check
-    assert (check.verdict, "all alike" in check.reason) == ("not checked", True)
+    assert (check.verdict, "are alike" in check.reason) == ("not checked", True)
+
+
+def test_a_reason_is_whole_sentences_that_a_layman_understands() -> None:
+    check = estimated(ub.ActionLog.from_actions(epsilon_greedy(ROUNDS, 1), arms=range(3)), "ucb1").check
+    assert re.match(
+        r"After its opening the log switches arms \d+ times; given the choices before each, this rule would switch "
+        r"\d+ to \d+ times\.",
+        check.reason,
+    )
+    assert ".." not in check.reason
+    assert all(each.outside for each in check.unusual)
+    assert check.brief == "{}: {}, not {}".format(*check.unusual[0].said)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        (
+            "switches",
+            (391.0, 159.6, 210.2),
+            "The log switches arms 391 times; this rule would switch 160 to 210 times.",
+        ),
+        (
+            "pulls, rank 3, first 125 rounds",
+            (1.0, 5.3, 18.0),
+            "The third most-pulled arm has 1 pull in the first 125 rounds; this rule would give it 6 to 18 pulls.",
+        ),
+        (
+            "runs, rank 4",
+            (5.0, 1.0, 1.4),
+            "The log turns to the least-pulled arm 5 times; this rule would turn to it 1 time.",
+        ),
+        (
+            "mean log run",
+            (np.log(3.1), np.log(1.2), np.log(1.5)),
+            "A typical stay with one arm lasts 3.1 rounds; with this rule it would last 1.2 to 1.5 rounds.",
+        ),
+    ],
+)
+def test_every_statistic_has_a_sentence(name: str, values: tuple[float, float, float], sentence: str) -> None:
+    observed, low, high = values
+    said = Statistic(name, observed, low, (low + high) / 2, high, 0.01, wording=wordings(4, 2_000)[name])
+    assert (said.sentence, said.outside) == (sentence, True)
+
+
+@pytest.mark.parametrize(("arms", "length"), [(2, 10), (4, 2_000), (50, 400)])
+def test_no_statistic_is_without_words(arms: int, length: int) -> None:
+    assert set(statistics_of(np.zeros((1, length), np.int64), arms)) == set(wordings(arms, length))

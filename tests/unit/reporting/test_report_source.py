@@ -91,6 +91,16 @@ def test_a_command_has_what_differs_from_the_default():
     )
 
 
+@pytest.mark.parametrize(
+    ("check", "shell", "python"), [(False, " --no-check", ", check=False"), (True, "", ", check=True"), (None, "", "")]
+)
+def test_the_command_says_that_nothing_was_checked(check, shell, python):
+    assert shell_line("log.csv", ub.Uniform(), {"check": check}) == f"unbandit report log.csv --rule uniform{shell}"
+    assert (
+        python_line(ub.Uniform(), {"check": check}) == f'unbandit.report(log, "uniform"{python}).write("report.html")'
+    )
+
+
 def test_the_name_of_version_05_still_works_and_names_the_new_one():
     with pytest.warns(DeprecationWarning, match=r"unbandit\.reporting\.Source is now unbandit\.reporting\.LogSource"):
         assert reporting.Source is LogSource
