@@ -6,6 +6,7 @@ one of a record lies is itself simulated, so looking at many statistics raises n
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,5 +120,7 @@ def compare(
     low, median, high = np.quantile(others, (0.025, 0.5, 0.975), axis=0)
     columns = np.column_stack([own, low, median, high, np.minimum(1.0, 2 * tails), far[0]]).tolist()
     said = words or {}
-    statistics = [Statistic(name, *values, wording=said.get(name)) for name, values in zip(names, columns, strict=True)]
+    statistics = [
+        replace(Statistic(name, *values), wording=said.get(name)) for name, values in zip(names, columns, strict=True)
+    ]
     return tuple(sorted(statistics, key=lambda each: -each.distance)), probability
