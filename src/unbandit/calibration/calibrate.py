@@ -5,6 +5,7 @@
     FOLDER/posterior/RULE/        trials of the posterior
     FOLDER/closed-forms/RULE/     trials of the closed forms
     FOLDER/identify/RULE/         trials of `identify`
+    FOLDER/check/RULE/            trials of the check, by the rule that records are checked against
     FOLDER/figures.csv            every figure, with its error and whether it reaches its goal
     FOLDER/calibration.md         the same for people
 """
@@ -27,6 +28,7 @@ from unbandit.calibration.closed_forms import (
 )
 from unbandit.calibration.criteria import Calibration
 from unbandit.calibration.metrics import closed_form_metrics, identify_metrics, posterior_metrics, timed, timings
+from unbandit.calibration.misfits import RIGHT, CheckTrials, check_cells, check_metrics, rule_text, with_bounds
 from unbandit.calibration.page import page
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
@@ -37,7 +39,7 @@ from unbandit.study.dispatch import run_together
 from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import Result, ResultsFolder
 
-KINDS = ("closed-forms", "posterior", "identify")  # what is measured, in the order in which it is done
+KINDS = ("closed-forms", "posterior", "identify", "check")  # what is measured, in the order in which it is done
 
 DEFAULTS = {"seed": 1, "particles": 250, "clouds": 2}
 
@@ -67,9 +69,9 @@ def calibrate(
     folder
         Where everything goes; created if missing. What was measured there before is not measured again.
     kinds
-        Any of `closed-forms`, `posterior`, `identify`; none for all.
+        Any of `closed-forms`, `posterior`, `identify`, `check`; none for all.
     rules
-        Names of rules; none for all.
+        Names of rules; none for all. Records are checked against these, whichever rule made them.
     runs
         Runs of every cell, instead of its own number: for a first look.
     main_runs, side_runs, records
@@ -116,11 +118,12 @@ def calibrate(
             bar = progress(kind.replace("-", " ").capitalize())
             bar.begin(sum(each.study.rounds for each in folders[kind]), finished[kind])
             try:
-                run_together(folders[kind], threads=threads, progress=Shared(bar), say=say)
+                run_together(folders[kind], threads=threads, processes=kind == "check", progress=Shared(bar), say=say)
             finally:
                 bar.end()
             for each in folders[kind]:
                 _take_in(done, each)
+    done.checks = [*with_bounds(done.checks)]
     if timing:
         done.timings = [timed(each) for each in timings() if parse_rule(each.text).name in chosen_rules]
     with suppress(OSError):  # the next line says why the folder cannot be used
@@ -140,11 +143,12 @@ def _folders(
         "closed-forms": (*GAUSSIAN_RULES, *BERNOULLI_RULES),
         "posterior": (*settings.GAUSSIAN, *settings.BERNOULLI),
         "identify": settings.CANDIDATES,
+        "check": RIGHT,
     }
     for text in texts[kind]:
-        if parse_rule(text).name not in rules:
+        if parse_rule(rule_text(text)).name not in rules:
             continue
-        home = done.folder / kind / re.sub("[:=,]", "-", text)
+        home = done.folder / kind / re.sub("[:=, ]", "-", text)
         if kind == "posterior":
             cells = settings.posterior_settings(text, runs, numbers["main-runs"], numbers["side-runs"])
             particles = done.particles * settings.CLOUDS.get(text, 1)
@@ -153,6 +157,10 @@ def _folders(
             arms, horizon, usual = settings.IDENTIFY_CELL
             cells = (settings.trial_setting(text, arms, horizon, runs or numbers["records"] or usual),)
             yield ResultsFolder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, settings.CANDIDATES))))
+        elif kind == "check":
+            yield ResultsFolder(
+                home, CheckTrials(tuple(cell for cell in check_cells(runs) if cell.read == text), done.seed)
+            )
         elif own := closed_form_cells(text, runs):
             yield ResultsFolder(home, ClosedFormTrials(own, done.seed))
 
@@ -163,6 +171,9 @@ def _take_in(done: Calibration, folder: ResultsFolder) -> None:
     rows = Result(trials, folder.path).scan().collect()
     if isinstance(trials, ClosedFormTrials):
         done.closed_forms += closed_form_metrics(trials, rows)
+        return
+    if isinstance(trials, CheckTrials):
+        done.checks += check_metrics(trials, rows)
         return
     assert isinstance(trials, Trials)
     for setting in trials.settings:

@@ -19,10 +19,11 @@ from unbandit.calibration.metrics import (
     Timing,
     holm,
 )
+from unbandit.calibration.misfits import FALSE_ALARMS, CheckMetrics, cell_name
 from unbandit.calibration.settings import NOISE, noise_name, short
 from unbandit.demonstrators import IndexRule, Thompson
 from unbandit.instance import Bernoulli
-from unbandit.study.monte_carlo import Measured, computed, share
+from unbandit.study.monte_carlo import LEVEL, Measured, Share, computed, share
 
 Verdict = Literal["reached", "not decided", "not reached", "not measured"]
 REACHED: Verdict = "reached"
@@ -289,6 +290,63 @@ def identify_criteria(rules: Sequence[IdentifyMetrics]) -> list[Criterion]:
     ]
 
 
+def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
+    """Return the criteria of the check with their scores: where the rule is right, and where it is not."""
+    right, wrong = ([each for each in cells if each.cell.right == is_right] for is_right in (True, False))
+    criteria = []
+    if right:
+        scores = [_flagged(each, _size(each), each.flagged, judged=True) for each in right]
+        scores += [
+            _flagged(each, f"{_size(each)}, {design} means", held, judged=False)
+            for each in right
+            for design, held in each.by_design.items()
+            if design == "near"
+        ]
+        note = (
+            "Two runs in five have means from N(0, 1) (rewards of 0 and 1: uniform from 0 to 1), two have even means, "
+            "from 1 to 0 (0.9 to 0.1), one has means that differ by at most 0.05; these have a column of their own."
+        )
+        goal = f"at most {100 * FALSE_ALARMS:g}%"
+        criteria.append(Criterion("check, right rule", "check: right rule flagged", goal, note, "rule", scores))
+    if wrong:
+        scores = []
+        for each in wrong:
+            scores.append(_flagged(each, _size(each), each.flagged, judged=True))
+            for design, held in each.by_design.items():
+                scores.append(_flagged(each, f"{_size(each)}, {design} means", held, judged=False))
+            if each.bound is not None:
+                column = f"{_size(each)}, random means: most powerful test"
+                scores.append(Score(cell_name(each.cell), column, each.bound, percent(each.bound), None))
+        goal = "at least 95%; 80% at K=2, T=500 and for `lilucb` as `ucb`, 90% for Even-Dar elimination"
+        note = (
+            "Every other run has means from N(0, 1), the others have even means, from 1 to 0. The most powerful test "
+            "knows both rules, the noise and what the means were drawn from, and asks at 1% which of the two it was: "
+            "no check can flag more. `drift`: the best arm falls by its gap to the second best, evenly over the log. "
+            "`sigma half`, `sigma double`: rewards scatter half or twice as much as assumed."
+        )
+        about = "check: flagged when read as another rule"
+        criteria.append(Criterion("check, other rules", about, goal, note, "made by, read as", scores))
+    return criteria
+
+
+def _size(each: CheckMetrics) -> str:
+    return f"K={each.cell.arms}, T={each.cell.horizon:,}"
+
+
+def _flagged(each: CheckMetrics, column: str, held: Share, *, judged: bool) -> Score:
+    """Return the score of a share of flagged records; only an exact interval that excludes the other side decides."""
+    low, high = held.interval(LEVEL)
+    goal, text = each.cell.goal, f"{100 * held.value:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
+    if judged and each.unchecked:
+        text += f", {each.unchecked} not checked"
+    verdict: Verdict | None = None
+    if judged:
+        above, below = low > goal, high < goal
+        reached, missed = (high <= goal, above) if each.cell.right else (low >= goal, below)
+        verdict = REACHED if reached else MISSED if missed else OPEN
+    return Score(cell_name(each.cell), column, held, text, verdict)
+
+
 def timing_criteria(timings: Sequence[Timing]) -> list[Criterion]:
     """Return the criteria of time and memory with their scores."""
     usual = [each for each in timings if (each.arms, each.rounds) == USUAL_RECORD]
@@ -342,7 +400,7 @@ class Calibration:
         The command that measures the same again.
     seed, particles, clouds
         Seed of everything drawn at random, and the size of the posteriors.
-    posteriors, closed_forms, identified, timings
+    posteriors, closed_forms, identified, checks, timings
         The metrics; empty for what was not asked for.
     """
 
@@ -354,6 +412,7 @@ class Calibration:
     posteriors: list[PosteriorMetrics] = field(default_factory=list)
     closed_forms: list[ClosedFormMetrics] = field(default_factory=list)
     identified: list[IdentifyMetrics] = field(default_factory=list)
+    checks: list[CheckMetrics] = field(default_factory=list)
     timings: list[Timing] = field(default_factory=list)
 
     @property
@@ -368,6 +427,7 @@ class Calibration:
             *closed_form_criteria(self.closed_forms),
             *posterior_criteria(self.posteriors),
             *identify_criteria(self.identified),
+            *check_criteria(self.checks),
             *timing_criteria(self.timings),
         ]
 

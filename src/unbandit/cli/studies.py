@@ -217,9 +217,9 @@ def calibrate(
     threads: options.Threads = None,
     timing: bool = Option(False, "--timing", help="Measure time and memory too; they depend on the machine."),
 ) -> None:
-    """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised.
+    """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised or refused.
 
-    MEASURES are closed-forms, posterior and identify; without any, all of them. Logs are simulated, so the truth
+    MEASURES are closed-forms, posterior, identify and check; without any, all of them. Logs are simulated, so the truth
     behind them is known. It takes about an hour; the same command resumes one that was stopped. All figures go to
     FOLDER/figures.csv, and with their meaning to FOLDER/calibration.md.
 

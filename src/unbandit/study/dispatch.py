@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import os
 import pickle
 import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, suppress
 from functools import lru_cache
@@ -110,11 +111,13 @@ def run(
 
 
 def run_together(
-    places: Sequence[ResultsFolder], *, threads: int | None = None, progress: Progress, say: Say = lambda sentence: None
-) -> None:
+    places: Sequence[ResultsFolder], *, threads: int | None = None, processes: bool = False, progress: Progress,
+    say: Say = lambda sentence: None,
+) -> None:  # fmt: skip
     """Do what is not yet done of several studies on one pool of threads: none waits for the end of another.
 
-    `progress` only advances: whoever owns its bar begins and ends it.
+    With `processes` on as many processes: for work that spends much of its time outside of kernels. `progress` only
+    advances: whoever owns its bar begins and ends it.
     """
     count = checks.threads(threads)
     with ExitStack() as stack:
@@ -125,10 +128,16 @@ def run_together(
             jobs += [(place, number) for number in range(len(place.study.tasks)) if number not in finished]
         jobs.sort(key=lambda job: -job[0].study.tasks[job[1]].rounds)
         if jobs:
-            with ThreadPoolExecutor(min(count, len(jobs)), "study") as pool:
+            workers = min(count, len(jobs))
+            with _processes(workers) if processes else ThreadPoolExecutor(workers, "study") as pool:
                 _dispatch_one_by_one(pool, jobs, progress, TASKS_PER_THREAD * count)
         for place in places:
             place.remove_leftovers()
+
+
+def _processes(count: int) -> Executor:
+    """Return a pool of fresh processes; a fork would copy locks that threads of this one hold."""
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"))
 
 
 def _say_damaged(place: ResultsFolder, say: Say) -> None:

@@ -1,0 +1,348 @@
+"""The check on simulated records: how often it flags the rule that made a record, and how often another one.
+
+Besides the rules themselves there are records that no rule of this package makes: a best arm that drifts, elimination
+with other widths, rewards that scatter more or less than assumed. Between two index rules with normal rewards, nothing
+can be better than the most powerful test: the ratio of the probabilities that they give to the record, with the means'
+true prior. How often that one tells them apart bounds what any check can reach.
+"""
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unbandit import checks
+from unbandit._version import __version__
+from unbandit.calibration.settings import NOISE, NORMAL, SIGMA, short
+from unbandit.demonstrators import IndexRule, parse_rule
+from unbandit.errors import UnbanditError
+from unbandit.estimators import estimate
+from unbandit.estimators.procedures import quantile
+from unbandit.fit import Check
+from unbandit.inference.check import AnsweredMeans, check_log
+from unbandit.inference.decisions import predict
+from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
+from unbandit.log import ActionLog
+from unbandit.study.monte_carlo import Measured, Share, share
+from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code
+
+Floats = NDArray[np.float64]
+
+UCB, UCB1, MOSS, KLUCB = "ucb:alpha=0.25", "ucb1", "moss", f"klucb:noise=gaussian,sigma={SIGMA}"
+LILUCB, SAE, PHASED, EVEN_DAR = "lilucb", "sae:alpha=0.25", "phased:alpha=0.25", "Even-Dar elimination"
+BERNOULLI_READ: Final = ("ucb1 on 0 and 1", "klucb", "ucbv")
+
+RIGHT: Final = (UCB, UCB1, MOSS, KLUCB, LILUCB, SAE, PHASED, *BERNOULLI_READ)
+"""Every rule with a closed form."""
+
+PAIRED: Final = (UCB, UCB1, MOSS, KLUCB)  # read as each other
+WITH_EVIDENCE: Final = (*PAIRED, LILUCB)  # between which the most powerful test is made
+AT_RANDOM: Final = ("epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2", f"thompson:sigma={SIGMA}", "uniform")
+TWISTS: Final = ("batches of 5", "batches of 20", "drift", "sigma half", "sigma double")
+
+SMALL, USUAL, LARGE = (2, 500), (4, 2_000), (10, 5_000)  # arms and rounds
+RUNS = 200
+RIGHT_DESIGNS: Final = ("random", "even", "random", "even", "near")  # of the means, in turn
+OTHER_DESIGNS: Final = ("random", "even")
+NEAR = 0.05  # within which nearly equal means are
+FALSE_ALARMS = 0.02  # of records of the right rule, at most
+LEVEL = 0.01  # of the most powerful test
+EVIDENCE_PARTICLES = 80
+CONFIDENCE = 0.05  # risk of Even-Dar elimination
+ROUNDS = 8_000  # about, of a task: a few seconds' work
+
+DECIDING = (
+    *("kernels", "demonstrators", "inference", "estimators", "tape.py", "instance.py", "study/taskgrid.py"),
+    *("calibration/settings.py", "calibration/misfits.py"),
+)
+"""The files, and folders of files, that decide the numbers."""
+
+
+@dataclass(frozen=True)
+class CheckCell:
+    """Records that one rule made, and the rule that they are checked against."""
+
+    made: str
+    read: str
+    arms: int
+    horizon: int
+    runs: int
+    goal: float  # share to be flagged: at most where the rule is right, at least otherwise
+    twist: str = ""  # how the records differ from the rule's own
+
+    @property
+    def right(self) -> bool:
+        """Return whether the records are the rule's own."""
+        return self.made == self.read and not self.twist
+
+    @property
+    def noise(self) -> Noise:
+        """Return the noise that is assumed."""
+        return Bernoulli() if self.read in BERNOULLI_READ else NOISE
+
+    @property
+    def designs(self) -> tuple[str, ...]:
+        """Return the designs of means that runs take in turn."""
+        return RIGHT_DESIGNS if self.right else OTHER_DESIGNS
+
+    @property
+    def described(self) -> dict[str, object]:
+        """Return all that determines what is played and read, as plain values."""
+        name = f"{self.made} as {self.read} {self.twist}".rstrip()
+        return {
+            "name": f"{name}, {self.arms} arms, {self.horizon} rounds", "made": self.made, "read": self.read,
+            "twist": self.twist, "arms": self.arms, "horizon": self.horizon, "runs": self.runs,
+        }  # fmt: skip
+
+    def seed(self, seed: int) -> int:
+        """Derive a seed from what is played: the same records are read by every rule."""
+        text = json.dumps([seed, self.made, self.arms, self.horizon, self.twist, self.designs])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def check_cells(runs: int | None = None) -> tuple[CheckCell, ...]:
+    """Return every cell; `runs` replaces the number of runs of each."""
+    number = RUNS if runs is None else runs
+
+    def cell(made: str, read: str, size: tuple[int, int], goal: float, twist: str = "") -> CheckCell:
+        return CheckCell(made, read, *size, number, goal, twist)
+
+    return (
+        *(cell(rule, rule, size, FALSE_ALARMS) for rule in RIGHT for size in (SMALL, USUAL, LARGE)),
+        *(
+            cell(made, read, size, goal)
+            for read in PAIRED
+            for made in PAIRED
+            for size, goal in ((SMALL, 0.80), (USUAL, 0.95))
+            if made != read
+        ),
+        cell(LILUCB, UCB, USUAL, 0.80),
+        *(cell(made, UCB1, USUAL, 0.95) for made in AT_RANDOM),
+        cell(EVEN_DAR, SAE, USUAL, 0.90),
+        *(cell(rule, rule, USUAL, 0.95, twist) for rule in PAIRED for twist in TWISTS),
+    )
+
+
+def rule_text(text: str) -> str:
+    """Return the text of a rule by which a cell names it."""
+    return text.partition(" on ")[0]
+
+
+def play_cell(cell: CheckCell, seed: int, run: int) -> tuple[ActionLog, Floats, str]:
+    """Play one run; return its log, the means and their design."""
+    own, design = cell.seed(seed), cell.designs[run % len(cell.designs)]
+    generator = np.random.default_rng([own, run])
+    bernoulli = isinstance(cell.noise, Bernoulli)
+    if design == "even":
+        means = np.linspace(*((0.9, 0.1) if bernoulli else (1.0, 0.0)), cell.arms)
+    elif design == "near":
+        means = generator.uniform(0.0, NEAR, cell.arms) + 0.5 * bernoulli
+    else:
+        means = generator.random(cell.arms) if bernoulli else generator.standard_normal(cell.arms)
+    means = generator.permutation(means)
+    labels = [str(arm) for arm in range(cell.arms)]
+    if cell.made == EVEN_DAR:
+        return ActionLog.from_codes(even_dar(means, SIGMA, cell.horizon, generator), labels), means, design
+    rule = parse_rule(rule_text(cell.made)).for_arms(cell.arms)
+    if cell.twist == "drift":
+        assert isinstance(rule, IndexRule)
+        return ActionLog.from_codes(drifting(rule, means, SIGMA, cell.horizon, generator), labels), means, design
+    if cell.twist.startswith("batches"):
+        rule = rule.model_copy(update={"batch": int(cell.twist.rpartition(" ")[2])})
+    factor = {"sigma half": 0.5, "sigma double": 2.0}.get(cell.twist, 1.0)
+    instance = Instance(means, Bernoulli() if bernoulli else Gaussian(SIGMA * factor))
+    return rule.demonstrate(instance, cell.horizon, seed=own, first_run=run, threads=1), means, design
+
+
+def drifting(
+    rule: IndexRule, means: Floats, sigma: float, horizon: int, generator: np.random.Generator
+) -> NDArray[np.int64]:  # fmt: skip
+    """Play an index rule while the best arm falls steadily, over the whole log by its gap to the second best."""
+    arms, best = means.size, int(means.argmax())
+    fall = (means[best] - np.sort(means)[-2]) / horizon
+    pulls, sums, actions = np.zeros(arms, np.int64), np.zeros(arms), np.empty(horizon, np.int64)
+    for round in range(horizon):
+        arm = round
+        if round >= arms:
+            numbers = zip((sums / pulls).tolist(), pulls.tolist(), strict=True)
+            arm = int(np.argmax([rule.index(mean, number, round + 1, horizon) for mean, number in numbers]))
+        sums[arm] += means[arm] - fall * round * (arm == best) + sigma * generator.standard_normal()
+        pulls[arm] += 1
+        actions[round] = arm
+    return actions
+
+
+def even_dar(means: Floats, sigma: float, horizon: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Play successive elimination as Even-Dar, Mannor and Mansour have it, for any standard deviation.
+
+    Active arms take turns. After `n` of each, an arm goes whose sample mean is below the largest by twice
+    `sigma sqrt(2 ln(4 K n^2 / delta) / n)`.
+    """
+    arms, active, played = means.size, np.arange(means.size), 0
+    sums, actions, pulls = np.zeros(arms), [], 0
+    while played < horizon:
+        sums[active] += means[active] + sigma * generator.standard_normal(active.size)
+        actions.append(active)
+        played, pulls = played + active.size, pulls + 1
+        width = 2 * sigma * math.sqrt(2 * math.log(4 * arms * pulls**2 / CONFIDENCE) / pulls)
+        active = active[sums[active] > sums[active].max() - width * pulls]
+    return np.concatenate(actions)[:horizon].astype(np.int64)
+
+
+def checked_record(cell: CheckCell, log: ActionLog, best_mean: float) -> Check:
+    """Check a record as `estimate` does, on one thread."""
+    known: dict[str, Any] = {"bernoulli": True} if isinstance(cell.noise, Bernoulli) else {"sigma": SIGMA}
+    rule = parse_rule(rule_text(cell.read))
+    if not getattr(rule, "shifts", True):
+        known["best_mean"] = best_mean
+    answer = estimate(log, rule, check=False, horizon=cell.horizon, **known)
+    numbers = answer.columns
+    low, high = numbers.gap_low[0], numbers.gap_high[0]
+    found = [AnsweredMeans(numbers.gap[0], low, high, quantile(answer.level), numbers.mean[0])]
+    used = parse_rule(answer.rule).for_arms(cell.arms)
+    return check_log(log, used, cell.noise, [cell.horizon], found, threads=1)
+
+
+def log_evidences(log: ActionLog, horizon: int) -> dict[str, float]:
+    """Return the log probability of a record under each rule, for means from the prior that they were drawn from."""
+    found = {}
+    for text in WITH_EVIDENCE:
+        rule = parse_rule(text)
+        assert isinstance(rule, IndexRule)
+        found[text] = predict(log, rule, NOISE, NORMAL, horizon, EVIDENCE_PARTICLES).log_evidence
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class CheckTrials(TaskGrid):
+    """All runs of some cells; one row per record, with the check's verdict.
+
+    The same seed gives the same rows, on any number of processes.
+    """
+
+    cells: tuple[CheckCell, ...]
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        checks.seed(self.seed)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Return the work, cut into blocks of runs whose sizes depend on the cells alone."""
+        sizes = [(cell.horizon, ROUNDS // cell.horizon) for cell in self.cells]
+        return Tasks(sizes, [cell.runs for cell in self.cells])
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds there are in all."""
+        return sum(cell.runs * cell.horizon for cell in self.cells)
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that determines the bytes, as plain values."""
+        return {
+            "schema": "unbandit.calibration.check/1",
+            "version": __version__,
+            "code": code(*DECIDING),
+            "polars": pl.__version__,
+            "cells": [cell.described for cell in self.cells],
+            "seed": self.seed,
+            "tasks": {"rounds": ROUNDS, "count": len(self.tasks)},
+        }
+
+    def rows(self, task: Task) -> pl.DataFrame:
+        """Play the runs of a task and check each."""
+        cell, rows = self.cells[task.cell], []
+        for run in range(task.first_run, task.last_run):
+            log, means, design = play_cell(cell, self.seed, run)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found = checked_record(cell, log, float(means.max()))
+            except UnbanditError as refusal:  # no answer is no confident wrong one, but no verdict either
+                found = Check("not checked", reason=str(refusal))
+            compared = cell.right and cell.made in WITH_EVIDENCE and design == "random" and cell.arms <= USUAL[0]
+            evidences = log_evidences(log, cell.horizon) if compared else {}
+            texts = (design, found.verdict, found.reason)
+            rows.append((task.cell, run, *texts, found.p_value, *map(evidences.get, WITH_EVIDENCE)))
+        schema = {
+            **dict.fromkeys(("cell", "run"), pl.Int64),
+            **dict.fromkeys(("design", "verdict", "reason"), pl.String),
+            **dict.fromkeys(("p_value", *WITH_EVIDENCE), pl.Float64),
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+@dataclass(frozen=True)
+class CheckMetrics:
+    """How often the check flags the records of one cell."""
+
+    cell: CheckCell
+    flagged: Share
+    by_design: dict[str, Share]
+    unchecked: int  # records without a verdict, which count as not flagged
+    evidences: Floats  # (records, rules of `WITH_EVIDENCE`)
+    bound: Measured | None = None  # how often the most powerful test tells the two rules apart, for random means
+
+
+def check_metrics(trials: CheckTrials, rows: pl.DataFrame) -> list[CheckMetrics]:
+    """Return the metrics of every cell."""
+    found = []
+    for at, cell in enumerate(trials.cells):
+        own = rows.filter(cell=at)
+        flags = own["verdict"] == "does not fit"
+        parts = {
+            design: share(float(flags.filter(own["design"] == design).sum()), float((own["design"] == design).sum()))
+            for design in dict.fromkeys(own["design"].to_list())
+        }
+        evidences = own.select(WITH_EVIDENCE).drop_nulls().to_numpy()
+        flagged = share(float(flags.sum()), float(own.height))
+        found.append(CheckMetrics(cell, flagged, parts, int((own["verdict"] == "not checked").sum()), evidences))
+    return found
+
+
+def power_bound(made: Floats, read: Floats) -> Measured:
+    """Return the power of the most powerful test of one rule against another, at 1%.
+
+    `made` and `read` are `ln P(record | made) - ln P(record | read)` of records of either rule. A record of both
+    together came from `made` with probability `1 / (1 + e^-ratio)`; weighted so, all records show how often the ratio
+    exceeds a limit under either rule, and far more precisely than those of one.
+    """
+    ratios, number = np.concatenate([made, read]), made.size + read.size
+    folds = np.arange(number) % 20
+
+    def power(kept: NDArray[np.bool_]) -> float:
+        ordered = np.sort(ratios[kept])[::-1]
+        of_made = 1 / (1 + np.exp(-np.clip(ordered, -500, 500)))
+        alarms = np.cumsum(1 - of_made) / max(float((1 - of_made).sum()), 1e-300)
+        powers = np.cumsum(of_made) / of_made.sum()
+        return float(np.interp(LEVEL, np.append(0.0, alarms), np.append(0.0, powers)))
+
+    value = power(np.full(number, True))
+    replicates = np.array([power(folds != fold) for fold in range(20)])
+    return Measured(value, float(np.sqrt(0.95 * ((replicates - value) ** 2).sum())), 20)
+
+
+def with_bounds(cells: Sequence[CheckMetrics]) -> Iterator[CheckMetrics]:
+    """Yield the metrics, those of two different index rules with what the most powerful test reaches."""
+    right = {(each.cell.made, each.cell.arms): each.evidences for each in cells if each.cell.right}
+    for each in cells:
+        made, read = (right.get((name, each.cell.arms), np.zeros((0, 0))) for name in (each.cell.made, each.cell.read))
+        if each.cell.right or each.cell.twist or min(len(made), len(read)) < 10:
+            yield each
+            continue
+        one, other = WITH_EVIDENCE.index(each.cell.made), WITH_EVIDENCE.index(each.cell.read)
+        yield replace(each, bound=power_bound(made[:, one] - made[:, other], read[:, one] - read[:, other]))
+
+
+def cell_name(cell: CheckCell) -> str:
+    """Return the row of a cell in tables."""
+    made = cell.made if cell.made == EVEN_DAR else short(cell.made)
+    return made if cell.right else f"{made}, {cell.twist}" if cell.twist else f"{made} as {short(cell.read)}"
