@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.calibration import calibrate, closed_forms, metrics, settings
+from unbandit.calibration import calibrate, closed_forms, metrics, misfits, settings
 from unbandit.calibration.metrics import Timing, timed, timings
 
 PAPER_CELLS = closed_forms.paper_cells
@@ -26,6 +26,9 @@ def few_rounds(monkeypatch):
     monkeypatch.setattr(closed_forms, "paper_cells", lambda name: [replace(next(PAPER_CELLS(name)), horizon=80)])
     monkeypatch.setattr(settings, "IDENTIFY_CELL", (2, 40, 100))
     monkeypatch.setattr(settings, "CANDIDATES", ("ucb:alpha=0.25", "uniform"))
+    for size in ("SMALL", "USUAL", "LARGE"):
+        monkeypatch.setattr(misfits, size, (2, 40))
+    monkeypatch.setattr(misfits, "TWISTS", ("batches of 5",))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -36,7 +39,8 @@ def test_everything_is_measured_and_written(tmp_path):
     done = calibrate(tmp_path / "new", **SMALL, threads=1)
     keys = [criterion.key for criterion in done.criteria]
     assert [key for key in keys if " means, " not in key] == [
-        "coverage", "lowest arm", "ranks", "gap coverage", "oracle", "naive", "identify, right", "identify, wrong"
+        "coverage", "lowest arm", "ranks", "gap coverage", "oracle", "naive", "identify, right", "identify, wrong",
+        "check, right rule", "check, other rules",
     ]  # fmt: skip
     assert keys[:4] == [f"random means, {key}" for key in ("coverage", "bounds", *AGAINST)]
     assert [key for key in keys if key.startswith("near means")][:2] == ["near means, coverage", "near means, not told"]
@@ -53,7 +57,7 @@ def test_everything_is_measured_and_written(tmp_path):
     assert set(table["goal"]) == {criterion.key for criterion in done.criteria}
     before = contents(tmp_path / "new")
     assert {name.split("/")[0] for name in before} == {
-        "posterior", "closed-forms", "identify", "figures.csv", "calibration.md"
+        "posterior", "closed-forms", "identify", "check", "figures.csv", "calibration.md"
     }  # fmt: skip
 
     victims = [name for name in before if name.endswith("00001.parquet") or name.startswith("identify/uniform/parts")]
@@ -76,7 +80,10 @@ def test_one_measure_of_one_rule(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"kinds": ["posteriors"]}, 'kind: expected one of closed-forms, posterior, identify; got "posteriors". Did'),
+        (
+            {"kinds": ["posteriors"]},
+            'kind: expected one of closed-forms, posterior, identify, check; got "posteriors". Did',
+        ),
         ({"rules": ["thomson"]}, 'got "thomson". Did you mean "thompson"?'),
         ({"runs": 1}, "runs: expected a whole number from 2"),
         ({"particles": 0}, "particles: expected a whole number from 1"),
@@ -97,7 +104,7 @@ def test_another_calibration_in_the_folder_is_refused(tmp_path):
     calibrate(tmp_path, kinds=["closed-forms"], rules=["sae"], runs=2)
     before = contents(tmp_path)
     with pytest.raises(ResumeError, match=r"cells: the folder has sae.* with other runs"):
-        calibrate(tmp_path, rules=["sae"], runs=3)
+        calibrate(tmp_path, rules=["sae"], runs=3, kinds=["closed-forms", "posterior"])
     assert contents(tmp_path) == before
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"expected a folder; got a file|Not a directory"):
