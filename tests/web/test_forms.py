@@ -145,7 +145,7 @@ def test_another_packages_rule_has_its_form(foreign: str) -> None:
     assert set(wrong({"rule": foreign, f"{foreign}.note": "a,b"})) == {foreign}
 
 
-@pytest.mark.parametrize("name", ["Upper", "with:colon", "two words", "unknown", "a,b"])
+@pytest.mark.parametrize("name", ["Upper", "with:colon", "two words", "unknown", "any", "a,b"])
 def test_a_rule_that_cannot_be_typed_has_no_form(name: str) -> None:
     known_rules[name] = rules()["ucb"]
     try:

@@ -156,7 +156,11 @@ def test_every_field_of_every_rule_is_explained() -> None:
     own = [field for field in fields if (field["name"] or "").split(".")[0] in rules()]
     assert len(own) > 60
     assert all(field.get("aria-describedby") for field in own)
-    assert {field["value"] for field in page.named("input") if field.get("name") == "rule"} == {"unknown", *rules()}
+    assert {field["value"] for field in page.named("input") if field.get("name") == "rule"} == {
+        "any",
+        "unknown",
+        *rules(),
+    }
 
 
 def test_errors_stand_at_their_fields_and_in_a_list_that_leads_to_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import polars as pl
 import pytest
@@ -43,6 +44,20 @@ def test_a_rule_that_was_found_is_followed_by_its_report(log_file, few_candidate
     assert found.main.count("<h1") == 1
     assert "What every arm was worth" in found.main
     assert "report.html" in [each.name for each in found.downloads]
+
+
+def test_a_first_look_lists_the_rules_and_whether_each_fits(log_file, monkeypatch):
+    monkeypatch.setattr(tasks, "check", lambda log, **given: ub.check(log, "ucb1,sae:alpha=0", **given))
+    found = tasks.TASKS["survey"](log_file, ReadAs(), {"sigma": 0.5}, Limits(), nothing)
+    rows = re.findall(r"<tr><th scope=\"row\"><code>([a-z0-9]+).*?</th><td>(.*?)</td>", found.main)
+    assert rows == [("sae", "fits"), ("ucb1", "does not fit")]
+    assert "1 of 2 rules fits this log" in found.main
+    assert {"rules.csv", "rules.parquet", "check.json"} == {each.name for each in found.downloads}
+
+
+def test_a_rule_that_does_not_fit_is_the_first_thing_on_the_page(log_file):
+    made = tasks.TASKS["estimate"](log_file, ReadAs(), "ucb1", {"sigma": 0.5, "check": True}, Limits(), nothing)
+    assert made.main.index("The rule does not fit this log") < made.main.index('class="answer"')
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")

@@ -19,7 +19,7 @@ from unbandit.formatting import counted, share, shown
 from unbandit.log import ActionLog
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
-from unbandit.reporting.page import group_notices, main_part, ranked_table, standalone
+from unbandit.reporting.page import group_notices, main_part, misfit, ranked_table, standalone
 from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
 from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.reporting.truth import check_truth, compare
@@ -140,6 +140,7 @@ def report(
     answer_sentence = sentence(answer, ranked[0])
     main = main_part(
         title=title,
+        misfit=misfit(answer),
         sentence=answer_sentence,
         overview=_overview(record, answer),
         against_truth=compare(ranked[0], quantity, means, answer, options) if means else "",

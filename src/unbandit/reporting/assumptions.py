@@ -25,6 +25,7 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
     texts = {
         "The rule": f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
         "rule, or other parameters, would give other numbers.",
+        "Whether it fits": _fits(answer),
         "The record": _record(log, answer),
         "The arms": "What an arm gives on average stayed the same all along, and each reward came by itself: no arm "
         "got better or worse with time, or because another was pulled.",
@@ -49,6 +50,20 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
         prior = answer.posteriors[0].prior
         texts["The prior"] = f"The prior on every mean is {prior}: what was believed before the record was seen."
     return texts
+
+
+def _fits(answer: Estimate) -> str:
+    """Say whether the rule was checked, and how that went."""
+    check = answer.check
+    reason = f" {check.reason}" if check.reason else ""
+    if check.verdict == "not checked":
+        return f"Not checked.{reason} If another rule made the record, the numbers are wrong."
+    if check.verdict == "does not fit":
+        return f"It does not ({check.chance}): see the beginning of this report."
+    return (
+        f"Nothing speaks against it ({check.chance}, {check.simulations:,} simulations of the rule).{reason} That does "
+        "not prove the rule: another one may fit as well."
+    )
 
 
 def parameters(rule: Demonstrator) -> list[tuple[str, str, str]]:

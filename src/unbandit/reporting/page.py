@@ -11,11 +11,11 @@ from markupsafe import Markup
 
 from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
-from unbandit.formatting import counted, interval, number, shortened, shown
+from unbandit.formatting import counted, interval, number, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
 from unbandit.reporting.truth import holds_truth
-from unbandit.result import ArmEstimate, Quantity
+from unbandit.result import ArmEstimate, Estimate, Quantity
 
 
 class Explanation(NamedTuple):
@@ -39,6 +39,8 @@ MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 """One mark per verdict, so that nobody needs colours to distinguish them."""
 
 MOST_MESSAGES = 5  # of more notices of one kind than this, the first are shown
+
+MOST_STATISTICS = 5  # in which a log may differ from its rule that are shown
 
 MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
 """Of more arms than the first number, only the first and the last ones are shown."""
@@ -115,6 +117,21 @@ def group_notices(
         )
         found.append(NoticeGroup(code, NOTICES.get(code), messages, len(group) - len(messages)))
     return found
+
+
+def misfit(answer: Estimate) -> dict[str, Any] | None:
+    """Return what the template shows of a rule that does not fit; None where nothing is known against it."""
+    check = answer.check
+    if check.verdict != "does not fit":
+        return None
+    return {
+        "rule": short_numbers(answer.rule),
+        "chance": check.chance,
+        "reason": check.reason,
+        "rows": [each.said for each in check.unusual[:MOST_STATISTICS]],
+        "instead": [short_numbers(name) for name in check.instead[:3]],
+        "remedy": NOTICES["does-not-fit"].remedy,
+    }
 
 
 @cache

@@ -22,7 +22,7 @@ from unbandit.reporting import stylesheet as report_stylesheet
 from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import collect
-from unbandit.web.forms import ReadAs, read_columns, read_options, read_rule, read_simulation
+from unbandit.web.forms import ANY_RULE, ReadAs, read_columns, read_options, read_rule, read_simulation
 from unbandit.web.jobs import Job, JobQueue, Limits
 from unbandit.web.preview import Upload, clean_name
 from unbandit.web.problems import BROKEN, Console, Refusal, problem_of
@@ -102,8 +102,11 @@ async def _estimate(request: Request) -> Response:
     options = collect(errors, read_options, form) or {}
     if errors:
         return await _show_preview(request, upload, form, errors)
-    if rule is None:
-        work: tuple[Any, ...] = ("identify", upload, reading, options)
+    if form.get("rule") == ANY_RULE:
+        work: tuple[Any, ...] = ("survey", upload, reading, options)
+        title = f"Which rules fit {upload.name}?"
+    elif rule is None:
+        work = ("identify", upload, reading, options)
         title = f"Which rule made {upload.name}?"
     else:
         work = ("estimate", upload, reading, rule, options)

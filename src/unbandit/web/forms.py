@@ -21,8 +21,8 @@ from unbandit.log.reader import ROLES
 from unbandit.log.sources import Duplicates
 from unbandit.web.fields import Field, FieldErrors, collect, field_of, identifier, quote, read_fields
 
-NO_COLUMN, UNKNOWN_RULE = "(none)", "unknown"
-"""Values of the fields for a role that no column plays, and for a rule that is not known."""
+NO_COLUMN, UNKNOWN_RULE, ANY_RULE = "(none)", "unknown", "any"
+"""Values of the fields for a role that no column plays, for a rule to find, and for a first look at all rules."""
 
 RARELY_CHANGED = frozenset(
     {"ties", "clock"}
@@ -203,7 +203,9 @@ def rule_groups() -> tuple[RuleGroup, ...]:
 
 def _can_be_typed(name: str) -> bool:
     """Whether the shell's syntax for rules can express a name."""
-    return re.fullmatch(r"[^\s:,=]+", name) is not None and name == name.lower() and name != UNKNOWN_RULE
+    return (
+        re.fullmatch(r"[^\s:,=]+", name) is not None and name == name.lower() and name not in (UNKNOWN_RULE, ANY_RULE)
+    )
 
 
 def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
@@ -219,7 +221,7 @@ def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
 def read_rule(form: Mapping[str, str]) -> str | None:
     """Return the chosen rule in the shell's syntax; None if it is not known."""
     name = form.get("rule", "").strip()
-    if name == UNKNOWN_RULE:
+    if name in (UNKNOWN_RULE, ANY_RULE):
         return None
     if not name:
         raise FieldErrors({"rule": "Expected one of the rules; got none. Choose the rule that made the choices."})

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from unbandit import datasets
 from unbandit._version import __version__
-from unbandit.formatting import label, probability, size
+from unbandit.formatting import label, probability, short_numbers, size
 from unbandit.plots import address
 from unbandit.reporting.page import templates
 from unbandit.web import forms
@@ -25,6 +25,7 @@ from unbandit.web.problems import Problem, page_text
 
 if TYPE_CHECKING:
     from unbandit.identification import Identification
+    from unbandit.identification.survey import Survey
 
 COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
 """With more columns than this, or more characters in their names, a column is typed instead of chosen."""
@@ -48,7 +49,7 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -
     return _page(
         "preview.html", "log", seen=seen, form=form, errors=errors,
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
-        groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played={name: role for role, name in seen.roles},
+        groups=groups, chosen=form.get("rule", forms.ANY_RULE), played={name: role for role, name in seen.roles},
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
     )  # fmt: skip
 
@@ -99,6 +100,12 @@ def identified_page(found: Identification, name: str, taken: str | None, why: st
     """
     said, picture = f"Of {name}: {found.answer()}", address(found.plot())
     return _page("identified.html", found=found, said=said, taken=taken, why=why, picture=picture, share=probability)
+
+
+def surveyed_page(found: Survey, name: str) -> str:
+    """Return the main part of a first look at all rules: how many fit, and a table of them."""
+    rows = [(row, short_numbers(row.name if row.rule is None else str(row.rule))) for row in found.rows]
+    return _page("surveyed.html", found=found, said=f"{name}: {found.answer()}", rows=rows)
 
 
 def _page(template: str, tab: str | None = None, **given: Any) -> str:

@@ -1,4 +1,4 @@
-"""The tasks of a worker process: preview, estimate, identify, simulate; and the files that they offer."""
+"""The tasks of a worker process: preview, estimate, survey, identify, simulate; and the files that they offer."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ import polars as pl
 from unbandit.demonstrators import UCB, parse_rule
 from unbandit.errors import UnbanditError
 from unbandit.estimators.api import draws
-from unbandit.identification import Identification, identify
+from unbandit.identification import Identification, check, identify
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
 from unbandit.reporting import LogSource, Report, report
@@ -19,7 +19,7 @@ from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.forms import ReadAs, Simulation, page_option
 from unbandit.web.jobs import Download, Limits, Outcome
-from unbandit.web.pages import identified_page
+from unbandit.web.pages import identified_page, surveyed_page
 from unbandit.web.preview import Preview, Upload, preview, read
 from unbandit.web.problems import page_text
 
@@ -80,6 +80,15 @@ def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limit
         main += made.main.replace("<h1", "<h2", 1).replace("</h1>", "</h2>", 1)
         downloads = (_report_page(made), *downloads)
     return Outcome("Which rule made this log?", main, downloads)
+
+
+def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
+    say("Reading the file", None)
+    log, _ = read(upload, reading, limits)
+    asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "best_mean", "level") if key in options}
+    found = check(log, progress=lambda stage: say(stage, None), **asked)
+    downloads = (*table_files(found.frame, "rules", "Rules"), _json_file("check", found.to_json()))
+    return Outcome("Which rules fit this log?", surveyed_page(found, upload.name), downloads)
 
 
 def _taken_as(found: Identification, log: ActionLog, options: Mapping[str, Any], say: Say) -> tuple[Report | None, str]:
@@ -191,6 +200,7 @@ def table_files(frame: pl.DataFrame, name: str, label: str) -> tuple[Download, .
 TASKS: Mapping[str, Callable[..., Any]] = {
     "preview": _preview,
     "estimate": _estimate,
+    "survey": _survey,
     "identify": _identify,
     "simulate": _simulate,
 }

@@ -246,3 +246,20 @@ def test_what_stays_open_is_said():
     assert "All gaps share one unknown factor" in told["ratios"]
     assert "where intervals overlap" in told["randomised"]
     assert all("Whether" in page for page in told.values())
+
+
+def test_a_rule_that_does_not_fit_stands_first():
+    log = made.log_of("ucb1", 800)
+    wrong = ub.report(log, "ucb1", sigma=1.5, check=True)
+    assert wrong.answer.check.verdict == "does not fit"
+    begin = wrong.main.index("The rule does not fit this log")
+    assert begin < wrong.main.index('class="answer"')
+    label, observed, usual = wrong.answer.check.unusual[0].said
+    assert re.search(f"{label}</th>.*{observed}</td>.*{usual}</td>", wrong.main[begin:])
+    assert "do not rely on the numbers" in wrong.main[begin:]
+    assert "see the beginning of this report" in wrong.main
+    right = ub.report(log, "ucb1", sigma=0.5, check=True)
+    assert "does not fit this log" not in right.main
+    assert re.search(r"Nothing speaks against it \(p = [\d.]+, 399 simulations", right.main)
+    unchecked = ub.report(log, "ucb1", sigma=1.5, check=False)
+    assert "Not checked. No check was asked for." in unchecked.main
