@@ -30,7 +30,7 @@ MOST_WEIGHT = 3.0  # to which logarithms are cut, lest a single decision outweig
 LEAST_SPREAD = 1.0  # standard deviation of a sum, below which it is not yet normal
 NORMAL_DRAWS = 4_000
 TINY = 1e-9
-INTEGRALS = 0.01  # variance of a score by the error of integrals, per arm
+LOOSE = 0.005  # variance of a score that few particles add, per arm
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ def residuals(
     kept = spreads > LEAST_SPREAD
     by_cloud = [total[kept] / spreads[kept] for total in totals]
     error = float(np.mean((by_cloud[0] - by_cloud[1]) ** 2)) if kept.any() else 0.0
-    loose = error + INTEGRALS * decisions.arms
+    loose = error + LOOSE * decisions.arms
     scores = (by_cloud[0] + by_cloud[1]) / 2 / math.sqrt(1 + loose)
     correlations = variance[np.ix_(kept, kept)] / np.outer(spreads[kept], spreads[kept])
     return Residuals(tuple(np.array(names)[kept].tolist()), scores, correlations, spreads[kept], error)

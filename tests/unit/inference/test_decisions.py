@@ -35,7 +35,7 @@ def simulated(arms: int, rounds: int, factor: float, by_round: bool) -> np.ndarr
 
 
 CASES = {
-    "ucb": (ub.UCB(alpha=0.5, scale=0.6), 0.6 * 7**0.25, False),
+    "ucb": (ub.UCB(alpha=0.5, scale=0.6), 0.6 * math.sqrt(2 * (math.sqrt(7) - 1)), False),
     "ucb1": (ub.UCB1(exploration=0.8), math.sqrt(0.8), True),
 }
 
@@ -53,11 +53,12 @@ def test_probabilities_are_those_of_plain_simulations(name: str) -> None:
         for at, round in enumerate(range(3, 7)):
             alike = (played[:, :round] == record[:round]).all(axis=1)
             again = np.mean(played[alike, round] == record[round - 1])
-            error = 4 * math.sqrt(again * (1 - again) / alike.sum()) + 0.02
+            few = record[round] != record[round - 1]  # then only some particles are asked
+            error = 4 * math.sqrt(again * (1 - again) / alike.sum()) + (0.1 if few else 0.01)
             assert predicted.repeats[at] == pytest.approx(again, abs=error)
-            if record[round] != record[round - 1]:
+            if few:
                 shares = [np.mean(played[alike, round] == arm) for arm in range(3)]
-                assert predicted.shares[at] == pytest.approx(shares, abs=0.03)
+                assert predicted.shares[at] == pytest.approx(shares, abs=0.1)
 
 
 @pytest.mark.parametrize(("arms", "spread"), [(3, 1.0), (5, 0.3), (5, 0.01)])
@@ -67,8 +68,7 @@ def test_probabilities_of_all_arms_sum_to_one(rule: ub.AdditiveIndexRule, arms: 
     log = rule.demonstrate(ub.Instance(means, SIGMA), 400, seed=3)
     predicted = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, max(spread, 0.1)), 400, 40)
     total = predicted.shares[~decisions_of(log).again].sum(axis=1)
-    assert abs(np.mean(np.append(total, np.ones(20))) - 1) < 0.01
-    assert np.abs(total - 1).max() < 0.1
+    assert np.abs(total - 1).max() < 0.02
 
 
 def test_few_particles_are_enough_for_many_arms() -> None:
@@ -127,7 +127,7 @@ def test_scores_are_standard_normal_where_the_probabilities_are_right(arms: int)
         decisions = Decisions(chosen, before, leader, arms)
         right = Predictions(repeats, shares)
         found = residuals(decisions, (right, right), {"another": Predictions(other, others)})
-        scores.append(found.scores * math.sqrt(1 + 0.01 * arms))
+        scores.append(found.scores * math.sqrt(1 + 0.005 * arms))
         largest.append(found.p_value())
     assert np.mean(scores, axis=0) == pytest.approx(0, abs=0.25)
     assert np.std(scores, axis=0) == pytest.approx(1, abs=0.2)

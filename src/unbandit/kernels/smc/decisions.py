@@ -36,10 +36,11 @@ DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 FAR = 6.0  # deviations beyond which a normal variable is not looked for
 EDGE = 4.0  # deviations around its mean within which an index may come first or not
 DEEP = 2.0  # a bound this many deviations below the mean leaves a nearly exponential tail
-NODES = 10  # at most, of an integral
+NODES = 14  # at most, of an integral, with its ends
+(FEW_PLACES, FEW_STEPS), (MANY_PLACES, MANY_STEPS) = (np.polynomial.legendre.leggauss(count) for count in (5, 8))
 HALVINGS, NEGLIGIBLE = 8, -9.0  # to find where the others leave room, and the log probability of none
 WIDENED = (0.0005, 0.015, 0.25, 1.0, 4.0, 16.0)  # the prior variance, times these
-ASKED = 48  # particles that predict arms which were not chosen
+ASKED = 24  # particles that predict arms which were not chosen
 
 
 @compiled
@@ -115,37 +116,32 @@ def _where_others_decide(
     return low, sharp, high
 
 
-@inlined
-def _under_parabola(
-    start: float, step: float, first: float, second: float, third: float, mass: float, left: float, right: float
-) -> float:  # fmt: skip
-    """Integrate the normal density times the parabola through three values, at `start` and one and two steps on.
+@called
+def _lay_out(start: float, end: float, at: int, few: bool, places: Numbers, steps: Numbers, edges: Numbers) -> int:
+    """Place the nodes of a Gauss-Legendre sum between two levels, after the first `at`; return how many there are.
 
-    `mass` is the probability in between, `left` and `right` are the densities at its ends.
+    `edges` part the range into one interval around each node.
     """
-    if step < 1e-3:
-        middle = math.sqrt(left * right)
-        return (left * first + 4.0 * middle * second + right * third) * step / 3.0
-    slope, curvature = (second - first) / step, (third - 2.0 * second + first) / (2.0 * step * step)
-    moment = left - right
-    square = mass + start * left - (start + 2.0 * step) * right
-    return (
-        first * mass
-        + slope * (moment - start * mass)
-        + curvature * (square - (2.0 * start + step) * moment + start * (start + step) * mass)
-    )
+    count, half, middle = 5 if few else 8, 0.5 * (end - start), 0.5 * (start + end)
+    for node in range(count):
+        places[at + node] = middle + half * (FEW_PLACES[node] if few else MANY_PLACES[node])
+        steps[at + node] = half * (FEW_STEPS[node] if few else MANY_STEPS[node])
+        edges[at + node] = start if node == 0 else 0.5 * (places[at + node - 1] + places[at + node])
+    edges[at + count] = end
+    return at + count
 
 
 @called
 def _comes_first(
     arm: int, pulls: Integers, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers,
-    nodes: Numbers, masses: Numbers, values: Numbers,
+    edges: Numbers, masses: Numbers, places: Numbers, steps: Numbers, values: Numbers,
 ) -> tuple[int, float]:  # fmt: skip
     """Lay out the probability that an arm's index is the largest, over intervals of its index.
 
-    Fills in the ends of the intervals (`nodes`) and about their shares of the probability (`masses`, which sum to 1);
+    Fills in the ends of the intervals (`edges`) and about their shares of the probability (`masses`, which sum to 1);
     returns how many there are, and the log of the probability that the index is the largest, not yet given its bound.
-    The arm's own density is integrated exactly, against a parabola through the others' probability at three nodes.
+    Where the others decide, the integral is a Gauss-Legendre sum: of the arm's density times the probability that no
+    other is ahead or, where that is mostly so, of its density less that times the probability that one is.
     """
     low, sharp, high = _where_others_decide(arm, pulls, heights, spreads, bounds)
     centre, spread, bound = heights[arm], spreads[arm], bounds[arm]
@@ -158,9 +154,8 @@ def _comes_first(
         if other != arm and pulls[other] > 0 and min(bounds[other], heights[other] + FAR * spreads[other]) > low:
             rivals[number] = other
             number += 1
-    decided = 0  # nodes where others decide
+    decided, largest = 0, 0.0  # nodes where others decide
     if high > floor:
-        narrow = low <= floor  # over the arm's own width, the others hardly change
         low = max(low, floor)
         if low >= ceiling:  # hardly possible: look where the others leave most room
             steepest = 10.0 / (ceiling - floor)
@@ -169,65 +164,57 @@ def _comes_first(
                 steepest = max(steepest, (heights[other] - ceiling) / (spreads[other] * spreads[other]))
             low = ceiling - 10.0 / steepest
         high = min(max(high, low), ceiling)
-        for _ in range(
-            0 if narrow and number < 4 else HALVINGS
-        ):  # many arms together leave less room than each of them
+        for _ in range(HALVINGS if number > 1 else 0):  # several arms together leave less room than each of them
             middle = 0.5 * (low + high)
             if _others_below(middle, heights, spreads, bounds, logs, rivals, number) > NEGLIGIBLE:
                 break
             low = middle
-        sharp = min(max(sharp, low), high)
         if low < sharp < low + 0.3 * (high - low):
-            decided = 9
-            for at in range(9):
-                nodes[at] = low + (sharp - low) * at / 6.0 if at < 6 else sharp + (high - sharp) * (at - 6) / 2.0
+            decided = _lay_out(low, sharp, 0, True, places, steps, edges)
+            decided = _lay_out(sharp, high, decided, True, places, steps, edges)
         else:
-            decided = 7 if narrow or number < 3 else 9
-            for at in range(decided):
-                nodes[at] = low + (high - low) * at / (decided - 1.0)
+            decided = _lay_out(low, high, 0, False, places, steps, edges)
+        largest = -math.inf
         for at in range(decided):
-            values[at] = _others_below(nodes[at], heights, spreads, bounds, logs, rivals, number)
-    count = decided
-    if decided == 0:
-        nodes[0], values[0], count = floor, 0.0, 1
+            values[at] = _others_below(places[at], heights, spreads, bounds, logs, rivals, number)
+            largest = max(largest, values[at])
+    else:
+        low = high = floor
+        edges[0] = floor
+    # The arm's own density, in units of what it is at the point nearest to its centre.
+    near, from_below = 0.0, low < centre
+    if low > centre:
+        near = (low - centre) / spread
+    elif ceiling < centre:
+        near = (centre - ceiling) / spread
+    above = max(_mass(high, ceiling, centre, spread, near, from_below), 0.0) * math.exp(-largest)
+    alone, behind = 0.0, 0.0
+    for at in range(decided):
+        standard = (places[at] - centre) / spread
+        density = DENSITY * math.exp(0.5 * (near * near - standard * standard)) * steps[at] / spread
+        ahead = math.exp(values[at] - largest)
+        masses[at] = density * ahead
+        alone += masses[at]
+        behind += density * (1.0 - ahead)
+    chance, count = alone + above, decided
+    if largest > -1e-3 and behind < alone:
+        chance = max(_mass(low, ceiling, centre, spread, near, from_below) - behind, 1e-3 * chance)
+    total = alone + above
     if ceiling > high or decided == 0:  # where nobody else is
-        nodes[count], values[count] = ceiling, 0.0
-        count += 1
-    largest = values[0]
-    for at in range(1, count):
-        largest = max(largest, values[at])
-    # The arm's own density, in units of what it is at the node nearest to its centre.
-    near, from_below = 0.0, nodes[0] < centre
-    if nodes[0] > centre:
-        near = (nodes[0] - centre) / spread
-    elif nodes[count - 1] < centre:
-        near = (centre - nodes[count - 1]) / spread
-    total, chance = 0.0, 0.0
-    start, value, beyond = 0.0, 0.0, 0.0
-    first_start, first_value, first_density, first_beyond = 0.0, 0.0, 0.0, 0.0
+        masses[decided], edges[decided + 1], count = above, ceiling, decided + 1
     for at in range(count):
-        end = (nodes[at] - centre) / spread
-        tail = _tail(abs(end), near)
-        end_beyond = (tail if end < 0.0 else 1.0 - tail) if from_below else -tail
-        end_density = DENSITY * math.exp(0.5 * (near * near - end * end))
-        end_value = math.exp(values[at] - largest)
-        if at > 0:
-            masses[at - 1] = 0.5 * (value + end_value) * max(end_beyond - beyond, 0.0)
-            total += masses[at - 1]
-            if at >= decided:
-                chance += masses[at - 1]
-        if at % 2 == 0 and at < decided:
-            if at > 0:
-                chance += _under_parabola(
-                    first_start, end - start, first_value, value, end_value, end_beyond - first_beyond, first_density,
-                    end_density,
-                )  # fmt: skip
-            first_start, first_value, first_density, first_beyond = end, end_value, end_density, end_beyond
-        start, value, beyond = end, end_value, end_beyond
-    for at in range(count - 1):
         masses[at] /= total
-    chance = max(chance, 1e-3 * total)
-    return count - 1, (math.log(chance) if chance > 0.0 else -math.inf) + largest - 0.5 * near * near
+    return count, (math.log(chance) if chance > 0.0 else -math.inf) + largest - 0.5 * near * near
+
+
+@called
+def _mass(start: float, end: float, centre: float, spread: float, near: float, from_below: bool) -> float:
+    """Return the arm's own probability between two levels, in units of `exp(-near^2 / 2)`."""
+    first, second = (start - centre) / spread, (end - centre) / spread
+    if not from_below:
+        return _tail(first, near) - _tail(second, near)
+    upper = _tail(-second, near) if second < 0.0 else 1.0 - _tail(second, near)
+    return upper - (_tail(-first, near) if first < 0.0 else 1.0 - _tail(first, near))
 
 
 @compiled
@@ -249,7 +236,8 @@ def predict_decisions(
     widened = np.empty(number)  # the prior's variance, per particle: what it is, is learnt
     for particle in range(number):
         widened[particle] = WIDENED[particle % len(WIDENED)]
-    nodes, masses, values, predicted = np.zeros(NODES), np.zeros(NODES), np.zeros(NODES), np.zeros(arms)
+    edges, masses, places = np.zeros(NODES), np.zeros(NODES), np.zeros(NODES)
+    weights, values, predicted = np.zeros(NODES), np.zeros(NODES), np.zeros(arms)
     rivals, asked = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
     for step in range(steps.opening):
         pulls[steps.arm[step]] += steps.count[step]
@@ -285,7 +273,7 @@ def predict_decisions(
             for at in range(asking + 1):
                 which = asked[at] if at < asking else arm
                 count, log_chance = _comes_first(
-                    which, pulls, heights, spreads, ceilings, own, rivals, nodes, masses, values
+                    which, pulls, heights, spreads, ceilings, own, rivals, edges, masses, places, weights, values
                 )
                 predicted[which] += weight * math.exp(min(log_chance - own[which], 0.0))
             # Draw the arm's index: an interval, and a normal variable within it.
@@ -296,7 +284,7 @@ def predict_decisions(
                 at += 1
             centre, spread = heights[arm], spreads[arm]
             standard, log_mass = truncated_normal(
-                (nodes[at] - centre) / spread, (nodes[at + 1] - centre) / spread, second, cloud.table
+                (edges[at] - centre) / spread, (edges[at + 1] - centre) / spread, second, cloud.table
             )
             level = centre + spread * standard
             log_weight = log_mass - math.log(masses[at]) - own[arm]
