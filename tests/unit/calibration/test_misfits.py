@@ -1,0 +1,160 @@
+"""Trials of the check: the records, the same check as an answer's, and the bound by the most powerful test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit import parse_rule
+from unbandit.calibration import Calibration
+from unbandit.calibration.criteria import MISSED, OPEN, REACHED
+from unbandit.calibration.misfits import (
+    EVEN_DAR,
+    RIGHT,
+    SAE,
+    UCB,
+    UCB1,
+    WITH_EVIDENCE,
+    CheckCell,
+    CheckMetrics,
+    CheckTrials,
+    check_cells,
+    check_metrics,
+    checked_record,
+    drifting,
+    even_dar,
+    play_cell,
+    power_bound,
+    with_bounds,
+)
+from unbandit.calibration.page import page
+from unbandit.study.monte_carlo import share
+
+pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+
+ONE = CheckCell(UCB1, UCB, 3, 200, 4, 0.95)
+
+
+def test_cells_have_every_rule_pair_and_twist():
+    cells = check_cells()
+    assert {cell.runs for cell in cells} == {200}
+    assert {cell.runs for cell in check_cells(3)} == {3}
+    right = [(cell.made, cell.arms, cell.horizon) for cell in cells if cell.right]
+    assert right == [(rule, *size) for rule in RIGHT for size in ((2, 500), (4, 2_000), (10, 5_000))]
+    names = {parse_rule(text.partition(" on ")[0]).name for text in RIGHT}
+    closed = {rule.name for rule in map(parse_rule, ub.demonstrators.rules()) if rule.reveals == "values"}
+    assert names == {name for name in closed if not isinstance(parse_rule(name), ub.demonstrators.RandomisedRule)}
+    assert len({(cell.made, cell.read, cell.arms, cell.twist) for cell in cells}) == len(cells)
+    pairs = [cell for cell in cells if cell.made in WITH_EVIDENCE and cell.made != cell.read]
+    assert sorted({(cell.arms, cell.goal) for cell in pairs}) == [(2, 0.8), (4, 0.8), (4, 0.95)]
+    assert len(pairs) == 25
+    assert sum(bool(cell.twist) for cell in cells) == 20
+
+
+def test_every_rule_reads_the_same_records():
+    other = replace(ONE, read=UCB, twist="")
+    first, means, design = play_cell(ONE, 5, 2)
+    again, _, _ = play_cell(replace(other, read="moss"), 5, 2)
+    assert design == "random"
+    assert first.actions.tolist() == again.actions.tolist()
+    assert first.actions.tolist() != play_cell(ONE, 6, 2)[0].actions.tolist()
+    assert sorted(play_cell(ONE, 5, 1)[1].tolist()) == [0.0, 0.5, 1.0]
+    near = play_cell(replace(ONE, made=UCB), 5, 4)
+    assert near[2] == "near"
+    assert np.ptp(near[1]) <= 0.05
+    assert means.size == 3
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        ONE,
+        CheckCell(UCB, UCB, 3, 200, 4, 0.02),
+        CheckCell("klucb", "klucb", 2, 100, 4, 0.02),
+        CheckCell(EVEN_DAR, SAE, 3, 200, 4, 0.9),
+    ],
+    ids=lambda cell: f"{cell.made} as {cell.read}",
+)
+def test_it_is_the_check_of_an_answer(cell):
+    log, means, _ = play_cell(cell, 1, 0)
+    known = {"bernoulli": True, "best_mean": float(means.max())} if cell.read == "klucb" else {"sigma": 0.5}
+    answer = ub.estimate(log, cell.read, check=True, horizon=cell.horizon, **known)
+    assert checked_record(cell, log, float(means.max())) == answer.check
+    assert answer.check.verdict != "not checked"
+
+
+def test_drift_makes_the_best_arm_as_good_as_the_second():
+    rule = parse_rule("ucb:alpha=0.25").for_arms(2)
+    generator = np.random.default_rng(1)
+    late = [drifting(rule, np.array([0.0, 3.0]), 0.1, 400, generator)[-40:].mean() for _ in range(3)]
+    still = [drifting(rule, np.array([2.999, 3.0]), 0.1, 400, generator) for _ in range(3)]
+    assert all(np.bincount(each).min() > 100 for each in still)
+    assert all(share_of_best > 0.9 for share_of_best in late)  # the others are only as good at the very end
+    noiseless = drifting(rule, np.array([0.5, 1.0]), 0.0, 50, generator)
+    pulls, sums = [1, 1], [0.5, 1.0 - 0.5 / 50]
+    assert noiseless[:2].tolist() == [0, 1]
+    for round in range(2, 50):
+        arm = int(np.argmax([rule.index(sums[k] / pulls[k], pulls[k], round + 1, 50) for k in (0, 1)]))
+        assert noiseless[round] == arm
+        sums[arm] += (0.5, 1.0 - 0.5 * round / 50)[arm]
+        pulls[arm] += 1
+
+
+def test_even_dar_drops_an_arm_when_its_width_says_so():
+    actions = even_dar(np.array([0.0, 2.0, 1.9]), 0.5, 3_000, np.random.default_rng(3))
+    dropped = int(np.flatnonzero(actions == 0)[-1]) // 3 + 1
+    width = [2 * 0.5 * math.sqrt(2 * math.log(12 * n**2 / 0.05) / n) for n in (dropped // 2, dropped * 2)]
+    assert width[1] < 2.0 < width[0]
+    assert actions[: 3 * dropped].tolist() == [0, 1, 2] * dropped
+    assert len(actions) == 3_000
+
+
+def test_the_bound_is_the_power_of_the_most_powerful_test():
+    generator = np.random.default_rng(4)
+    for distance in (0.0, 1.0, 2.5, 40.0):  # records: one normal number, with mean 0 or `distance`
+        made, read = distance + generator.standard_normal(4_000), generator.standard_normal(4_000)
+        ratio = [distance * each - distance**2 / 2 for each in (made, read)]
+        expected = 0.5 * math.erfc((2.3263 - distance) / math.sqrt(2))
+        found = power_bound(*ratio)
+        assert found.value == pytest.approx(expected, abs=4 * found.error + 0.01)
+        assert found.error < 0.03
+
+
+def flagged(held, runs=200, *, right=False, unchecked=0):
+    cell = CheckCell(UCB, UCB if right else UCB1, 4, 2_000, runs, 0.02 if right else 0.95)
+    return CheckMetrics(cell, share(held, runs), {}, unchecked, np.zeros((0, 5)))
+
+
+def test_only_runs_that_decide_are_ticked():
+    cells = [flagged(held, right=True) for held in (0, 2, 12)] + [flagged(held) for held in (199, 192, 150)]
+    done = Calibration(Path("calibration"), "unbandit calibrate check", 1, 250, 2, checks=cells)
+    right, wrong = done.criteria
+    assert [score.verdict for score in right.scores] == [REACHED, OPEN, MISSED]
+    assert [score.verdict for score in wrong.scores] == [REACHED, OPEN, MISSED]
+    assert right.scores[1].text == "1.0% (0.1 to 3.6)"
+    assert "## Check, other rules" in page(done)
+    unsaid = Calibration(Path("calibration"), "", 1, 250, 2, checks=[flagged(150, unchecked=50)])
+    assert unsaid.criteria[0].scores[0].text.endswith(", 50 not checked")
+
+
+def test_rows_metrics_and_bounds_of_two_rules():
+    cells = tuple(CheckCell(made, UCB, 2, 150, 30, 0.8) for made in (UCB, UCB1))
+    trials = CheckTrials(cells, seed=3)
+    rows = trials.rows(trials.tasks[0])
+    assert rows.height == 30
+    assert rows[UCB].null_count() == 18  # of even and nearly equal means
+    other = CheckTrials((CheckCell(UCB1, UCB1, 2, 150, 30, 0.02),), seed=3)
+    found = check_metrics(trials, rows.vstack(trials.rows(trials.tasks[1])))
+    found += check_metrics(other, other.rows(other.tasks[0]))
+    assert [each.flagged.runs for each in found] == [30, 30, 30]
+    assert found[0].by_design.keys() == {"random", "even", "near"}
+    assert found[1].by_design.keys() == {"random", "even"}
+    bounded = list(with_bounds(found))
+    assert [each.bound is None for each in bounded] == [True, False, True]
+    assert 0 <= bounded[1].bound.value <= 1
+    assert list(with_bounds(found[:2]))[1].bound is None  # without records of one of them there is none
