@@ -21,6 +21,12 @@ _GIVEN_UP = (
     "the rule gives arms up after one to three pulls, and from then on the record holds less than the rewards did. The "
     "intervals hold, so what is there is read."
 )
+_ONE_NUMBER = (
+    "both play the active arms in turn and drop arms one by one, so a record is one number per arm: after how many pulls "
+    "it went. Whatever that number is, there is a gap at which the assumed rule drops the arm just then, and nothing "
+    "is left over that could be compared: only who knows the gaps beforehand could tell. The gaps found are those of "
+    "the assumed widths."
+)
 _UNEXPLAINED = "in some runs 200 particles do not hold one that explains every choice; more do."
 
 REASONS: dict[tuple[str, str], str] = {
@@ -33,6 +39,7 @@ REASONS: dict[tuple[str, str], str] = {
     **{("gap coverage", name): _FEW for name in ("epsilon-greedy", "softmax", "learning-softmax", "exp3")},
     **{("oracle", name): _GIVEN_UP for name in ("klucb", "lilucb", "moss")},
     ("oracle", "thompson"): "a randomised choice tells of a difference only by how often it is made.",
+    ("check, other rules", "Even-Dar elimination as sae"): _ONE_NUMBER,
     **{("coverage", name): _UNEXPLAINED for name in ("klucb", "ucbv")},
 }
 """Why a criterion is missed, where that is known, by its key and the rule's name; shown only beside such a score."""
