@@ -22,10 +22,9 @@ _GIVEN_UP = (
     "intervals hold, so what is there is read."
 )
 _ONE_NUMBER = (
-    "both play the active arms in turn and drop arms one by one, so a record is one number per arm: after how many pulls "
-    "it went. Whatever that number is, there is a gap at which the assumed rule drops the arm just then, and nothing "
-    "is left over that could be compared: only who knows the gaps beforehand could tell. The gaps found are those of "
-    "the assumed widths."
+    "both play the active arms in turn and drop arms one by one, so a record is one number per arm: after how many "
+    "pulls it went. Whatever that number is, there is a gap at which the assumed rule drops the arm just then, and "
+    "nothing is left over that could be compared: only who knows the gaps beforehand could tell."
 )
 _UNEXPLAINED = "in some runs 200 particles do not hold one that explains every choice; more do."
 
