@@ -31,6 +31,14 @@ def test_the_table_has_the_rules_that_fit_first(unbandit, log):
     assert verdicts[0] == "ucb1"
 
 
+def test_choices_at_random_are_called_so(unbandit, log, tmp_path):
+    made = ub.parse_rule("epsilon-greedy:epsilon=0.2").demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), 600, seed=3)
+    made.write(tmp_path / "log.csv")
+    done = unbandit("check", "log.csv", "--candidates", "moss,ucb1", "--sigma", "0.5")
+    assert done.out.splitlines()[0] == "None of the 2 rules that were tried fits this log."
+    assert "as if they were chosen at random" in done.err
+
+
 def test_json_is_that_of_python(unbandit, log):
     said = json.loads(unbandit("check", "log.csv", "--candidates", "ucb1,sae", "--sigma", "0.5", "--json").out)
     assert said["schema"] == "unbandit.check/1"

@@ -176,8 +176,8 @@ def check(
     headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), ("best arm", TEXT), ("", {})]
     rows = (
         (
-            short_numbers(said["rule"]), said["verdict"], row.check.chance.replace("p = ", ""), said["best"] or "-",
-            _shortened(phrase(row.check.brief, shell_option)),
+            short_numbers(said["rule"]), said["verdict"], row.check.chance.removeprefix("p ").removeprefix("= "),
+            said["best"] or "-", _shortened(phrase(row.check.brief, shell_option)),
         )
         for row, said in zip(found.rows, found.frame.to_dicts(), strict=True)
     )  # fmt: skip

@@ -27,9 +27,9 @@ from unbandit.estimators.api import as_log, check_numbers, estimate, horizons
 from unbandit.fit import Check
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.inference import decisions
-from unbandit.inference.check import check_log
+from unbandit.inference.check import NEARLY_AS_PROBABLE, check_log
 from unbandit.inference.prior import usual_prior
-from unbandit.inference.rivals import predicts
+from unbandit.inference.rivals import RANDOM, predicts, usual_parameters
 from unbandit.instance import Bernoulli, Noise
 from unbandit.log import ActionLog
 from unbandit.result import Estimate
@@ -38,6 +38,16 @@ if TYPE_CHECKING:
     import polars
 
 SCHEMA = "unbandit.check/1"
+
+LOOKS_RANDOM = (
+    "Arms follow each other as if they were chosen at random. Rules that do so, such as epsilon-greedy and Thompson "
+    "sampling, are not tried here: identify weighs them too, and takes longer."
+)
+
+ONLY_SIMULATED = (
+    "With rewards of 0 and 1, rules are compared by simulations alone. These seldom tell one index rule from another, "
+    "so several may fit; each has its usual parameters."
+)
 
 PARTICLES = 16  # per set of parameters, to choose one
 ROUNDS, MOST_ARMS = 1_000, 50  # that are read for it, and up to how many arms
@@ -84,9 +94,12 @@ class Survey:
         unchecked = sum(row.check.verdict == "not checked" for row in self.rows)
         open_ones = f"; {unchecked} could not be checked" if unchecked else ""
         if not names:
-            return f"none of {number} rules is known to fit this log{open_ones}"
+            fits = "is known to fit" if unchecked else "fits"
+            return f"none of the {number} rules that were tried {fits} this log{open_ones}"
         best = {arm for row in self.fitting if row.estimate is not None for arm in row.estimate.best}
-        agree = f'; under each "{next(iter(best))}" is the best arm' if len(best) == 1 and len(names) > 1 else ""
+        agree = (
+            f'; under each of them "{next(iter(best))}" is the best arm' if len(best) == 1 and len(names) > 1 else ""
+        )
         return f"{len(names)} of {number} rules fit{'s' if len(names) == 1 else ''} this log{agree}{open_ones}"
 
     @property
@@ -168,7 +181,10 @@ def check(
     """
     record = as_log(log, "check")
     if not record.ordered:
-        raise NotIdentifiable("The record holds pull counts without their order, and only the order shows the rule.")
+        raise NotIdentifiable(
+            "The record holds pull counts without their order, and only the order shows the rule.",
+            remedy="Bring a log with one row per round.",
+        )
     check_numbers(best_mean, None, level, sigma, bernoulli)
     noise, warnings = assumed_noise(sigma, bernoulli)
     considered, notes = candidates_for(candidates, noise, record)
@@ -194,6 +210,10 @@ def check(
             found = check_log(record, chosen, noise, rounds.tolist(), None, noise_known=sigma is not None, seed=seed)
             rows.append(CheckedRule(candidate.name, chosen, None, found, refusal, evidence))
     order = sorted(rows, key=_place)
+    if isinstance(noise, Bernoulli) and candidates is None:
+        notes = [*notes, Notice("only-simulated", ONLY_SIMULATED)]
+    if any(row.check.instead[:1] == (RANDOM,) for row in rows) and not any(row.check.verdict == "fits" for row in rows):
+        warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM)]
     return Survey(tuple(order), sigma, (*warnings, *notes))
 
 
@@ -202,7 +222,8 @@ def _most_probable(
 ) -> tuple[Demonstrator, float]:
     """Return the guess at a rule's parameters that makes the log's beginning most probable, and by how much.
 
-    Where decisions cannot be predicted one by one, it is the first guess.
+    The usual parameters are preferred where they are nearly as probable. Where decisions cannot be predicted one by
+    one, they are taken.
     """
     prior = usual_prior(noise, None)
     start = log.select(0, min(int(log.lengths[0]), ROUNDS))
@@ -216,13 +237,18 @@ def _most_probable(
             return -math.inf
 
     found = checks.in_threads(evidence, [(guess,) for guess in guesses], checks.threads(None))
-    return guesses[int(np.argmax(found))], max(found)
+    best, usual = int(np.argmax(found)), usual_parameters(type(guesses[0]), noise, log)
+    if len(guesses) == 1 or usual is None:
+        return guesses[best], found[best]
+    if usual in guesses and found[guesses.index(usual)] >= found[best] - NEARLY_AS_PROBABLE:
+        best = guesses.index(usual)  # a few particles do not tell it from a slightly better one
+    return (guesses[best] if found[best] > -math.inf else usual), found[best]
 
 
 def _place(row: CheckedRule) -> tuple[float, ...]:
     """Return what rules are ordered by."""
-    fits = row.check.verdict == "fits"
-    return (0.0, -row.log_evidence) if fits else (1.0, -(row.check.p_value or 0.0), -row.log_evidence)
+    chance = -(row.check.p_value or 0.0)
+    return (0.0, -row.log_evidence, chance) if row.check.verdict == "fits" else (1.0, chance, -row.log_evidence)
 
 
 def _has_closed_form(candidate: Candidate) -> bool:

@@ -170,7 +170,7 @@ class _Request:
                 return not_checked("The standard deviation of a reward is not known, and this rule does not show it.")
             noise = self._fitted_noise(aimed)
             notes.append(
-                f"A standard deviation of {noise.deviation:.2g} per reward was assumed: it fits this log best."
+                f"The check takes a standard deviation of {noise.deviation:.2g} per reward, which fits the log best."
             )
         decided = None if aimed is None else self._predicted(aimed, noise)
         try:

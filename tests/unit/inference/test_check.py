@@ -207,7 +207,7 @@ def test_most_demonstrations_that_do_not_fit_are_never_called_fitting() -> None:
 def test_without_sigma_it_is_the_one_that_fits_best(log: ub.ActionLog) -> None:
     check = estimated(log, "ucb1", sigma=None).check
     assert check.verdict == "fits"
-    assert "A standard deviation of " in check.reason
+    assert "a standard deviation of " in check.reason
 
 
 def test_without_sigma_an_elimination_rule_is_not_checked() -> None:
