@@ -141,6 +141,14 @@ def test_a_rule_that_is_not_known_is_looked_for(client):
     assert "uniform" in text_of(answer)
 
 
+def test_a_first_look_says_which_rules_fit(client):
+    log = ub.UCB1().demonstrate(ub.Instance([1.0, 0.0], 0.5), 60, seed=1)
+    answer = estimated(client, csv_of(log), {"rule": "any", "sigma": "0.5"})
+    assert answer.status_code == 200, text_of(answer)
+    assert "Which rules fit this log?" in text_of(answer)
+    assert "ucb1:exploration=2.0" in text_of(answer)
+
+
 @pytest.mark.parametrize(
     ("form", "field"),
     [
