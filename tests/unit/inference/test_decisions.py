@@ -84,6 +84,16 @@ def test_few_particles_are_enough_for_many_arms() -> None:
     assert np.std(many) < 4
 
 
+@pytest.mark.parametrize("seed", [2, 10, 11])
+def test_no_rounding_makes_a_probability_undefined(seed: int) -> None:
+    """MOSS has no width left at the end: whole intervals then have a probability of 0."""
+    means, rule = np.random.default_rng(seed).standard_normal(4), ub.MOSS().for_arms(4)
+    log = rule.demonstrate(ub.Instance(means, SIGMA), 2_000, seed=seed)
+    predicted = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 2_000, 24)
+    assert np.isfinite(predicted.log_evidence)
+    assert np.isfinite(predicted.repeats).all()
+
+
 def test_batches_and_openings_are_steps() -> None:
     rule = ub.UCB1(batch=4, initial=2)
     log = rule.demonstrate(ub.Instance([1.0, 0.4, 0.0], SIGMA), 206, seed=1)

@@ -282,6 +282,8 @@ def predict_decisions(
             while at < count - 1 and first > masses[at]:
                 first -= masses[at]
                 at += 1
+            while at > 0 and masses[at] <= 0.0:  # rounding may lead to an interval without probability
+                at -= 1
             centre, spread = heights[arm], spreads[arm]
             standard, log_mass = truncated_normal(
                 (edges[at] - centre) / spread, (edges[at + 1] - centre) / spread, second, cloud.table
