@@ -187,7 +187,8 @@ def _comes_first(
         near = (low - centre) / spread
     elif ceiling < centre:
         near = (centre - ceiling) / spread
-    above = max(_mass(high, ceiling, centre, spread, near, from_below), 0.0) * math.exp(-largest)
+    above = max(_mass(high, ceiling, centre, spread, near, from_below), 0.0) if ceiling > high else 0.0
+    largest = 0.0 if above > 0.0 else largest  # where nobody else is, nothing is in the way
     alone, behind = 0.0, 0.0
     for at in range(decided):
         standard = (places[at] - centre) / spread
