@@ -52,7 +52,7 @@ def phrase(text: str, audience: Audience = python_option) -> str:
         try:
             name, value = json.loads(match[1])
             return audience(str(name), value)
-        except (ValueError, TypeError):  # not ours: the text quotes a file, which may hold anything
+        except (ValueError, TypeError, RecursionError):  # not ours: the text quotes a file, which may hold anything
             return match[1]
 
     return printable(_OPTION.sub(spelled, text))

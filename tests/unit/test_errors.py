@@ -99,3 +99,8 @@ def test_cells_in_a_message_are_escaped_and_cut():
     assert len(str(LogError("x" * 3_000_000, remedy="Correct it."))) < 2_100
     assert Notice("reading", 'arm "\x1b]0;title\x07"').message == 'arm "\\x1b]0;title\\x07"'
     assert Notice("reading", "r\u00e9sum\u00e9 \u4e2d \u2068x\u2069").message == "r\u00e9sum\u00e9 \u4e2d \u2068x\u2069"
+
+
+def test_a_quoted_cell_that_looks_like_an_option_is_shown_as_it_is():
+    cell = "\ufdd0" + "[" * 3_000 + "\ufdd1"
+    assert phrase(f'got "{cell}".').startswith('got "[[[[')

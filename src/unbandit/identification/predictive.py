@@ -56,9 +56,9 @@ def predictive_check(request: IdentificationRequest, candidate: Contender) -> Pr
 
 
 def _averaged(values: Sequence[Values]) -> Values:
-    """Average statistics over demonstrations; those of parts of a record go by the first one's names."""
-    columns = zip(*(each.values() for each in values), strict=True)
-    return {name: np.mean(column, axis=0) for name, column in zip(values[0], columns, strict=True)}
+    """Average statistics over demonstrations: those that all of them have, whatever their lengths."""
+    common = [name for name in values[0] if all(name in each for each in values)]
+    return {name: np.mean([each[name] for each in values], axis=0) for name in common}
 
 
 def _simulated(request: IdentificationRequest, which: int, candidate: Contender, number: int) -> Values:

@@ -184,3 +184,9 @@ def test_what_is_asked_wrongly(options, error, said):
 def test_counts_alone_cannot_tell():
     with pytest.raises(ub.NotIdentifiable, match="without their order"):
         ub.identify(ub.ActionLog.from_counts({"A": 70, "B": 30}), sigma=1)
+
+
+def test_short_demonstrations_of_different_lengths_are_compared_in_what_they_share() -> None:
+    log = ub.ActionLog.from_actions([["A", "B"], ["A"]], arms="AB")
+    found = ub.identify(log, ["ucb:alpha=0.5", "ucb1"], sigma=0.5)
+    assert found.check is None or 0 <= found.check.probability <= 1
