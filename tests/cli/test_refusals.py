@@ -208,3 +208,12 @@ def test_standard_output_that_is_full_ends_with_3(script, tmp_path, command):
     assert done.returncode == 3
     assert "unbandit: standard output: could not be written: No space left on device." in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["--columns", "--rule", "--sigma"])
+def test_an_option_given_twice_is_refused_and_the_last_does_not_win(unbandit, tmp_path, name):
+    (tmp_path / "log.csv").write_text("subject,block,arm\n" + "1,2,A\n1,2,B\n" * 20)
+    given = {"--columns": "demonstration=subject", "--rule": "ucb", "--sigma": "0.5"}
+    options = [each for pair in given.items() for each in pair]
+    done = unbandit("estimate", "log.csv", *options, name, given[name])
+    assert (done.code, f"{name}: expected once; got 2 times" in done.err) == (2, True)

@@ -2,8 +2,10 @@
 
 import os
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from unbandit import errors
 from unbandit._version import __version__
@@ -21,6 +23,26 @@ EXIT_CODES: dict[type[UnbanditError], int] = {
     errors.InferenceError: 4,
 }
 
+
+class SingleOptions(TyperCommand):
+    """A command that refuses an option given twice where it takes one value: otherwise the last would win silently."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Look for repeated options, and parse."""
+        given = [each.partition("=")[0] for each in args[: args.index("--") if "--" in args else None]]
+        for parameter in self.params:
+            takes_one = isinstance(parameter, TyperOption) and not (parameter.multiple or parameter.is_flag)
+            names = [name for name in given if takes_one and name in parameter.opts]
+            if len(names) > 1:
+                raise errors.ParameterError(
+                    f"expected once; got {len(names)} times.",
+                    parameter=parameter.name,
+                    count=len(names),
+                    remedy="Give all of it in one, separated by commas." if parameter.name == "columns" else None,
+                )
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="unbandit",
     help="Recover what every arm of a bandit was worth from the record of which arm was pulled, and nothing else.",
@@ -35,7 +57,7 @@ for command in (
     simulate.simulate, studies.study, plan.plan, plan.leak, studies.reproduce, studies.calibrate,
     simulate.demonstrators, simulate.datasets,
 ):  # fmt: skip
-    app.command()(command)
+    app.command(cls=SingleOptions)(command)
 
 
 @app.callback(invoke_without_command=True)
