@@ -20,7 +20,7 @@ def test_an_explored_arm_surprises_in_its_own_round():
 
 
 def test_the_uniform_rule_is_surprised_by_every_round_alike():
-    log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0, 0.5]), 20, seed=1)
+    log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0, 0.5]), 20, seed=2)
     found = ub.identify(log, "uniform", sigma=0.5, particles=20)
     (surprise,) = found.leading.evidence.surprise
     assert surprise == pytest.approx(np.full(20, -math.log(3)))
