@@ -113,7 +113,7 @@ def test_warnings_are_said_in_the_shell_too(unbandit, log):
         (["-o", "report"], "--output: expected a name that ends in .html"),
         (["--pdf", "report.html"], "--pdf: expected a name that ends in .pdf"),
         (["--level", "95"], "level: expected a number between 0 and 1"),
-        (["--rule", "ucbb"], 'Did you mean "ucb"?'),
+        (["--rule", "ucbb"], "--rule: expected once; got 2 times"),
         (["--anchor", "X=1"], "anchor: expected one of"),
         (["--columns", "arm"], "--columns: expected key=value"),
         (["--sensitivity"], "No such option"),
