@@ -154,7 +154,9 @@ def test_the_head_is_lost_and_comes_back(running, study, alone, script, tmp_path
     left = contents(folder)
     assert left.pop("summary.csv")
     assert left == alone
-    assert before.items() <= left.items()
+    # A worker that is killed while it writes leaves a part under a temporary name; resuming removes it.
+    kept = {name: content for name, content in before.items() if not name.endswith(".part")}
+    assert kept.items() <= left.items()
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])
