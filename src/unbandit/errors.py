@@ -7,8 +7,10 @@ A message is one sentence: what was expected, what came, what to do. Where a sen
 
 import json
 import re
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Self
 
 Audience = Callable[[str, Any], str]
@@ -253,3 +255,24 @@ class Notice:
             "arm": self.arm,
             "demonstration": self.demonstration,
         }
+
+
+class Interrupts:
+    """Remembers Ctrl-C: a library that it reaches at a bad moment may turn it into an error of its own."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self.interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def interrupt(self, *_: object) -> None:
+        """Take the signal."""
+        self.came = True
+        raise KeyboardInterrupt

@@ -7,32 +7,25 @@ import os
 import signal
 import sys
 
+from unbandit.errors import Interrupts
+
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it at any moment with exit code 130, also while it starts or ends.
-
-    The signal is remembered because a library that it reaches at a bad moment may turn it into an error of its own.
-    """
-    interrupted = False
-
-    def interrupt(*_: object) -> None:
-        nonlocal interrupted
-        interrupted = True
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
+    """Run the command line; Ctrl-C ends it at any moment with exit code 130, also while it starts or ends."""
+    interrupts = Interrupts()
+    signal.signal(signal.SIGINT, interrupts.interrupt)
     try:
         from unbandit.cli.app import main as run
 
         run()
     except SystemExit:
-        if interrupted:
+        if interrupts.came:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # enough was said, and what is left is tidying up
         raise
     except BaseException:
-        if not interrupted:
+        if not interrupts.came:
             raise
         sys.stdout.flush()
         os._exit(130)

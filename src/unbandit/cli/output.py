@@ -5,7 +5,6 @@ Whatever is slow to load is imported when it is used: every command imports this
 
 from __future__ import annotations
 
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from unbandit.errors import AssumptionWarning, LogError, Notice, OutputError, phrase, printable, shell_option
+from unbandit.errors import (
+    AssumptionWarning,
+    Interrupts,
+    LogError,
+    Notice,
+    OutputError,
+    phrase,
+    printable,
+    shell_option,
+)
 
 if TYPE_CHECKING:
     import polars
@@ -118,27 +126,15 @@ def answering(log: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def resumable(sentence: Callable[[], str]) -> Iterator[None]:
-    """When Ctrl-C stops the block, say what is kept and end with exit code 130.
-
-    The signal is remembered because a library that it reaches at a bad moment may turn it into an error of its own.
-    """
-    interrupted = False
-
-    def interrupt(*_: object) -> None:
-        nonlocal interrupted
-        interrupted = True
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    except BaseException as error:
-        if not (interrupted or isinstance(error, KeyboardInterrupt)):
-            raise
-        typer.echo(sentence(), err=True)
-        raise typer.Exit(130) from None
-    finally:
-        signal.signal(signal.SIGINT, before)
+    """When Ctrl-C stops the block, say what is kept and end with exit code 130."""
+    with Interrupts() as interrupts:
+        try:
+            yield
+        except BaseException as error:
+            if not (interrupts.came or isinstance(error, KeyboardInterrupt)):
+                raise
+            typer.echo(sentence(), err=True)
+            raise typer.Exit(130) from None
 
 
 def deliver(
