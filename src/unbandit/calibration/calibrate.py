@@ -176,7 +176,7 @@ def _take_in(done: Calibration, folder: ResultsFolder) -> None:
         done.checks += check_metrics(trials, rows)
         return
     assert isinstance(trials, Trials)
-    for setting in trials.settings:
+    for setting in trials.cells:
         own = rows.filter(rule=str(setting.rule), arms=setting.arms, horizon=setting.horizon)
         if isinstance(trials, IdentifyTrials):
             done.identified.append(identify_metrics(setting, own))

@@ -9,22 +9,20 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit import checks, datasets
-from unbandit._version import __version__
-from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, SIGMA
+from unbandit import datasets
+from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, SIGMA, CellTrials
 from unbandit.demonstrators import UCB, Demonstrator, EliminationRule, parse_rule
 from unbandit.estimators.procedures import Anchor, Method, can_compare, compare, intervals, quantile
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.tallies import Tallies
 from unbandit.result import ESTIMATED
-from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code, describe_rule
+from unbandit.study.taskgrid import Task, describe_rule
 from unbandit.tape import Tape
 
 Floats = NDArray[np.float64]
@@ -32,13 +30,6 @@ Design = Literal["random", "even", "near", "paper"]
 
 METHODS: Final[tuple[Method, ...]] = ("bracket", "switching", "naive")
 LEVEL = 0.95
-ROUNDS = 400_000  # about, of a task
-
-DECIDING = (
-    *("kernels", "demonstrators", "datasets", "tape.py", "instance.py", "estimators/procedures.py"),
-    *("study/taskgrid.py", "calibration/settings.py", "calibration/closed_forms.py"),
-)
-"""The files, and folders of files, that decide the numbers."""
 
 CELLS: dict[Design, tuple[tuple[int, int, int], ...]] = {
     "random": ((2, 500, 2_000), (4, 2_000, 1_000), (10, 500, 500), (10, 5_000, 250), (20, 2_000, 250)),
@@ -137,40 +128,16 @@ def paper_cells(name: str) -> Iterator[ClosedFormCell]:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedFormTrials(TaskGrid):
-    """All runs of some cells; one row per run and arm, with every method's answer.
-
-    The same seed gives the same rows, on any number of threads.
-    """
+class ClosedFormTrials(CellTrials):
+    """All runs of some cells; one row per run and arm, with every method's answer."""
 
     cells: tuple[ClosedFormCell, ...]
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        checks.seed(self.seed)
-
-    @cached_property
-    def tasks(self) -> Tasks:
-        """Return the work, cut into blocks of runs whose sizes depend on the cells alone."""
-        sizes = [(cell.horizon, max(1, ROUNDS // cell.horizon)) for cell in self.cells]
-        return Tasks(sizes, [cell.runs for cell in self.cells])
-
-    @property
-    def rounds(self) -> int:
-        """Return how many rounds there are in all."""
-        return sum(cell.runs * cell.horizon for cell in self.cells)
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, as plain values."""
-        return {
-            "schema": "unbandit.calibration.closed-forms/1",
-            "version": __version__,
-            "code": code(*DECIDING),
-            "polars": pl.__version__,
-            "cells": [cell.described for cell in self.cells],
-            "seed": self.seed,
-            "tasks": {"rounds": ROUNDS, "count": len(self.tasks)},
-        }
+    kind: ClassVar[str] = "closed-forms"
+    deciding: ClassVar[tuple[str, ...]] = (
+        *("kernels", "demonstrators", "datasets", "tape.py", "instance.py", "estimators/procedures.py"),
+        "calibration/closed_forms.py",
+    )
+    rounds_of_a_task: ClassVar[int] = 400_000
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Play the runs of a task and read them by every method."""

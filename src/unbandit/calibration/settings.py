@@ -3,11 +3,17 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
+import polars as pl
+
+from unbandit import checks
+from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.inference import BetaPrior, NormalPrior, Prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
-from unbandit.study.taskgrid import describe_rule
+from unbandit.study.taskgrid import TaskGrid, Tasks, code, describe_rule
 
 SIGMA = 0.5  # noise of Gaussian rewards, where means have a standard deviation of 1
 
@@ -144,3 +150,45 @@ def _digits(value: str) -> str:
         return f"{float(value):.4g}"
     except ValueError:
         return value
+
+
+@dataclass(frozen=True, eq=False)
+class CellTrials(TaskGrid):
+    """All runs of some cells, to be made in tasks; a subclass makes the rows of a task.
+
+    A cell has a `horizon`, a number of `runs`, and is `described`. The same seed gives the same rows, on any number of
+    threads or processes.
+    """
+
+    cells: tuple[Any, ...]
+    seed: int = 1
+    kind: ClassVar[str]
+    deciding: ClassVar[tuple[str, ...]]  # the files, and folders of files, that decide the numbers
+    rounds_of_a_task: ClassVar[int]  # about: a few seconds' work
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", tuple(self.cells))
+        checks.seed(self.seed)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Return the work, cut into blocks of runs whose sizes depend on the cells alone."""
+        sizes = [(cell.horizon, max(1, self.rounds_of_a_task // cell.horizon)) for cell in self.cells]
+        return Tasks(sizes, [cell.runs for cell in self.cells])
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds there are in all."""
+        return sum(cell.runs * cell.horizon for cell in self.cells)
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that determines the bytes, as plain values."""
+        return {
+            "schema": f"unbandit.calibration.{self.kind}/1",
+            "version": __version__,
+            "code": code(*self.deciding, "study/taskgrid.py", "calibration/settings.py"),
+            "polars": pl.__version__,
+            "cells": [cell.described for cell in self.cells],
+            "seed": self.seed,
+            "tasks": {"rounds": self.rounds_of_a_task, "count": len(self.tasks)},
+        }

@@ -6,23 +6,20 @@ sees actions alone can be better on average. `IdentifyTrials` ask which of a few
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit import checks
-from unbandit._version import __version__
-from unbandit.calibration.settings import TrialSetting
+from unbandit.calibration.settings import CellTrials, TrialSetting
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.estimators.procedures import compare_naive
 from unbandit.inference import BetaPrior, Prior, infer
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
-from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code, describe_rule
+from unbandit.study.taskgrid import Task, describe_rule
 from unbandit.tape import Tape
 
 Floats = NDArray[np.float64]
@@ -35,11 +32,9 @@ RANKS = 99  # number of draws among which the true mean's rank is taken: ranks r
 
 RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "cannot tell"
 
-ROUNDS = 20_000  # approximate rounds of records per task: a few seconds' work
-
 DECIDING = (
-    *("kernels", "demonstrators", "inference", "tape.py", "instance.py", "study/taskgrid.py"),
-    *("estimators/procedures.py", "calibration/settings.py", "calibration/trials.py"),
+    *("kernels", "demonstrators", "inference", "tape.py", "instance.py", "estimators/procedures.py"),
+    "calibration/trials.py",
 )
 """The files, and folders of files, that decide the numbers of every kind of trial."""
 
@@ -69,52 +64,21 @@ def play(setting: TrialSetting, seed: int, run: int) -> Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Trials(TaskGrid):
-    """All runs of some settings, to be made in tasks; a subclass defines the rows of one trial.
+class Trials(CellTrials):
+    """All runs of some settings; a subclass defines the rows of one trial."""
 
-    The same seed gives the same rows, on any number of threads.
-    """
-
-    settings: tuple[TrialSetting, ...]
-    seed: int = 1
-    kind: ClassVar[str]
-    deciding: ClassVar[tuple[str, ...]] = ()  # the files that decide its numbers, beside those of every kind
+    cells: tuple[TrialSetting, ...]
+    deciding: ClassVar[tuple[str, ...]] = DECIDING
+    rounds_of_a_task: ClassVar[int] = 20_000
     columns: ClassVar[dict[str, Any]]  # with their types, after those that say what was played
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "settings", tuple(self.settings))
-        checks.seed(self.seed)
 
     @abstractmethod
     def one(self, trial: Trial) -> dict[str, Any]:
         """Put one record to the method, and return the columns of its rows: arrays, or a single value for all rows."""
 
-    @cached_property
-    def tasks(self) -> Tasks:
-        """Return the work, cut into blocks of runs whose sizes depend on the settings alone."""
-        cells = [(setting.horizon, max(1, ROUNDS // setting.horizon)) for setting in self.settings]
-        return Tasks(cells, [setting.runs for setting in self.settings])
-
-    @property
-    def rounds(self) -> int:
-        """Return how many rounds there are in all."""
-        return sum(setting.runs * setting.horizon for setting in self.settings)
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, as plain values."""
-        return {
-            "schema": f"unbandit.calibration.{self.kind}/1",
-            "version": __version__,
-            "code": code(*DECIDING, *self.deciding),
-            "polars": pl.__version__,
-            "settings": [setting.described for setting in self.settings],
-            "seed": self.seed,
-            "tasks": {"rounds": ROUNDS, "count": len(self.tasks)},
-        }
-
     def rows(self, task: Task) -> pl.DataFrame:
         """Make the trials of a task, one after the other."""
-        setting = self.settings[task.cell]
+        setting = self.cells[task.cell]
         played = {"rule": str(setting.rule), "arms": setting.arms, "horizon": setting.horizon}
         schema = {"rule": pl.String, "arms": pl.Int64, "horizon": pl.Int64, "run": pl.Int64, **self.columns}
         tables = [
@@ -202,7 +166,7 @@ class IdentifyTrials(Trials):
     candidates: tuple[Demonstrator, ...] = ()
     particles: int | None = None  # by default as many as `identify` takes
     kind: ClassVar[str] = "identify"
-    deciding: ClassVar[tuple[str, ...]] = ("identification", "estimators/api.py")
+    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "identification", "estimators/api.py")
     columns: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(("outcome", "verdict", "leading"), pl.String),
         "assured": pl.Float64,
