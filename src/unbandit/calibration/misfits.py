@@ -12,16 +12,13 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit import checks
-from unbandit._version import __version__
-from unbandit.calibration.settings import NOISE, NORMAL, SIGMA, short
+from unbandit.calibration.settings import NOISE, NORMAL, SIGMA, CellTrials, short
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.errors import UnbanditError
 from unbandit.estimators import estimate
@@ -32,7 +29,7 @@ from unbandit.inference.decisions import predict
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.study.monte_carlo import Measured, Share, share
-from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code
+from unbandit.study.taskgrid import Task
 
 Floats = NDArray[np.float64]
 
@@ -57,13 +54,6 @@ FALSE_ALARMS = 0.02  # of records of the right rule, at most
 LEVEL = 0.01  # of the most powerful test
 EVIDENCE_PARTICLES = 80
 CONFIDENCE = 0.05  # risk of Even-Dar elimination
-ROUNDS = 8_000  # about, of a task: a few seconds' work
-
-DECIDING = (
-    *("kernels", "demonstrators", "inference", "estimators/procedures.py", "tape.py", "instance.py"),
-    *("study/taskgrid.py", "calibration/settings.py", "calibration/misfits.py"),
-)
-"""The files, and folders of files, that decide the numbers."""
 
 
 @dataclass(frozen=True)
@@ -206,9 +196,9 @@ def checked_record(cell: CheckCell, log: ActionLog, best_mean: float) -> Check:
     answer = estimate(log, rule, check=False, horizon=cell.horizon, **known)
     numbers = answer.columns
     low, high = numbers.gap_low[0], numbers.gap_high[0]
-    found = [AnsweredMeans(numbers.gap[0], low, high, quantile(answer.level), numbers.mean[0])]
+    found = AnsweredMeans(numbers.gap[0], low, high, quantile(answer.level), numbers.mean[0])
     used = parse_rule(answer.rule).for_arms(cell.arms)
-    return check_log(log, used, cell.noise, [cell.horizon], found, threads=1)
+    return check_log(log, used, cell.noise, [cell.horizon], lambda _: found, threads=1)
 
 
 def log_evidences(log: ActionLog, horizon: int) -> dict[str, float]:
@@ -222,40 +212,16 @@ def log_evidences(log: ActionLog, horizon: int) -> dict[str, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class CheckTrials(TaskGrid):
-    """All runs of some cells; one row per record, with the check's verdict.
-
-    The same seed gives the same rows, on any number of processes.
-    """
+class CheckTrials(CellTrials):
+    """All runs of some cells; one row per record, with the check's verdict."""
 
     cells: tuple[CheckCell, ...]
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        checks.seed(self.seed)
-
-    @cached_property
-    def tasks(self) -> Tasks:
-        """Return the work, cut into blocks of runs whose sizes depend on the cells alone."""
-        sizes = [(cell.horizon, ROUNDS // cell.horizon) for cell in self.cells]
-        return Tasks(sizes, [cell.runs for cell in self.cells])
-
-    @property
-    def rounds(self) -> int:
-        """Return how many rounds there are in all."""
-        return sum(cell.runs * cell.horizon for cell in self.cells)
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, as plain values."""
-        return {
-            "schema": "unbandit.calibration.check/1",
-            "version": __version__,
-            "code": code(*DECIDING),
-            "polars": pl.__version__,
-            "cells": [cell.described for cell in self.cells],
-            "seed": self.seed,
-            "tasks": {"rounds": ROUNDS, "count": len(self.tasks)},
-        }
+    kind: ClassVar[str] = "check"
+    deciding: ClassVar[tuple[str, ...]] = (
+        *("kernels", "demonstrators", "inference", "estimators/procedures.py", "tape.py", "instance.py"),
+        "calibration/misfits.py",
+    )
+    rounds_of_a_task: ClassVar[int] = 8_000
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Play the runs of a task and check each."""

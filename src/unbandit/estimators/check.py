@@ -43,15 +43,16 @@ def checked(
 
     log = request.log
     assert isinstance(log, ActionLog)
-    found = []
-    for row in range(len(numbers["gap"])):
-        gap, low, high = (np.asarray(numbers[name][row], np.float64) for name in ("gap", "gap_low", "gap_high"))
-        mean = np.asarray(numbers["mean"][row], np.float64) if "mean" in numbers else None
-        draws = posteriors[min(row, len(posteriors) - 1)].draws if posteriors else None
-        found.append(AnsweredMeans(gap, low, high, request.z, mean, draws))
+
+    def answered(which: int) -> AnsweredMeans:
+        row = min(which, len(numbers["gap"]) - 1)  # demonstrations that were pooled have one answer
+        gap, low, high = (numbers[name][row] for name in ("gap", "gap_low", "gap_high"))
+        draws = posteriors[min(which, len(posteriors) - 1)].draws if posteriors else None
+        return AnsweredMeans(gap, low, high, request.z, numbers["mean"][row] if "mean" in numbers else None, draws)
+
     return check_log(
-        log, request.rule, request.noise, request.horizons.tolist(), found, noise_known=request.noise_known, seed=seed,
-        threads=threads,
+        log, request.rule, request.noise, request.horizons.tolist(), answered, noise_known=request.noise_known,
+        seed=seed, threads=threads,
     )  # fmt: skip
 
 
@@ -73,12 +74,8 @@ def said_of(check: Check, rule: Demonstrator) -> tuple[list[Notice], list[Notice
     if check.verdict == "does not fit":
         return [Notice("does-not-fit", _misfit(check, rule), count=len(check.failed))], []
     if check.verdict == "not checked":
-        notes = (
-            []
-            if check.reason == NOT_WANTED
-            else [Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")]
-        )
-        return [], notes
+        said = Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")
+        return [], [] if check.reason == NOT_WANTED else [said]
     part = f" {check.reason}" if check.reason else ""
     text = (
         f"Checked: the log looks like one that {short_numbers(str(rule))} made; nothing stands out beside "

@@ -9,15 +9,16 @@ close kin apart, for index rules with normal rewards.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule
-from unbandit.errors import InferenceError
+from unbandit.errors import InferenceError, LogError
 from unbandit.fit import Check, FitVerdict, Statistic, Wording, not_checked
 from unbandit.formatting import capitalise, short_numbers
 from unbandit.inference.decisions import Decisions, Predictions, Residuals, decisions_of, predict, residuals
@@ -25,7 +26,7 @@ from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import reading_of, run_filters, systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
-from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
+from unbandit.inference.rivals import RANDOM, predicts, random_choices, rivals_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -92,16 +93,17 @@ class AnsweredMeans:
 
 
 def check_log(
-    log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int], found: Sequence[AnsweredMeans] | None, *,
-    noise_known: bool = True, seed: int = 0, threads: int | None = None,
+    log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int],
+    answered: Callable[[int], AnsweredMeans] | None, *, noise_known: bool = True, seed: int = 0,
+    threads: int | None = None,
 ) -> Check:  # fmt: skip
-    """Check every demonstration, or of many some, and summarise; `found` is what was answered for each, or for all."""
+    """Check every demonstration, or of many some, and summarise; `answered` returns what was answered for one."""
     several, length = len(log), float(np.mean(np.minimum(log.lengths, MOST_DECISIONS)))
     number = min(several, int(np.clip(MOST_CHECKED_ROUNDS / length, FEWEST_CHECKED, MOST_CHECKED)))
     chosen = np.unique(np.linspace(0, several - 1, number).round().astype(int)).tolist()
     checked = []
     for which in chosen:
-        own = None if found is None else found[min(which, len(found) - 1)]
+        own = None if answered is None else answered(which)
         request = _Request(log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads)
         checked.append(request.in_any_convention())
     if several == 1:
@@ -158,10 +160,10 @@ class _Request:
         rule, rounds = self.rule.for_arms(arms), min(length, max(MOST_ROUNDS, 4 * arms))
         if length < 2 * arms:
             return not_checked(f"{length} rounds of {arms} arms are too few to compare.")
-        check_rewards(self.log, self.noise)
         try:
+            check_rewards(self.log, self.noise)
             reading_of(self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log, 0, rule, self.horizon)
-        except InferenceError as refusal:
+        except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
         noise, notes = self.noise, []
         aimed = rule if isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms else None
@@ -183,23 +185,15 @@ class _Request:
         if decided is None:
             if by_simulation is None:
                 return not_checked("All simulations of this rule are alike, so there is nothing to compare.")
-            value = by_simulation
-        else:
-            value = decided.p_value / SHARES["decisions"]
-            if by_simulation is not None:
-                value = min(value, by_simulation / SHARES["simulations"])
-            statistics = (decided.switches, *statistics)
-            if decided.number < length:
-                notes.append(f"The first {decided.number:,} decisions were predicted one by one.")
-        if value > DOES_NOT_FIT:
-            return self._verdict(value, " ".join(notes) or None, statistics, number)
-        by_decisions = decided is not None and (
-            by_simulation is None or decided.p_value / SHARES["decisions"] <= by_simulation / SHARES["simulations"]
-        )
-        furthest = max(statistics, key=lambda each: each.distance)
-        reason = decided.reason() if decided is not None and by_decisions else furthest.sentence
-        instead = () if decided is None else decided.instead()
-        return self._verdict(value, " ".join([reason, *notes]), statistics, number, instead)
+            return self._verdict(by_simulation, _said(by_simulation, _furthest(statistics), notes), statistics, number)
+        by_decisions = decided.p_value / SHARES["decisions"]
+        by_simulation = math.inf if by_simulation is None else by_simulation / SHARES["simulations"]
+        statistics, value = (decided.switches, *statistics), min(by_decisions, by_simulation)
+        if decided.number < length:
+            notes.append(f"The first {decided.number:,} decisions were predicted one by one.")
+        told = decided.tested.scores.size > 0 and by_decisions <= by_simulation
+        reason = decided.reason() if told else _furthest(statistics)
+        return self._verdict(value, _said(value, reason, notes), statistics, number, decided.instead())
 
     def _verdict(
         self, value: float, reason: str | None, statistics: tuple[Statistic, ...], simulations: int = 0,
@@ -208,7 +202,7 @@ class _Request:
         fits = value > DOES_NOT_FIT
         failed = () if fits else (self.log.demonstrations[0],)
         verdict: FitVerdict = "fits" if fits else "does not fit"
-        return Check(verdict, min(1.0, value), simulations, reason, statistics, instead, 1, failed)
+        return Check(verdict, min(1.0, value), simulations, reason, statistics, () if fits else instead, 1, failed)
 
     def _decided(self) -> int:
         """Return how many rounds are predicted one by one."""
@@ -248,20 +242,14 @@ class _Request:
         assert first is not None
         assert second is not None
         decisions = decisions_of(start, rule.initial, rule.batch)
-        known = {each.name: other for each, other in zip(rivals, others, strict=True) if other is not None}
-        known = {name: other for name, other in known.items() if other.repeats.size == first.repeats.size}
-        random = random_choices(decisions)
-        tested = residuals(decisions, (first, second), {**known, **random})
-        return _Decided(
-            decisions,
-            (first, second),
-            rivals,
-            {**known, **random},
-            tested,
-            self._decided(),
-            int(self.log.lengths[0]),
-            self.seed,
-        )
+        known = {
+            each.name: other
+            for each, other in zip(rivals, others, strict=True)
+            if other is not None and other.repeats.size == first.repeats.size
+        }
+        every = {**known, **random_choices(decisions)}
+        tested, length = residuals(decisions, (first, second), every), int(self.log.lengths[0])
+        return _Decided(decisions, (first, second), every, tested, self._decided(), length, self.seed)
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -301,14 +289,13 @@ class _Decided:
 
     decisions: Decisions
     own: tuple[Predictions, Predictions]
-    rivals: Sequence[Rival]
     others: Mapping[str, Predictions]
     tested: Residuals
     number: int  # of rounds that were predicted
     length: int  # of the log
     seed: int
 
-    @property
+    @cached_property
     def p_value(self) -> float:
         return self.tested.p_value(self.seed)
 
@@ -360,3 +347,13 @@ class _Decided:
         pulls = np.maximum(np.bincount(log.demonstration(0)[: self.number], minlength=len(log.arms)), 1)
         drawn = particles[chosen] + noise.deviation / np.sqrt(pulls) * generator.standard_normal((number, pulls.size))
         return np.asarray(drawn)
+
+
+def _furthest(statistics: Sequence[Statistic]) -> str:
+    """Say which statistic looks most different."""
+    return max(statistics, key=lambda each: each.distance).sentence
+
+
+def _said(value: float, reason: str, notes: Sequence[str]) -> str | None:
+    """Return what looks different, where the rule does not fit, and what is worth noting."""
+    return " ".join([reason, *notes] if value <= DOES_NOT_FIT else notes) or None

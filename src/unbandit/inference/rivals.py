@@ -4,7 +4,9 @@ A rule is tested against the others of its kind with their usual parameters, and
 scatter less or more; `random_choices` stands for every rule that chooses at random.
 """
 
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from unbandit.demonstrators import Demonstrator, IndexRule, rules
@@ -14,8 +16,8 @@ from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the assumed one
-MEMORIES = (50.0, 400.0, 1e9)  # decisions that choices at random remember
 RANDOM = "choices at random"
+MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
 
 
 class Rival(NamedTuple):
@@ -48,17 +50,12 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog) -> list[Rival]:
 
 def usual_parameters(rule: type[Demonstrator], noise: Noise, log: ActionLog) -> Demonstrator | None:
     """Return a rule with its default parameters, where these suit the noise, or else the first guess at them."""
-    suits = [guess for guess, _ in rule.guesses(noise, log)]
-    if not isinstance(noise, Bernoulli):
-        suits = [guess for guess in suits if not guess.bernoulli_only]
-    try:
-        default = rule()
-    except ParameterError:
-        return suits[0] if suits else None
-    return default if isinstance(noise, Bernoulli) or not default.bernoulli_only else suits[0] if suits else None
+    tried = [guess for guess, _ in rule.guesses(noise, log)]
+    with suppress(ParameterError):
+        tried.insert(0, rule())
+    return next((each for each in tried if isinstance(noise, Bernoulli) or not each.bernoulli_only), None)
 
 
 def random_choices(decisions: Decisions) -> Mapping[str, Predictions]:
     """Predict as one who chooses at random, with a shorter and a longer memory."""
-    names = ("in about 50 rounds", "in about 400 rounds", "in all rounds")
-    return {f"{RANDOM} ({name})": without_rule(decisions, m) for name, m in zip(names, MEMORIES, strict=True)}
+    return {name: without_rule(decisions, memory) for name, memory in MEMORIES.items()}
