@@ -12,6 +12,23 @@ import pytest
 
 SCRIPT = Path(sys.executable).with_name("unbandit")
 
+# The keys of an estimate's JSON, in their order, before its arms; and those of an arm.
+TOP = [
+    "schema",
+    "rule",
+    "method",
+    "horizon",
+    "demonstrations",
+    "level",
+    "sigma",
+    "seed",
+    "best",
+    "check",
+    "warnings",
+    "notes",
+]
+ROW = ["arm", "pulls", "gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio", "verdict"]
+
 
 @dataclass(frozen=True)
 class Outcome:

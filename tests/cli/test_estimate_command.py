@@ -18,26 +18,12 @@ from unbandit import estimate as estimate_function
 from unbandit.cli.output import NARROW_WIDTH, estimate_table
 
 script, unbandit = shell.script, shell.unbandit
+TOP, ROW = shell.TOP, shell.ROW
 
 RULE = "ucb:alpha=0.25,scale=1"
 # A best, B estimated with C(4) - C(9) = 1 at T = 10,000, C bounded
 ACTIONS = list("ABC" + "A" * 8 + "BBB" + "A")
 ASKED = ["--rule", RULE, "--sigma", "1", "--horizon", "10000"]
-TOP = [
-    "schema",
-    "rule",
-    "method",
-    "horizon",
-    "demonstrations",
-    "level",
-    "sigma",
-    "seed",
-    "best",
-    "check",
-    "warnings",
-    "notes",
-]
-ROW = ["arm", "pulls", "gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio", "verdict"]
 
 
 @pytest.fixture

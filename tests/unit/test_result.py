@@ -6,24 +6,10 @@ import json
 import warnings
 
 import pytest
+from shell import ROW, TOP
 
 from unbandit import SAE, UCB, ActionLog, AssumptionWarning, estimate
 
-TOP = [
-    "schema",
-    "rule",
-    "method",
-    "horizon",
-    "demonstrations",
-    "level",
-    "sigma",
-    "seed",
-    "best",
-    "check",
-    "warnings",
-    "notes",
-]
-ROW = ["arm", "pulls", "gap", "gap_low", "gap_high", "mean", "mean_low", "mean_high", "ratio", "verdict"]
 NOTICE = ["code", "message", "round", "arm", "demonstration"]
 
 
