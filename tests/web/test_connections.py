@@ -23,6 +23,11 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 async def application(scope, receive, send):
     """Answer with a few bytes, with many, or only after the request has come whole."""
     assert scope["type"] == "http"
+    if scope["path"] == "/upload":
+        while (message := await receive()).get("more_body"):
+            pass
+        if message["type"] == "http.disconnect":
+            return
     if scope["path"] == "/later":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"begun", "more_body": True})
@@ -117,6 +122,29 @@ def test_too_many_connections_make_room_for_the_next(port):
                 connected.sendall(GET)
                 assert connected.recv(1 << 16).startswith(b"HTTP/1.1 200")
         assert sum(is_closed(each, 0.01) for each in silent) >= 15
+
+
+UPLOAD = b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
+
+
+def test_slow_uploads_make_room_and_quick_ones_stay(port):
+    with ExitStack() as opened:
+        quick = opened.enter_context(visitor(port))
+        quick.sendall(UPLOAD)
+        slow = []
+        for _ in range(20):
+            slow.append(opened.enter_context(visitor(port)))
+            slow[-1].sendall(UPLOAD + b"12345")
+            time.sleep(0.01)
+            quick.sendall(bytes(4_500))
+            time.sleep(0.01)
+        with visitor(port) as connected:
+            connected.sendall(GET)
+            assert connected.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        answers = [each.recv(1 << 16) for each in slow[:15]]
+        assert all(each.startswith(b"HTTP/1.1 408") for each in answers)
+        quick.sendall(bytes(10_000))
+        assert quick.recv(1 << 16).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("path", [b"/later", b"/"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,7 +12,7 @@ from starlette.testclient import TestClient
 from unbandit.web.app import create_app
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import Refusal
-from unbandit.web.safety import COOKIE, AccessPolicy, LimitedBody
+from unbandit.web.safety import COOKIE, AccessPolicy, Arriving, LimitedBody
 
 HERE = "http://127.0.0.1:8350"
 
@@ -80,7 +81,7 @@ def test_a_token_is_asked_for_and_kept(token_client):
     assert "a-long-secret" not in token_client.get("/").text
 
 
-def received(messages, limits, headers=(), path="/look"):
+def received(messages, limits, headers=(), path="/look", arriving=None):
     """Read a request that comes in parts; return how many bytes were handed on."""
     parts = iter(messages)
 
@@ -92,7 +93,8 @@ def received(messages, limits, headers=(), path="/look"):
         return part
 
     async def read():
-        body = LimitedBody({"type": "http", "path": path, "headers": list(headers)}, receive, limits)
+        scope = {"type": "http", "path": path, "headers": list(headers)}
+        body = LimitedBody(scope, receive, limits, arriving or Arriving(limits.waiting))
         total = 0
         while True:
             message = await body()
@@ -133,3 +135,32 @@ def test_only_addresses_that_take_files_take_much():
 def test_what_comes_too_slowly_is_given_up():
     with pytest.raises(Refusal, match="did not arrive"):
         received([part(10), 5.0, part(10, more=False)], SMALL)
+
+
+DRIBBLE = Limits(upload_rate=100_000.0, upload_pause=0.2)
+
+
+def test_what_comes_byte_by_byte_is_given_up_long_before_its_time_is_over():
+    begun = time.monotonic()
+    with pytest.raises(Refusal, match="did not arrive"):
+        received([0.02, part(5)] * 1_000 + [part(0, more=False)], DRIBBLE, [(b"content-length", b"100000")])
+    assert time.monotonic() - begun < 2
+
+
+def test_what_comes_slowly_but_steadily_is_handed_on():
+    steady = [0.05, part(10_000)] * 10 + [part(0, more=False)]  # twice as fast as it must
+    assert received(steady, DRIBBLE) == 100_000
+
+
+def test_a_pause_ends_also_what_came_quickly():
+    with pytest.raises(Refusal, match="did not arrive"):
+        received([part(3_000_000), 5.0, part(10, more=False)], DRIBBLE)
+
+
+def test_an_announcement_takes_no_room_and_what_comes_does():
+    announced = [(b"content-length", b"50000000")]
+    arriving = Arriving(1_000_000, size=900_000)
+    assert received([part(50_000), part(0, more=False)], Limits(), announced, arriving=arriving) == 50_000
+    assert arriving.size == 950_000
+    with pytest.raises(Refusal, match="Too much"):
+        received([part(60_000), part(0, more=False)], Limits(), announced, arriving=arriving)

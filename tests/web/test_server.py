@@ -183,6 +183,23 @@ def test_two_hundred_silent_connections_neither_silence_the_page_nor_fill_the_co
         assert server.stderr.read() == ""
 
 
+def test_two_hundred_slow_uploads_neither_silence_the_page_nor_fill_the_console():
+    with served("--port", "0", files=150) as (server, address, _), ExitStack() as opened:
+        slow = [opened.enter_context(begin_to_send(address)) for _ in range(200)]
+        begun = time.monotonic()
+        for _ in range(5):
+            assert urllib.request.urlopen(address, timeout=30).status == 200
+        assert time.monotonic() - begun < 10
+        status, text = sent(address, b"arm\nA\nB\n")  # a file that comes at once is read meanwhile
+        assert status == 200
+        assert "log.csv" in text
+        slow[0].settimeout(10)  # whoever made room was told
+        assert slow[0].recv(1 << 16).startswith(b"HTTP/1.1 408")
+        server.send_signal(signal.SIGINT)
+        server.wait(120)
+        assert server.stderr.read() == ""
+
+
 def test_without_its_parts_the_page_names_what_to_install():
     hidden = "import sys; sys.modules['uvicorn'] = None; from unbandit.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", hidden, "serve"], capture_output=True, text=True, check=False)

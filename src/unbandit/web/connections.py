@@ -2,7 +2,8 @@
 
 uvicorn waits for ever for the first request of a connection, and asyncio writes a traceback for every connection that
 it has no file descriptor left for. So a connection that is silent for too long is closed; where there are too many,
-the one that was silent for longest makes room for the next; and the console gets one line for all that broke.
+the one that has kept us waiting for longest makes room for the next, be it silent or slow to send a file; and the
+console gets one line for all that broke.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from unbandit import checks
+from unbandit.web.jobs import Limits
 from unbandit.web.problems import Console
 
 SECONDS_OF_SILENCE = 20.0  # that a visitor may neither finish a request nor take more of an answer
@@ -23,6 +25,7 @@ MOST_AT_ONCE = 256  # connections, where there are file descriptors for them
 ACCEPTED_AT_ONCE = 8  # connections that are accepted before those that are too many are closed
 BACKLOG = 128  # connections that the system holds until they are accepted
 FILES_OF_OUR_OWN, FILES_PER_WORKER = 64, 4  # file descriptors that the page needs besides connections
+MAKES_ROOM = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 def most_connections() -> int:
@@ -46,12 +49,21 @@ class VisitorConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, in place of the one that has been waiting for longest if there are too many."""
         super().connection_made(transport)
-        self._active, self._unsent = self.loop.time(), 0
+        self._active = self._heard = self._asked = self.loop.time()
+        self._received, self._unsent = 0, 0
         self._next_look = self.loop.call_later(SECONDS_OF_SILENCE / LOOKS, self._look)
         opened = [each for each in self.connections if isinstance(each, VisitorConnection) and each._is_open()]
         if len(opened) > self.most:
-            waiting = [each for each in opened if each._waits() and each is not self]
-            min(waiting, key=lambda each: each._active, default=self).transport.abort()
+            waiting = [each for each in opened if (each._waits() or each._uploads()) and each is not self]
+            min(waiting, key=VisitorConnection._waiting_since, default=self)._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what a visitor sends, and count it for the request that it belongs to."""
+        before, self._heard = self.cycle, self.loop.time()
+        super().data_received(data)
+        if self.cycle is not before:
+            self._asked, self._received = self._heard, 0
+        self._received += len(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop looking at it."""
@@ -79,6 +91,26 @@ class VisitorConnection(H11Protocol):
     def _waits(self) -> bool:
         """Return whether no request is being worked on."""
         return self.cycle is None or self.cycle.response_complete
+
+    def _uploads(self) -> bool:
+        """Return whether the rest of a request is still to come."""
+        return not self._waits() and self.cycle.more_body
+
+    def _waiting_since(self) -> float:
+        """Return since when we wait for the visitor; whoever sends a file slowly kept us waiting for most of it."""
+        if self._waits():
+            return self._active
+        return min(self._heard, self._asked + self._received / Limits.upload_rate)
+
+    def _make_room(self) -> None:
+        """Close the connection; a visitor who was sending something gets a status, if it can be said at once."""
+        if self._uploads() and not self.cycle.response_started and not self.transport.get_write_buffer_size():
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self.transport.write(MAKES_ROOM)
+            self.transport.close()
+        else:
+            self.transport.abort()
 
     def _look(self) -> None:
         """Close the connection if nothing came of it for too long."""

@@ -51,10 +51,9 @@ def show(problem: Problem) -> Response:
 
 def guard(app: ASGIApp, policy: AccessPolicy, limits: Limits) -> ASGIApp:
     """Wrap an application in the access policy, the limits and the headers."""
-    arriving = 0
+    arriving = Arriving(limits.waiting)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal arriving
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
@@ -66,18 +65,15 @@ def guard(app: ASGIApp, policy: AccessPolicy, limits: Limits) -> ASGIApp:
                     headers.setdefault(name, value)
             await send(message)
 
-        body = LimitedBody(scope, receive, limits)
         refused = _refusal(scope, policy)
-        if refused is None and body.expected and arriving + body.expected > limits.waiting:
-            refused = show(BUSY)
         if refused is not None:
             await refused(scope, receive, send_with_headers)
             return
-        arriving += body.expected
+        body = LimitedBody(scope, receive, limits, arriving)
         try:
             await app(scope, body, send_with_headers)
         finally:
-            arriving -= body.expected
+            arriving.size -= body.held
 
     return answer
 
@@ -123,30 +119,35 @@ def _same(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode(), token.encode())
 
 
+@dataclass
+class Arriving:
+    """Bytes of all requests that are held at once, of those that have come: an announcement holds nothing."""
+
+    most: int
+    size: int = 0
+
+
 class LimitedBody:
-    """Body of a request; reading it raises if it is too large or too slow.
+    """Body of a request; reading it raises if it is too large or too slow, or if too much is being sent by all.
 
     A body that is too large is read to its end and dropped, as long as time allows: a browser shows our response only
-    after it has sent everything. `expected` is the number of bytes that will be held for a while: as many as announced,
-    or else as many as allowed.
+    after it has sent everything. `held` is the number of bytes of it that were counted in `arriving`.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, limits: Limits) -> None:
+    def __init__(self, scope: Scope, receive: Receive, limits: Limits, arriving: Arriving) -> None:
         self._receive, self._too_large = receive, too_large(limits.upload)
+        self._limits, self._arriving, self.held = limits, arriving, 0
         self._most = limits.upload * 4 // 3 + MOST_FORM_BYTES if scope.get("path") in UPLOADS else MOST_FORM_BYTES
-        headers = Headers(scope=scope)
-        announced = headers.get("content-length", "")
+        announced = Headers(scope=scope).get("content-length", "")
         self._large = announced.isdigit() and int(announced) > self._most
-        kept = int(announced) if announced.isdigit() else self._most if "transfer-encoding" in headers else 0
-        self.expected = 0 if self._large else kept
-        self._until = asyncio.get_running_loop().time() + limits.upload_seconds
+        self._begun = asyncio.get_running_loop().time()
         self._got, self._whole = 0, False
 
     async def __call__(self) -> Message:
         """Return the next part."""
         while not self._whole:
             try:
-                async with asyncio.timeout_at(self._until):
+                async with asyncio.timeout_at(self._until()):
                     message = await self._receive()
             except TimeoutError:
                 raise Refusal(self._too_large if self._large else SLOW) from None
@@ -156,7 +157,20 @@ class LimitedBody:
             self._large = self._large or self._got > self._most
             self._whole = not message.get("more_body", False)
             if not self._large:
+                self._hold(len(message.get("body", b"")))
                 return message
             if self._whole:
                 raise Refusal(self._too_large)
         return await self._receive()
+
+    def _until(self) -> float:
+        """Return when the next part must be here: soon, and as early as the rate demands of all parts together."""
+        limits = self._limits
+        earned = min(self._got / limits.upload_rate + limits.upload_pause, limits.upload_seconds)
+        return min(self._begun + earned, asyncio.get_running_loop().time() + limits.upload_pause)
+
+    def _hold(self, size: int) -> None:
+        if self._arriving.size + size > self._arriving.most:
+            raise Refusal(BUSY)
+        self._arriving.size += size
+        self.held += size
