@@ -7,6 +7,7 @@ A message is one sentence: what was expected, what came, what to do. Where a sen
 
 import json
 import re
+import secrets
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +17,14 @@ from typing import Any, Self
 Audience = Callable[[str, Any], str]
 """How a reader writes an option: a function of its name and its value (None for the name alone)."""
 
-# Two Unicode noncharacters, reserved for a program's internal use, enclose an option within a sentence.
-_OPEN, _CLOSE = "\ufdd0", "\ufdd1"
-_OPTION = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
+# Two Unicode noncharacters, reserved for a program's internal use, enclose an option within a sentence. A file may hold
+# them too, so a word that no file can know comes first; it differs from process to process.
+_OPEN, _CLOSE = f"\ufdd0{secrets.token_hex(8)}", "\ufdd1"
+_OPTION = re.compile(f"{_OPEN}([^\ufdd0\ufdd1]*){_CLOSE}")
 
 _LONGEST_QUOTE, _LONGEST_SENTENCE = 120, 2_000  # characters
 _QUOTE = re.compile(rf'"([^"]{{{_LONGEST_QUOTE},}})"')
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff\ufdd0-\ufdef]")
 
 
 def option(name: str, value: Any = None) -> str:
@@ -50,14 +52,19 @@ def shell_option(name: str, value: Any = None) -> str:
 def phrase(text: str, audience: Audience = python_option) -> str:
     """Spell out the options that a sentence refers to, as the audience writes them."""
 
-    def spelled(match: re.Match[str]) -> str:
-        try:
-            name, value = json.loads(match[1])
-            return audience(str(name), value)
-        except (ValueError, TypeError, RecursionError):  # not ours: the text quotes a file, which may hold anything
-            return match[1]
+    return printable(_OPTION.sub(lambda match: audience(*json.loads(match[1])), text))
 
-    return printable(_OPTION.sub(spelled, text))
+
+def _split(text: str | None) -> tuple[str, ...] | None:
+    """Take the options out of a sentence that goes to another process, where they are enclosed by another word."""
+    return None if text is None else tuple(_OPTION.split(text))
+
+
+def _joined(parts: tuple[str, ...] | None) -> str | None:
+    """Put a sentence together again: every second part is an option."""
+    if parts is None:
+        return None
+    return "".join(f"{_OPEN}{part}{_CLOSE}" if number % 2 else part for number, part in enumerate(parts))
 
 
 def printable(text: str) -> str:
@@ -149,11 +156,23 @@ class UnbanditError(Exception):
     def __str__(self) -> str:
         return self.phrased()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = {"text": _split(self.text), "remedy": _split(self.remedy)}
+        return _unpickled, (type(self), self.__dict__ | parts)
+
     def at(self, **data: Any) -> Self:
         """Fill in where an error is, once that is known; returns the error itself."""
         for name, value in data.items():
             setattr(self, name, value)
         return self
+
+
+def _unpickled(kind: type[UnbanditError], state: dict[str, Any]) -> UnbanditError:
+    """Build an error that another process raised."""
+    error = kind.__new__(kind)
+    error.__dict__.update(state | {name: _joined(state[name]) for name in ("text", "remedy")})
+    error.args = (error.text,)
+    return error
 
 
 class LogError(UnbanditError, ValueError):
@@ -240,6 +259,15 @@ class Notice:
     arm: str | None = None
     demonstration: str | None = None
     count: int | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"text": _split(self.text)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"text": _joined(state["text"])})
+
+    def __repr__(self) -> str:
+        return f"Notice(code={self.code!r}, message={self.message!r})"
 
     @property
     def message(self) -> str:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import subprocess
+import sys
+
 import pytest
 
 import unbandit as ub
@@ -101,6 +106,39 @@ def test_cells_in_a_message_are_escaped_and_cut():
     assert Notice("reading", "r\u00e9sum\u00e9 \u4e2d \u2068x\u2069").message == "r\u00e9sum\u00e9 \u4e2d \u2068x\u2069"
 
 
-def test_a_quoted_cell_that_looks_like_an_option_is_shown_as_it_is():
-    cell = "\ufdd0" + "[" * 3_000 + "\ufdd1"
-    assert phrase(f'got "{cell}".').startswith('got "[[[[')
+@pytest.mark.parametrize(
+    "cell", ['\ufdd0["method", "naive"]\ufdd1', '["method", "naive"]\ufdd1', "\ufdd0" + "[" * 3_000 + "\ufdd1"]
+)
+def test_a_quoted_cell_that_looks_like_an_option_is_escaped(cell):
+    said = phrase(f"Give {option('sigma')}; got \"{cell}\", not {option('level')}.", shell_option)
+    assert said.startswith('Give --sigma; got "')
+    assert said.endswith('\\ufdd1", not --level.')
+    assert "--method" not in said
+    opened = option("").partition("[")[0]  # even a cell that follows an opening word within a sentence
+    assert "--method" not in phrase(f"{opened[:-1]}{cell}", shell_option)
+
+
+READ_ELSEWHERE = """
+import pickle, sys
+from unbandit.errors import shell_option
+notice, *errors = pickle.load(sys.stdin.buffer)
+print(notice.to_dict(shell_option)["message"], *(each.phrased(shell_option) for each in errors), sep="\\n")
+"""
+
+
+def test_errors_and_notices_keep_their_options_in_another_process():
+    text = f"got \"\ufdd0{json.dumps(['method', 'naive'])}\ufdd1\"; give {option('best_mean', 1)}."
+    errors = [
+        kind(text, parameter="sigma", remedy=f"Use {option('pool', True)}.")
+        for kind in (ub.ParameterError, ub.OutputError, ub.LogError)
+    ]
+    sent = pickle.dumps([Notice("code", text, arm="A"), *errors, ub.MissingExtra("the web page", "web")])
+    done = subprocess.run([sys.executable, "-c", READ_ELSEWHERE], input=sent, capture_output=True, check=True)
+    first, *others, last = done.stdout.decode().splitlines()
+    assert first == 'got "\\ufdd0["method", "naive"]\\ufdd1"; give --best-mean 1.'
+    assert [each.removeprefix("--sigma: ") for each in others] == [f"{first} Use --pool."] * 3
+    assert 'pip install "unbandit[web]"' in last
+    back = pickle.loads(pickle.dumps(errors[1]))
+    assert (back.args, back.text, back.parameter) == (errors[1].args, text, "sigma")
+    assert pickle.loads(sent)[0] == Notice("code", text, arm="A")
+    assert repr(Notice("code", f"Give {option('sigma')}.")) == "Notice(code='code', message='Give sigma.')"
