@@ -14,6 +14,7 @@ Result = TypeVar("Result")
 
 LARGEST_COUNT = 2**32 - 1
 LARGEST_SEED = 2**64 - 1
+DEEPEST = 50  # levels of lists and tables in a file
 
 
 def integer(value: object) -> int | None:
@@ -80,6 +81,17 @@ def _is_number(value: object) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return not isinstance(value, str | bytes)
+
+
+def shallow(value: Result) -> Result:
+    """Return what a TOML or JSON file holds; a RecursionError if its nesting would break whatever writes it out."""
+    layer: list[Any] = [value]
+    for _ in range(DEEPEST):
+        inner = [list(each.values()) if isinstance(each, dict) else each for each in layer]
+        layer = [item for each in inner if isinstance(each, list) for item in each]
+    if layer:
+        raise RecursionError(f"nested in more than {DEEPEST} levels")
+    return value
 
 
 def did_you_mean(value: object, options: Iterable[str]) -> str | None:

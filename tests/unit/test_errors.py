@@ -110,7 +110,7 @@ def test_cells_in_a_message_are_escaped_and_cut():
     "cell", ['\ufdd0["method", "naive"]\ufdd1', '["method", "naive"]\ufdd1', "\ufdd0" + "[" * 3_000 + "\ufdd1"]
 )
 def test_a_quoted_cell_that_looks_like_an_option_is_escaped(cell):
-    said = phrase(f"Give {option('sigma')}; got \"{cell}\", not {option('level')}.", shell_option)
+    said = phrase(f'Give {option("sigma")}; got "{cell}", not {option("level")}.', shell_option)
     assert said.startswith('Give --sigma; got "')
     assert said.endswith('\\ufdd1", not --level.')
     assert "--method" not in said
@@ -127,7 +127,7 @@ print(notice.to_dict(shell_option)["message"], *(each.phrased(shell_option) for 
 
 
 def test_errors_and_notices_keep_their_options_in_another_process():
-    text = f"got \"\ufdd0{json.dumps(['method', 'naive'])}\ufdd1\"; give {option('best_mean', 1)}."
+    text = f'got "\ufdd0{json.dumps(["method", "naive"])}\ufdd1"; give {option("best_mean", 1)}.'
     errors = [
         kind(text, parameter="sigma", remedy=f"Use {option('pool', True)}.")
         for kind in (ub.ParameterError, ub.OutputError, ub.LogError)

@@ -170,7 +170,7 @@ def _check_folder(folder: Path, size: Size) -> None:
         refusal = f"{folder}: expected an empty folder or one with a reproduction; got {kept[0]}."
         raise ResumeError(refusal, path=str(folder), remedy=_remedy(folder, size))
     try:
-        recorded = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        recorded = checks.shallow(json.loads((folder / NAME).read_text(encoding="utf-8")))
         recorded = {key: recorded[key] for key in _described(size)}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         refusal = f"{folder / NAME}: could not be read."

@@ -126,7 +126,7 @@ def read_description(
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return checks.shallow(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise DescriptionError(f"expected a TOML file; it could not be read: {error.strerror}.") from None
     except UnicodeDecodeError:

@@ -184,7 +184,7 @@ class ResultsFolder:
         """Refuse a folder whose study is not the one asked for."""
         file = self.storage.where(STUDY)
         try:
-            saved: Any = json.loads(self.storage.read(STUDY).decode())
+            saved: Any = checks.shallow(json.loads(self.storage.read(STUDY).decode()))
         except (OSError, ValueError, RecursionError) as error:
             raise ResumeError(f"{file}: could not be read as a study: {first_line(error)}. {ANOTHER_FOLDER}") from error
         asked = self.study.identity

@@ -105,7 +105,10 @@ def test_a_folder_of_another_version_is_refused_with_that_version(place, made):
     assert contents(place) == before
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "other/1"}', "\xff"])
+DEEP = ('{"schema": ' + levels * "[" + levels * "]" + "}" for levels in (900, 5_000))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "other/1"}', "\xff", *DEEP])
 def test_a_study_that_cannot_be_read_is_refused(place, text):
     place.mkdir()
     (place / "study.json").write_text(text, encoding="latin-1")
