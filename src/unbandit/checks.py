@@ -4,9 +4,14 @@ import difflib
 import math
 import operator
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from numbers import Real
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
 
@@ -42,45 +47,118 @@ def seed(value: object, name: str = "seed") -> int:
     return whole(name, value, 0, LARGEST_SEED)
 
 
-def level(value: Any, name: str = "level") -> float:
+def real(value: object) -> float | None:
+    """Return a real number of Python's or NumPy's as a float; None for text, booleans, durations and anything else.
+
+    Examples
+    --------
+    >>> real(np.float32(0.5)), real("0.5"), real(True), real(np.timedelta64(1)), real(10**400)
+    (0.5, None, None, None, None)
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        is_number = value.dtype.kind in "iuf" and value.ndim == 0
+    else:
+        is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number else None  # type: ignore[arg-type]
+    except (ValueError, OverflowError):
+        return None
+
+
+def level(value: object, name: str = "level") -> float:
     """Check the level of an interval."""
-    if isinstance(value, bool) or not _is_number(value) or not 0 < value < 1:
+    number = real(value)
+    if number is None or not 0 < number < 1:
         raise _no_number(name, value, "a number between 0 and 1")
-    return float(value)
+    return number
 
 
-def finite(name: str, value: Any) -> float:
+def finite(name: str, value: object) -> float:
     """Check a finite number."""
-    if isinstance(value, bool) or not _is_number(value) or not math.isfinite(value):
+    number = real(value)
+    if number is None or not math.isfinite(number):
         raise _no_number(name, value, "a finite number")
-    return float(value)
+    return number
 
 
-def positive(name: str, value: Any) -> float:
+def positive(name: str, value: object) -> float:
     """Check a positive, finite number."""
-    if isinstance(value, bool) or not _is_number(value) or not (math.isfinite(value) and value > 0):
+    number = real(value)
+    if number is None or not (math.isfinite(number) and number > 0):
         raise _no_number(name, value, "a positive number")
-    return float(value)
+    return number
+
+
+def numbers(name: str, values: object) -> NDArray[np.float64]:
+    """Check numbers in any arrangement: a copy, in which NaN and infinite numbers may be."""
+    try:
+        array = np.array(values)
+    except (ValueError, TypeError):  # rows of different lengths, or something that only looks like a list
+        array = np.array(None)
+    if array.dtype.kind in "iuf":
+        return array.astype(np.float64)
+    each = [real(value) for value in array.reshape(-1)] if array.dtype.kind == "O" else [None]
+    if None in each:
+        remedy = "Write them as numbers, without quotes." if array.dtype.kind in "US" else "Write them as [0.5, 0.25]."
+        raise ParameterError(f"expected numbers; got {brief(values)}.", parameter=name, value=values, remedy=remedy)
+    return np.array(each, np.float64).reshape(array.shape)
 
 
 def flag(name: str, value: object) -> None:
     """Check that a value is true or false; a word such as "no" is neither."""
-    if str(value) not in ("True", "False") or isinstance(value, str):
-        text = f"expected True or False; got {value!r}."
+    if not isinstance(value, bool | np.bool_):
+        text = f"expected True or False; got {brief(value)}."
         raise ParameterError(text, parameter=name, value=value, remedy="Write it without quotes.")
+
+
+def function(name: str, value: object) -> None:
+    """Check something to call; None for nothing."""
+    if value is not None and not callable(value):
+        text = f"expected a function, or None; got {brief(value)}."
+        raise ParameterError(text, parameter=name, value=value, remedy=f"Give one such as {name}=print.")
+
+
+def text(name: str, value: object) -> None:
+    """Check a text; None for none."""
+    if value is not None and not isinstance(value, str):
+        refusal = f"expected a text; got {brief(value)}."
+        raise ParameterError(refusal, parameter=name, value=value, remedy="Write it in quotes.")
+
+
+def is_list(value: object) -> bool:
+    """Return whether a value has members: an array without dimensions only looks as if it had."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
+def path(name: str, value: object) -> None:
+    """Check the name of a file."""
+    if not isinstance(value, str | os.PathLike):
+        refusal = f"expected the name of a file; got {brief(value)}."
+        raise ParameterError(refusal, parameter=name, value=value, remedy='Write it as "log.csv".')
+
+
+def by_arm(name: str, value: object) -> None:
+    """Check numbers by arm; None for none."""
+    if value is not None and not isinstance(value, Mapping):
+        refusal = f"expected arms with their means; got {brief(value)}."
+        raise ParameterError(refusal, parameter=name, value=value, remedy='Write them as {"B": 0.4}.')
+    for arm, number in (value or {}).items():
+        if real(number) is None:
+            raise _no_number(f"{name} {arm if isinstance(arm, str) else brief(arm)}", number, "a number")
+
+
+def brief(value: object, longest: int = 60) -> str:
+    """Write any value in a few characters of one line, to be quoted in a sentence."""
+    try:
+        written = " ".join(repr(value).split())
+    except Exception:  # whatever a foreign object raises, also a number with too many digits
+        written = f"a value of type {type(value).__name__}"
+    return written if len(written) <= longest else f"{written[: longest - 3]}..."
 
 
 def _no_number(name: str, value: object, expected: str) -> ParameterError:
     remedy = "Write it as a number, without quotes." if isinstance(value, str | bytes) else None
-    return ParameterError(f"expected {expected}; got {value!r}.", parameter=name, value=value, remedy=remedy)
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return not isinstance(value, str | bytes)
+    return ParameterError(f"expected {expected}; got {brief(value)}.", parameter=name, value=value, remedy=remedy)
 
 
 def shallow(value: Result) -> Result:
@@ -96,7 +174,9 @@ def shallow(value: Result) -> Result:
 
 def did_you_mean(value: object, options: Iterable[str]) -> str | None:
     """Return the sentence that suggests the nearest of some options, if one is near."""
-    near = difflib.get_close_matches(str(value).lower().replace("_", "-"), list(options), 1)
+    if not isinstance(value, str):
+        return None
+    near = difflib.get_close_matches(value.lower().replace("_", "-"), list(options), 1)
     return f'Did you mean "{near[0]}"?' if near else None
 
 
@@ -105,8 +185,9 @@ def one_of(name: str, value: object, options: Iterable[str], **data: Any) -> str
     known = list(options)
     if isinstance(value, str) and value in known:
         return value
+    got = f'"{value}"' if isinstance(value, str) else brief(value)
     raise ParameterError(
-        f'expected one of {", ".join(known)}; got "{value}".',
+        f"expected one of {', '.join(known)}; got {got}.",
         parameter=name,
         value=value,
         remedy=did_you_mean(value, known),
@@ -118,10 +199,14 @@ def position(name: str, value: object, names: Sequence[str], most: int = 12) -> 
     """Return the position of a name; of None, 0: the first."""
     if value is None:
         return 0
-    if str(value) not in names:
+    try:
+        label = str(value)
+    except Exception:  # whatever a foreign object raises
+        label = brief(value)
+    if label not in names:
         known = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-        raise ParameterError(f'expected one of {known}; got "{value}".', parameter=name, value=value)
-    return names.index(str(value))
+        raise ParameterError(f'expected one of {known}; got "{label}".', parameter=name, value=value)
+    return names.index(label)
 
 
 def anchors(texts: Sequence[str] | None) -> dict[str, float] | None:

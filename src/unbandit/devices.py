@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from unbandit import checks
 from unbandit.errors import MissingExtra, ParameterError, option
 
 Device = Literal["cpu", "cuda"]
@@ -69,8 +70,9 @@ def choose_device(device: str, rounds: int) -> tuple[Device, str | None]:
 
 
 def _known(device: str, devices: tuple[str, ...]) -> str:
-    if device not in devices:  # without "did you mean": for "gpu" it would suggest "cpu"
-        raise ParameterError(f'expected one of {", ".join(devices)}; got "{device}".', parameter="device", value=device)
+    if not isinstance(device, str) or device not in devices:  # without "did you mean": for "gpu" it would suggest "cpu"
+        got = f'"{device}"' if isinstance(device, str) else checks.brief(device)
+        raise ParameterError(f"expected one of {', '.join(devices)}; got {got}.", parameter="device", value=device)
     return device
 
 

@@ -19,7 +19,9 @@ class Gaussian:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.positive("sigma", self.sigma)
+        sigma = checks.positive("sigma", self.sigma)
+        if not isinstance(self.sigma, int | float):
+            object.__setattr__(self, "sigma", sigma)
 
     @property
     def deviation(self) -> float:
@@ -72,7 +74,7 @@ class Instance:
     def __init__(
         self, means: ArrayLike, noise: Noise | float = 1.0, arms: Sequence[object] | None = None, name: str = "custom"
     ) -> None:
-        values = np.array(means, dtype=np.float64)
+        values = checks.numbers("means", means)
         if values.ndim != 1 or values.size < 2:
             raise ParameterError(
                 f"expected a list of two numbers or more; got shape {values.shape}.", parameter="means"
@@ -84,6 +86,10 @@ class Instance:
         if not good.all():
             at = int(np.argmin(good))
             raise ParameterError(f"expected {expected}; got {values[at]:g} at position {at + 1}.", parameter="means")
+        checks.text("name", name)
+        if arms is not None and not checks.is_list(arms):
+            text = f"expected {values.size} names, one for each mean; got {checks.brief(arms)}."
+            raise ParameterError(text, parameter="arms", value=arms)
         names = tuple(str(arm).strip() for arm in (range(values.size) if arms is None else arms))
         if len(names) != values.size:
             raise ParameterError(
@@ -132,17 +138,26 @@ class Instance:
         ('B', 'A')
         """
         positions = np.asarray(order)
-        if sorted(positions.tolist()) != list(range(len(self))):
+        if positions.dtype.kind not in "iu" or sorted(positions.reshape(-1).tolist()) != list(range(len(self))):
             raise ParameterError(
-                f"expected each of 0 to {len(self) - 1} once; got {positions.tolist()}.", parameter="order"
+                f"expected each of 0 to {len(self) - 1} once; got {checks.brief(order)}.", parameter="order"
             )
         return Instance(self.means[positions], self.noise, [self.arms[at] for at in positions], self.name)
 
 
 def _number(noise: object) -> float:
     """Take any number, NumPy's too, for sigma."""
-    if isinstance(noise, bool) or not isinstance(noise, int | float | np.integer | np.floating):
-        raise ParameterError(
-            f"expected Gaussian(sigma), Bernoulli() or a number for sigma; got {noise!r}.", parameter="noise"
-        )
-    return float(noise)
+    number = checks.real(noise)
+    if number is None:
+        text = f"expected Gaussian(sigma), Bernoulli() or a number for sigma; got {checks.brief(noise)}."
+        raise ParameterError(text, parameter="noise", value=noise)
+    return number
+
+
+def checked_instance(instance: object) -> Instance:
+    """Refuse anything but an instance."""
+    if isinstance(instance, Instance):
+        return instance
+    text = f"expected an Instance; got {checks.brief(instance)}."
+    remedy = 'Give one such as Instance([1.0, 0.5]), or datasets.load("two-armed").'
+    raise ParameterError(text, parameter="instance", value=instance, remedy=remedy)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.errors import Audience, ParameterError, python_option
 from unbandit.errors import Notice as Notice
 from unbandit.fit import UNCHECKED, Check
@@ -244,7 +245,7 @@ class Estimate:
         """
         if demonstration is None:
             return [row for name in self.demonstrations for row in self.ranked(name)]
-        which = self.demonstrations.index(demonstration)
+        which = checks.position("demonstration", demonstration, tuple(self.demonstrations))
         best, order = set(self.best_by_demonstration[which]), {name: at for at, name in enumerate(VERDICTS)}
 
         def place(row: ArmEstimate) -> tuple[int, float, int]:
@@ -293,12 +294,12 @@ class Estimate:
         """
         from unbandit import plots
 
-        if kind == "errors":
+        checks.text("label", label)
+        unit = checks.positive("unit", unit)
+        if checks.one_of("kind", kind, ("arms", "errors")) == "errors":
             if truth is None:
                 raise ParameterError("expected the true value of each arm to draw errors.", parameter="truth")
             return plots.errors(self, truth, unit=unit, label=label, demonstration=demonstration)
-        if kind != "arms":
-            raise ParameterError(f'expected arms or errors; got "{kind}".', parameter="kind", value=kind)
         return plots.arms_with_intervals(self, truth=truth, unit=unit, label=label, demonstration=demonstration)
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unbandit import checks
 from unbandit.errors import ParameterError
-from unbandit.instance import Gaussian, Instance
+from unbandit.instance import Gaussian, Instance, checked_instance
 from unbandit.kernels import rng
 from unbandit.kernels.rng import QUANTILE_TABLE
 
@@ -62,7 +62,8 @@ class Tape:
 
         Draws for decisions and ties have the round in place of the pull.
         """
-        places = [np.asarray(place, dtype=np.int64) for place in (run, arm, np.asarray(pull) - 1)]
+        places = [_positions(name, place) for name, place in (("run", run), ("arm", arm), ("pull", pull))]
+        places[2] = places[2] - 1
         limits = (2**32, 2**32, 2**33)
         ends = [(place.min(initial=0), place.max(initial=0)) for place in places]
         if any(low < 0 or high >= limit for (low, high), limit in zip(ends, limits, strict=True)):
@@ -93,7 +94,8 @@ class Tape:
         >>> sorted(Tape(3).orders([7], arms=4)[0].tolist())
         [0, 1, 2, 3]
         """
-        bits = self.words(np.asarray(runs)[:, None], np.arange(arms), 1, Stream.ORDERS)
+        arms = checks.whole("arms", arms)
+        bits = self.words(_positions("runs", runs).reshape(-1, 1), np.arange(arms), 1, Stream.ORDERS)
         return np.argsort(bits, axis=1, kind="stable")
 
     def reward(self, instance: Instance, run: ArrayLike, arm: ArrayLike, pull: ArrayLike) -> NDArray[np.float64]:
@@ -104,10 +106,22 @@ class Tape:
         >>> Tape(3).reward(Instance([1.0, 0.5], noise=1e-9), run=0, arm=[0, 1], pull=1).round(6).tolist()
         [1.0, 0.5]
         """
-        means = instance.means[np.asarray(arm)]
+        places = _positions("arm", arm)
+        if places.size and not 0 <= places.min() <= places.max() < len(checked_instance(instance)):
+            raise ParameterError(f"expected positions from 0 to {len(instance) - 1}.", parameter="arm", value=arm)
+        means = instance.means[places]
         if isinstance(instance.noise, Gaussian):
             return np.asarray(means + instance.noise.sigma * self.normal(run, arm, pull))
         return np.asarray(self.uniform(run, arm, pull, Stream.REWARDS) < means, dtype=np.float64)
+
+
+def _positions(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    """Check whole numbers in any arrangement: the generator counts with them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" and array.size:
+        text = f"expected whole numbers; got {checks.brief(values)}."
+        raise ParameterError(text, parameter=name, value=values, remedy="Write them as 0 or as [0, 1, 2].")
+    return array.astype(np.int64)
 
 
 def normal_quantile(probability: ArrayLike) -> NDArray[np.float64]:
@@ -118,5 +132,5 @@ def normal_quantile(probability: ArrayLike) -> NDArray[np.float64]:
     >>> normal_quantile([0.5, 0.975, 1e-300]).round(6).tolist()
     [0.0, 1.959964, -37.047096]
     """
-    values = np.ascontiguousarray(probability, dtype=np.float64)
-    return rng.quantiles(values.reshape(-1), QUANTILE_TABLE).reshape(np.shape(probability))
+    values = checks.numbers("probability", probability)
+    return rng.quantiles(values.reshape(-1), QUANTILE_TABLE).reshape(values.shape)

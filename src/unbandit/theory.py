@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unbandit import checks
 from unbandit.errors import ParameterError
 
 Numbers: TypeAlias = Any
@@ -157,11 +158,7 @@ def tradeoff_slope(power: float = 1.0) -> float:
     >>> tradeoff_slope(), tradeoff_slope(power=2)
     (-0.5, -1.0)
     """
-    if not (math.isfinite(power) and power > 0):
-        raise ParameterError(
-            f"expected a positive number; got {power!r}. Take 2 for the squared error.", parameter="power"
-        )
-    return -power / 2
+    return -checks.positive("power", power) / 2
 
 
 _EXPECTED: dict[str, tuple[str, Callable[[NDArray[np.float64]], NDArray[np.bool_]]]] = {
@@ -176,7 +173,7 @@ _EXPECTED: dict[str, tuple[str, Callable[[NDArray[np.float64]], NDArray[np.bool_
 
 def _checked(name: str, given: ArrayLike) -> NDArray[np.float64]:
     """Return an argument as an array; refuse it where one of its numbers is not as expected."""
-    values = np.asarray(given, dtype=np.float64)
+    values = checks.numbers(name, given)
     if name == "gap" and values.size == 0:
         raise ParameterError(
             "expected one suboptimal arm or more; got none. Equal arms cannot be told apart.", parameter="gap", count=0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import unbandit as ub
+from unbandit import checks
 from unbandit.errors import UnbanditError
 
 LOG = ub.ActionLog.from_actions([0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0])
@@ -68,6 +69,236 @@ def test_a_value_of_the_wrong_type_is_refused(
     assert words in str(caught.value)
     assert caught.value.remedy
     assert capfd.readouterr() == ("", "")  # a panic of polars would be printed
+
+
+class Stranger:
+    """Something whose own description fails."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no description")
+
+
+# What must not pass for a number; each is refused by every parameter that is one.
+NO_NUMBERS: dict[str, Any] = {
+    "text": "0.5",
+    "bytes": b"1",
+    "a boolean": True,
+    "a boolean of NumPy": np.bool_(True),
+    "NaN": float("nan"),
+    "infinity": float("inf"),
+    "a list": [0.5],
+    "an array": np.array([0.5, 0.5]),
+    "a table": pd.DataFrame({"a": [0.5]}),
+    "pandas' missing value": pd.NA,
+    "pandas' missing time": pd.NaT,
+    "a duration": timedelta(1),
+    "a duration of NumPy": np.timedelta64(1, "s"),
+    "a date of NumPy": np.datetime64("2020-01-01"),
+    "a Decimal that is no number": Decimal("NaN"),
+    "a Decimal that signals": Decimal("sNaN"),
+    "a complex number": 0.5 + 0j,
+    "a complex number of NumPy": np.complex128(0.5),
+    "more digits than Python writes": 10**5_000,
+    "a class": float,
+    "a stranger": Stranger(),
+}
+NO_COUNTS = NO_NUMBERS | {"half of one": 0.5}
+NO_FLAGS = {name: value for name, value in NO_NUMBERS.items() if "boolean" not in name} | {"a word": "no", "one": 1}
+NO_CHOICES = NO_FLAGS | {"a boolean": True}
+NO_TEXTS = {name: value for name, value in NO_CHOICES.items() if name != "one" and not isinstance(value, str)}
+NO_FUNCTIONS = {name: value for name, value in NO_CHOICES.items() if not callable(value)}
+NO_MEANS = NO_NUMBERS | {
+    "an array": np.array(0.5),
+    "arms with text": {"0": "0.5"},
+    "arms with times": {"0": timedelta(1)},
+}
+REQUIRED = {"nothing": None}
+
+BERNOULLI = ub.Instance([0.6, 0.4], ub.Bernoulli())
+KNOWN: dict[str, Any] = {"log": LOG, "rule": RULE}
+ANSWER = ub.estimate(**KNOWN, sigma=1, check=False)
+UCB = ub.UCB(alpha=0.25)
+
+Refused = dict[str, dict[str, Any]]
+PUBLIC: dict[str, tuple[Callable[..., object], dict[str, Any], Refused]] = {
+    "estimate": (
+        ub.estimate,
+        KNOWN,
+        {
+            "log": REQUIRED, "rule": NO_CHOICES | REQUIRED, "method": NO_CHOICES, "best_mean": NO_NUMBERS,
+            "anchor": NO_MEANS, "scale": NO_CHOICES | REQUIRED, "horizon": NO_COUNTS, "level": NO_NUMBERS | REQUIRED,
+            "sigma": NO_NUMBERS, "bernoulli": NO_FLAGS | REQUIRED, "pool": NO_FLAGS | REQUIRED, "check": NO_FLAGS,
+        },
+    ),
+    "estimate by ratios": (ub.estimate, KNOWN | {"scale": "unknown"}, {"reference": NO_NUMBERS}),
+    "estimate by naive": (ub.estimate, KNOWN | {"method": "naive"}, {"constant": NO_NUMBERS}),
+    "estimate by draws": (
+        ub.estimate,
+        KNOWN | {"method": "bootstrap", "sigma": 1.0},
+        {"resamples": NO_COUNTS, "seed": NO_COUNTS, "prior": NO_CHOICES, "particles": NO_COUNTS},
+    ),
+    "posterior": (
+        ub.posterior,
+        KNOWN | {"sigma": 1.0},
+        {
+            "log": REQUIRED, "rule": NO_CHOICES, "prior": NO_CHOICES, "sigma": NO_NUMBERS, "bernoulli": NO_FLAGS,
+            "best_mean": NO_NUMBERS, "anchor": NO_MEANS, "horizon": NO_COUNTS, "pool": NO_FLAGS, "check": NO_FLAGS,
+            "particles": NO_COUNTS, "clouds": NO_COUNTS | REQUIRED, "draws": NO_COUNTS | REQUIRED,
+            "seed": NO_COUNTS, "threads": NO_COUNTS,
+        },
+    ),
+    "identify": (
+        ub.identify,
+        {"log": LOG, "candidates": RULE},
+        {
+            "log": REQUIRED, "candidates": NO_CHOICES | {"no rules": {"a": 3}}, "prior": NO_CHOICES,
+            "sigma": NO_NUMBERS, "bernoulli": NO_FLAGS, "horizon": NO_COUNTS, "particles": NO_COUNTS,
+            "seed": NO_COUNTS | REQUIRED, "threads": NO_COUNTS, "progress": NO_FUNCTIONS,
+        },
+    ),
+    "check": (
+        ub.check,
+        {"log": LOG, "candidates": RULE},
+        {
+            "log": REQUIRED, "candidates": NO_CHOICES, "sigma": NO_NUMBERS, "bernoulli": NO_FLAGS,
+            "horizon": NO_COUNTS, "best_mean": NO_NUMBERS, "level": NO_NUMBERS | REQUIRED,
+            "seed": NO_COUNTS | REQUIRED, "progress": NO_FUNCTIONS,
+        },
+    ),
+    "report": (
+        ub.report,
+        KNOWN,
+        {
+            "log": REQUIRED, "rule": NO_CHOICES, "name": NO_TEXTS, "command": NO_TEXTS, "truth": NO_MEANS,
+            "progress": NO_FUNCTIONS, "sigma": NO_NUMBERS, "check": NO_FLAGS,
+        },
+    ),
+    "plan": (
+        ub.plan,
+        {"instance": BERNOULLI, "rule": "ucb", "within": 0.1},
+        {
+            "instance": NO_CHOICES | REQUIRED, "rule": NO_CHOICES, "within": NO_NUMBERS | REQUIRED,
+            "level": NO_NUMBERS, "longest": NO_COUNTS, "points": NO_COUNTS, "runs": NO_COUNTS, "seed": NO_COUNTS,
+            "progress": NO_FUNCTIONS,
+        },
+    ),
+    "leak": (
+        ub.leak,
+        {"instance": BERNOULLI, "rule": "ucb", "horizon": 20},
+        {"instance": NO_CHOICES | REQUIRED, "rule": NO_CHOICES, "horizon": NO_COUNTS, "runs": NO_COUNTS},
+    ),
+    "learning_curve": (
+        ub.learning_curve,
+        KNOWN,
+        {"demonstration": NO_NUMBERS, "points": NO_COUNTS | REQUIRED, "sigma": NO_NUMBERS},
+    ),
+    "switching_moment": (ub.switching_moment, KNOWN | {"sigma": 1}, {"arm": NO_NUMBERS, "estimate": NO_CHOICES}),
+    "switching_rounds": (ub.switching_rounds, KNOWN, {"demonstration": NO_NUMBERS}),
+    "sensitivity": (ub.sensitivity, KNOWN, {"sigma": NO_NUMBERS}),
+    "demonstrate": (
+        UCB.demonstrate,
+        {"instance": BERNOULLI, "horizon": 20},
+        {
+            "instance": NO_CHOICES | REQUIRED, "horizon": NO_COUNTS | REQUIRED, "runs": NO_COUNTS, "seed": NO_COUNTS,
+            "threads": NO_COUNTS, "first_run": NO_COUNTS, "device": NO_CHOICES,
+        },
+    ),
+    "evidence": (
+        UCB.evidence,
+        {"instance": BERNOULLI, "horizon": 20},
+        {"instance": NO_CHOICES, "length": NO_COUNTS, "draw": NO_CHOICES, "device": NO_CHOICES},
+    ),
+    "demonstrate_at": (
+        UCB.demonstrate_at,
+        {"means": np.array([[0.6, 0.4]]), "noise": ub.Bernoulli(), "horizon": 20},
+        {
+            "means": NO_NUMBERS, "noise": NO_NUMBERS, "horizon": NO_COUNTS, "length": NO_COUNTS, "first_run": NO_COUNTS,
+        },
+    ),
+    "Study": (
+        ub.Study,
+        {"instances": "two-armed", "rules": "ucb", "horizons": 20, "runs": 4},
+        {
+            "instances": NO_CHOICES, "rules": NO_CHOICES, "runs": NO_COUNTS, "seed": NO_COUNTS,
+            "estimators": NO_CHOICES, "level": NO_NUMBERS,
+        },
+    ),
+    "Study.run": (
+        ub.Study("two-armed", "ucb", 20, 4).run,
+        {"folder": "never"},
+        {"folder": NO_TEXTS, "executor": NO_CHOICES, "address": NO_TEXTS, "wait": NO_NUMBERS, "say": NO_FUNCTIONS},
+    ),
+    "Study.read": (ub.Study.read, {"path": "never.toml"}, {"path": NO_TEXTS, "runs": NO_COUNTS, "seed": NO_COUNTS}),
+    "StreamingEstimate": (
+        ub.StreamingEstimate,
+        {"rule": RULE},
+        {"rule": NO_CHOICES, "snapshot": NO_TEXTS, "sigma": NO_NUMBERS, "method": NO_CHOICES, "pool": NO_FLAGS},
+    ),
+    "Instance": (
+        ub.Instance,
+        {"means": [1.0, 0.5]},
+        {"means": NO_MEANS | {"texts": ["1", "2"], "flags": [True, False]}, "noise": NO_NUMBERS, "name": NO_TEXTS},
+    ),
+    "Gaussian": (ub.Gaussian, {}, {"sigma": NO_NUMBERS | REQUIRED}),
+    "NormalPrior": (ub.NormalPrior, {}, {"mean": NO_NUMBERS | REQUIRED, "deviation": NO_NUMBERS | REQUIRED}),
+    "BetaPrior": (ub.BetaPrior, {}, {"successes": NO_NUMBERS, "failures": NO_NUMBERS}),
+    "parse_prior": (ub.parse_prior, {}, {"text": NO_CHOICES | REQUIRED}),
+    "parse_rule": (ub.parse_rule, {}, {"text": NO_CHOICES | REQUIRED}),
+    "Tape": (ub.Tape, {}, {"seed": NO_COUNTS | REQUIRED}),
+    "Tape.normal": (ub.Tape(1).normal, {"run": 0, "arm": 0, "pull": 1}, {"run": NO_COUNTS, "pull": NO_COUNTS}),
+    "datasets.load": (ub.datasets.load, {"name": "linear"}, {"name": NO_CHOICES, "arms": NO_COUNTS}),
+    "datasets.battery": (ub.datasets.battery, {}, {"regime": NO_CHOICES, "arms": NO_COUNTS}),
+    "shrinking_gap": (
+        ub.datasets.shrinking_gap,
+        {"horizon": 9, "beta": 1},
+        {"horizon": NO_NUMBERS, "beta": NO_NUMBERS},
+    ),
+    "theory.slope": (ub.theory.tradeoff_slope, {}, {"power": NO_NUMBERS}),
+    "select": (LOG.select, {"which": 0}, {"which": NO_COUNTS | REQUIRED, "rounds": NO_COUNTS}),
+    "tallied": (LOG.tallied, {}, {"need": NO_CHOICES}),
+    "write": (LOG.write, {}, {"path": NO_TEXTS}),
+    "plot of a log": (LOG.plot, {}, {"kind": NO_CHOICES, "demonstration": NO_NUMBERS, "switching": NO_MEANS}),
+    "plot": (ANSWER.plot, {}, {"kind": NO_CHOICES, "truth": NO_TEXTS, "unit": NO_NUMBERS, "label": NO_TEXTS}),
+    "ranked": (ANSWER.ranked, {}, {"demonstration": NO_NUMBERS}),
+}  # fmt: skip
+
+
+def of_rule(rule: type[ub.Demonstrator]) -> Refused:
+    """Return what is refused for each parameter of a rule; one of them must be 1."""
+    numbers = (int, float, float | None, int | None)
+    kinds = {name: field.annotation for name, field in rule.model_fields.items()}
+    return {
+        name: NO_NUMBERS if kind in numbers else NO_TEXTS if kind == Literal[1] else NO_CHOICES
+        for name, kind in kinds.items()
+    }
+
+
+PUBLIC |= {f"rule {name}": (rule, {}, of_rule(rule)) for name, rule in ub.rules().items()}
+CASES = [(name, parameter) for name, (_, _, refused) in PUBLIC.items() for parameter in refused]
+
+
+@pytest.mark.parametrize(("name", "parameter"), CASES, ids=["-".join(case) for case in CASES])
+def test_no_public_parameter_takes_what_it_is_not(name: str, parameter: str) -> None:
+    function, given, refused = PUBLIC[name]
+    for what, value in refused[parameter].items():
+        with pytest.raises(UnbanditError) as caught:
+            pytest.fail(f"{name} takes {what} as {parameter}: {function(**given | {parameter: value})}")
+        assert 10 < len(str(caught.value)) < 700, what
+        assert "\n" not in str(caught.value), what
+
+
+def test_numbers_of_other_kinds_are_numbers() -> None:
+    half: Any = Decimal("0.5")
+    three: Any = np.int16(3)
+    assert ub.UCB(alpha=half, initial=three) == ub.UCB(alpha=0.5, initial=3)
+    plain = ub.estimate(LOG, RULE, sigma=0.5, level=0.5, best_mean=0.5, check=False)
+    number: Any
+    for number in (half, np.float32(0.5), np.array(0.5)):
+        other = ub.estimate(LOG, RULE, sigma=number, level=number, best_mean=number, check=False)
+        assert other.to_json() == plain.to_json()
+        assert str(ub.UCB(alpha=number)) == "ucb:alpha=0.5,scale=1.4142135623730951"
+    assert ub.Instance([half, three], noise=half).means.tolist() == [0.5, 3.0]
+    assert checks.numbers("x", pl.Series([1, 2])).tolist() == [1.0, 2.0]
 
 
 def test_types_that_only_look_odd_are_read() -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.checks import brief
 from unbandit.datasets.choice import Arms, chosen_numbers, random_order
 from unbandit.errors import ParameterError
 from unbandit.instance import Gaussian, Instance
@@ -203,8 +204,8 @@ def lifetimes(regime: str) -> NDArray[np.int64]:
     (1208, 109)
     """
     table = lifetimes_by_regime()
-    if regime not in table:
-        refusal = f'expected "low", "medium" or "high"; got {regime!r}.'
+    if not isinstance(regime, str) or regime not in table:
+        refusal = f'expected "low", "medium" or "high"; got {brief(regime)}.'
         raise ParameterError(refusal, parameter="regime", value=regime, remedy="Choose one of the three.")
     return table[regime]
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.checks import integer
+from unbandit.checks import brief, integer, is_list
 from unbandit.errors import ParameterError, option
 
 _refused = partial(ParameterError, parameter="arms")
@@ -22,7 +22,7 @@ def random_order(size: int, seed: int) -> NDArray[np.int64]:
     """
     number = integer(seed)
     if number is None or number < 0:
-        raise ParameterError(f"expected a whole number from 0 up; got {seed!r}.", parameter="seed")
+        raise ParameterError(f"expected a whole number from 0 up; got {brief(seed)}.", parameter="seed")
     return np.argsort(np.random.Philox(number).random_raw(size), kind="stable").astype(np.int64)
 
 
@@ -39,20 +39,20 @@ def chosen_numbers(
     if count is not None:
         if not 2 <= count <= len(numbers):
             remedy = f"Leave {option('arms')} out to take all {len(numbers)}."
-            raise _refused(f"expected a count from 2 to {len(numbers)}; got {count}.", value=arms, remedy=remedy)
+            raise _refused(f"expected a count from 2 to {len(numbers)}; got {brief(count)}.", value=arms, remedy=remedy)
         return draw(count)
     return np.array(_listed_numbers(arms, numbers, noun), dtype=np.int64)
 
 
 def _listed_numbers(arms: object, numbers: range, noun: str) -> list[int]:
-    if not isinstance(arms, Iterable) or isinstance(arms, str | bytes):
+    if not isinstance(arms, Iterable) or not is_list(arms) or isinstance(arms, str | bytes):
         remedy = f"Write {option('arms', 20)} for twenty at random, or {option('arms', [*numbers[:2]])} for two."
-        raise _refused(f"expected a count or a list of {noun} numbers; got {arms!r}.", value=arms, remedy=remedy)
+        raise _refused(f"expected a count or a list of {noun} numbers; got {brief(arms)}.", value=arms, remedy=remedy)
     listed: list[int] = []
     for value in arms:
         number = integer(value)
         if number is None or number not in numbers:
-            refusal = f"expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {value!s}."
+            refusal = f"expected {noun} numbers from {numbers[0]} to {numbers[-1]}; got {brief(value)}."
             raise _refused(refusal, value=value, remedy="Correct it or leave it out.")
         listed.append(number)
     if len(listed) < 2:

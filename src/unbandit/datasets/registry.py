@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbandit.checks import did_you_mean, integer
+from unbandit.checks import LARGEST_COUNT, brief, did_you_mean, integer, real
 from unbandit.datasets.battery import battery
 from unbandit.datasets.choice import Arms
 from unbandit.datasets.gene import gene
@@ -35,9 +35,9 @@ def linear(arms: int = 4) -> Instance:
     [1.0, 0.75, 0.5, 0.25, 0.0]
     """
     count = integer(arms)
-    if count is None or count < 2:
+    if count is None or not 2 <= count <= LARGEST_COUNT:
         raise ParameterError(
-            f"expected a count of 2 or more; got {arms!r}. Two arms are the smallest bandit.", parameter="arms"
+            f"expected a count of 2 or more; got {brief(arms)}. Two arms are the smallest bandit.", parameter="arms"
         )
     return Instance(np.linspace(1.0, 0.0, count), Gaussian(0.5), name="linear")
 
@@ -50,16 +50,17 @@ def shrinking_gap(horizon: float, beta: float) -> Instance:
     >>> shrinking_gap(horizon=10_000, beta=0.5).gaps.round(12).tolist()
     [0.0, 0.01]
     """
-    if not (math.isfinite(horizon) and horizon >= 1):
-        raise ParameterError(f"expected a number of rounds, 1 or more; got {horizon!r}.", parameter="horizon")
-    if not (math.isfinite(beta) and beta >= 0):
+    rounds, exponent = real(horizon), real(beta)
+    if rounds is None or not (math.isfinite(rounds) and rounds >= 1):
+        raise ParameterError(f"expected a number of rounds, 1 or more; got {brief(horizon)}.", parameter="horizon")
+    if exponent is None or not (math.isfinite(exponent) and exponent >= 0):
         raise ParameterError(
-            f"expected a number from 0 up; got {beta!r}. The paper takes 0.05 and 0.5.", parameter="beta"
+            f"expected a number from 0 up; got {brief(beta)}. The paper takes 0.05 and 0.5.", parameter="beta"
         )
-    gap = horizon**-beta
+    gap = rounds**-exponent
     if 1.0 - gap == 1.0:
         raise ParameterError(
-            f"expected a gap that a mean near 1 can show; got {gap:.3g} at horizon {horizon:g}. Take a smaller beta.",
+            f"expected a gap that a mean near 1 can show; got {gap:.3g} at horizon {rounds:g}. Take a smaller beta.",
             parameter="beta",
         )
     return Instance([1.0, 1.0 - gap], Gaussian(1.0), name="shrinking-gap")
@@ -75,7 +76,7 @@ class Entry(NamedTuple):
 def _two_armed(arms: Arms, seed: int) -> Instance:
     if arms is not None and integer(arms) != 2:
         raise ParameterError(
-            f'expected none or 2 for "two-armed"; got {arms!r}. Take "linear" for more arms.', parameter="arms"
+            f'expected none or 2 for "two-armed"; got {brief(arms)}. Take "linear" for more arms.', parameter="arms"
         )
     return two_armed()
 
@@ -129,7 +130,8 @@ def load(name: str, arms: Arms = None, seed: int = 1) -> Instance:
     ...
     unbandit.errors.ParameterError: data set: expected one of ...; got "batery-high". Did you mean "battery-high"?
     """
-    if name not in ENTRIES:
-        refusal, remedy = f'expected one of {", ".join(ENTRIES)}; got "{name}".', did_you_mean(name, ENTRIES)
+    if not isinstance(name, str) or name not in ENTRIES:
+        got = f'"{name}"' if isinstance(name, str) else brief(name)
+        refusal, remedy = f"expected one of {', '.join(ENTRIES)}; got {got}.", did_you_mean(name, ENTRIES)
         raise ParameterError(refusal, owner="data set", value=name, remedy=remedy or "Take one of these.")
     return ENTRIES[name].build(arms, seed)

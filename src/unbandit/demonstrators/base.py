@@ -13,11 +13,12 @@ import pkgutil
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from unbandit import checks, theory
 from unbandit.devices import check_length, checked_device, within_memory
 from unbandit.errors import NotIdentifiable, ParameterError, option
-from unbandit.instance import Bernoulli, Instance, Noise
+from unbandit.instance import Bernoulli, Instance, Noise, checked_instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.formula import PowerWidth
 from unbandit.kernels.rng import QUANTILE_TABLE
@@ -83,7 +84,7 @@ class Demonstrator(BaseModel, ABC):
             remedy = f"Write name={values[0]!r}, the names being {', '.join(type(self).model_fields)}."
             raise ParameterError(text, owner=type(self).name, value=values[0], remedy=remedy)
         try:
-            super().__init__(**parameters)
+            super().__init__(**{name: _strict(type(self), name, value) for name, value in parameters.items()})
         except ValidationError as error:
             raise _refusal(type(self), error) from None
 
@@ -139,6 +140,7 @@ class Demonstrator(BaseModel, ABC):
 
     def _facing(self, instance: Instance) -> Self:
         """Return the rule as it plays an instance; refuse rewards that it cannot take."""
+        checked_instance(instance)
         if self.bernoulli_only and not isinstance(instance.noise, Bernoulli):
             raise ParameterError(
                 f"expected Bernoulli rewards, for which {self} is made; got {instance.noise}.",
@@ -169,8 +171,8 @@ class Demonstrator(BaseModel, ABC):
         """
         horizon, runs = checks.whole("horizon", horizon), checks.whole("runs", runs)
         first_run = checks.whole("first_run", first_run, 0, 2**32 - runs)  # all must have a place on the tape
-        actions = np.empty((runs, horizon), dtype=np.min_scalar_type(len(instance) - 1))
         rule, bandit = self._facing(instance), laid_out(instance, horizon, seed)
+        actions = np.empty((runs, horizon), dtype=np.min_scalar_type(len(instance) - 1))
         if checked_device(device) == "cuda":
             with within_memory():
                 rule._staged(bandit, horizon).actions(first_run, runs, actions)
@@ -191,8 +193,12 @@ class Demonstrator(BaseModel, ABC):
 
         `length` is the number of rounds to play, if fewer than the rule's horizon.
         """
-        runs, arms = means.shape
-        played = horizon if length is None else min(length, horizon)
+        if not isinstance(means, np.ndarray) or means.dtype.kind not in "iuf" or means.ndim != 2 or not means.size:
+            text = f"expected an array of numbers, runs by arms; got {checks.brief(means)}."
+            raise ParameterError(text, parameter="means", value=means)
+        (runs, arms), horizon = means.shape, checks.whole("horizon", horizon)
+        played = horizon if length is None else min(checks.whole("length", length), horizon)
+        first_run = checks.whole("first_run", first_run, 0, 2**32 - runs)
         rule = self._facing(Instance(means[0], noise))
         # every run has its own means: its "order" picks them from all of them
         bandit = laid_out(Instance(means.reshape(-1), noise), played, seed, np.arange(means.size).reshape(runs, arms))
@@ -234,12 +240,13 @@ class Demonstrator(BaseModel, ABC):
         """
         horizon, runs = checks.whole("horizon", horizon), checks.whole("runs", runs)
         first_run = checks.whole("first_run", first_run, 0, 2**32 - runs)  # all must have a place on the tape
-        placed = None if orders is None else _orders(orders, runs, len(instance))
         rule = self._facing(instance)
+        placed = None if orders is None else _orders(orders, runs, len(instance))
         played = horizon if length is None else min(checks.whole("length", length), horizon)
-        if draw not in get_args(Draw):
-            raise ParameterError(f'expected "every" or "needed"; got {draw!r}.', parameter="draw", value=draw)
-        if draw == "needed" and device == "cuda":
+        if not isinstance(draw, str) or draw not in get_args(Draw):
+            got = checks.brief(draw)
+            raise ParameterError(f'expected "every" or "needed"; got {got}.', parameter="draw", value=draw)
+        if draw == "needed" and checked_device(device) == "cuda":
             raise ParameterError(
                 f'"needed" expects {option("device", "cpu")}; got "cuda".',
                 parameter="draw",
@@ -339,6 +346,44 @@ def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]
     return orders.astype(np.int64, copy=False)
 
 
+def _takes_numbers(rule: type[BaseModel], name: str) -> bool:
+    """Return whether a parameter is a number, and nothing else but perhaps None."""
+    field = rule.model_fields.get(name)
+    kinds = () if field is None else get_args(field.annotation) or (field.annotation,)
+    return bool(kinds) and set(kinds) <= {int, float, type(None)}
+
+
+def _strict(rule: type[Demonstrator], name: str, value: Any) -> Any:
+    """Take only numbers for a number: pydantic takes text, bytes and booleans too."""
+    if name in rule.model_fields and get_origin(rule.model_fields[name].annotation) is Literal:
+        known = get_args(rule.model_fields[name].annotation)
+        kinds = tuple(map(type, known))  # checked before validators compare the value with something
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            expected = f"expected one of {', '.join(map(str, known))}; got {checks.brief(value)}."
+            raise ParameterError(expected, owner=rule.name, parameter=name, value=value)
+    if value is None or not _takes_numbers(rule, name):
+        return value
+    number = checks.real(value)
+    if number is None:
+        meaning = rule.model_fields[name].description
+        remedy = f"It is the {meaning}." if meaning else "Give a number."
+        if isinstance(value, str) and isinstance(_number_in(value), int | float):
+            remedy = "Write it as a number, without quotes."
+        got = checks.brief(value)
+        raise ParameterError(
+            f"expected a number; got {got}.", owner=rule.name, parameter=name, value=value, remedy=remedy
+        )
+    return value if isinstance(value, int | float | np.integer) else number
+
+
+def _number_in(text: str) -> int | float | str:
+    """Read a number; a text that is none is returned as it is."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
 def _refusal(rule: type[Demonstrator], error: ValidationError) -> ParameterError:
     """Say in one sentence what is wrong with a rule's parameters."""
     first = error.errors()[0]
@@ -356,7 +401,7 @@ def _refusal(rule: type[Demonstrator], error: ValidationError) -> ParameterError
     message = "expected a number" if "parsing" in first["type"] else message.replace("Input should be", "expected")
     meaning = rule.model_fields[field].description if field in rule.model_fields else None
     return ParameterError(
-        f"{message}; got {first['input']!r}.",
+        f"{message}; got {checks.brief(first['input'])}.",
         owner=rule.name,
         parameter=field,
         value=first["input"],
@@ -450,14 +495,14 @@ def parse_rule(text: str | Demonstrator, parameter: str = "rule") -> Demonstrato
     name, _, rest = text.strip().partition(":")
     known = rules()
     rule = known[checks.one_of(parameter, name.lower() if name.lower() in known else name, known)]
-    parameters: dict[str, str] = {}
+    parameters: dict[str, int | float | str] = {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not (key and equals and value):
             raise ParameterError(f'expected name:key=value,key=value; got "{part}" in "{text}".', parameter=parameter)
         if key in parameters:
             raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter=parameter)
-        parameters[key] = value
+        parameters[key] = _number_in(value) if _takes_numbers(rule, key) else value
     return rule(**parameters)
 
 

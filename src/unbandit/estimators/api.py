@@ -113,12 +113,13 @@ def estimate(
     True
     """
     assumed = parse_rule(rule)
+    check_types(method, pool, check, seed)
+    level = checks.level(level)
     record: Record = as_log(log, f"method {method or 'posterior'}") if draws(method, assumed) else as_record(log)
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted, pool)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted, chosen)
     _check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
-    checks.flag("pool", pool)
     if pool:
         _check_pool(record)
     noise, warnings = _reward_noise(fitted, sigma, bernoulli, scale)
@@ -140,7 +141,7 @@ def estimate(
         anchor=known[0] if known else None,
         level=level,
         noise_known=scale == "known" and not warnings,
-        constant=constant if constant is not None else float(np.sqrt(2) * noise.deviation),
+        constant=float(constant if constant is not None else np.sqrt(2) * noise.deviation),
         scale=scale,
         reference=None if reference is None else checks.position("reference", reference, record.arms),
     )
@@ -254,6 +255,7 @@ def posterior(
     """
     from unbandit.estimators.posterior import from_the_prior, infer_request, settled_prior
 
+    check_types("posterior", pool, check, seed)
     record = as_log(log, "posterior")
     fitted = parse_rule(rule).for_arms(len(record.arms))
     check_numbers(best_mean, anchor, sigma=sigma, bernoulli=bernoulli, rule=fitted)
@@ -486,6 +488,17 @@ def usable_method(method: Method | None, log: Record, rule: Demonstrator, pool: 
     return method
 
 
+def check_types(method: object, pool: object, check: object, seed: object) -> None:
+    """Refuse what is no method, no flag or no seed, before anything is compared with it."""
+    if method is not None:
+        checks.one_of("method", method, get_args(Method))
+    checks.flag("pool", pool)
+    if check is not None:
+        checks.flag("check", check)
+    if seed is not None:
+        checks.seed(seed)
+
+
 def check_numbers(
     best_mean: float | None = None, anchor: Mapping[Any, float] | None = None, level: float = 0.95,
     sigma: float | None = None, bernoulli: bool = False, scale: str = "known", constant: float | None = None,
@@ -494,9 +507,7 @@ def check_numbers(
     """Refuse numbers out of range, and choices that exclude each other."""
     checks.level(level)
     checks.flag("bernoulli", bernoulli)
-    if anchor is not None and not isinstance(anchor, Mapping):
-        text = f"expected arms with their means; got {type(anchor).__name__}."
-        raise ParameterError(text, parameter="anchor", value=anchor, remedy='Write them as {"B": 0.4}.')
+    checks.by_arm("anchor", anchor)
     for name, value in (("sigma", sigma), ("constant", constant)):
         if value is not None:
             checks.positive(name, value)

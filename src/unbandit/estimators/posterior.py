@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.procedures import Anchor, Answer, Request
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
@@ -36,7 +37,8 @@ def settled_prior(prior: Prior | str | None, noise: Noise, known: Anchor | None)
     if prior is None:
         return usual_prior(noise, None if known is None else known.value)
     if not isinstance(prior, str | NormalPrior | BetaPrior):
-        raise ParameterError(f"expected a NormalPrior, a BetaPrior or a text; got {prior!r}.", parameter="prior")
+        text = f"expected a NormalPrior, a BetaPrior or a text; got {checks.brief(prior)}."
+        raise ParameterError(text, parameter="prior")
     return parse_prior(prior) if isinstance(prior, str) else prior
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import ParameterError, ResumeError
-from unbandit.estimators.api import draws, estimate
+from unbandit.estimators.api import check_numbers, check_types, draws, estimate
 from unbandit.estimators.procedures import needed
 from unbandit.log.growing import GrowingLog
 from unbandit.log.snapshot import read_snapshot, write_snapshot
@@ -57,7 +59,12 @@ class StreamingEstimate:
         self.rule = parse_rule(rule)
         options = {name: _plain(value) for name, value in options.items()}
         self.options, self.snapshot = options, snapshot
+        if snapshot is not None:
+            checks.path("snapshot", snapshot)
         method = options.get("method")
+        check_types(method, options.get("pool", False), options.get("check"), options.get("seed"))
+        numbers = {name: options[name] for name in signature(check_numbers).parameters if name in options}
+        check_numbers(**numbers, rule=self.rule)
         if draws(method, self.rule):
             raise ParameterError(
                 f"{method or 'posterior'} looks at rounds one by one, and those of a growing log are not kept. "
@@ -89,6 +96,8 @@ class StreamingEstimate:
     def save(self, path: str | os.PathLike[str] | None = None) -> None:
         """Write a snapshot, whole or not at all; by default to the file that was named at the beginning."""
         target = self.snapshot if path is None else path
+        if path is not None:
+            checks.path("path", path)
         if target is None:
             raise ParameterError("expected a file to write the snapshot to; got none.", parameter="path")
         said, arrays = self.log.state()
@@ -100,6 +109,7 @@ class StreamingEstimate:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StreamingEstimate:
         """Resume from a snapshot, with its rule and options."""
+        checks.path("path", path)
         said, _ = read_snapshot(path)
         unknown = set(said["options"]) - (set(signature(estimate).parameters) - {"log", "rule"})
         if unknown:
@@ -122,10 +132,12 @@ class StreamingEstimate:
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers of NumPy into Python's, which a snapshot can hold."""
+    """Turn numbers of other kinds into Python's, which a snapshot can hold."""
     if isinstance(value, Mapping):
         return {_plain(key): _plain(each) for key, each in value.items()}
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return value.item()
+    return float(value) if isinstance(value, Decimal) and checks.real(value) is not None else value
 
 
 def _described(need: str, arms: Sequence[str] | Mapping[str, Any] | None) -> str:

@@ -92,6 +92,7 @@ def identify(
     if not record.ordered:
         raise NotIdentifiable("The record holds pull counts without their order, and only the order shows the rule.")
     check_numbers(None, None, 0.95, sigma, bernoulli, "known", None)
+    checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
     check_rewards(record, noise)
     request = IdentificationRequest(

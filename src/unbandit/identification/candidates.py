@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule, rules
 from unbandit.errors import Notice, ParameterError, option
 from unbandit.inference.conventions import Convention
@@ -61,7 +62,7 @@ def candidates_for(
     notes: list[Notice] = []
     if specs is None:
         candidates = [each for rule in rules().values() if (each := _default(rule, noise, log, notes)) is not None]
-    elif not isinstance(specs, Iterable):
+    elif not checks.is_list(specs) or isinstance(specs, bytes):
         text = f"expected rules or their texts; got {type(specs).__name__}."
         raise ParameterError(text, parameter="candidates", value=specs, remedy='Write them as "ucb,thompson".')
     elif isinstance(specs, Mapping):
@@ -111,7 +112,9 @@ def _one(spec: CandidateSpec, noise: Noise, log: ActionLog) -> Candidate:
         return _checked(Candidate(spec.name, tuple(spec.guesses(noise, log))), noise)
     if not isinstance(spec, str):
         raise ParameterError(
-            f"expected rules, their classes or their texts; got {spec!r}.", parameter="candidates", value=spec
+            f"expected rules, their classes or their texts; got {checks.brief(spec)}.",
+            parameter="candidates",
+            value=spec,
         )
     known = rules()
     if spec.strip().lower() in known:
@@ -121,10 +124,12 @@ def _one(spec: CandidateSpec, noise: Noise, log: ActionLog) -> Candidate:
 
 def _of_list(name: str, given: Iterable[CandidateSpec], noise: Noise) -> Candidate:
     """Take a grid given by the user: rules or their texts, all equally likely."""
+    given = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     grid = [parse_rule(rule, "candidates") if isinstance(rule, str) else rule for rule in given]
     checked = [rule for rule in grid if isinstance(rule, Demonstrator)]
     if not checked or len(checked) < len(grid):
-        raise ParameterError(f"{name}: expected a list of rules, one or more; got {grid!r}.", parameter="candidates")
+        text = f"{name}: expected a list of rules, one or more; got {checks.brief(grid)}."
+        raise ParameterError(text, parameter="candidates")
     return _equally_likely(name, checked, noise)
 
 

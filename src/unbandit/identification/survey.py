@@ -186,6 +186,8 @@ def check(
             remedy="Bring a log with one row per round.",
         )
     check_numbers(best_mean, None, level, sigma, bernoulli)
+    seed = checks.seed(seed)
+    checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
     considered, notes = candidates_for(candidates, noise, record)
     if candidates is None:
@@ -214,7 +216,7 @@ def check(
         notes = [*notes, Notice("only-simulated", ONLY_SIMULATED)]
     if any(row.check.instead[:1] == (RANDOM,) for row in rows) and not any(row.check.verdict == "fits" for row in rows):
         warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM)]
-    return Survey(tuple(order), sigma, (*warnings, *notes))
+    return Survey(tuple(order), None if sigma is None else float(sigma), (*warnings, *notes))
 
 
 def _most_probable(

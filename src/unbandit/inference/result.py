@@ -109,6 +109,7 @@ class Posterior:
     def interval(self, level: float = 0.95, *, gaps: bool = False) -> NDArray[np.float64]:
         """Return the central interval of every mean, or gap: (2, arms)."""
         level = checks.level(level)
+        checks.flag("gaps", gaps)
         values = self.gaps.reshape(-1, len(self.arms)) if gaps else self.draws
         return np.asarray(np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0))
 
@@ -134,6 +135,7 @@ class Posterior:
             import xarray
         except ImportError:
             raise MissingExtra("netCDF", "posterior") from None
+        checks.path("path", path)
         clouds, draws, _ = self.means.shape
         coordinates = {"chain": np.arange(clouds), "draw": np.arange(draws), "arm": list(self.arms)}
         dimensions = ("chain", "draw", "arm")
@@ -172,5 +174,6 @@ class Posterior:
         from unbandit import plots
 
         if checks.one_of("kind", kind, ("paths", "densities")) == "densities":
+            checks.flag("gaps", gaps)
             return plots.densities(self, gaps=gaps, truth=truth)
         return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.errors import Notice, ParameterError
 from unbandit.log.labels import Codes, given_arms, label_of, numbered
 from unbandit.log.reader import collect, refuse_duplicates
@@ -147,7 +148,8 @@ class ActionLog:
         >>> ActionLog.from_bytes(b"arm\\nA\\nB\\n")
         <ActionLog: 1 demonstration, 2 arms, 2 rounds>
         """
-        return cls(*collect([open_bytes(data, name)], columns, arms, duplicates=duplicates))
+        checks.text("name", name)
+        return cls(*collect([open_bytes(data, name or "the log")], columns, arms, duplicates=duplicates))
 
     @classmethod
     def from_frame(
@@ -212,6 +214,14 @@ class ActionLog:
         if offsets is None:
             rows = codes.shape[0] if codes.ndim == 2 else 1
             offsets = np.arange(rows + 1, dtype=np.int64) * (codes.size // max(rows, 1))
+        ends = np.asarray(offsets)
+        if ends.dtype.kind not in "iu" or ends.ndim != 1:
+            text = f"expected whole numbers in a row; got {checks.brief(offsets)}."
+            raise ParameterError(text, parameter="offsets", value=offsets)
+        offsets = ends.astype(np.int64)
+        if demonstrations is not None and not checks.is_list(demonstrations):
+            text = f"expected a list of names; got {checks.brief(demonstrations)}."
+            raise ParameterError(text, parameter="demonstrations", value=demonstrations)
         names = numbered(len(offsets) - 1) if demonstrations is None else tuple(map(str, demonstrations))
         rising = len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == codes.size and (np.diff(offsets) >= 0).all()
         if not rising or len(names) != len(offsets) - 1:
@@ -222,7 +232,7 @@ class ActionLog:
             from unbandit.log.choices import check_rewards  # seldom needed
 
             known = check_rewards(rewards.reshape(-1) if isinstance(rewards, np.ndarray) else rewards, [codes.size])
-        return cls(given_arms(arms), codes.reshape(-1), np.asarray(offsets, np.int64), names, rewards=known)
+        return cls(given_arms(arms), codes.reshape(-1), offsets, names, rewards=known)
 
     @classmethod
     def from_counts(
@@ -316,7 +326,7 @@ class ActionLog:
         >>> ActionLog.from_actions("ABAA").tallied("switching").of_best.tolist()
         [[0, 1]]
         """
-        if need in self._kept:
+        if checks.one_of("need", need, get_args(Need)) in self._kept:
             return self._kept[need]
         if need == "counts" and self.actions is None:
             nowhere = np.broadcast_to(np.int64(0), self.pulls.shape)
@@ -356,7 +366,7 @@ class ActionLog:
         <ActionLog: 1 demonstration, 2 arms, 2 rounds>
         """
         begin, end = self._span(which)
-        end = end if rounds is None else min(end, begin + rounds)
+        end = end if rounds is None else min(end, begin + checks.whole("rounds", rounds, most=2**63 - 1))
         actions = None if self.actions is None else self.actions[begin:end]
         counts = None if self._counts is None else self._counts[which : which + 1]
         rewards = None if self.rewards is None else self.rewards[begin:end]
@@ -390,6 +400,7 @@ class ActionLog:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, depending on the name; completely, or not at all."""
+        checks.path("path", path)
         write_table(self.to_frame, path)
 
     def plot(
@@ -408,15 +419,14 @@ class ActionLog:
         """
         from unbandit import plots
 
-        if kind == "pulls":
+        checks.by_arm("switching", switching)
+        if checks.one_of("kind", kind, ("timeline", "pulls")) == "pulls":
             return plots.cumulative_pulls(self, demonstration=demonstration, switching=switching)
-        if kind != "timeline":
-            raise ParameterError(f'expected timeline or pulls; got "{kind}".', parameter="kind")
         return plots.timeline(self, demonstration=demonstration)
 
     def _span(self, which: int) -> tuple[int, int]:
-        if not 0 <= which < len(self):
-            text = f"expected a position from 0 to {len(self) - 1}; got {which}."
+        if (place := checks.integer(which)) is None or not 0 <= place < len(self):
+            text = f"expected a position from 0 to {len(self) - 1}; got {checks.brief(which)}."
             raise ParameterError(text, parameter="demonstration")
         return int(self.offsets[which]), int(self.offsets[which + 1])
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unbandit import checks
 from unbandit.errors import LogError, ParameterError
 from unbandit.log.labels import Codes, Integers, LabelColumn, listed, numbered, smallest_type
 from unbandit.log.reader import Parts, in_order, offsets_of
@@ -68,7 +69,7 @@ def check_rewards(rewards: Any, lengths: Sequence[int]) -> Rewards | None:
         for value in known:
             is_number = isinstance(value, int | float | Decimal | np.floating | np.integer | np.bool_)
             if not is_number or (value == value and not -_LARGEST <= value <= _LARGEST):
-                text = f"expected finite numbers, None where one is not known; got {value!r}."
+                text = f"expected finite numbers, None where one is not known; got {checks.brief(value)}."
                 remedy = "Put None there, or leave all of them out."
                 raise ParameterError(text, parameter="rewards", value=value, remedy=remedy)
         values = np.array(known, np.float64)
@@ -85,7 +86,7 @@ def _flattened(actions: Any, parameter: str = "actions") -> tuple[Any, Integers]
             text = f"expected one sequence, or an array with one row per demonstration; got shape {actions.shape}."
             raise ParameterError(text, parameter=parameter)
         return actions.reshape(-1), np.full(actions.shape[0] if actions.ndim == 2 else 1, actions.shape[-1])
-    if hasattr(actions, "dtype"):  # a column of a dataframe
+    if hasattr(actions, "dtype") and hasattr(actions, "__len__"):  # a column of a dataframe
         return actions, np.array([len(actions)])
     if isinstance(actions, dict) or not isinstance(actions, Iterable):
         text, remedy = (

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.errors import LogError, ParameterError, option
 
 Codes = NDArray[np.integer[Any]]
@@ -71,7 +72,7 @@ def _shortened(labels: Sequence[str], limit: int = 12) -> list[str]:
 
 def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     """Return the arms that a user lists, as text; refuse fewer than two, blanks and repeats."""
-    if not isinstance(arms, Iterable):
+    if not checks.is_list(arms):
         text = f"expected a list of labels; got {type(arms).__name__}."
         raise ParameterError(text, parameter="arms", value=arms, remedy="List every arm there was.")
     labels = tuple([arm.strip() if type(arm) is str else label_of(arm) for arm in arms])

@@ -16,7 +16,7 @@ from unbandit.demonstrators.base import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.procedures import check_comparable, quantile
 from unbandit.formatting import json_number
-from unbandit.instance import Instance
+from unbandit.instance import Instance, checked_instance
 from unbandit.planning.result import CRITERIA, Curves, Need, Numbers, Plan
 from unbandit.planning.runs import SimulatedRuns, read_runs, typical_run, with_error
 from unbandit.study.curves import ENOUGH
@@ -75,11 +75,12 @@ def plan(
     >>> need.status, abs(need.horizon / need.theory_horizon - 1) < 0.2
     ('reached', True)
     """
-    faced = datasets.load(instance) if isinstance(instance, str) else instance
+    faced = datasets.load(instance) if isinstance(instance, str) else checked_instance(instance)
     assumed = parse_rule(rule)
     within, level = checks.positive("within", within), checks.level(level)
     longest, points = checks.whole("longest", longest), checks.whole("points", points)
     runs, seed = checks.whole("runs", runs, 2), checks.seed(seed)
+    checks.function("progress", progress)
     if longest < 16 * len(faced):
         raise ParameterError(
             f"expected {16 * len(faced)} rounds or more, 16 for each of the {len(faced)} arms; got {longest}.",

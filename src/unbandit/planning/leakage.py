@@ -17,7 +17,7 @@ from unbandit import checks, datasets
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.estimators.procedures import check_comparable, most_pulled
 from unbandit.formatting import json_number
-from unbandit.instance import Instance
+from unbandit.instance import Instance, checked_instance
 from unbandit.planning.result import ArmLeak, Leak, Numbers
 from unbandit.planning.runs import arm_deviations, read_runs, with_error
 from unbandit.study.grid import cell_seed
@@ -57,7 +57,7 @@ def leak(
     >>> leak("two-armed", "uniform", 1_000, runs=20).total
     0.0
     """
-    faced = datasets.load(instance) if isinstance(instance, str) else instance
+    faced = datasets.load(instance) if isinstance(instance, str) else checked_instance(instance)
     played = parse_rule(rule)
     horizon, runs, seed = checks.whole("horizon", horizon), checks.whole("runs", runs, 2), checks.seed(seed)
     if played.reveals == "values":

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.files import written_whole
 from unbandit.formatting import label as short
 from unbandit.formatting import minus
@@ -230,6 +231,7 @@ def span_of(*numbers: Numbers) -> tuple[float, float]:
 
 def true_values(truth: Mapping[str, float] | None, arms: Sequence[str]) -> Numbers:
     """Return the true value of each arm, NaN where it is not known."""
+    checks.by_arm("truth", truth)
     return np.array([(truth or {}).get(arm, np.nan) for arm in arms], float)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import AssumptionWarning, Audience, python_option
 from unbandit.estimators import estimate
@@ -59,6 +60,7 @@ class Report:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page; nothing is left behind if that fails."""
+        checks.path("path", path)
         with written_whole(path) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
 
@@ -115,6 +117,10 @@ def report(
     >>> made.html.startswith("<!doctype html>")
     True
     """
+    checks.function("progress", progress)
+    checks.text("name", name)
+    checks.text("command", command)
+    checks.by_arm("truth", truth)
     report_progress = progress or (lambda step, part: None)
     report_progress("Reading the log", 0.0)
     if isinstance(log, str | os.PathLike):

@@ -113,6 +113,7 @@ def read_description(
     path: str | os.PathLike[str], build: Callable[..., Built], *, runs: int | None = None, seed: int | None = None
 ) -> Built:
     """Read a study's arguments and build it from them; `runs` and `seed`, where given, replace those in the file."""
+    checks.path("path", path)
     replacements = {} if runs is None else {"runs": checks.whole("runs", runs, 2)}
     replacements |= {} if seed is None else {"seed": checks.seed(seed)}
     try:
@@ -162,7 +163,8 @@ def _instance(number: int, given: Any) -> Instance | Family:
     if isinstance(given, str):
         given = {"dataset": given}
     if not isinstance(given, dict):
-        raise DescriptionError(f"expected the name of a data set or a table; got {given!r}.", table=place, value=given)
+        text = f"expected the name of a data set or a table; got {checks.brief(given)}."
+        raise DescriptionError(text, table=place, value=given)
     table = _checked(InstanceTable, given, place)
     with _located(given, place):
         return table.build()
@@ -209,7 +211,8 @@ def _checked(model: type[Table], given: dict[str, Any], table: str | None = None
     if key not in given:
         raise DescriptionError(f"{expected}; there is no such key.", remedy="Add it.", table=table, key=key)
     value = given[key]
-    brief = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
     single = key == "instances" and isinstance(value, dict)
     brackets = "Write [[instances]], with two brackets." if single else None
-    raise DescriptionError(f"{expected}; got {brief}.", remedy=brackets, table=table, key=key, value=value)
+    raise DescriptionError(
+        f"{expected}; got {checks.brief(value)}.", remedy=brackets, table=table, key=key, value=value
+    )

@@ -59,7 +59,9 @@ def choose_executor(
     executor: SupportsSubmit | str | None, *, address: str | None = None, wait: float = WAIT, threads: int | None = None
 ) -> int | Cluster | SupportsSubmit:
     """Return the number of threads, the cluster (not yet reached), or the caller's executor that does the tasks."""
-    if executor is None or executor == "threads":
+    checks.text("address", address)
+    wait = checks.positive("wait", wait)
+    if executor is None or (isinstance(executor, str) and executor == "threads"):
         if address is not None:
             remedy = f"Name an {option('executor')}: ray, dask."
             raise ParameterError(f'threads run on this machine; got "{address}".', parameter="address", remedy=remedy)
@@ -69,6 +71,9 @@ def choose_executor(
     for parameter, given in (("threads", threads), ("address", address)):
         if given is not None:
             raise ParameterError(f"the executor has its own; leave {parameter} or executor out.", parameter=parameter)
+    if not callable(getattr(executor, "submit", None)):
+        text = f"expected threads, ray, dask, or something with submit; got {checks.brief(executor)}."
+        raise ParameterError(text, parameter="executor", value=executor)
     return executor
 
 
@@ -79,6 +84,8 @@ def run(
 ) -> Path | str:  # fmt: skip
     """Do what is not yet done of a study, and return its folder; see `Study.run`."""
     chosen = choose_executor(executor, address=address, wait=wait, threads=threads)
+    checks.path("folder", folder)
+    checks.function("say", say)
     place, tasks, progress = ResultsFolder(folder, study), study.tasks, progress or Progress()
     if isinstance(chosen, Cluster) and place.storage.only_this_process:
         raise ParameterError(

@@ -101,7 +101,7 @@ class ShrinkingGap:
     def __post_init__(self) -> None:
         datasets.shrinking_gap(2, self.beta)  # refuses a beta out of range
         if not isinstance(self.bernoulli, bool):
-            raise ParameterError(f"expected True or False; got {self.bernoulli!r}.", parameter="bernoulli")
+            raise ParameterError(f"expected True or False; got {checks.brief(self.bernoulli)}.", parameter="bernoulli")
 
     @property
     def name(self) -> str:
@@ -155,7 +155,7 @@ class Estimator:
 def parse_estimator(text: str) -> Estimator:
     """Read `bracket`, `switching`, `counts`, `naive` or `naive:constant=0.75`."""
     if not isinstance(text, str):
-        raise ParameterError(f"expected a text such as bracket; got {text!r}.", parameter="estimator")
+        raise ParameterError(f"expected a text such as bracket; got {checks.brief(text)}.", parameter="estimator")
     name, colon, rest = (part.strip() for part in text.partition(":"))
     method = METHODS.get(name.lower(), name)
     if not colon:
@@ -252,7 +252,7 @@ class StudyGrid(TaskGrid):
         for given, horizon in product(self.instances, self.horizons):
             instance = given if isinstance(given, Instance) else given(horizon)
             if not isinstance(instance, Instance):
-                refusal = f"expected {given.name} to return an Instance; got {instance!r}."
+                refusal = f"expected {given.name} to return an Instance; got {checks.brief(instance)}."
                 raise ParameterError(refusal, parameter="instances")
             resolved[given.name, horizon] = instance
         cells = []
@@ -339,7 +339,7 @@ def _describe_instance(name: str, instance: Instance) -> dict[str, Any]:
 
 def _several(name: str, given: Any) -> list[Any]:
     """Return a list of things, given such a list or one thing; refuse an empty one."""
-    one = isinstance(given, str | Demonstrator) or not isinstance(given, Iterable)
+    one = isinstance(given, str | bytes | Demonstrator) or not checks.is_list(given)
     listed = [given] if one else list(given)
     if not listed:
         raise ParameterError("expected one or more; got none.", parameter=name)
@@ -350,10 +350,10 @@ def _instance(given: Any) -> Instance | Family:
     if isinstance(given, str):
         return datasets.load(given)
     if not isinstance(given, Instance) and not (callable(given) and isinstance(given, Family)):
-        refusal = f"expected an Instance, the name of a data set, or a callable with a name; got {given!r}."
+        refusal = f"expected an Instance, the name of a data set, or a callable with a name; got {checks.brief(given)}."
         raise ParameterError(refusal, parameter="instances")
     if not (isinstance(given.name, str) and given.name):
-        raise ParameterError(f"expected a name for each; got {given.name!r}.", parameter="instances")
+        raise ParameterError(f"expected a name for each; got {checks.brief(given.name)}.", parameter="instances")
     return given
 
 
@@ -361,7 +361,7 @@ def _rule(given: Any) -> Demonstrator:
     if isinstance(given, str):
         return parse_rule(given)
     if not isinstance(given, Demonstrator):
-        raise ParameterError(f"expected demonstrators or their texts; got {given!r}.", parameter="rules")
+        raise ParameterError(f"expected demonstrators or their texts; got {checks.brief(given)}.", parameter="rules")
     return given
 
 
