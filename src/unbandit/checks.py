@@ -1,5 +1,7 @@
 """Checks of arguments, each with the sentence that refuses; and the threads that work is spread over."""
 
+from __future__ import annotations
+
 import difflib
 import math
 import operator
@@ -8,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unbandit.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Result = TypeVar("Result")
 
@@ -52,13 +55,12 @@ def real(value: object) -> float | None:
 
     Examples
     --------
+    >>> import numpy as np
     >>> real(np.float32(0.5)), real("0.5"), real(True), real(np.timedelta64(1)), real(10**400)
     (0.5, None, None, None, None)
     """
-    if isinstance(value, np.generic | np.ndarray):
-        is_number = value.dtype.kind in "iuf" and value.ndim == 0
-    else:
-        is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    kind = _scalar_kind(value)
+    is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool) if kind is None else kind in "iuf"
     try:
         return float(value) if is_number else None  # type: ignore[arg-type]
     except (ValueError, OverflowError):
@@ -89,8 +91,16 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def _scalar_kind(value: object) -> str | None:
+    """Return the kind of a scalar of NumPy, or of an array without dimensions; None for what is none."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return kind if isinstance(kind, str) and getattr(value, "ndim", None) == 0 else None
+
+
 def numbers(name: str, values: object) -> NDArray[np.float64]:
     """Check numbers in any arrangement: a copy, in which NaN and infinite numbers may be."""
+    import numpy as np  # here, since the help of the command line needs none
+
     try:
         array = np.array(values)
     except (ValueError, TypeError):  # rows of different lengths, or something that only looks like a list
@@ -106,7 +116,7 @@ def numbers(name: str, values: object) -> NDArray[np.float64]:
 
 def flag(name: str, value: object) -> None:
     """Check that a value is true or false; a word such as "no" is neither."""
-    if not isinstance(value, bool | np.bool_):
+    if not isinstance(value, bool) and _scalar_kind(value) != "b":
         text = f"expected True or False; got {brief(value)}."
         raise ParameterError(text, parameter=name, value=value, remedy="Write it without quotes.")
 

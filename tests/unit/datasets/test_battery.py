@@ -225,7 +225,7 @@ def test_listed_protocols_keep_their_order():
         ([0, 224], "expected protocol numbers from 0 to 223; got 224"),
         ([0, -1], "expected protocol numbers from 0 to 223; got -1"),
         ([0, 1.5], "expected protocol numbers from 0 to 223; got 1.5"),
-        (["a", "b"], "expected protocol numbers from 0 to 223; got a"),
+        (["a", "b"], "expected protocol numbers from 0 to 223; got 'a'"),
         ([3, 7, 3], "expected each protocol once; got 3 twice"),
         ([3], "expected two protocols or more; got 1"),
         ([], "expected two protocols or more; got 0"),

@@ -115,7 +115,7 @@ def test_of_several_demonstrations_one_is_drawn_and_named():
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ParameterError, match="kind: expected arms or errors"):
+    with pytest.raises(ParameterError, match="kind: expected one of arms, errors"):
         answered(FOUR).plot("pie")
 
 

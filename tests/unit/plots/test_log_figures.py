@@ -109,7 +109,7 @@ def test_one_of_several_demonstrations_is_drawn_by_name(kind):
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ParameterError, match="kind: expected timeline or pulls"):
+    with pytest.raises(ParameterError, match="kind: expected one of timeline, pulls"):
         ActionLog.from_actions("ABA").plot("pie")
 
 
