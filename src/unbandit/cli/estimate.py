@@ -70,7 +70,7 @@ def estimate(
     from unbandit.estimators.api import draws
     from unbandit.log import ActionLog
     from unbandit.log.action_log import read_or_scan
-    from unbandit.log.reader import refuse_duplicates
+    from unbandit.log.counts import refuse_duplicates
     from unbandit.result import json_pieces
 
     asked = EstimateCommand.read(context.params)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.errors import Notice, ParameterError
+from unbandit.log.counts import refuse_duplicates
 from unbandit.log.labels import Codes, given_arms, label_of, numbered
-from unbandit.log.reader import collect, refuse_duplicates
 from unbandit.log.rewards import Rewards
+from unbandit.log.rounds import collect
 from unbandit.log.sources import (
     Arms,
     Columns,

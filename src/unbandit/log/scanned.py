@@ -269,7 +269,7 @@ class ScannedLog:
         arrays = [grid if is_sorted and grid.flags.c_contiguous else grid.take(order, axis=1) for grid in grids]
         for array in (lengths, *arrays):
             array.setflags(write=False)
-        notices = label_notices(labels, lengths, reader.name.get("demonstration"))
+        notices = label_notices(labels, names, lengths, reader.name.get("demonstration"))
         return _Read(tuple(labels[code] for code in order), order, names, lengths, Tallies(*arrays), notices)
 
     def _switch_again(self, lengths: Integers, torn: NDArray[np.bool_], best: Integers, grids: list[Integers]) -> None:

@@ -17,7 +17,7 @@ from unbandit.errors import ParameterError, shell_option
 from unbandit.estimators.api import check_numbers
 from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
-from unbandit.log.reader import ROLES
+from unbandit.log.columns import ROLES
 from unbandit.log.sources import Duplicates
 from unbandit.web.fields import Field, FieldErrors, collect, field_of, identifier, quote, read_fields
 

@@ -19,8 +19,8 @@ import polars as pl
 from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
+from unbandit.log.columns import find_columns
 from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
-from unbandit.log.reader import find_columns
 from unbandit.log.sources import BROKEN_GZIP, open_bytes, unreadable
 from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.forms import ReadAs

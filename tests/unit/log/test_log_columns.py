@@ -9,7 +9,7 @@ import pytest
 
 from unbandit import ActionLog
 from unbandit.errors import LogError, ParameterError, phrase, shell_option
-from unbandit.log.reader import ALIASES, REWARDS, ROLES, find_columns
+from unbandit.log.columns import ALIASES, REWARDS, ROLES, find_columns
 
 
 @pytest.mark.parametrize(("role", "alias"), [(role, alias) for role in ROLES for alias in sorted(ALIASES[role])])

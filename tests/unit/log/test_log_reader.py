@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unbandit.errors import LogError, ParameterError
 from unbandit.log import ActionLog
-from unbandit.log.reader import collect
+from unbandit.log.rounds import collect
 from unbandit.log.sources import FrameSource
 
 

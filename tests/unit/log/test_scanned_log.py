@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unbandit import ActionLog, LogError
-from unbandit.log.reader import collect
+from unbandit.log.rounds import collect
 from unbandit.log.scanned import ScannedLog
 from unbandit.log.sources import sources_of
 

@@ -1,0 +1,202 @@
+"""The columns of a table: which plays which role, by its name or as the user says.
+
+A table needs a column `arm`; `demonstration`, `round` and `reward` are read when they are there, and `arm` with `pulls`
+instead of rounds is a table of counts. People call these columns many things, so each role has aliases.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.log.labels import Refuse, listed
+from unbandit.log.sources import Columns
+
+ROLES = ("arm", "demonstration", "round", "pulls", "reward")
+
+# Names are written the way `_folded` leaves them: small letters and digits only.
+ALIASES: Mapping[str, frozenset[str]] = {
+    role: frozenset(words.split())
+    for role, words in {
+        "arm": "arms armid armindex armname armno armnumber action actions actionid choice choices chosen chosenarm "
+        "chosenoption option optionid variant variantid bandit decision decisions lever machine deck treatment pull "
+        "pulled pulledarm selected selectedarm selection",
+        "demonstration": "demonstrations demonstrationid demo demoid subject subjects subjectid subj subjid sub "
+        "participant participantid user userid session sessionid run runs runid episode episodeid player playerid "
+        "trajectory trajectoryid replicate replication id",
+        "round": "rounds roundid roundno roundnumber trial trials trialid trialindex trialno trialnumber t time "
+        "timestep step stepno stepnumber index iteration iterations iter period tick",
+        "pulls": "npulls numpulls numberofpulls pullcount pullcounts count counts n plays nplays playcount impressions "
+        "visits visitcount visitors visitorcount uniquevisitors timespulled frequency freq",
+        "reward": "rewards rewardvalue observedreward r outcome outcomes payoff payoffs payout payouts",
+    }.items()
+}
+
+# Perhaps rewards, perhaps a part of them or their opposite: read only where the user says so.
+REWARDS = {"gain", "gains", "loss", "losses", "return", "returns", "score", "scores", "points", "win", "wins"}
+REWARDS |= {"feedback", "regret"}
+
+# Perhaps counts of choices; a log of rounds beside them is doubtful.
+COUNTS = {"users", "uniqueusers", "views", "pageviews", "exposures", "exposed", "sessions", "customers", "people"}
+COUNTS |= {"participants", "size", "samples", "samplesize", "observations", "obs", "nobs", "total", "totals", "trials"}
+COUNTS |= {"rounds", "iterations", "attempts", "tests", "draws", "uses", "shown", "displays", "requests", "traffic"}
+COUNTS |= {"audience", "hits"}
+
+_REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
+_COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]
+
+
+def _folded(name: str) -> str:
+    """Leave case, spaces, underscores, dashes and characters that nobody sees out of a column's name."""
+    return "".join(filter(str.isprintable, re.sub(r"[\s_\-.]+", "", name))).lower()
+
+
+def is_reward_like(name: str) -> bool:
+    """Return whether a column may hold rewards, by its name."""
+    return _folded(name) in _REWARD_LIKE
+
+
+def is_count_like(name: str) -> bool:
+    """Return whether a column may hold counts of choices, by its name."""
+    return _folded(name) in _COUNT_LIKE
+
+
+def _check_roles(columns: Columns) -> dict[str, str]:
+    """Refuse a role that does not exist, or one column in two roles."""
+    if columns is not None and not isinstance(columns, Mapping):
+        text = f"expected the column of each role; got {type(columns).__name__}."
+        raise ParameterError(text, parameter="columns", value=columns, remedy='Write it as {"arm": "picked"}.')
+    named = dict(columns or {})
+    for role, name in named.items():
+        problem = ""
+        same = [other for other in named if name and named[other] == name]
+        if role not in ROLES:
+            problem = f'expected a role among {", ".join(ROLES)}; got "{role}".'
+        elif len(same) > 1:
+            problem = f'expected a column of its own for each role; got "{name}" for {" and ".join(same)}.'
+        elif not isinstance(name, str) or (role == "arm" and not name):
+            problem = f"expected the name of a column for {role}; got {name!r}."
+            if role == "demonstration":
+                problem += ' Join the names of several by a plus sign: "subject+block".'
+        elif role == "round" and name and named.get("pulls"):
+            problem = "expected either round (a log of choices) or pulls (a table of counts); got both. Leave one out."
+        if problem:
+            raise ParameterError(problem, parameter="columns")
+    return named
+
+
+def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogError) -> dict[str, tuple[int, ...]]:
+    """Return the position of the column that plays each role; of demonstrations, perhaps several that are joined.
+
+    Roles that the user names go before anything recognised here; an empty name says that there is no such column.
+    """
+    named = _check_roles(columns)
+    seen: set[str] = set()
+    for name in (name.strip() for name in names):
+        if name and name in seen:
+            text = f'expected each column once; got "{name}" twice.'
+            raise refuse(text, column=name, value=name, remedy="Rename or remove one of the two.")
+        seen.add(name)
+    found = {role: _positions(role, name, names, refuse) for role, name in named.items() if name != ""}
+    taken = [at for places in found.values() for at in places]
+    for at in taken:
+        if taken.count(at) > 1:
+            roles = " and ".join(role for role, places in found.items() for place in places if place == at)
+            text = f'expected a column of its own for each role; got "{names[at]}" for {roles}.'
+            raise ParameterError(text, parameter="columns")
+    folded = [_folded(name) for name in names]
+    for role in ROLES:
+        if role not in named:
+            position = _recognised(role, names, folded, taken, refuse)
+            if position is not None:
+                found[role] = (position,)
+                taken.append(position)
+    if "arm" not in found:
+        text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
+        raise refuse(text, column="arm", remedy=f"Say which one holds the arms with {naming('arm')}.")
+    # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name.
+    if "round" in found and "pulls" in found:
+        del found["round" if named.get("pulls") else "pulls"]
+    return {role: found[role] for role in ROLES if role in found}
+
+
+def _positions(role: str, name: str, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
+    """Find the column that the user named, exactly or else up to case and punctuation; or several joined by "+"."""
+    for spelling in (str, str.strip, _folded):
+        places = [at for at, there in enumerate(names) if spelling(there) == spelling(name)]
+        if len(places) == 1:
+            return (places[0],)
+    parts = name.split("+")
+    if role == "demonstration" and len(parts) > 1:
+        return tuple(at for part in parts for at in _positions(role, part, names, refuse))
+    text = f'expected a column "{name}" for {role}; the table has {_quoted(names)}.'
+    raise refuse(text, column=name, value=name, remedy=f"Name one of these with {naming(role)}.")
+
+
+def _recognised(
+    role: str, names: Sequence[str], folded: Sequence[str], taken: Sequence[int], refuse: Refuse
+) -> int | None:
+    """Find the column of a role by its own name, else by an alias; refuse to guess between two."""
+    free = [at for at in range(len(names)) if at not in taken]
+    tiers = (
+        [at for at in free if names[at].strip() == role],
+        [at for at in free if folded[at] == role],
+        [at for at in free if folded[at] in ALIASES[role]],
+    )
+    places: list[int] = next(filter(None, tiers), [])
+    if len(places) > 1 and role != "reward":  # rewards are not needed, so a notice is enough
+        first, second = (names[at] for at in places[:2])
+        both = " and ".join(f'"{names[at]}"' for at in places)
+        remedy = f"Say which one it is with {naming(role, first)}."
+        counts = [names[at] for at in places if role == "round" and is_count_like(names[at])]
+        if counts:
+            remedy += f' If "{counts[0]}" counts choices, say so with {naming("pulls", counts[0])}.'
+        raise refuse(f"expected one column for {role}; got {both}.", column=second, value=second, remedy=remedy)
+    return places[0] if len(places) == 1 else None
+
+
+def column_notices(
+    names: Sequence[str], found: Mapping[str, tuple[int, ...]], named: Mapping[str, str]
+) -> tuple[Notice, ...]:
+    """Say which columns were taken for what, where nobody said so and the name alone does not, and which are ignored.
+
+    Of these, that is, the ones that look like rewards or counts, and others that may distinguish people or rounds.
+    Rewards that are read have a notice of their own.
+    """
+    guessed = {role: names[places[0]] for role, places in found.items() if role not in named}
+    guessed = {role: name for role, name in guessed.items() if name.strip() != role and role != "reward"}
+    notices = list[Notice]()
+    if guessed:
+        taken = ", ".join(f'"{name}" as {role}' for role, name in guessed.items())
+        role = next(iter(sorted(guessed, key=("demonstration", "pulls", "round", "arm").index)))
+        remedy = f"If that is wrong, say so with {naming(role)}"
+        remedy += "." if role == "arm" else f", or {naming(role, '')} for none."
+        notices.append(Notice("columns", f"columns are read by their names: {taken}. {remedy}"))
+    read = {at for places in found.values() for at in places}
+    free = [name for at, name in enumerate(names) if at not in read and name.strip()]
+    rewards = list(filter(is_reward_like, free))
+    counts = list(filter(is_count_like, free))
+    others = [name for name in free if name not in rewards and name not in counts]
+    if counts and "pulls" not in found and named.get("pulls") != "":
+        verb, which = ("is", "it") if len(counts) == 1 else ("are", "one of them")
+        text = f"every row is read as one choice, and {_quoted(counts)} {verb} ignored: if {which} counts choices, "
+        notices.append(Notice("columns", f"{text}say so with {naming('pulls', counts[0])}."))
+    remedy = "if it holds the rewards, say so with"
+    texts = [f'column "{name}" is ignored: {remedy} {naming("reward", name)}.' for name in rewards]
+    if named.get("reward") == "":
+        texts = []
+    if others and not {"demonstration", "round", "pulls"} & {*found, *named}:
+        verb, which = ("is", "it") if len(others) == 1 else ("are", "one of them")
+        texts.append(
+            f"all rows are read as one record, in order; not read {verb} {_quoted(others)}. If {which} distinguishes "
+            f"people, runs or rounds, say so with {naming('demonstration')} or {naming('round')}."
+        )
+    return (*notices, *(Notice("reading", text) for text in texts))
+
+
+def naming(role: str, name: str = "NAME") -> str:
+    """Return a reference to the option that names the column of a role."""
+    return option("columns", {role: name})
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([f'"{name}"' for name in names])

@@ -1,0 +1,163 @@
+"""Tables of counts: pulls of each arm in place of rounds, and tables that only look like rounds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.formatting import counted
+from unbandit.log.columns import is_count_like, is_reward_like, naming
+from unbandit.log.csv import POLARS_ERRORS
+from unbandit.log.labels import Codes, Integers, run_starts, smallest_type
+from unbandit.log.reader import (
+    GROUPED,
+    Collection,
+    Parts,
+    Reader,
+    in_demonstration,
+    in_order,
+    offsets_of,
+    whole_numbers,
+)
+from unbandit.log.sources import Duplicates, Source
+
+MOST_UNREAD = 50  # columns without a role that are searched for counts
+
+
+def refuse_duplicates(duplicates: Duplicates) -> None:
+    """Refuse to be told what rows of one name are where there is one row per round."""
+    if duplicates is not None:
+        text = "expected only with a table of counts; this log has one row per round, where an arm comes many times."
+        raise ParameterError(text, parameter="duplicates", value=duplicates, remedy="Leave it out.")
+
+
+def refuse_unread_counts(sources: Sequence[Source], table: Collection, reader: Reader) -> None:
+    """Refuse rows that each have another arm beside a column of whole numbers: as a rule counts, not rounds.
+
+    Of each demonstration only beside a column whose name says that it counts; and so beside rounds, where these are
+    called that.
+    """
+    if "pulls" in reader.named or any(reader.named.get(role) for role in ("demonstration", "round")):
+        return
+    rows, arms, demonstrations = table.codes.size, len(reader.arms.coder), len(reader.demonstration_names)
+    if rows < 2 or rows > arms * demonstrations:
+        return
+    if np.unique(table.demonstration_of_rows() * arms + table.codes).size < rows:
+        return
+    unread = [name for name in sources[0].names if name.strip() and name not in reader.columns()]
+    if reader.name.get("round") == "round" or np.unique(table.codes).size < rows:
+        unread = list(filter(is_count_like, unread))
+    elif "round" in reader.name:
+        unread = [name for name in unread if not is_reward_like(name)]
+    unread = sorted(unread, key=is_count_like, reverse=True)[:MOST_UNREAD]
+    if not unread or any(name not in source.names for source in sources for name in unread):
+        return
+    batches = [batch.columns for source in sources for batch in source.batches(unread)]
+    for name in unread:
+        if _may_be_counts([columns[name] for columns in batches]):
+            others = [f'"{reader.name[role]}" as {role}' for role in ("demonstration", "round") if role in reader.name]
+            taken = f", with {' and '.join(others)}" if others else ""
+            text = "expected an arm in several rows, one for each choice; got every arm once, beside numbers in "
+            remedy = f"If these are counts of choices, say so with {naming('pulls', name)}; if every row is one "
+            remedy += f"choice, with {naming('pulls', '')}."
+            raise sources[0].refuse(f'{text}"{name}"{taken}.', column=name, remedy=remedy)
+
+
+def _may_be_counts(columns: Sequence[pl.Series]) -> bool:
+    """Return whether all cells are counts, some larger than one, that do not just number the rows."""
+    try:
+        cells = pl.concat(columns)
+        if cells.dtype == pl.String:
+            cells = cells.str.strip_chars()
+            digits = cells.str.replace_all("[^0-9]", "")
+            cells = pl.select(pl.when(cells.str.contains(GROUPED)).then(digits).otherwise(cells)).to_series()
+        numbers = whole_numbers(LogError, cells, "", "pulls")
+    except (LogError, *POLARS_ERRORS):
+        return False
+    places = np.sort(numbers) - np.arange(numbers.size)
+    return numbers.min() >= 0 and numbers.max() >= 2 and not (places[0] == places).all()
+
+
+def counted_parts(table: Collection, reader: Reader, notices: tuple[Notice, ...], duplicates: Duplicates) -> Parts:
+    """Arrange pulls as (demonstrations, arms); refuse what no counting gives."""
+    labels, codes = in_order(reader.arms, table.codes, table.refuse)
+    pulls, column, names = np.concatenate(table.numbers), reader.name["pulls"], tuple(reader.demonstration_names)
+    notices = reader.notices + notices
+    if (pulls < 0).any():
+        row = int(np.argmax(pulls < 0))
+        text = f"expected a count of 0 or more for pulls; got {pulls[row]}."
+        raise table.refuse(text, row=row + 1, column=column, value=int(pulls[row]), remedy="Correct it.")
+    if pulls.sum(dtype=np.float64) >= 2**62:
+        text = "expected counts that add up to less than 2^62; got more."
+        raise table.refuse(text, column=column, remedy="Correct them.")
+    who = table.demonstration_of_rows()
+    if len(names) > 1 and len(names) == who.size:
+        keys, named = reader.name["demonstration"], reader.named.get("demonstration")
+        text = f'column "{keys}" is different in every row: each row is read as a separate demonstration.'
+        notices += (Notice("reading", text),)
+        if not named:
+            text = f'expected several arms in each demonstration; got one, since "{keys}" is different in every row.'
+            remedy = f"If it only numbers the rows, say so with {naming('demonstration', '')}; if each row is a "
+            remedy += f"demonstration, with {naming('demonstration', keys)}."
+            raise table.refuse(text, column=keys, remedy=remedy)
+    again = _occurrences(who * len(labels) + codes)  # how often the same name stands above each row
+    if again.any() and duplicates not in ("add", "separate"):
+        row = int(np.argmax(again > 0))
+        label = labels[int(codes[row])]
+        text = f'expected each arm once in a table of pulls; got "{label}" again.'
+        remedy = (
+            f"If such rows are different arms, give {option('duplicates', 'separate')}; if they are one arm, "
+            f"{option('duplicates', 'add')}; if they are of different demonstrations, name their column with "
+            f"{naming('demonstration')}; if every row is one choice, name the column of rounds with {naming('round')}."
+        )
+        raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
+    if again.any():
+        repeated = np.unique(codes[again > 0])
+        names_in = counted(repeated.size, "name stands", "names stand")
+        text = f'{names_in} in more than one row, the first being "{labels[int(repeated[0])]}": '
+        if duplicates == "separate":
+            labels, codes = _separated(labels, codes, again)
+            text += "each row is a separate arm, numbered from its second row on."
+        else:
+            text += "their counts are added up."
+        notices += (Notice("reading", text),)
+    cell = who * len(labels) + codes
+    counts = np.zeros((len(names), len(labels)), np.int64)
+    np.add.at(counts.reshape(-1), cell, pulls)
+    for which in np.flatnonzero(counts.sum(axis=1) == 0).tolist():
+        text = f"expected at least one pull{in_demonstration(names, which)}; got 0 for every arm."
+        remedy = f"Check that this is the column of counts, or name it with {naming('pulls')}."
+        raise table.refuse(text, column=column, value=0, remedy=remedy)
+    if "reward" in reader.name:
+        text = f'column "{reader.name["reward"]}" is ignored: a table of counts has no rounds to give rewards to.'
+        notices += (Notice("reading", text),)
+    return Parts(labels, None, offsets_of(counts.sum(axis=1)), names, notices, counts=counts)
+
+
+def _occurrences(cells: NDArray[Any]) -> Integers:
+    """Return for each cell how often the same number stands before it."""
+    order = np.argsort(cells, kind="stable")
+    starts = run_starts(cells[order])
+    found = np.empty(cells.size, np.int64)
+    found[order] = np.arange(cells.size) - np.repeat(starts[:-1], np.diff(starts))
+    return found
+
+
+def _separated(labels: tuple[str, ...], codes: Codes, again: Integers) -> tuple[tuple[str, ...], Codes]:
+    """Make rows of one name separate arms: "name", "name (2)" ..., next to each other; return labels and codes."""
+    most = np.zeros(len(labels), np.int64)
+    np.maximum.at(most, codes, again)
+    taken, new = set(labels), list[str]()
+    for label, more in zip(labels, most.tolist(), strict=True):
+        new.append(label)
+        number = 2
+        for _ in range(more):
+            while f"{label} ({number})" in taken:
+                number += 1
+            new.append(f"{label} ({number})")
+            taken.add(new[-1])
+    first = np.cumsum(most + 1) - (most + 1)
+    return tuple(new), (first[codes] + again).astype(smallest_type(len(new)))

@@ -1,0 +1,113 @@
+"""Logs in memory: all rows are collected, and put in the order of demonstrations and rounds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit import checks
+from unbandit.errors import LogError
+from unbandit.log.columns import naming
+from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_counts
+from unbandit.log.labels import Integers, LabelColumn
+from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
+from unbandit.log.sources import ROWS, Arms, Columns, Duplicates, Source, check_alike
+
+
+def collect(
+    sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None
+) -> Parts:
+    """Read a log into memory, `rows` at a time, and put its rows in the order of demonstrations and rounds."""
+    if duplicates is not None:
+        checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
+    labels = LabelColumn("arm", arms), LabelColumn("demonstration")
+    reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)
+    check_alike(sources, reader.columns())
+    table = Collection(sources, reader, rows)
+    known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
+    present = known if arms is None else [known[code] for code in np.unique(table.codes)]
+    if "pulls" in reader.name:
+        return counted_parts(table, reader, label_notices(present, demonstrations), duplicates)
+    refuse_duplicates(duplicates)
+    refuse_unread_counts(sources, table, reader)
+    lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
+    offsets = offsets_of(lengths)
+    notices = reader.notices + label_notices(present, demonstrations, lengths, reader.name.get("demonstration"))
+    codes, rewards = table.codes, None
+    if table.rewards is not None:
+        rewards = table.rewards.values()
+        notices += (table.rewards.notice(),)
+    places = _places(table, offsets, demonstrations)
+    if places is not None:
+        codes = _moved(codes, places)
+        rewards = None if rewards is None else _moved(rewards, places)
+    arm_names, codes = in_order(reader.arms, codes, table.refuse)
+    return Parts(arm_names, codes, offsets, demonstrations, notices, rewards)
+
+
+# Rows are put in order by their rounds, which must be whole numbers without gaps from 0 or 1. So a row's place follows
+# from its round by arithmetic: nothing is sorted, and the places are right exactly when every place is taken once.
+
+
+def _places(table: Collection, offsets: Integers, names: Sequence[str]) -> Integers | None:
+    """Return the place of each row in the log; None if all are in place. Refuse rounds that are wrong."""
+    is_grouped = bool((table.who[1:] >= table.who[:-1]).all())
+    if is_grouped and (not table.numbers or table.is_in_order):
+        return None
+    demonstration = table.demonstration_of_rows() if len(names) > 1 else np.zeros(1, np.int64)
+    if not table.numbers:
+        places: Integers = np.empty(offsets[-1], np.int64)
+        places[np.argsort(demonstration, kind="stable")] = np.arange(offsets[-1])
+        return places
+    rounds = np.concatenate(table.numbers)
+    begins = np.full(len(names), rounds.min() if len(names) == 1 else np.iinfo(np.int64).max)
+    if len(names) > 1:
+        np.minimum.at(begins, demonstration, rounds)
+    distance = (rounds - begins[demonstration]).view(np.uint64)  # exact, though it may not fit in a signed number
+    inside = distance < np.diff(offsets).view(np.uint64)[demonstration]
+    places = rounds + (offsets[:-1] - begins)[demonstration]
+    taken = np.zeros(rounds.size, np.bool_)
+    taken[places[inside]] = True
+    if not (np.isin(begins, (0, 1)).all() and inside.all() and taken.all()):
+        raise _wrong_rounds(table, rounds, np.broadcast_to(demonstration, rounds.shape), begins, names)
+    return places
+
+
+def _moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:
+    moved = np.empty_like(values)
+    moved[places] = values
+    return moved
+
+
+def _wrong_rounds(
+    table: Collection, rounds: Integers, demonstration: Integers, begins: Integers, names: Sequence[str]
+) -> LogError:
+    """Name a demonstration without its opening, else the first round that occurs twice, else one that is missing."""
+    order = np.lexsort((rounds, demonstration))
+    same = demonstration[order][1:] == demonstration[order][:-1]
+    step = np.diff(rounds[order])
+    late, again = np.flatnonzero((begins != 0) & (begins != 1)), np.flatnonzero(same & (step == 0))
+    if late.size:
+        row = int(np.argmax((rounds == begins[late[0]]) & (demonstration == late[0])))
+    elif again.size:
+        row = int(order[again + 1].min())
+    else:
+        gap = int(np.flatnonzero(same & (step > 1))[0])
+        row, last = int(order[gap + 1]), int(rounds[order[gap]])
+    value, where = int(rounds[row]), in_demonstration(names, int(demonstration[row]))
+    missing = remedy = ""
+    if late.size:
+        text = f"expected rounds from 0 or 1{where}; they begin at {value}, so the opening is missing."
+    elif again.size:
+        before = int(np.argmax((rounds == value) & (demonstration == demonstration[row]))) + 1
+        text = f"expected each round once{where}; got {value} again, first in row {before}."
+        remedy = f"Correct the round, remove the row, or name the demonstrations with {naming('demonstration')}."
+    else:
+        missing = f" ({last + 1})" if value == last + 2 else f" ({last + 1} to {value - 1})"
+        text = f"expected round {last + 1} after round {last}{where}; got {value}."
+    remedy = remedy or f"Add the missing rows{missing}, or leave the column out if the rows are complete and in order."
+    if table.perhaps_counts is not None:
+        counts = table.perhaps_counts
+        remedy += f' If "{counts}" counts choices, say so with {naming("pulls", counts)}.'
+    return table.refuse(text, row=row + 1, column=table.column, value=value, remedy=remedy)
