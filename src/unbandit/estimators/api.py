@@ -436,7 +436,7 @@ def as_record(log: Any) -> Record:
         from unbandit.log.action_log import read_or_scan
 
         return read_or_scan(log)
-    from unbandit.log.sources import is_frame
+    from unbandit.log.frames import is_frame
 
     return ActionLog.from_frame(log) if is_frame(log) else ActionLog.from_actions(log)
 

@@ -2,8 +2,8 @@
 
 A row is plain if every parser reads it alike: a quote stands at the beginning of a cell or within a quoted one, doubled
 there unless it ends the cell; a carriage return outside quotes is followed by a line feed; and there are as many cells
-as columns. What is not plain is left to Python's `csv` module in strict mode (`unbandit.log.csv`), against which the
-tests hold these functions.
+as columns, none of them too long. What is not plain is left to Python's `csv` module in strict mode
+(`unbandit.log.csv`), against which the tests hold these functions.
 """
 
 from typing import Any
@@ -44,14 +44,17 @@ def _end_of_unquoted(data: Any, at: int, separator: int) -> int:
 
 
 @compiled
-def plain_rows(data: Bytes, separator: int, columns: int) -> tuple[int, int]:
+def plain_rows(data: Bytes, separator: int, columns: int, longest: int) -> tuple[int, int]:
     """Return where the plain, whole rows at the beginning of some text end, and how many they are.
 
-    `data` begins with a row; `separator` is a byte.
+    `data` begins with a row; `separator` is a byte; `longest` is how many bytes a cell may have.
     """
     at, cells, end, rows = 0, 1, 0, 0
     while at < data.size:
+        begin = at
         at = _end_of_quoted(data, at) if data[at] == QUOTE else _end_of_unquoted(data, at, separator)
+        if at - begin > longest:
+            break
         if at < data.size and data[at] == separator:
             cells += 1
             at += 1

@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import Notice, ParameterError
 from unbandit.log.counts import refuse_duplicates
-from unbandit.log.labels import Codes, given_arms, label_of, numbered
+from unbandit.log.frames import FrameSource, series_of
+from unbandit.log.labels import Codes, checked_label, given_arms, numbered
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect
 from unbandit.log.sources import (
     Arms,
     Columns,
     Duplicates,
-    FrameSource,
     Paths,
     is_large,
     open_bytes,
-    series_of,
     sources_of,
 )
 from unbandit.log.tallies import Need, Tallies, tally
@@ -254,7 +253,9 @@ class ActionLog:
         if not all(isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 for pair in pairs):
             text = f"expected arms with their counts, or pairs of these; got {type(pulls).__name__} of something else."
             raise ParameterError(text, parameter="pulls", value=pulls, remedy='Write it as {"A": 70, "B": 30}.')
-        labels = pl.Series("arm", [label_of(arm) for arm, _ in pairs], dtype=pl.String)
+        labels = pl.Series(
+            "arm", [checked_label(arm, ParameterError, parameter="pulls") for arm, _ in pairs], dtype=pl.String
+        )
         counts = series_of([count for _, count in pairs]).alias("pulls")
         return cls(*collect([FrameSource(pl.DataFrame([labels, counts]))], None, None, duplicates=duplicates))
 

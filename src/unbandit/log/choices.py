@@ -10,10 +10,11 @@ import polars as pl
 
 from unbandit import checks
 from unbandit.errors import LogError, ParameterError
+from unbandit.log.frames import is_frame, is_missing, series_of
 from unbandit.log.labels import Codes, Integers, LabelColumn, listed, numbered, smallest_type
-from unbandit.log.reader import Parts, in_order, offsets_of
+from unbandit.log.reader import Parts, in_order, label_notices, offsets_of
 from unbandit.log.rewards import Rewards
-from unbandit.log.sources import ROWS, Arms, Batch, is_frame, is_missing, series_of
+from unbandit.log.sources import ROWS, Arms, Batch
 
 _LARGEST = sys.float_info.max
 
@@ -40,7 +41,7 @@ def collect_choices(actions: Any, arms: Arms, rewards: Any = None) -> Parts:
     labels, codes = in_order(column, codes, LogError)
     if is_integers and labels == tuple(map(str, range(len(labels)))):
         codes = flat  # the integers 0 to K - 1 are kept, not copied
-    return Parts(labels, codes, offsets, names, rewards=known)
+    return Parts(labels, codes, offsets, names, label_notices(labels), known)
 
 
 def _plain_arms(values: Codes, expected: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ them alike. All other rows, and small files, are read by `csv` itself, which als
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -18,10 +19,11 @@ import numpy as np
 import polars as pl
 
 from unbandit.errors import LogError
+from unbandit.formatting import counted
 
 BLOCK = 1 << 24  # bytes that are read at once
 
-SEPARATORS = (",", "\t", ";")
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What polars raises where a file is damaged, or cannot be read or written."""
 
@@ -30,6 +32,8 @@ SMALL_PIECE = 1 << 18
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_ROW = 1 << 26  # a quote that is never closed must not collect the rest of the file
+_WELL_FORMED = "cells whose quotes open and close, and usual line breaks"
+_LINE_FEED, _QUOTE = 10, 34
 
 
 class Header(NamedTuple):
@@ -60,9 +64,13 @@ class Before(NamedTuple):
 class _BrokenRow(Exception):
     """What `csv` refused, the line in which that row begins, and whether it may go on after the text at hand."""
 
-    def __init__(self, reason: str, line: int, *, at_end: bool) -> None:
+    def __init__(self, reason: str, line: int, *, at_end: bool, is_long: bool = False) -> None:
         super().__init__(reason)
         self.reason, self.line, self.at_end = reason, line, at_end
+        self.expected, self.remedy = _WELL_FORMED, "Correct the quotes or the line break there."
+        if is_long:
+            self.expected = f"cells of at most {csv.field_size_limit():,} characters"
+            self.remedy = "Close the quote that opens it, if that is why, or shorten it."
 
 
 class TextBlock:
@@ -100,11 +108,17 @@ class TextBlock:
 
     def line(self, row: int) -> int:
         """Return the line in which a row of the file begins; line breaks inside quoted cells count."""
-        records = _records(self._data, self._header.separator)
-        try:
-            return self._before.lines + next(islice(records, row - 1 - self._before.rows, None))[0]
-        except _BrokenRow as broken:  # a cell that polars takes and `csv` does not: it is too long
-            return self._before.lines + broken.line
+        at = row - 1 - self._before.rows
+        if not self._is_plain:
+            records = _records(self._data, self._header.separator)
+            return self._before.lines + next(islice(records, at, None))[0]
+        if b'"' not in self._data:
+            return self._before.lines + at + 1
+        data = np.frombuffer(self._data, np.uint8)
+        breaks = np.flatnonzero(data == _LINE_FEED)
+        is_within = np.cumsum(data == _QUOTE, dtype=np.uint8)[breaks] % 2 == 1  # an odd number of quotes before it
+        ends = np.flatnonzero(~is_within)
+        return self._before.lines + (int(ends[at - 1]) + 2 if at else 1)
 
     def _parsed_by_polars(self, wanted: list[int]) -> list[pl.Series] | None:
         separator = self._header.separator
@@ -133,7 +147,7 @@ def header_of(data: bytes, path: str, *, ended: bool = True) -> Header | None:
             return None
         text = "expected a header and one row per choice; got an empty file."
         raise LogError(text, path=path, remedy="Check that it was saved.")
-    readings, reasons = dict[str, tuple[bool, bool, int, list[str], int]](), dict[str, str]()
+    readings, reasons = dict[str, _Reading](), dict[str, str]()
     for separator in SEPARATORS:
         records = _records(body, separator)
         try:
@@ -153,16 +167,38 @@ def header_of(data: bytes, path: str, *, ended: bool = True) -> Header | None:
             if broken.at_end and not ended:
                 return None
             cells = 0
-        readings[separator] = len(names) > 1, cells == len(names), len(names), names, end
-    separator = max(readings, key=lambda each: readings[each][:3], default=SEPARATORS[0])
-    if separator not in readings or not readings[separator][0]:  # nothing tells but the name of the file
-        separator = "\t" if path.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
+        readings[separator] = _Reading((len(names) > 1, cells == len(names), len(names)), names, end)
+    separator = _best_separator(readings, path)
     if separator not in readings:
         text = f"expected a header of column names; got {reasons[separator]}."
         raise LogError(text, path=path, remedy="Save the table as CSV.")
-    *_, names, end = readings[separator]
+    _, names, end = readings[separator]
     names = [(name.replace("\n", "\r") if old else name).strip() for name in names]
     return Header(names, separator, data[: len(data) - len(body) + end], old)
+
+
+class _Reading(NamedTuple):
+    """A header as one separator divides it: how good that is, the names, and where it ends."""
+
+    rank: tuple[bool, bool, int]  # whether there are several names, the first row has as many cells, and how many
+    names: list[str]
+    end: int
+
+
+def _best_separator(readings: dict[str, _Reading], path: str) -> str:
+    """Return the separator by which a file is a table; refuse to guess between two."""
+    is_tabbed = path.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+    rank = max((reading.rank for reading in readings.values()), default=(False, False, 0))
+    if not rank[0]:  # nothing tells but the name of the file
+        return "\t" if is_tabbed else ","
+    best = [separator for separator, reading in readings.items() if reading.rank == rank]
+    # A quote within a name is that of a quoted name which another separator cuts.
+    best = [each for each in best if not any('"' in name for name in readings[each].names)] or best
+    if len(best) > 1 and not (is_tabbed and "\t" in best):
+        one, other = (SEPARATORS[separator] for separator in best[:2])
+        text = f"expected a header with one separator; got one that {one} and {other} divide equally well."
+        raise LogError(text, path=path, remedy="Use one of them, and quote the names that contain the other.")
+    return "\t" if len(best) > 1 else best[0]
 
 
 def read_header(chunks: Iterable[tuple[bytes, bool]], path: str) -> tuple[Header, bytes]:
@@ -247,17 +283,33 @@ def _plain_rows(header: Header, data: bytes, at: int) -> tuple[bytes, int]:
     while end > at and (b"\n" + data[max(end - 3, at) : end]).endswith((b"\n\n", b"\n\r\n")):  # a blank line
         end = data.rfind(b"\n", 0, end - 1) + 1
     piece, width, separator = data[at:end], len(header.names), header.separator.encode()
+    longest = csv.field_size_limit()
     if b'"' in piece:
         from unbandit.kernels.csv_rows import plain_rows  # most logs have no quotes
 
-        length, rows = plain_rows(np.frombuffer(piece, np.uint8), separator[0], width)
+        length, rows = plain_rows(np.frombuffer(piece, np.uint8), separator[0], width, longest)
         return piece[:length], rows
     if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
-        return b"", 0
+        bare = re.search(rb"\r(?!\n)", piece)
+        piece = piece[: piece.rfind(b"\n", 0, bare.start() if bare else 0) + 1]
+    # A cell that is too long covers one of these windows.
+    half = max(longest // 2, 1)
+    for begin in range(0, len(piece), half):
+        window = begin, begin + half
+        if piece.find(separator, *window) < 0 and piece.find(b"\n", *window) < 0 and window[1] <= len(piece):
+            piece = piece[: piece.rfind(b"\n", 0, begin) + 1]
+            break
     # Without quotes the separators and line feeds are the structure, which must repeat from row to row.
-    structure = piece.translate(None, bytes(set(range(256)) - {separator[0], ord("\n")}))
+    structure = piece.translate(None, bytes(set(range(256)) - {separator[0], _LINE_FEED}))
+    row = separator * (width - 1) + b"\n"
     rows = len(structure) // width
-    return (piece, rows) if structure == (separator * (width - 1) + b"\n") * rows else (b"", 0)
+    if structure == row * rows:
+        return piece, rows
+    marks = np.frombuffer(structure, np.uint8)[: rows * width].reshape(rows, width)
+    is_other = (marks != np.frombuffer(row, np.uint8)).any(axis=1)
+    rows = int(is_other.argmax()) if is_other.any() else rows
+    breaks = np.flatnonzero(np.frombuffer(piece, np.uint8) == _LINE_FEED)
+    return (piece[: int(breaks[rows - 1]) + 1], rows) if rows else (b"", 0)
 
 
 def _records(data: bytes, separator: str) -> Iterator[tuple[int, int, list[str]]]:
@@ -277,6 +329,8 @@ def _records(data: bytes, separator: str) -> Iterator[tuple[int, int, list[str]]
             if record is not None and line.endswith(b"\r\r\n"):
                 raise csv.Error
         except csv.Error as error:
+            if "field limit" in str(error):
+                raise _BrokenRow("a longer one", begins, at_end=False, is_long=True) from error
             is_return = b"\r" in line.removesuffix(b"\n").removesuffix(b"\r")
             reason = "a carriage return without a line feed" if is_return else f"a broken row ({error})"
             raise _BrokenRow(reason, begins, at_end=fed == len(data)) from error
@@ -308,16 +362,16 @@ def _read_strictly(
                 records += [[]] * (line - blank)
                 blank = 0
             if blank or len(record) != width:
-                cells = "a blank line" if blank else f"{len(record)} cells" if len(record) > 1 else "1 cell"
-                text = f"expected {width} cells, one for each column; got {cells}."
+                cells = "a blank line" if blank else counted(len(record), "cell")
+                text = f"expected {counted(width, 'cell')}, one for each column; got {cells}."
                 remedy = "Correct this line, or quote cells that contain the separator."
                 raise refuse(text, blank or line, remedy, "" if blank else header.separator.join(record))
             records.append(record)
             blank, end = 0, after
     except _BrokenRow as broken:
         if not broken.at_end or ended:
-            text = f"expected cells whose quotes open and close, and usual line breaks; got {broken.reason}."
-            raise refuse(text, broken.line, "Correct the quotes or the line break there.") from broken
+            text = f"expected {broken.expected}; got {broken.reason}."
+            raise refuse(text, broken.line, broken.remedy) from broken
     return records, end
 
 

@@ -15,10 +15,10 @@ from typing import IO, Any
 from unbandit.errors import LogError, Notice, ResumeError
 from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next_block
 from unbandit.log.growing import GrowingLog
+from unbandit.log.parquet import PARQUET
 from unbandit.log.scanned import OrderedReader
 from unbandit.log.sources import (
     GZIP,
-    PARQUET,
     Batch,
     Columns,
     LogFile,
@@ -223,8 +223,7 @@ class TextTail(Tail):
                     raise endless_row(self._path, Before(-1, 0), _LONGEST)
                 return False
             self._header = header
-            self.partition = {key: value for key, value in self.file.partition.items() if key not in header.names}
-            self.names = [*header.names, *self.partition]
+            self.set_columns(header.names, self.file.partition)
         return True
 
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:

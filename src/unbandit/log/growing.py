@@ -8,11 +8,12 @@ import numpy as np
 
 from unbandit.errors import LogError, Notice, ParameterError, UnbanditError
 from unbandit.formatting import counted
-from unbandit.log.labels import Integers, LabelColumn, is_number, label_of
+from unbandit.log.frames import series_of
+from unbandit.log.labels import Integers, LabelColumn, checked_label, is_number
 from unbandit.log.reader import Rows, arm_order
 from unbandit.log.scanned import grown, order_of_appearance
 from unbandit.log.snapshot import COUNTS, MARKS, PAIRS, RING
-from unbandit.log.sources import Arms, series_of
+from unbandit.log.sources import Arms
 from unbandit.log.tallies import Need, Tallies, broken_rounds
 
 MOST_ARMS = 2_000  # the switching round of every arm against every other is kept: four million pairs
@@ -63,7 +64,7 @@ class GrowingLog:
         column = series_of(actions)
         if not len(column):
             return
-        name = "1" if demonstration is None else label_of(demonstration)
+        name = "1" if demonstration is None else checked_label(demonstration, ParameterError, parameter="demonstration")
         if self.expected is not None and column.dtype.is_integer() and not any(map(is_number, self.expected)):
             codes = column.to_numpy()
             outside = np.flatnonzero((codes < 0) | (codes >= len(self.expected)))

@@ -4,6 +4,7 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.errors import LogError, ParameterError, option
+from unbandit.errors import LogError, ParameterError, UnbanditError, first_line, option
 
 Codes = NDArray[np.integer[Any]]
 Integers = NDArray[np.int64]
@@ -46,6 +47,30 @@ def label_of(value: object) -> str:
     return str(value).strip()
 
 
+def checked_label(value: object, refuse: Callable[..., UnbanditError] = LogError, **data: Any) -> str:
+    """Write a label as text; refuse what has none, with `data` about its place."""
+    has_no_text = type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__
+    reason = "it has no text" if has_no_text else ""
+    try:
+        label = "" if has_no_text else label_of(value)
+        label.encode()
+    except UnicodeEncodeError:
+        reason = "with half of a surrogate pair, which no text can hold"
+    except Exception as error:  # whatever an object's own methods raise
+        reason = first_line(error)
+    if reason:
+        text = f"expected names or numbers; got a value of type {type(value).__name__} ({reason})."
+        raise refuse(text, remedy="Convert it to text first.", **data)
+    return label
+
+
+def is_same_label(one: str, other: str) -> bool:
+    """Return whether two labels are the same up to how a number or a truth value is written."""
+    if is_number(one) and is_number(other):
+        return Decimal(one) == Decimal(other)
+    return one.strip().casefold() == other.strip().casefold()
+
+
 def is_number(label: str) -> bool:
     """Return whether a label is a number as people write them."""
     return _NUMBER.fullmatch(label) is not None
@@ -75,7 +100,7 @@ def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     if not checks.is_list(arms):
         text = f"expected a list of labels; got {type(arms).__name__}."
         raise ParameterError(text, parameter="arms", value=arms, remedy="List every arm there was.")
-    labels = tuple([arm.strip() if type(arm) is str else label_of(arm) for arm in arms])
+    labels = tuple([checked_label(arm, ParameterError, parameter="arms") for arm in arms])
     if len(labels) < 2:
         text = f"expected two labels or more; got {len(labels)}."
         raise ParameterError(text, parameter="arms", remedy="List every arm there was.")

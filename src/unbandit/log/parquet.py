@@ -16,14 +16,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-MAGIC = b"PAR1"  # the first and the last bytes of a Parquet file
+PARQUET = b"PAR1"  # the first and the last bytes of a Parquet file
 
-_FOOTER_END = 8  # bytes: the footer's length, then MAGIC
+_FOOTER_END = 8  # bytes: the footer's length, then PARQUET
 _HEADER = 1 << 9  # bytes that are read for a page header at first; long statistics need more
 _DEEPEST = 32  # structures within structures of a header
+_DEEPEST_COLUMN = 100  # names from the top of the schema to a column, of which a list takes two; polars dies of 1,600
 _MOST_EXPANSION = 1 << 17  # bytes that a byte of a compressed page can unpack to: Zstandard's limit, the largest of all
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)  # types of pages
-_SILENCE = 0.03  # seconds
+_SILENCE, _LONG_SILENCE, _LONGEST_WAIT = 0.03, 0.5, 20.0  # seconds
+_TRACE_END = b"note: Some details are omitted"  # what a panic's text ends with if `RUST_BACKTRACE` is 1
 _REPEATED = 2  # the repetition type of a list's items
 
 Struct = dict[int, Any]
@@ -32,8 +34,12 @@ Struct = dict[int, Any]
 _stream = threading.RLock()
 
 
-class DamagedParquet(ValueError):
-    """A Parquet file contradicts itself; the message says in what, to be used within a sentence."""
+class UnreadableParquet(ValueError):
+    """A Parquet file that contradicts itself or holds no plain table; the message is what came, within a sentence."""
+
+    def __init__(self, reason: str, expected: str | None = None, remedy: str = "Write or copy it again.") -> None:
+        super().__init__(reason)
+        self.expected, self.remedy = expected, remedy
 
 
 class _Leaf(NamedTuple):
@@ -52,8 +58,8 @@ class ParquetLayout:
             self._end = file.seek(0, io.SEEK_END) - _FOOTER_END
             last = _read(file, max(self._end, 0), _FOOTER_END)
             length = int.from_bytes(last[:4], "little")
-            if last[4:] != MAGIC or not 0 < length <= self._end - len(MAGIC):
-                raise DamagedParquet("its footer is missing or cut off")
+            if last[4:] != PARQUET or not 0 < length <= self._end - len(PARQUET):
+                raise UnreadableParquet("its footer is missing or cut off")
             self._end -= length
             footer, _ = _parsed(_read(file, self._end, length))
         leaves = _leaves(_structs(footer, 2))
@@ -61,11 +67,11 @@ class ParquetLayout:
         for group in _structs(footer, 4):
             chunks = [_struct(chunk, 3) for chunk in _structs(group, 1)]
             if [chunk.get(3) for chunk in chunks] != [list(leaf.path) for leaf in leaves]:
-                raise DamagedParquet("a row group has other columns than its schema")
+                raise UnreadableParquet("a row group has other columns than its schema")
             self._groups.append((_count(group, 3), list(zip(leaves, chunks, strict=True))))
         self.rows = sum(rows for rows, _ in self._groups)
         if self.rows != _count(footer, 3):
-            raise DamagedParquet("its row groups have another number of rows than it states")
+            raise UnreadableParquet("its row groups have another number of rows than it states")
 
     def check(self, names: Iterable[str]) -> None:
         """Refuse columns whose pages are not where and as long as the footer says, or have other counts of values."""
@@ -79,28 +85,28 @@ class ParquetLayout:
     def _check_chunk(self, file: IO[bytes], rows: int, leaf: _Leaf, chunk: Struct) -> None:
         values, at = _count(chunk, 5), _count(chunk, 11 if chunk.get(11) else 9)
         end = at + _count(chunk, 7)
-        if not len(MAGIC) <= at <= end <= self._end or _count(chunk, 9) > end or chunk.get(4) not in range(8):
-            raise DamagedParquet("a column lies outside the file")
+        if not len(PARQUET) <= at <= end <= self._end or _count(chunk, 9) > end or chunk.get(4) not in range(8):
+            raise UnreadableParquet("a column lies outside the file")
         if not leaf.repeated and values != rows:
-            raise DamagedParquet("a column has another number of values than its row group has rows")
+            raise UnreadableParquet("a column has another number of values than its row group has rows")
         seen, known = 0, False
         while seen < values:
             header, length = _page_header(file, at, end)
             at += length + _count(header, 3)
             kind = header.get(1)
             if at > end or kind not in range(4):
-                raise DamagedParquet("a page reaches beyond its column")
+                raise UnreadableParquet("a page reaches beyond its column")
             if kind == _DICTIONARY:
                 if known or seen or _count(_struct(header, 7), 1) > _count(header, 2):
-                    raise DamagedParquet("a dictionary is out of place or longer than its page")
+                    raise UnreadableParquet("a dictionary is out of place or longer than its page")
                 known = True
             elif kind != _INDEX:
                 seen += _values_of(header)
             unpacked, packed = _count(header, 2), _count(header, 3)
             if unpacked != packed if chunk[4] == 0 else unpacked > _MOST_EXPANSION * (packed + 1):
-                raise DamagedParquet("a page states a length that it cannot have")
+                raise UnreadableParquet("a page states a length that it cannot have")
         if seen != values:
-            raise DamagedParquet("the pages of a column have another number of values than it states")
+            raise UnreadableParquet("the pages of a column have another number of values than it states")
 
     def _opened(self) -> IO[bytes]:
         return io.BytesIO(self._content) if isinstance(self._content, bytes) else self._content.open("rb")
@@ -113,7 +119,7 @@ def _values_of(header: Struct) -> int:
     if header[1] == _DATA_V2:
         levels = _count(page, 5) + _count(page, 6)
         if _count(page, 2) > values or _count(page, 3) > values or levels > min(_count(header, 2), _count(header, 3)):
-            raise DamagedParquet("a page has counts that contradict each other")
+            raise UnreadableParquet("a page has counts that contradict each other")
     return values
 
 
@@ -123,7 +129,7 @@ def _page_header(file: IO[bytes], at: int, end: int) -> tuple[Struct, int]:
     while True:
         try:
             return _parsed(_read(file, at, min(size, end - at)))
-        except DamagedParquet:
+        except UnreadableParquet:
             if size >= end - at:
                 raise
             size = min(size << 6, end - at)
@@ -131,16 +137,23 @@ def _page_header(file: IO[bytes], at: int, end: int) -> tuple[Struct, int]:
 
 def _leaves(elements: list[Struct]) -> list[_Leaf]:
     """Return the columns of a schema, which is a tree written depth first; lists make their columns repeated."""
-    leaves, following = [], iter(elements[1:])
+    leaves, following, names = list[_Leaf](), iter(elements[1:]), set[bytes]()
 
     def add(count: int, path: tuple[bytes, ...], repeated: bool) -> None:
-        if len(path) > _DEEPEST:
-            raise DamagedParquet("its schema is nested too deeply")
+        if len(path) > _DEEPEST_COLUMN:
+            text = f'"{path[0].decode(errors="replace")}" goes deeper'
+            expected = f"lists within lists at most {_DEEPEST_COLUMN // 2} deep"
+            raise UnreadableParquet(text, expected, "Write the file again without that column.")
         for _ in range(count):
             element = next(following, None)
             if element is None or not isinstance(element.get(4), bytes):
-                raise DamagedParquet("its schema is cut off")
+                raise UnreadableParquet("its schema is cut off")
             inner = (*path, element[4])
+            if not path and element[4] in names:
+                text = f'got "{element[4].decode(errors="replace")}" twice'
+                raise UnreadableParquet(text, "each column once", "Write the file again with other names.")
+            if not path:
+                names.add(element[4])
             is_repeated = repeated or element.get(3) == _REPEATED
             if element.get(5):
                 add(_count(element, 5), inner, is_repeated)
@@ -149,28 +162,28 @@ def _leaves(elements: list[Struct]) -> list[_Leaf]:
 
     add(_count(elements[0], 5) if elements else 0, (), False)
     if next(following, None) is not None:
-        raise DamagedParquet("its schema has columns that belong nowhere")
+        raise UnreadableParquet("its schema has columns that belong nowhere")
     return leaves
 
 
 def _count(struct: Struct, field: int) -> int:
     value = struct.get(field)
     if not isinstance(value, int) or value < 0:
-        raise DamagedParquet("a count is missing or negative")
+        raise UnreadableParquet("a count is missing or negative")
     return value
 
 
 def _struct(struct: Struct, field: int) -> Struct:
     value = struct.get(field)
     if not isinstance(value, dict):
-        raise DamagedParquet("a part of its description is missing")
+        raise UnreadableParquet("a part of its description is missing")
     return value
 
 
 def _structs(struct: Struct, field: int) -> list[Struct]:
     values = struct.get(field)
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise DamagedParquet("a part of its description is missing")
+        raise UnreadableParquet("a part of its description is missing")
     return values
 
 
@@ -184,13 +197,13 @@ def _parsed(data: bytes) -> tuple[Struct, int]:
     try:
         return _parse_struct(data, 0, 0)
     except IndexError:
-        raise DamagedParquet("its description is cut off") from None
+        raise UnreadableParquet("its description is cut off") from None
 
 
 def _parse_struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
     """Read a structure; what footers are full of, small integers and short texts, is read without another call."""
     if depth > _DEEPEST:
-        raise DamagedParquet("its description is nested too deeply")
+        raise UnreadableParquet("its description is nested too deeply")
     struct: Struct = {}
     field, size = 0, len(data)
     while head := data[at]:
@@ -254,7 +267,7 @@ def _parse_value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]
         if end > len(data):
             raise IndexError
         return data[at:end], end
-    raise DamagedParquet("its description has a part of an unknown kind")
+    raise UnreadableParquet("its description has a part of an unknown kind")
 
 
 def _parse_integer(data: bytes, at: int) -> tuple[int, int]:
@@ -275,7 +288,7 @@ def _parse_varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at + 1
         shift += 7
         if shift > 63:
-            raise DamagedParquet("a number of its description is too long")
+            raise UnreadableParquet("a number of its description is too long")
 
 
 @contextmanager
@@ -294,7 +307,7 @@ def without_panic_text() -> Iterator[None]:
         os.dup2(held.fileno(), 2)
         try:
             yield
-        except DamagedParquet:  # polars was not asked
+        except UnreadableParquet:  # polars was not asked
             raise
         except BaseException:
             _await_silence(held)
@@ -311,11 +324,21 @@ def without_panic_text() -> Iterator[None]:
 
 
 def _await_silence(held: IO[bytes]) -> None:
-    """Wait until the other threads of polars have had their say: each panics by itself, and the first one is raised."""
-    size = -1
-    while size != (now := os.fstat(held.fileno()).st_size):
+    """Wait until the other threads of polars have had their say: each panics by itself, and the first one is raised.
+
+    With `RUST_BACKTRACE` set, each also looks up where it was, which takes its time, and says when it has ended.
+    """
+    size, traced = -1, os.environ.get("RUST_BACKTRACE", "0")
+    silence = _SILENCE if traced != "full" else _LONG_SILENCE
+    until = time.monotonic() + _LONGEST_WAIT
+    while time.monotonic() < until:
+        now = os.fstat(held.fileno()).st_size
+        if now == size:
+            text = os.pread(held.fileno(), now, 0)
+            if traced in ("0", "full") or text.count(b"panicked at ") <= text.count(_TRACE_END):
+                return
         size = now
-        time.sleep(_SILENCE)
+        time.sleep(silence)
 
 
 def _flush() -> None:

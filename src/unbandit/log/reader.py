@@ -18,6 +18,7 @@ from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
 from unbandit.log.columns import column_notices, find_columns, is_count_like, naming
 from unbandit.log.labels import (
+    MOST_SPAN,
     Codes,
     Integers,
     LabelColumn,
@@ -85,24 +86,25 @@ class Reader:
         codes = self.arms.code(batch.refuse, batch.columns[self.name["arm"]])
         if "demonstration" not in self.name:
             return Rows(codes, np.array([0, codes.size]), np.zeros(1, np.int64))
-        starts, first = self._joined_runs(batch) if self._keys else self._runs(batch)
-        who = self.demonstrations.code(batch.refuse, first, starts)
+        starts, who = self._joined_runs(batch) if self._keys else self._runs(batch)
         changes = run_starts(who)  # labels that differ as written may be the same
         return Rows(codes, starts[changes], who[changes[:-1]].astype(np.int64))
 
-    def _runs(self, batch: Batch) -> tuple[Integers, pl.Series]:
-        """Find where another demonstration begins; as a rule only the labels of these rows need to be looked up."""
+    def _runs(self, batch: Batch) -> tuple[Integers, Codes]:
+        """Find where another demonstration begins, and which; as a rule only these rows need to be looked up."""
         column = batch.columns[self.name["demonstration"]]
         refuse_missing(batch.refuse, column, self.demonstrations.name, "demonstration")
         if column.dtype.is_integer():
             values = column.to_numpy()
             starts = run_starts(values)
-            return starts, pl.Series(values[starts[:-1]])  # `gather` would plan a query, which takes 6 times as long
-        lengths, first = column.rle().struct.unnest()
-        return offsets_of(lengths.to_numpy()), first
+            first = pl.Series(values[starts[:-1]])  # `gather` would plan a query, which takes 6 times as long
+        else:
+            lengths, first = column.rle().struct.unnest()
+            starts = offsets_of(lengths.to_numpy())
+        return starts, self.demonstrations.code(batch.refuse, first, starts)
 
-    def _joined_runs(self, batch: Batch) -> tuple[Integers, pl.Series]:
-        """Do the same with the labels of several columns, joined where they differ from those of the row before.
+    def _joined_runs(self, batch: Batch) -> tuple[Integers, Codes]:
+        """Do the same where several columns name a demonstration; their labels are joined once for each demonstration.
 
         A plus sign within a label is marked, so that no two pairs look the same.
         """
@@ -110,19 +112,35 @@ class Reader:
         changed = np.any([each[1:] != each[:-1] for each in codes], axis=0)
         starts = np.concatenate(([0], np.flatnonzero(changed) + 1, [codes[0].size]))
         codes = [each[starts[:-1]].astype(np.int64) for each in codes]
-        joint = np.zeros(starts.size - 1, np.int64)
+        first, which = np.zeros(1, np.int64), np.zeros(starts.size - 1, np.int64)
         for each in codes:
-            joint = np.unique(joint * (each.max() + 1) + each, return_inverse=True)[1]
-        rows = np.unique(joint, return_index=True)[1]
+            first, which = _distinct(which * (each.max() + 1) + each)
+        order = np.argsort(first)  # as they appear
         keys = zip(self._keys.values(), codes, strict=True)
-        columns = [[_marked(key.coder.labels[code]) for code in each[rows].tolist()] for key, each in keys]
+        columns = [[_marked(key.coder.labels[code]) for code in each[first[order]].tolist()] for key, each in keys]
         labels = pl.Series(["+".join(parts) for parts in zip(*columns, strict=True)], dtype=pl.String)
-        return starts, labels.gather(joint)
+        joined = np.empty(first.size, np.int64)
+        joined[order] = self.demonstrations.code(batch.refuse, labels, starts[first[order]])
+        return starts, joined[which]
 
     def check(self) -> None:
         """Refuse, when all rows are read, labels that stand for nothing."""
         for column in (self.arms, self.demonstrations, *self._keys.values()):
             column.check()
+
+
+def _distinct(values: Integers) -> tuple[Integers, Integers]:
+    """Return the first place of each distinct number, by value, and which of these every number is."""
+    size = int(values.max()) + 1
+    if size > MOST_SPAN:
+        _, first, which = np.unique(values, return_index=True, return_inverse=True)
+        return first, which
+    table = np.full(size, -1)
+    table[values[::-1]] = np.arange(values.size - 1, -1, -1)
+    distinct = np.flatnonzero(table >= 0)
+    first = table[distinct]
+    table[distinct] = np.arange(distinct.size)
+    return first, table[values]
 
 
 def _marked(label: str) -> str:

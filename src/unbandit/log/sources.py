@@ -1,4 +1,4 @@
-"""Where a log comes from: files, bytes, dataframes and sequences, each as named columns that are read in batches."""
+"""Where a log comes from: files and their content, each as named columns that are read in batches."""
 
 import glob
 import gzip
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
@@ -22,8 +21,8 @@ import polars as pl
 
 from unbandit.errors import LogError, ParameterError, first_line
 from unbandit.log.csv import BLOCK, POLARS_ERRORS, first_cells, read_header, text_blocks
-from unbandit.log.labels import label_of, listed
-from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
+from unbandit.log.labels import is_same_label, listed
+from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Columns = Mapping[str, str] | None
@@ -45,7 +44,7 @@ SHARE = 4  # a log that would take more than one part in this many of the machin
 BYTES_PER_ROW, BYTES_PER_BYTE, BYTES_PER_PACKED_BYTE = 40, 4, 20
 """What a row of Parquet, a byte of text, and one compressed by gzip take while they are read into memory, roughly."""
 
-PARQUET, GZIP = b"PAR1", b"\x1f\x8b"  # first bytes of these files
+GZIP = b"\x1f\x8b"  # the first bytes of a file compressed by gzip
 
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 """What Python raises where a gzip file is damaged."""
@@ -60,7 +59,10 @@ class LogFile(NamedTuple):
 
 def is_several(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a folder or a pattern, and not the name of one file."""
-    return Path(path).is_dir() or (glob.has_magic(os.fspath(path)) and not Path(path).exists())
+    try:
+        return Path(path).is_dir() or (glob.has_magic(os.fspath(path)) and not Path(path).exists())
+    except (OSError, ValueError) as error:  # a name that is too long, or has characters that no name can have
+        raise unreadable(os.fspath(path), error) from error
 
 
 def files_of(paths: Paths) -> list[LogFile]:
@@ -78,7 +80,7 @@ def files_of(paths: Paths) -> list[LogFile]:
         raise ParameterError(f"{text}{type(wrong[0]).__name__}.", parameter="path", value=wrong[0], remedy=remedy)
     if not given:
         raise ParameterError("expected a file, a folder or a pattern; got an empty list.", parameter="paths")
-    partitions: dict[Path, dict[str, str]] = {}
+    partitions: dict[Path, FolderValues] = {}
     single: list[Path] = []
     for path in given:
         name, folder = os.fspath(path), Path(path)
@@ -99,7 +101,7 @@ def files_of(paths: Paths) -> list[LogFile]:
             raise LogError(text, path=name, remedy=remedy)
         partitions |= {file: _partition(file.relative_to(base)) for file in files}
     partitions |= _differing({file: _partition(file) for file in single})
-    return [LogFile(path, partitions[path]) for path in sorted(partitions, key=by_value)]
+    return [LogFile(path, _agreed(path, partitions[path])) for path in sorted(partitions, key=by_value)]
 
 
 def by_value(file: Path) -> list[str | int]:
@@ -107,13 +109,30 @@ def by_value(file: Path) -> list[str | int]:
     return [int(piece) if at % 2 else piece for at, piece in enumerate(re.split(r"(\d+)", str(file)))]
 
 
-def _partition(file: Path) -> dict[str, str]:
-    """Read the names of folders: ``{"demonstration": "a b"}`` for ``demonstration=a%20b/part.parquet``."""
-    pairs = (part.split("=", 1) for part in file.parts[:-1] if "=" in part)
-    return {unquote(key): unquote(value) for key, value in pairs if key}
+FolderValues = dict[str, tuple[str, ...]]
+"""What the names of a file's folders say: the values of each key, of which there should be one."""
 
 
-def _differing(partitions: dict[Path, dict[str, str]]) -> dict[Path, dict[str, str]]:
+def _partition(file: Path) -> FolderValues:
+    """Read the names of folders: ``{"demonstration": ("a b",)}`` for ``demonstration=a%20b/part.parquet``."""
+    values: dict[str, dict[str, None]] = {}
+    for part in file.parts[:-1]:
+        key, equals, value = part.partition("=")
+        if key and equals:
+            values.setdefault(unquote(key), {})[unquote(value)] = None
+    return {key: tuple(each) for key, each in values.items()}
+
+
+def _agreed(file: Path, partition: FolderValues) -> dict[str, str]:
+    """Return the one value of each key; refuse folders that contradict each other."""
+    for key, values in partition.items():
+        if len(values) > 1:
+            text = f'expected one value of "{key}" in the names of its folders; got "{values[0]}" and "{values[1]}".'
+            raise LogError(text, path=str(file), column=key, remedy="Rename one of the folders, or move the file.")
+    return {key: values[0] for key, values in partition.items()}
+
+
+def _differing(partitions: dict[Path, FolderValues]) -> dict[Path, FolderValues]:
     """Of files named one by one, as a shell does for a pattern, keep the keys in which they differ."""
     every = list(partitions.values())
     differing = {key for each in every for key in each if any(other.get(key) != each[key] for other in every)}
@@ -149,11 +168,19 @@ class Source(ABC):
     path: str | None = None  # what messages call it; None for a table that never was a file
     names: list[str]  # its columns, including those that its folders name
     partition: Mapping[str, str] = {}  # the value that its folders give to all rows, for columns that the file lacks
+    stated: Mapping[str, str] = {}  # the same for columns that the file has: these must agree
     empty = ("expected one row per choice; got a table without rows.", "Check that it was saved.")
 
     @abstractmethod
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         """Read columns of the source itself, about `rows` or more at a time."""
+
+    def set_columns(self, own: Sequence[str], partition: Mapping[str, str] | None) -> None:
+        """Take the columns of the file itself, and what the names of its folders say."""
+        said = partition or {}
+        self.partition = {key: value for key, value in said.items() if key not in own}
+        self.stated = {key: value for key, value in said.items() if key in own}
+        self.names = [*own, *self.partition]
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Return the first rows of columns, unchecked."""
@@ -188,7 +215,25 @@ class Source(ABC):
                     for key, value in self.partition.items():
                         columns[key] = pl.Series(key, [value]).new_from_index(0, count)
                     wanted = {name: columns[name] for name in names}
-                    yield Batch(wanted, table.path, table.rows_before + at, table.line)
+                    batch = Batch(wanted, table.path, table.rows_before + at, table.line)
+                    for key in self.stated.keys() & wanted.keys():
+                        _refuse_contradiction(batch, key, self.stated[key])
+                    yield batch
+
+
+def _refuse_contradiction(batch: Batch, key: str, value: str) -> None:
+    """Refuse a column that says something else than the name of the file's folder."""
+    column = batch.columns[key]
+    if column.dtype.is_nested():
+        return
+    cells = column.cast(pl.String, strict=False).str.strip_chars()
+    for cell in cells.filter(cells != value).unique(maintain_order=True).to_list():
+        if not is_same_label(cell, value):
+            text = f'expected "{value}", which the name of the folder says; got "{cell}".'
+            row = int((cells == cell).arg_true()[0]) + 1
+            raise batch.refuse(
+                text, row=row, column=key, value=cell, remedy="Rename the folder, or correct the column."
+            )
 
 
 class ParquetSource(Source):
@@ -199,8 +244,7 @@ class ParquetSource(Source):
         with self._reading():
             self._layout = ParquetLayout(content)
             self._kinds = pl.read_parquet_schema(self._opened())
-        self.partition = {key: value for key, value in (partition or {}).items() if key not in self._kinds}
-        self.names = [*self._kinds, *self.partition]
+        self.set_columns(list(self._kinds), partition)
 
     def kind(self, name: str) -> str:
         """Return what a column holds."""
@@ -248,7 +292,7 @@ class ParquetSource(Source):
         try:
             with without_panic_text():
                 yield
-        except (DamagedParquet, *POLARS_ERRORS) as error:
+        except (UnreadableParquet, *POLARS_ERRORS) as error:
             raise self._broken(error) from error
 
     def _opened(self) -> str | io.BytesIO:
@@ -259,6 +303,8 @@ class ParquetSource(Source):
         # Polars gives the kind of an error of the system, not always its number.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             return unreadable(str(self.path), error)
+        if isinstance(error, UnreadableParquet) and error.expected is not None:
+            return self.refuse(f"expected {error.expected}; {error}.", remedy=error.remedy)
         reason = "its values are damaged" if isinstance(error, pl.exceptions.PanicException) else first_line(error)
         text = f"expected a whole Parquet file; it could not be read ({reason})."
         return self.refuse(text, remedy="Write or copy it again.")
@@ -272,8 +318,7 @@ class TextSource(Source):
     def __init__(self, content: Path | bytes, path: str, partition: Mapping[str, str] | None = None) -> None:
         self._content, self.path, self._path = content, path, path
         self._header, _ = read_header(self._chunks(1 << 16), path)
-        self.partition = {key: value for key, value in (partition or {}).items() if key not in self._header.names}
-        self.names = [*self._header.names, *self.partition]
+        self.set_columns(self._header.names, partition)
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Return the first rows of columns; a missing cell is blank."""
@@ -306,94 +351,6 @@ class TextSource(Source):
         with self._content.open("rb") as file:
             packed = file.read(2) == GZIP
         return gzip.open(self._content, "rb") if packed else self._content.open("rb")  # type: ignore[return-value]
-
-
-class FrameSource(Source):
-    """A dataframe of any library (pandas, polars, pyarrow, lazy ones too), through narwhals."""
-
-    empty = ("expected one row per choice; got a table without rows.", "Check how it was made.")
-
-    def __init__(self, frame: Any) -> None:
-        import narwhals as nw
-
-        try:
-            self._frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
-            self._keys = list(self._frame.collect_schema().names())
-        except nw.exceptions.DuplicateError:
-            # The names alone are enough to say which column is there twice.
-            self._keys = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
-        except TypeError as error:
-            text = f"expected a dataframe (pandas, polars, pyarrow ...); got {type(frame).__name__}."
-            remedy = "Give a sequence of choices to ActionLog.from_actions."
-            raise ParameterError(text, parameter="frame", remedy=remedy) from error
-        except Exception as error:  # whatever engine is behind a lazy frame
-            raise self._failed(error) from error
-        self.names = [str(key) for key in self._keys]
-
-    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
-        import narwhals as nw
-
-        keys = [self._keys[self.names.index(name)] for name in names]
-        try:
-            chosen = self._frame.select(*map(nw.col, keys))
-            frame = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
-        except Exception as error:  # a lazy frame fails only now, in whatever way its engine does
-            raise self._failed(error) from error
-        columns = [series_of(column.to_native()) for column in frame.iter_columns()]
-        yield Batch(dict(zip(names, columns, strict=True)))
-
-    def _failed(self, error: Exception) -> LogError:
-        text = f"expected a table; its engine gave an error ({first_line(error)})."
-        return self.refuse(text, remedy="Collect it first.")
-
-
-def series_of(values: Any) -> pl.Series:
-    """Return a column of any library, an array or a list as a polars series.
-
-    A column of mixed objects has no type there: its labels are written as text one by one.
-    """
-    if isinstance(values, pl.Series):
-        return _without_wide_integers(values)
-    if hasattr(values, "__arrow_c_stream__"):
-        try:
-            return _without_wide_integers(pl.Series("", values))
-        except Exception:  # pyarrow absent, or a column of mixed objects: take the values one by one
-            values = values.to_list()
-    elif hasattr(values, "tolist") and getattr(getattr(values, "dtype", None), "kind", None) == "O":
-        values = values.tolist()
-    first = next((value for value in values if value is not None), None)
-    try:
-        # Polars panics at a Decimal that is not finite.
-        is_wild = isinstance(first, Decimal) and not all(each is None or each.is_finite() for each in values)
-        series = None if is_wild else pl.Series("", values, strict=True, nan_to_null=False)
-    except (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError):  # labels of several types
-        series = None
-    if series is None or series.dtype == pl.Object:
-        return pl.Series("", [None if is_missing(value) else label_of(value) for value in values], dtype=pl.String)
-    return _without_wide_integers(series)
-
-
-def _without_wide_integers(series: pl.Series) -> pl.Series:
-    """Return integers of 128 bits, which NumPy has not, as the usual ones, or as text where they are too large."""
-    if series.dtype not in (pl.Int128, pl.UInt128):
-        return series
-    usual = series.cast(pl.Int64, strict=False)
-    return usual if usual.null_count() == series.null_count() else series.cast(pl.String)
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a value is None, NaN or the like, which do not equal themselves."""
-    try:
-        return value is None or not bool(value == value)
-    except (TypeError, ValueError):
-        return True
-
-
-def is_frame(value: object) -> bool:
-    """Return whether a value is a dataframe, eager or lazy, and not a sequence."""
-    import narwhals as nw
-
-    return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
 def open_bytes(data: bytes, name: str) -> Source:
@@ -434,7 +391,7 @@ def open_source(
             if is_packed_parquet:
                 text = "expected a Parquet file as it is; got one compressed by gzip."
                 raise LogError(text, path=name, remedy="Unpack it first.")
-    except (*BROKEN_GZIP, OSError) as error:
+    except (*BROKEN_GZIP, OSError, ValueError) as error:
         raise unreadable(name, error) from error
     return (ParquetSource if beginning == PARQUET else TextSource)(file, name, partition)
 
@@ -468,6 +425,8 @@ def unreadable(name: str, error: BaseException) -> LogError:
     text, remedy = f"expected a readable file; got a system error: {first_line(error)}.", "Check the path."
     if isinstance(error, BROKEN_GZIP):
         text, remedy = f"expected a whole gzip file; it could not be unpacked ({error}).", "Write or copy it again."
+    elif isinstance(error, ValueError):
+        text, remedy = f"expected the name of a file; no file can have this one ({first_line(error)}).", "Check it."
     elif isinstance(error, FileNotFoundError):
         text = "expected a file; there is none of this name."
     elif isinstance(error, IsADirectoryError):

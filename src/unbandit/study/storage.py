@@ -24,7 +24,7 @@ import polars as pl
 
 from unbandit.errors import MissingExtra, OutputError, ParameterError, UnbanditError, first_line
 from unbandit.files import locked, written_whole
-from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
+from unbandit.log.parquet import ParquetLayout, UnreadableParquet, without_panic_text
 
 CHECKSUM = "unbandit.sha256"  # the metadata key of a part's checksum
 
@@ -57,7 +57,7 @@ def read_checked_metadata(data: bytes) -> dict[str, str] | None:
         with without_panic_text():
             ParquetLayout(data)
             metadata = pl.read_parquet_metadata(io.BytesIO(data))
-    except (DamagedParquet, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (UnreadableParquet, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     checksum = metadata.get(CHECKSUM)
     if checksum is None:

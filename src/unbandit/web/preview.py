@@ -20,14 +20,12 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
-from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
-from unbandit.log.sources import BROKEN_GZIP, open_bytes, unreadable
+from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
+from unbandit.log.sources import BROKEN_GZIP, GZIP, open_bytes, unreadable
 from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.forms import ReadAs
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import page_text
-
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of these files; they are compressed already
 
 _PACKED, _AS_IS = "packed:", "as-is:"
 
@@ -83,7 +81,7 @@ class Preview:
 
 def form_text(data: bytes) -> str:
     """Write a file as text for a hidden form field."""
-    if data.startswith((GZIP, PARQUET)):
+    if data.startswith((GZIP, PARQUET)):  # they are compressed already
         return _AS_IS + base64.b64encode(data).decode("ascii")
     return _PACKED + base64.b64encode(gzip.compress(data, compresslevel=1, mtime=0)).decode("ascii")
 
@@ -176,7 +174,7 @@ def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
 
 def _parquet_rows(data: bytes) -> int:
     """Return the number of rows in a Parquet file's footer; a broken file is refused when it is read."""
-    with suppress(DamagedParquet):
+    with suppress(UnreadableParquet):
         return ParquetLayout(data).rows
     return 0
 

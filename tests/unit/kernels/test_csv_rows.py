@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from unbandit.kernels.csv_rows import plain_rows
 
 
-def found(text: str, columns: int, separator: str = ",") -> tuple[int, int]:
-    end, rows = plain_rows(np.frombuffer(text.encode(), np.uint8), ord(separator), columns)
+def found(text: str, columns: int, separator: str = ",", longest: int = 100) -> tuple[int, int]:
+    end, rows = plain_rows(np.frombuffer(text.encode(), np.uint8), ord(separator), columns, longest)
     return int(end), int(rows)
 
 
@@ -74,3 +74,8 @@ def test_rows_are_plain_up_to_the_first_that_is_not(text: str, columns: int, pla
 def test_other_separators() -> None:
     assert found('a;"b;c"\nd,e;f\n', 2, ";") == (14, 2)
     assert found("a\tb,c\n", 2, "\t") == (6, 1)
+
+
+def test_a_cell_that_is_too_long_is_left_to_csv() -> None:
+    assert found('a,b\nabcd,"x"\nabcde,"x"\n', 2, longest=4) == (13, 2)
+    assert found('a,b\n"ab",x\n"abc",x\n', 2, longest=4) == (11, 2)

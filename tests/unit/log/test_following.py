@@ -275,8 +275,8 @@ def test_a_file_whose_column_holds_something_else_is_refused(tmp_path, afresh):
 
 
 ENDLESS = {
-    "in a row": (b'arm,x\nA,1\nB,"2\n', b"A,1\n", "row 2 \\(line 3\\).*quotes open and close"),
-    "in the first row": (b'arm,x\n"A,1\n', b"A,1\n", "row 1 \\(line 2\\).*quotes open and close"),
+    "in a row": (b'arm,x\nA,1\nB,"2\n', b"A,1\n", "row 2 \\(line 3\\).*cells of at most 131,072 characters"),
+    "in the first row": (b'arm,x\n"A,1\n', b"A,1\n", "row 1 \\(line 2\\).*cells of at most 131,072 characters"),
     "in the names": (b'"arm,x\n', b"A,1\n", "expected a header of column names"),
     "no line break": (b"arm,x\nA,1\nB,", b"2", "row 2 \\(line 3\\).*rows of less than 1,048,576 bytes"),
 }

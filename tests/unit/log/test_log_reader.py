@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from unbandit.errors import LogError, ParameterError
 from unbandit.log import ActionLog
+from unbandit.log.frames import FrameSource
 from unbandit.log.rounds import collect
-from unbandit.log.sources import FrameSource
 
 
 def refused(folder: Path, content: str, **options: object) -> LogError:

@@ -15,7 +15,7 @@ import pytest
 from unbandit import ActionLog
 from unbandit.errors import LogError
 from unbandit.log import sources
-from unbandit.log.parquet import DamagedParquet, ParquetLayout, without_panic_text
+from unbandit.log.parquet import ParquetLayout, UnreadableParquet, without_panic_text
 from unbandit.log.sources import ParquetSource
 
 
@@ -75,7 +75,7 @@ def test_no_change_of_a_count_or_a_length_goes_unseen():
             layout = ParquetLayout(changed(TEXT, at, TEXT[at] ^ 1))
             layout.check(["arm"])
             layouts += 1
-        except DamagedParquet:
+        except UnreadableParquet:
             continue
         assert layout.rows == 40
     assert layouts  # values, statistics and texts may change without a contradiction
