@@ -38,15 +38,24 @@ def strictly(text: str, separator: str) -> Table | None:
 
 
 def oracle(data: bytes, name: str) -> Table | None:
-    """Read a file as `csv` does with the separator by which it is a table of most columns; None if it is no table."""
+    """Read a file as `csv` does with the separator by which it is a table of most columns; None if it is no table.
+
+    Nor is it one if two separators make as many columns, unless one of them cuts names in quotes, or tabs are expected.
+    """
     try:
         text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8-sig")
     except (OSError, EOFError, ValueError, gzip.zlib.error):  # type: ignore[attr-defined]
         return None
-    tables = [table for table in (strictly(text, separator) for separator in ",\t;") if table is not None]
-    if all(len(names) == 1 for names, _ in tables):
-        return strictly(text, "\t" if name.endswith(".tsv") else ",")
-    return max(tables, key=lambda table: len(table[0]), default=None)
+    readings = {separator: strictly(text, separator) for separator in ",\t;"}
+    tables = {separator: table for separator, table in readings.items() if table is not None}
+    most = max((len(names) for names, _ in tables.values()), default=1)
+    if most == 1:
+        return readings["\t" if name.endswith(".tsv") else ","]
+    best = {separator: table for separator, table in tables.items() if len(table[0]) == most}
+    best = {separator: table for separator, table in best.items() if not any('"' in name for name in table[0])} or best
+    if len(best) > 1 and name.endswith(".tsv"):
+        return best.get("\t")
+    return next(iter(best.values())) if len(best) == 1 else None
 
 
 def cells_of(data: bytes, name: str, rng: random.Random) -> Table:

@@ -24,6 +24,22 @@ def frame(**columns: Any) -> ub.ActionLog:
     return ub.ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"]} | columns))
 
 
+class Alone:
+    """An object that fails when it is compared."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("alone")
+
+    __hash__ = object.__hash__
+
+
+class Mute:
+    """An object that fails when it is written."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "sigma as text": (lambda: ub.estimate(LOG, RULE, sigma="0.5"), "without quotes"),  # type: ignore[arg-type]
     "horizon as text": (lambda: ub.estimate(LOG, RULE, horizon="12"), "without quotes"),  # type: ignore[arg-type]
@@ -55,6 +71,32 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a Decimal that is no number": (lambda: ub.ActionLog.from_actions([Decimal("NaN"), Decimal(1)]), "Fill it in"),
     "an endless Decimal": (lambda: ub.ActionLog.from_actions([Decimal(1), Decimal("Infinity")]), "no name for one"),
     "counts of no number": (lambda: ub.ActionLog.from_counts({"A": Decimal("NaN"), "B": Decimal(1)}), "Fill it in"),
+    "the same after an integer": (lambda: ub.ActionLog.from_actions([1, Decimal("NaN"), 2]), "Fill it in"),
+    "the same after text": (lambda: ub.ActionLog.from_actions(["A", Decimal("sNaN")]), "Fill it in"),
+    "a signal after a float": (lambda: ub.ActionLog.from_actions([1.5, Decimal("sNaN"), 2]), "Fill it in"),
+    "a signal first": (lambda: ub.ActionLog.from_actions([Decimal("sNaN"), 1]), "Fill it in"),
+    "a signal in a frame": (
+        lambda: ub.ActionLog.from_frame(pd.DataFrame({"arm": [1, Decimal("sNaN")]}, dtype=object)),
+        "Fill it in",
+    ),
+    "half of a pair": (lambda: ub.ActionLog.from_actions(["\ud800", "B"]), "half of a surrogate pair"),
+    "the same in a frame of objects": (
+        lambda: ub.ActionLog.from_frame(pd.DataFrame({"arm": ["\ud800", "B"]}, dtype=object)),
+        "half of a surrogate pair",
+    ),
+    "the same in arms": (
+        lambda: ub.ActionLog.from_actions("AB", arms=["A", "B", "\ud800"]),
+        "half of a surrogate pair",
+    ),
+    "the same in counts": (lambda: ub.ActionLog.from_counts({"\ud800": 1, "B": 2}), "half of a surrogate pair"),
+    "an object that compares with nothing": (lambda: ub.ActionLog.from_actions([Alone(), "B"]), "Convert it to text"),
+    "the same as a reward": (lambda: ub.ActionLog.from_actions("AB", rewards=[Alone(), 1]), "Put None there"),
+    "the same as a count": (lambda: ub.ActionLog.from_counts({"A": Alone(), "B": 1}), "Convert it to text"),
+    "an object without text": (lambda: ub.ActionLog.from_actions([Mute(), "B"]), "got a value of type Mute (no words)"),
+    "the same among arms": (lambda: ub.ActionLog.from_actions("AB", arms=["A", Mute()]), "got a value of type Mute"),
+    "seconds of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8[s]")), "Convert it to text"),
+    "years of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8[Y]")), "Convert it to text"),
+    "spans of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8")), "Convert it to text"),
     "rounds of 128 bits": (lambda: frame(round=pl.Series([1 << 100, 1], dtype=pl.Int128)), "Correct it"),
     "endless rewards": (lambda: ub.ActionLog.from_actions("AB", rewards=[10**400, 1]), "Put None there"),
 }
@@ -307,4 +349,8 @@ def test_types_that_only_look_odd_are_read() -> None:
     assert frame(arm=pl.Series([7, 8], dtype=pl.UInt128)).arms == ("7", "8")
     assert frame(demonstration=wide).demonstrations == ("7", str(1 << 100))
     assert ub.ActionLog.from_actions("AB", rewards=[pd.NA, Decimal("0.5")]).rewards.tolist()[1] == 0.5  # type: ignore[union-attr]
+    months = pd.period_range("2026-01", periods=2, freq="M")
+    for log in (ub.ActionLog.from_frame(pd.DataFrame({"arm": months})), ub.ActionLog.from_actions(pd.Series(months))):
+        assert log.arms == ("2026-01", "2026-02")
+    assert ub.ActionLog.from_actions([Decimal("1e400"), 1]).arms == ("1", "1E+400")
     assert ub.ActionLog.from_bytes(bytearray(b"arm\nA\nB\n")).arms == ("A", "B")  # type: ignore[arg-type]

@@ -328,16 +328,14 @@ def _await_silence(held: IO[bytes]) -> None:
 
     With `RUST_BACKTRACE` set, each also looks up where it was, which takes its time, and says when it has ended.
     """
-    size, traced = -1, os.environ.get("RUST_BACKTRACE", "0")
-    silence = _SILENCE if traced != "full" else _LONG_SILENCE
+    size, traced, silence = -1, os.environ.get("RUST_BACKTRACE", "0"), _SILENCE
     until = time.monotonic() + _LONGEST_WAIT
     while time.monotonic() < until:
-        now = os.fstat(held.fileno()).st_size
-        if now == size:
-            text = os.pread(held.fileno(), now, 0)
-            if traced in ("0", "full") or text.count(b"panicked at ") <= text.count(_TRACE_END):
-                return
-        size = now
+        text = os.pread(held.fileno(), os.fstat(held.fileno()).st_size, 0)
+        panics = text.count(b"panicked at ")
+        if len(text) == size and (traced in ("0", "full") or panics <= text.count(_TRACE_END)):
+            return
+        size, silence = len(text), _LONG_SILENCE if traced == "full" and panics else _SILENCE
         time.sleep(silence)
 
 

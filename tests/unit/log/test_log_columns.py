@@ -161,7 +161,7 @@ def test_joined_columns_are_scanned_and_read_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"demonstration": "subject+nowhere"}, 'a column "nowhere"'),
+        ({"demonstration": "subject+nowhere"}, 'a column "nowhere" for demonstration'),
         ({"demonstration": "subject+subject"}, '"subject" for demonstration and demonstration'),
         ({"demonstration": "subject+picked", "arm": "picked"}, '"picked" for demonstration and arm'),
         ({"round": "subject+block"}, 'a column "subject+block" for round'),
@@ -209,4 +209,24 @@ def test_arms_that_look_alike_are_spoken_of(labels: list[str], how: str) -> None
     log = ActionLog.from_frame(pl.DataFrame({"arm": [*labels, "x"]}))
     assert len(log.arms) == 3
     assert f"differ in {how} only and are read as two" in log.notices[0]
+    assert ActionLog.from_actions([*labels, "x"]).notices == log.notices
     assert ActionLog.from_frame(pl.DataFrame({"arm": ["x", "y", "xy"]})).notices == ()
+    people = pl.DataFrame({"demonstration": [*labels] * 2, "arm": ["x", "y", "y", "y"]})
+    assert f"differ in {how} only and are read as two" in ActionLog.from_frame(people).notices[0]
+
+
+def test_every_pair_that_looks_alike_counts() -> None:
+    first, second = ActionLog.from_actions(["Red", "red", "RED", "a\u00e9", "ae\u0301", "B", "b", "C", "c"]).notices
+    assert first.startswith(
+        'arms "Red" and "red", "Red" and "RED", "B" and "b", and 1 more pair, differ in capitals only'
+    )
+    assert "read as two each" in first
+    assert second.startswith('arms "a\u00e9" and "ae\u0301" differ in spaces, accents')
+
+
+def test_names_with_characters_that_nobody_sees() -> None:
+    log = ActionLog.from_bytes("\u200barm,re\u00adward\nA,1\nB,2\n".encode())
+    assert log.notices[0].startswith('columns are read by their names: "\\u200barm" as arm.')
+    assert "re\\xadward" in log.notices[1]
+    with pytest.raises(LogError, match=r'the table has "a\\u200brms", "a\\xa0b"'):
+        ActionLog.from_bytes("a\u200brms,a\u00a0b\nA,1\nB,2\n".encode(), columns={"arm": "x"})

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from unbandit.errors import LogError
-from unbandit.log import ActionLog
+from unbandit.log import ActionLog, csv
 
 GOOD = b"round,arm\n1,A\n2,B\n3,A\n"
 
@@ -253,3 +253,98 @@ def test_rows_in_many_blocks_are_those_of_one(tmp_path: Path, monkeypatch: pytes
     assert ActionLog.read(path) == whole
     saved(tmp_path, "\n".join(["note,arm", *rows, 'a"b,c,1', *rows]))
     assert (refusal(path).row, refusal(path).line) == (5_001, 5_002)
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_cell_is_too_long_in_every_file_or_in_none(separator: str, quoted: bool, tmp_path: Path) -> None:
+    for many in (1, 40_000):  # such a file is large: polars reads it
+        rows = f"A{separator}x\n" * many
+        for length in (131_072, 131_073):
+            cell = "\u00e9" * length
+            text = f"arm{separator}note\n{rows}B{separator}" + (f'"{cell}"\n' if quoted else f"{cell}\n") + rows
+            if length == 131_072:
+                assert ActionLog.read(saved(tmp_path, text)).arms == ("A", "B")
+                continue
+            error = refusal(saved(tmp_path, text))
+            assert (error.row, error.line) == (many + 1, many + 2)
+            assert "expected cells of at most 131,072 characters; got a longer one. Close the quote" in error.message
+
+
+@pytest.mark.parametrize("text", ["arm,x;y\nA,1;2\nB,1;2\n", "arm;x,y\nA;1,5\nB;2,5\n", "arm\tx;y\nA\t1;2\nB\t1;2\n"])
+def test_two_separators_that_are_equally_good_are_refused(text: str, tmp_path: Path) -> None:
+    error = refusal(saved(tmp_path, text))
+    assert "divide equally well. Use one of them, and quote the names that contain the other." in error.message
+
+
+def test_what_settles_the_separator(tmp_path: Path) -> None:
+    assert ActionLog.read(saved(tmp_path, "arm\tx;y\nA\t1;2\nB\t1;2\n", "log.tsv")).arms == ("A", "B")
+    for text in ('arm,"x;y"\nA,1;2\nB,1;2\n', 'arm;"x,y"\nA;1,5\nB;2,5\n'):  # as the refusal advises
+        assert ActionLog.read(saved(tmp_path, text)).arms == ("A", "B")
+
+
+def test_one_cell_too_many_in_one_column(tmp_path: Path) -> None:
+    assert "expected 1 cell, one for each column; got 2 cells" in refusal(saved(tmp_path, "arm\nA\nB,C\n")).message
+
+
+@pytest.mark.parametrize("end", ["1,2,x,y", "1,,x", "1,A\rB,x", '1,"A"B,x', '1,"A\nB",x\n1,,x'])
+@pytest.mark.parametrize("cell", ["x", '"x"', '"x\ny"'])
+def test_a_bad_last_row_is_refused_without_reading_the_rest_again(
+    end: str, cell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = 100_000
+    path = saved(tmp_path, "round,arm,note\n" + f"1,A,{cell}\n" * rows + end + "\n")
+    parsed: list[int] = []
+    records = csv._records
+
+    def counted(data: bytes, separator: str) -> object:
+        parsed.append(len(data))
+        return records(data, separator)
+
+    monkeypatch.setattr(csv, "_records", counted)
+    error = refusal(path)
+    lines = rows * (1 + cell.count("\n"))
+    assert (error.row, error.line) == (rows + 1 + ("\n" in end), lines + 2 + end.count("\n"))
+    assert sum(parsed) < path.stat().st_size  # the header is tried with three separators
+
+
+def test_folders_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    inner = tmp_path / "demonstration=1" / "demonstration=2"
+    inner.mkdir(parents=True)
+    path = saved(inner, "arm\nA\nB\n")
+    with pytest.raises(LogError, match='"demonstration" in the names of its folders; got "1" and "2"') as caught:
+        ActionLog.read(tmp_path)
+    assert caught.value.path == str(path)
+    assert caught.value.remedy
+    assert ActionLog.read(path).arms == ("A", "B")  # of one file the folders say nothing
+    other = tmp_path / "demonstration=3" / "demonstration=3"
+    other.mkdir(parents=True)
+    assert ActionLog.read(saved(other, "arm\nA\nB\n").parents[1]).demonstrations == ("3",)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_that_contradicts_its_folder_is_refused(ending: str, tmp_path: Path) -> None:
+    def write(folder: str, who: list[object]) -> None:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        frame = pl.DataFrame({"demonstration": who, "arm": ["A", "B", "A"], "x": [1, 2, 3]})
+        path = tmp_path / folder / f"part.{ending}"
+        frame.write_csv(path) if ending == "csv" else frame.write_parquet(path)
+
+    write("demonstration=07", [7, 7, 7])
+    write("demonstration=8", [8, 8, 8])
+    for log in (ActionLog.read(tmp_path), ActionLog.scan(tmp_path)):
+        assert log.demonstrations == ("7", "8")
+    write("demonstration=8", [8, 9, 8])
+    for call in (ActionLog.read, lambda path: ActionLog.scan(path).pulls):
+        with pytest.raises(LogError, match='expected "8", which the name of the folder says; got "9"') as caught:
+            call(tmp_path)
+        assert (caught.value.row, caught.value.column) == (2, "demonstration")
+    assert ActionLog.read(tmp_path, columns={"demonstration": ""}).lengths.tolist() == [6]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a" * 5_000, "a" * 5_000 + "*", "a\ud800b", "x/" * 3_000 + "log.csv"])
+def test_names_that_no_file_can_have_are_refused(name: str) -> None:
+    for call in (ActionLog.read, ActionLog.scan):
+        with pytest.raises(LogError, match="expected") as caught:
+            call(name)
+        assert caught.value.remedy

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import threading
+import time
 from contextlib import suppress
 
 import numpy as np
@@ -123,7 +124,7 @@ def test_dates_are_labels():
     assert ActionLog.from_frame(days).arms == ("1970-01-01", "1970-01-02")
 
 
-def test_the_text_of_a_panic_is_dropped_and_any_other_is_kept(capfd):
+def test_the_text_of_a_panic_is_dropped_and_any_other_is_kept(capfd, monkeypatch):
     with without_panic_text():
         os.write(2, b"\nthread 'x' (1) panicked at file.rs:1:1:\nno\n")
     with without_panic_text():
@@ -131,9 +132,63 @@ def test_the_text_of_a_panic_is_dropped_and_any_other_is_kept(capfd):
     with suppress(KeyError), without_panic_text():
         os.write(2, b"before an error\n")
         raise KeyError
+    monkeypatch.setenv("RUST_BACKTRACE", "0")
     late = threading.Timer(0.01, os.write, (2, b"\nthread 'y' (2) panicked at file.rs:2:2:\n"))
     with suppress(KeyError), without_panic_text():
         late.start()
         raise KeyError
     late.join()
     assert capfd.readouterr().err == "a warning\nbefore an error\n"
+
+
+@pytest.mark.parametrize("traced", ["1", "full"])
+def test_a_backtrace_that_takes_its_time_is_dropped_too(traced, capfd, monkeypatch):
+    monkeypatch.setenv("RUST_BACKTRACE", traced)
+    begun = threading.Event()
+
+    def panic():
+        os.write(2, b"\nthread 'y' (2) panicked at file.rs:2:2:\nno\nstack backtrace:\n")
+        begun.set()
+        for _ in range(3):
+            time.sleep(0.15)  # symbols are looked up
+            os.write(2, b"   0: polars::read\n")
+        if traced == "1":
+            os.write(2, b"note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n")
+
+    thread = threading.Thread(target=panic)
+    with suppress(KeyError), without_panic_text():
+        thread.start()
+        begun.wait()
+        raise KeyError
+    thread.join()
+    assert capfd.readouterr().err == ""
+
+
+def nested(depth):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    kind, value = pyarrow.int64(), 1
+    for _ in range(depth):
+        kind, value = pyarrow.list_(kind), [value]
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.table({"arm": ["A", "B"], "x": pyarrow.array([value] * 2, kind)}), file)
+    return file.getvalue()
+
+
+def test_lists_in_lists_are_not_called_damaged():
+    assert ActionLog.from_bytes(nested(20)).arms == ("A", "B")
+    with pytest.raises(
+        LogError, match='expected lists within lists at most 50 deep; "x" goes deeper. Write the file'
+    ) as caught:
+        ActionLog.from_bytes(nested(60))
+    assert "whole Parquet file" not in str(caught.value)
+
+
+def test_a_column_that_is_there_twice_is_named():
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.table([["A", "B"], [1, 2]], names=["arm", "arm"]), file)
+    with pytest.raises(
+        LogError, match='expected each column once; got "arm" twice. Write the file again with other names'
+    ):
+        ActionLog.from_bytes(file.getvalue())

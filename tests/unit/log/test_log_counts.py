@@ -1,0 +1,118 @@
+"""Tables of counts: never taken for rounds in silence, and no count is read as another number."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from unbandit import ActionLog
+from unbandit.errors import LogError
+from unbandit.log.columns import COUNTS, is_count_like
+
+ROWS = "1,A,510\n2,B,490\n3,C,505\n"
+
+
+def read(text: str, **columns: str) -> ActionLog:
+    return ActionLog.from_bytes(text.encode(), columns=columns or None)
+
+
+def refusal(text: str, **columns: str) -> str:
+    with pytest.raises(LogError) as caught:
+        read(text, **columns)
+    assert caught.value.remedy
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("counts", ["Visitors", "users", "views", "n", "Page Views"])
+@pytest.mark.parametrize("number", ["index", "step", "t", "period", "round"])
+def test_counts_beside_rounds_with_every_arm_once_are_refused(number: str, counts: str) -> None:
+    text = refusal(f"{number},arm,{counts}\n{ROWS}")
+    assert f'beside numbers in "{counts}", with "{number}" as round' in text
+    assert f"columns={{'pulls': '{counts}'}}" in text
+    assert "columns={'pulls': ''}" in text
+    assert read(f"{number},arm,{counts}\n{ROWS}", pulls=counts).pulls.tolist() == [[510, 490, 505]]
+    assert read(f"{number},arm,{counts}\n{ROWS}", pulls="").pulls.tolist() == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize("number", ["index", "step", "t", "period", "round"])
+def test_trials_may_be_rounds_or_counts(number: str) -> None:
+    assert "columns={'pulls': 'trials'}" in refusal(f"{number},arm,trials\n{ROWS}")
+    assert "columns={'pulls': 'trials'}" in refusal("arm,trials\nA,510\nB,490\n")
+
+
+def test_any_numbers_beside_an_index_may_be_counts() -> None:
+    assert 'numbers in "amount"' in refusal(f"index,arm,amount\n{ROWS}")
+    assert read(f"round,arm,amount\n{ROWS}").ordered  # a column called round says it clearly
+    assert read("index,arm,amount\n1,A,1\n2,B,0\n3,C,1\n").ordered
+    assert read("index,arm,amount\n1,A,7\n2,B,8\n3,C,9\n").ordered
+    assert read(f"t,arm,amount\n{ROWS}", round="t").ordered  # the user said what it is
+
+
+def test_an_id_that_only_numbers_the_rows_is_no_demonstration() -> None:
+    table = f"id,arm,visitors\n{ROWS}"
+    text = refusal(table)
+    assert '"id" is different in every row' in text
+    assert "columns={'demonstration': ''}" in text
+    assert read(table, demonstration="").pulls.tolist() == [[510, 490, 505]]
+    log = read(table, demonstration="id")
+    assert log.pulls.tolist() == [[510, 0, 0], [0, 490, 0], [0, 0, 505]]
+    assert "different in every row" in log.notices[-1]
+    assert 'numbers in "users"' in refusal(f"id,arm,users\n{ROWS}")
+    assert 'numbers in "users"' in refusal(f"id,arm,users\n{ROWS}", demonstration="")
+
+
+def test_counts_of_each_demonstration_are_not_rounds() -> None:
+    table = "session,arm,users\nx,A,510\nx,B,490\ny,A,505\ny,B,12\n"
+    assert 'beside numbers in "users", with "session" as demonstration' in refusal(table)
+    assert read(table, pulls="users").pulls.tolist() == [[510, 490], [505, 12]]
+    assert read(table.replace("users", "age")).ordered
+
+
+def test_where_arms_come_again_a_line_says_that_counts_are_ignored() -> None:
+    for name in ("views", "visitors"):
+        log = read(f"t,arm,{name}\n1,A,510\n2,B,490\n3,A,505\n")
+        assert log.ordered
+        assert log.reading[1].code == "columns"
+        assert (
+            f"\"{name}\" is ignored: if it counts choices, say so with columns={{'pulls': '{name}'}}" in log.notices[1]
+        )
+    assert len(read("round,arm,n\n1,A,1\n2,B,1\n3,A,2\n", pulls="").notices) == 0
+
+
+def test_rounds_that_come_again_beside_counts_name_both_ways_out() -> None:
+    table = "period,arm,visitors\n1,A,5\n1,B,4\n2,A,6\n2,B,7\n"
+    text = refusal(table)
+    assert "got 1 again" in text
+    assert "If \"visitors\" counts choices, say so with columns={'pulls': 'visitors'}." in text
+    assert "columns={'demonstration': 'NAME'}" in refusal(table, pulls="visitors")
+    assert read(table, pulls="visitors", demonstration="period").pulls.tolist() == [[5, 4], [6, 7]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "remedy"),
+    [
+        ("1.000", "Write it as 1000 or as 1,"),
+        (" 12.000 ", "Write it as 12000 or as 12,"),
+        ("1.250", "Write it as 1250,"),
+        ("1.000.000", "Write it as 1000000,"),
+        ('"1,000"', "Write it as 1000 or as 1,"),
+        ("1\u202f000", "Write it as 1000 or as 1,"),
+    ],
+)
+def test_a_mark_that_may_separate_thousands_is_refused(cell: str, remedy: str) -> None:
+    text = refusal(f"arm,pulls\nA,7\nB,{cell}\n")
+    assert 'row 2 (line 3), column "pulls": expected a count in digits only; got "1' in text
+    assert remedy in text
+    assert 'numbers in "audience"' in refusal(f"arm,audience\nA,7\nB,{cell}\nC,3\n")
+
+
+def test_decimals_that_say_nothing_are_whole_numbers() -> None:
+    assert read("arm,pulls\nA,7.0\nB,3.00\nC,0.000\n").pulls.tolist() == [[7, 3, 0]]
+    assert ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"], "pulls": [1.000, 2.000]})).pulls.tolist() == [[1, 2]]
+    assert read("round,arm\n1.000,A\n2.000,B\n").ordered  # rounds count up: no thousands
+
+
+def test_names_that_count() -> None:
+    assert all(map(is_count_like, COUNTS))
+    assert is_count_like("Unique Visitors")
+    assert not is_count_like("age")
