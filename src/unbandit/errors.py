@@ -28,7 +28,8 @@ _QUOTE = re.compile(r'"([^"]*)"')
 # Control characters, and others that nobody sees or takes for a plain space. Joiners only beside ASCII, since some
 # scripts and emoji need them.
 _CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\xa0\xad\u061c\u180e\u2000-\u200b\u200e\u200f\u2028-\u202f\u205f-\u2064\u2066\u2067\ufeff\ufff9-\ufffb\ud800-\udfff\ufdd0-\ufdef]"
+    "[\x00-\x1f\x7f-\xa0\xad\u061c\u180e\u2000-\u200b\u200e\u200f"
+    "\u2028-\u202f\u205f-\u2064\u2066\u2067\ufeff\ufff9-\ufffb\ud800-\udfff\ufdd0-\ufdef]"
     "|(?<=[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?=[\x00-\x7f])"
 )
 

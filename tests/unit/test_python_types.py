@@ -24,6 +24,9 @@ def frame(**columns: Any) -> ub.ActionLog:
     return ub.ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"]} | columns))
 
 
+HALF = "half of a surrogate pair"
+
+
 class Alone:
     """An object that fails when it is compared."""
 
@@ -79,16 +82,16 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ub.ActionLog.from_frame(pd.DataFrame({"arm": [1, Decimal("sNaN")]}, dtype=object)),
         "Fill it in",
     ),
-    "half of a pair": (lambda: ub.ActionLog.from_actions(["\ud800", "B"]), "half of a surrogate pair"),
+    "half of a pair": (lambda: ub.ActionLog.from_actions(["\ud800", "B"]), HALF),
     "the same in a frame of objects": (
         lambda: ub.ActionLog.from_frame(pd.DataFrame({"arm": ["\ud800", "B"]}, dtype=object)),
-        "half of a surrogate pair",
+        HALF,
     ),
     "the same in arms": (
         lambda: ub.ActionLog.from_actions("AB", arms=["A", "B", "\ud800"]),
-        "half of a surrogate pair",
+        HALF,
     ),
-    "the same in counts": (lambda: ub.ActionLog.from_counts({"\ud800": 1, "B": 2}), "half of a surrogate pair"),
+    "the same in counts": (lambda: ub.ActionLog.from_counts({"\ud800": 1, "B": 2}), HALF),
     "an object that compares with nothing": (lambda: ub.ActionLog.from_actions([Alone(), "B"]), "Convert it to text"),
     "the same as a reward": (lambda: ub.ActionLog.from_actions("AB", rewards=[Alone(), 1]), "Put None there"),
     "the same as a count": (lambda: ub.ActionLog.from_counts({"A": Alone(), "B": 1}), "Convert it to text"),

@@ -177,9 +177,7 @@ def nested(depth):
 
 def test_lists_in_lists_are_not_called_damaged():
     assert ActionLog.from_bytes(nested(20)).arms == ("A", "B")
-    with pytest.raises(
-        LogError, match='expected lists within lists at most 50 deep; "x" goes deeper. Write the file'
-    ) as caught:
+    with pytest.raises(LogError, match='expected lists within lists at most 50 deep; "x" goes deeper') as caught:
         ActionLog.from_bytes(nested(60))
     assert "whole Parquet file" not in str(caught.value)
 
@@ -188,7 +186,5 @@ def test_a_column_that_is_there_twice_is_named():
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     file = io.BytesIO()
     parquet.write_table(pyarrow.table([["A", "B"], [1, 2]], names=["arm", "arm"]), file)
-    with pytest.raises(
-        LogError, match='expected each column once; got "arm" twice. Write the file again with other names'
-    ):
+    with pytest.raises(LogError, match='expected each column once; got "arm" twice'):
         ActionLog.from_bytes(file.getvalue())
