@@ -114,7 +114,7 @@ LABELS = [
     ),
     *("#1", "\u00a0x", "x" * 90, '"', '""', ",", "\\", "\n"),
 ]
-NAMES = ["demonstration", "round", "arm", "reward", "note", "x", "a b", "weight", "", '"', "n,o", "Arm2", "z\nz"]
+NAMES = ["demonstration", "round", "arm", "reward", "note", "x", "a b", "weight", "", '"', "n,o", "p;q", "Arm2", "z\nz"]
 
 
 def text_log(rng: random.Random) -> tuple[bytes, bool]:
@@ -151,7 +151,9 @@ def text_log(rng: random.Random) -> tuple[bytes, bool]:
     table = [names, *([cell(name, row) for name in names] for row in range(rows))]
     text = line_break.join(separator.join(map(written, row)) for row in table)
     before, after = rng.choice(["", "", "\ufeff"]), rng.choice([line_break, line_break, "", 3 * line_break])
-    must_be_read = quoting != "none" and "n,o" not in names and not {"a,b", "a;b", "a\tb", ","} & set(labels)
+    must_be_read = (
+        quoting != "none" and not {"n,o", "p;q"} & set(names) and not {"a,b", "a;b", "a\tb", ","} & set(labels)
+    )
     return (before + line_break * rng.choice([0, 0, 0, 2]) + text + after).encode(), must_be_read
 
 

@@ -12,7 +12,7 @@ import pytest
 import unbandit as ub
 from unbandit import checks
 from unbandit.devices import checked_device, choose_device
-from unbandit.errors import LogError, Notice, option, phrase, shell_option
+from unbandit.errors import LogError, Notice, option, phrase, printable, shell_option
 from unbandit.files import written_whole
 
 
@@ -142,3 +142,17 @@ def test_errors_and_notices_keep_their_options_in_another_process():
     assert (back.args, back.text, back.parameter) == (errors[1].args, text, "sigma")
     assert pickle.loads(sent)[0] == Notice("code", text, arm="A")
     assert repr(Notice("code", f"Give {option('sigma')}.")) == "Notice(code='code', message='Give sigma.')"
+
+
+def test_what_stands_between_two_quoted_names_is_not_cut():
+    prose = "is long, " * 30
+    text = f'expected "x"; {prose}got "y".'
+    assert printable(text) == text
+    assert printable(f'expected "x"; got "{"z" * 500}".').count("z") == 120
+
+
+@pytest.mark.parametrize("mark", ["\u200b", "\ufeff", "\u00ad", "\u00a0", "\u2066", "\u200d"])
+def test_characters_that_nobody_sees_are_escaped(mark):
+    assert printable(f'the table has "a{mark}b".') == f'the table has "a{mark.encode("unicode_escape").decode()}b".'
+    whole = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f52c"  # Persian, and a scientist
+    assert printable(whole) == whole

@@ -42,18 +42,18 @@ def refuse_unread_counts(sources: Sequence[Source], table: Collection, reader: R
     """
     if "pulls" in reader.named or any(reader.named.get(role) for role in ("demonstration", "round")):
         return
-    rows, arms, demonstrations = table.codes.size, len(reader.arms.coder), len(reader.demonstration_names)
-    if rows < 2 or rows > arms * demonstrations:
-        return
-    if np.unique(table.demonstration_of_rows() * arms + table.codes).size < rows:
-        return
-    unread = [name for name in sources[0].names if name.strip() and name not in reader.columns()]
-    if reader.name.get("round") == "round" or np.unique(table.codes).size < rows:
+    rows, arms, read = table.codes.size, len(reader.arms.coder), set(reader.columns())
+    unread = [name for name in sources[0].names if name.strip() and name not in read]
+    if reader.name.get("round") == "round" or rows > arms or np.unique(table.codes).size < rows:
         unread = list(filter(is_count_like, unread))
     elif "round" in reader.name:
         unread = [name for name in unread if not is_reward_like(name)]
     unread = sorted(unread, key=is_count_like, reverse=True)[:MOST_UNREAD]
-    if not unread or any(name not in source.names for source in sources for name in unread):
+    if rows < 2 or not unread or any(name not in source.names for source in sources for name in unread):
+        return
+    if rows > arms * len(reader.demonstration_names):
+        return
+    if np.unique(table.demonstration_of_rows() * arms + table.codes).size < rows:
         return
     batches = [batch.columns for source in sources for batch in source.batches(unread)]
     for name in unread:
