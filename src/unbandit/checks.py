@@ -249,4 +249,9 @@ def in_threads(work: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]
     if count <= 1 or len(arguments) <= 1:
         return [work(*each) for each in arguments]
     with ThreadPoolExecutor(min(count, len(arguments))) as pool:
-        return [future.result() for future in [pool.submit(work, *each) for each in arguments]]
+        futures = [pool.submit(work, *each) for each in arguments]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:  # also Ctrl-C, which must not wait for work that has not begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

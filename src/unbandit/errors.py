@@ -6,8 +6,8 @@ A message is one sentence: what was expected, what came, what to do. Where a sen
 """
 
 import json
+import os
 import re
-import secrets
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Audience = Callable[[str, Any], str]
 
 # Two Unicode noncharacters, reserved for a program's internal use, enclose an option within a sentence. A file may hold
 # them too, so a word that no file can know comes first; it differs from process to process.
-_OPEN, _CLOSE = f"\ufdd0{secrets.token_hex(8)}", "\ufdd1"
+_OPEN, _CLOSE = f"\ufdd0{os.urandom(8).hex()}", "\ufdd1"
 _OPTION = re.compile(f"{_OPEN}([^\ufdd0\ufdd1]*){_CLOSE}")
 
 _LONGEST_QUOTE, _LONGEST_SENTENCE = 120, 2_000  # characters

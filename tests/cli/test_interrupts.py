@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -36,3 +39,31 @@ def test_control_c_while_a_module_is_imported(module: str, tmp_path: Path) -> No
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+POOL = """
+import time
+from unbandit.study.dispatch import WorkerProcesses
+
+with WorkerProcesses(2) as pool:
+    calls = [pool.submit(time.sleep, 30) for _ in range(20)]
+    print("begun", flush=True)
+    try:
+        calls[0].result()
+    except KeyboardInterrupt:
+        for call in calls:
+            call.cancel()
+print("ended")
+"""
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.2, 1.5])
+def test_control_c_reaches_worker_processes_that_start_wait_or_work(delay: float) -> None:
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen([sys.executable, "-c", POOL], **piped) as run:  # type: ignore[call-overload]
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        time.sleep(delay)
+        os.killpg(run.pid, signal.SIGINT)
+        said, error = run.communicate(timeout=25)
+    assert (said, error) == ("ended\n", "")

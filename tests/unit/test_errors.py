@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -156,3 +157,17 @@ def test_characters_that_nobody_sees_are_escaped(mark):
     assert printable(f'the table has "a{mark}b".') == f'the table has "a{mark.encode("unicode_escape").decode()}b".'
     whole = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f52c"  # Persian, and a scientist
     assert printable(whole) == whole
+
+
+def test_an_error_in_a_thread_leaves_the_rest_undone():
+    done = []
+
+    def work(number):
+        time.sleep(0.02)
+        done.append(number)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        checks.in_threads(work, [(number,) for number in range(100)], 2)
+    assert len(done) < 20
+    assert checks.in_threads(lambda a, b: a + b, [(1, 2), (3, 4)], 2) == [3, 7]

@@ -1,9 +1,7 @@
 """Metrics of posteriors, closed forms and `identify`, each with its Monte-Carlo error; time and memory on one core."""
 
-import multiprocessing
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from unbandit.demonstrators import IndexRule, Thompson, parse_rule
 from unbandit.estimators.diagnostics import MANY_CLOSE
 from unbandit.inference import infer
 from unbandit.result import BOUNDED, ESTIMATED
+from unbandit.study.dispatch import WorkerProcesses
 from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
 
 RANK_BINS = 20  # number of bins into which ranks are counted
@@ -256,7 +255,7 @@ def timings() -> Iterator[Timing]:
 
 def timed(asked: Timing) -> Timing:
     """Time one posterior on one core, with the default number of particles, in a separate process."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+    with WorkerProcesses(1) as process:
         seconds, memory = process.submit(_seconds_and_bytes, asked).result()
     return replace(asked, seconds=seconds, memory=memory)
 

@@ -12,11 +12,12 @@ import json
 import multiprocessing
 import os
 import pickle
+import signal
 import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, suppress
 from functools import lru_cache
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple, Protocol
 
 from unbandit import checks
 from unbandit.clusters import WAIT, Cluster, LostWorker
-from unbandit.errors import ClusterError, ParameterError, option
+from unbandit.errors import ClusterError, Interrupts, ParameterError, option
 from unbandit.formatting import counted
 from unbandit.study.progress import Progress
 from unbandit.study.results import ResultsFolder
@@ -136,15 +137,63 @@ def run_together(
         jobs.sort(key=lambda job: -job[0].study.tasks[job[1]].rounds)
         if jobs:
             workers = min(count, len(jobs))
-            with _processes(workers) if processes else ThreadPoolExecutor(workers, "study") as pool:
+            with WorkerProcesses(workers) if processes else ThreadPoolExecutor(workers, "study") as pool:
                 _dispatch_one_by_one(pool, jobs, progress, TASKS_PER_THREAD * count)
         for place in places:
             place.remove_leftovers()
 
 
-def _processes(count: int) -> Executor:
-    """Return a pool of fresh processes; a fork would copy locks that threads of this one hold."""
-    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"))
+class WorkerProcesses(ProcessPoolExecutor):
+    """A pool of fresh processes that stop quietly with Ctrl-C, which reaches all processes of a terminal at once.
+
+    Fresh, since a fork would copy locks that threads of this one hold. A process that dies of Ctrl-C writes a traceback
+    and breaks the pool, so one that starts has it blocked, one that waits remembers it, and one that works ends its
+    task with it.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count, multiprocessing.get_context("spawn"), initializer=_await_interrupts)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:  # type: ignore[override]
+        """Start a call in a process; processes that are started for it inherit that Ctrl-C is blocked."""
+        if not hasattr(signal, "pthread_sigmask"):
+            return super().submit(_interruptible, function, *arguments)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(_interruptible, function, *arguments)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _WorkerInterrupts(Interrupts):
+    """Remembers Ctrl-C in a worker process, and stops its work, if it has any."""
+
+    working = False
+
+    def interrupt(self, *_: object) -> None:
+        """Take the signal."""
+        self.came = True
+        if self.working:
+            raise KeyboardInterrupt
+
+
+def _await_interrupts() -> None:
+    """Prepare a process for Ctrl-C before its first task."""
+    signal.signal(signal.SIGINT, _WorkerInterrupts().interrupt)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _interruptible(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a task in a worker process, unless Ctrl-C came before."""
+    interrupts = signal.getsignal(signal.SIGINT).__self__  # type: ignore[union-attr]
+    try:
+        interrupts.working = True
+        if interrupts.came:
+            raise KeyboardInterrupt
+        return function(*arguments)
+    finally:
+        interrupts.working = False
 
 
 def _say_damaged(place: ResultsFolder, say: Say) -> None:
