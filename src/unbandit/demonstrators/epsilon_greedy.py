@@ -42,7 +42,7 @@ class EpsilonGreedy(RandomisedRule):
     epsilon: float = Field(0.1, gt=0, le=1, description="probability of pulling any arm, in (0, 1]")
     decay: float | None = Field(None, gt=0, description="constant c of a probability that falls: min(1, epsilon c / t)")
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
-    initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
+    initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:

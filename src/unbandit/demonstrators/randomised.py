@@ -48,8 +48,8 @@ class RandomisedRule(Demonstrator):
         """Return whether the same number added to all rewards would change no probability."""
         return False
 
-    initial: int = Field(0, ge=0, description="pulls of each arm, in turn, before the rule decides")
-    batch: int = Field(1, ge=1, description="rounds from one look at the record to the next")
+    initial: int = Field(0, ge=0, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
+    batch: int = Field(1, ge=1, lt=2**32, description="rounds from one look at the record to the next")
 
     @staticmethod
     @abstractmethod

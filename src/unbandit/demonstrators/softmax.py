@@ -39,7 +39,7 @@ class Softmax(RandomisedRule):
 
     temperature: float = Field(0.1, gt=0, description="difference of means by which an arm is e times as likely")
     annealing: float = Field(0.0, ge=0, description="power p of a temperature that falls: temperature / t^p")
-    initial: int = Field(1, ge=1, description="pulls of each arm, in turn, before the rule decides")
+    initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:

@@ -8,9 +8,12 @@ from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.largest import largest_of_betas, largest_of_normals
 from unbandit.kernels.special import log_odds_from_uniform, normal_from_uniform
+
+SMALLEST_DEVIATION = 1e-150
 
 
 class Thompson(RandomisedRule):
@@ -115,6 +118,10 @@ class Thompson(RandomisedRule):
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the priors as the formulas read them: precisions, or counts."""
         mean, deviation, sigma = self.mean or 0.0, self.deviation or 1.0, self.sigma or 1.0
+        for name, value in (("deviation", deviation), ("sigma", sigma)):
+            if value < SMALLEST_DEVIATION:
+                text = f"expected {SMALLEST_DEVIATION:g} or more, of which a computer can hold the square; got {value}."
+                raise ParameterError(text, owner=self.name, parameter=name, value=value)
         return {
             "bernoulli": float(self.bernoulli_only),
             "successes": self.successes or 1.0,

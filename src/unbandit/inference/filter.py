@@ -188,7 +188,7 @@ def _opening(log: ActionLog, which: int, rule: Demonstrator) -> float:
     arms = len(log.arms)
     head = log.demonstration(which)[: turns * arms]
     in_order = getattr(rule, "ties", "lowest") == "lowest" or not isinstance(rule, IndexRule)
-    if in_order and np.array_equal(head, np.tile(np.arange(arms), turns)[: head.size]):
+    if in_order and np.array_equal(head, np.arange(head.size) % arms):
         return 0.0
     return -turns * math.lgamma(arms + 1)
 
