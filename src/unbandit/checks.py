@@ -145,6 +145,13 @@ def path(name: str, value: object) -> None:
     if not isinstance(value, str | os.PathLike):
         refusal = f"expected the name of a file; got {brief(value)}."
         raise ParameterError(refusal, parameter=name, value=value, remedy='Write it as "log.csv".')
+    try:
+        is_possible = b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        is_possible = False
+    if not is_possible:
+        refusal = f"expected the name of a file; no file can have this one: {brief(value)}."
+        raise ParameterError(refusal, parameter=name, value=value, remedy="Remove the characters that are no text.")
 
 
 def by_arm(name: str, value: object) -> None:

@@ -15,6 +15,7 @@ import pytest
 import unbandit as ub
 from unbandit import checks
 from unbandit.errors import UnbanditError
+from unbandit.reporting.provenance import read_log
 
 LOG = ub.ActionLog.from_actions([0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0])
 RULE = "ucb:alpha=0.25"
@@ -97,6 +98,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "the same as a count": (lambda: ub.ActionLog.from_counts({"A": Alone(), "B": 1}), "Convert it to text"),
     "an object without text": (lambda: ub.ActionLog.from_actions([Mute(), "B"]), "got a value of type Mute (no words)"),
     "the same among arms": (lambda: ub.ActionLog.from_actions("AB", arms=["A", Mute()]), "got a value of type Mute"),
+    "a report of a file that cannot be": (lambda: read_log("a\0b"), "no file can have"),
+    "a report of a name that is too long": (lambda: read_log("a" * 5_000), "File name too long"),
+    "a snapshot of such a name": (lambda: ub.StreamingEstimate(RULE, snapshot="a\0b"), "no file can have"),
+    "a file of such a name": (lambda: LOG.write("a\ud800.csv"), "no file can have"),
     "seconds of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8[s]")), "Convert it to text"),
     "years of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8[Y]")), "Convert it to text"),
     "spans of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8")), "Convert it to text"),

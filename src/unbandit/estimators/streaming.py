@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ class StreamingEstimate:
             )
         self.position: dict[str, Any] = {}
         self.log = GrowingLog(arms, need=needed(self.rule, method or "bracket"))
-        if snapshot is not None and Path(snapshot).exists():
+        if snapshot is not None and os.path.exists(snapshot):  # noqa: PTH110 (false for names that cannot be)
             self._resume(snapshot)
 
     def update(self, actions: Any, demonstration: object = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def read_log(
     be read only once, such as a pipe, is held in memory.
     """
     name, file = os.fspath(path), Path(path)
-    if name == "-" or (file.exists() and not file.is_file() and not file.is_dir()):  # what can be read only once
+    if name == "-" or _is_stream(file):
         called = STANDARD_INPUT if name == "-" else name
         data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
         log = ActionLog.from_bytes(data, name=called, columns=columns, arms=arms, duplicates=duplicates)
@@ -86,11 +87,20 @@ def read_log(
     return log, source
 
 
+def _is_stream(file: Path) -> bool:
+    """Return whether a file is one that can be read only once."""
+    try:
+        mode = file.stat().st_mode
+    except (OSError, ValueError):  # reading it will say why
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def _state(file: Path) -> tuple[int, int, int] | None:
     """Return what changes with a file's contents; None where there is no file."""
     try:
         status = file.stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
 
