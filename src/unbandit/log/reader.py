@@ -315,9 +315,12 @@ def _alike(kind: str, pairs: Sequence[tuple[str, str]], how: str) -> str:
 def _may_have_twins(labels: Sequence[str]) -> bool:
     """Return quickly whether labels may look alike; there may be millions of them."""
     text = "\0".join(labels)
-    if not text.isascii() or "  " in text or any(mark in text for mark in "\t\n\v\f\r"):
-        return True
-    return len(set(text.lower().split("\0"))) < len(labels)
+    if text.isascii() and text.replace("\0", "").isdecimal():
+        return False
+    column = pl.Series(labels, dtype=pl.String)
+    if not text.isascii():
+        column = column.str.normalize("NFKC").str.replace_all("\u00df", "ss", literal=True)
+    return column.str.replace_all(r"[\s\p{C}]+", "").str.to_lowercase().n_unique() < len(labels)
 
 
 def _twins(labels: Iterable[str]) -> list[tuple[str, str]]:

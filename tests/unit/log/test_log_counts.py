@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -68,7 +70,7 @@ def test_counts_of_each_demonstration_are_not_rounds() -> None:
     assert read(table.replace("users", "age")).ordered
 
 
-def test_where_arms_come_again_a_line_says_that_counts_are_ignored() -> None:
+def test_where_arms_come_again_a_line_says_that_counts_are_ignored(tmp_path: Path) -> None:
     for name in ("views", "visitors"):
         log = read(f"t,arm,{name}\n1,A,510\n2,B,490\n3,A,505\n")
         assert log.ordered
@@ -76,6 +78,9 @@ def test_where_arms_come_again_a_line_says_that_counts_are_ignored() -> None:
         assert (
             f"\"{name}\" is ignored: if it counts choices, say so with columns={{'pulls': '{name}'}}" in log.notices[1]
         )
+    path = tmp_path / "log.csv"
+    path.write_text("t,arm,views\n1,A,510\n2,B,490\n3,A,505\n")
+    assert '"views" is ignored' in ActionLog.scan(path).notices[1]
     assert len(read("round,arm,n\n1,A,1\n2,B,1\n3,A,2\n", pulls="").notices) == 0
 
 
