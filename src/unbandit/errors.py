@@ -87,6 +87,11 @@ def printable(text: str) -> str:
     if len(text) > _LONGEST_QUOTE:
         text = _QUOTE.sub(lambda quote: f'"{_cut(quote[1], _LONGEST_QUOTE)}"', text)
         text = _cut(text, _LONGEST_SENTENCE)
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Write the characters of a text that a console would obey, or nobody would see, as escapes."""
     return _CONTROL.sub(lambda mark: mark[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 

@@ -12,7 +12,7 @@ LONGEST_LABEL = 24  # characters of a name in a figure or a narrow table
 
 LONGEST_MESSAGE = 2_000
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff\ufdd0-\ufdef]")
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 

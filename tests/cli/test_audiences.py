@@ -13,6 +13,7 @@ import test_refusals
 import typer
 
 import unbandit as ub
+from unbandit.cli import output as printer
 from unbandit.cli.app import app
 from unbandit.errors import LogError, option, phrase
 
@@ -200,3 +201,22 @@ def test_a_file_cannot_pass_for_a_sentence_of_ours(text):
     assert said.endswith("give sigma.")
     with pytest.raises(LogError):
         ub.ActionLog.from_bytes(f"arm,round\n{text},1\n{text},x\n".encode())
+
+
+@pytest.mark.parametrize("cell", ["\x1b]0;owned\x07", "a\rb", "\u202eabc\u2028", '\ufdd0["method", "naive"]\ufdd1'])
+def test_no_sentence_obeys_a_label(cell, capsys):
+    for error in (False, True):
+        printer.console(error=error).print(f"One line of ours\nand arm {cell}.", style="bold")
+    for said in capsys.readouterr():
+        assert said.count("\n") == 2
+        assert all(line.isprintable() for line in said.splitlines())
+    log = ub.ActionLog.from_actions([cell, "B", "B", "B"] * 10)
+    made = ub.report(log, "ucb:alpha=0.25", sigma=1.0)
+    assert made.sentence.replace("\u2068", "").replace("\u2069", "").isprintable()
+
+
+def test_a_list_of_names_that_cannot_be_read_is_refused(unbandit, tmp_path):
+    (tmp_path / "log.csv").write_text("arm\nA\nB\n")
+    done = unbandit("estimate", str(tmp_path / "log.csv"), "--rule", "ucb", "--arms", "A\rB,C")
+    assert done.code == 2
+    assert "expected names between commas" in done.err

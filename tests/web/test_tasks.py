@@ -99,7 +99,21 @@ def test_a_seed_goes_only_where_something_is_drawn(rule, options, kept):
 
 
 @pytest.mark.parametrize(
-    "name", ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(A1)", "\tx", '=HYPERLINK("http://x")', "＝1+1", "-1x"]
+    "name",
+    [
+        "=1+1",
+        "+cmd",
+        "-cmd|' /C calc'!A0",
+        "@SUM(A1)",
+        "\tx",
+        '=HYPERLINK("http://x")',
+        "＝1+1",
+        "-1x",
+        " =1+1",
+        "\u00a0@x",
+        '"=1+1',
+        " ' -x",
+    ],
 )
 def test_what_would_run_is_quoted(name):
     assert without_formulas(pl.DataFrame({"arm": [name]})).item() == "'" + name

@@ -14,7 +14,7 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import NUMBER, TEXT, WORD
 from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option, phrase, shell_option
-from unbandit.formatting import short_numbers
+from unbandit.formatting import short_numbers, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -294,7 +294,7 @@ def _print_answer(out: "Console", answer: "Identification") -> None:
     if answer.surprises:
         several = len(asked.log) > 1
         rounds = (
-            f"{row.round:,} (arm {row.arm}{f', demonstration {row.demonstration}' if several else ''}, "
+            f"{row.round:,} (arm {shown(row.arm)}{f', demonstration {shown(row.demonstration)}' if several else ''}, "
             f"{_odds(row.log_probability)})"
             for row in answer.surprises
         )

@@ -169,7 +169,10 @@ def _comma_list(text: str) -> list[str]:
     """Split at commas; a part with a comma in it is put in double quotes."""
     import csv
 
-    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+    try:
+        return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error as error:
+        raise ParameterError(f'expected names between commas; got "{text}" ({error}).', value=text) from None
 
 
 def read_arms(text: str | None) -> list[str] | None:

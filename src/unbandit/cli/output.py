@@ -20,6 +20,7 @@ from unbandit.errors import (
     LogError,
     Notice,
     OutputError,
+    escaped,
     phrase,
     printable,
     shell_option,
@@ -49,14 +50,25 @@ HELD = {True: "yes", False: "no", None: ""}
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console that fits its window, does not wrap lines when piped, and prints names verbatim."""
+    """Return a console that fits its window, does not wrap lines when piped, and prints names verbatim.
+
+    A sentence may quote a file: whatever the console would obey is escaped.
+    """
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
     window = stream.isatty()
-    return Console(
+    out = Console(
         file=stream, width=None if window else 200, soft_wrap=not window, highlight=False, markup=False, emoji=False
     )
+    print_as_it_is = out.print
+
+    def print_escaped(*objects: Any, **options: Any) -> None:
+        safe = ("\n".join(map(escaped, each.split("\n"))) if isinstance(each, str) else each for each in objects)
+        print_as_it_is(*safe, **options)
+
+    out.print = print_escaped  # type: ignore[method-assign]
+    return out
 
 
 def say_on(out: Console) -> Callable[[str], None]:

@@ -25,8 +25,8 @@ from unbandit.web.problems import page_text
 
 Say = Callable[[str, float | None], None]
 
-_FORMULA = r"[=+\-@＝＋－＠\t\r\n]"
-"""First characters that make a spreadsheet take a cell for a formula."""
+_FORMULA = r"^[\s\"']*[=+\-@＝＋－＠]|^[\t\r\n]"
+"""Beginnings that make a spreadsheet take a cell for a formula; some drop spaces and quotes before it."""
 
 _FORMULA_AFTER_SEPARATOR = r"([;,|\t\r\n][\s\"']*)([=+\-@＝＋－＠])"
 """The same within a cell: a spreadsheet set to another country divides lines at semicolons or tabs, not at commas."""
@@ -176,7 +176,7 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     def escaped(cell: pl.Expr) -> pl.Expr:
         number = cell.cast(pl.Float64, strict=False).is_not_null()
         inside = cell.str.replace_all(_FORMULA_AFTER_SEPARATOR, "${1}'${2}")
-        first = pl.when(cell.str.contains(f"^{_FORMULA}")).then(pl.lit("'")).otherwise(pl.lit(""))
+        first = pl.when(cell.str.contains(_FORMULA)).then(pl.lit("'")).otherwise(pl.lit(""))
         return pl.when(number).then(cell).otherwise(first + inside)
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
