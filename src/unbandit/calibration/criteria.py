@@ -311,7 +311,7 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
     if wrong:
         scores = []
         for each in wrong:
-            scores.append(_flagged(each, _size(each), each.flagged, judged=True))
+            scores.append(_flagged(each, _size(each), each.flagged, judged=not each.beyond_any_test))
             for design, held in each.by_design.items():
                 scores.append(_flagged(each, f"{_size(each)}, {design} means", held, judged=False))
             if each.bound is not None:
@@ -321,7 +321,10 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
         note = (
             "Every other run has means from N(0, 1), the others have even means, from 1 to 0. The most powerful test "
             "knows both rules, the noise and what the means were drawn from, and asks at 1% which of the two it was: "
-            "no check can flag more. `drift`: the best arm falls by its gap to the second best, evenly over the log. "
+            "no check can flag more. Of a rule that chooses at random the column has the share of records that "
+            "`ucb1` makes with a probability of at most 1%: no test at 1% can flag the others. Where no test reaches "
+            "the goal, even if it flagged every record with even means, there is no mark. "
+            "`drift`: the best arm falls by its gap to the second best, evenly over the log. "
             "`sigma half`, `sigma double`: rewards scatter half or twice as much as assumed."
         )
         about = "check: flagged when read as another rule"

@@ -3,7 +3,8 @@
 Besides the rules themselves there are records that no rule of this package makes: a best arm that drifts, elimination
 with other widths, rewards that scatter more or less than assumed. Between two index rules with normal rewards, nothing
 can be better than the most powerful test: the ratio of the probabilities that they give to the record, with the means'
-true prior. How often that one tells them apart bounds what any check can reach.
+true prior. How often that one tells them apart bounds what any check can reach. And no test at 1% can flag a single
+record that the assumed rule makes with a probability above 1%.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from unbandit.calibration.settings import NOISE, NORMAL, SIGMA, CellTrials, short
 from unbandit.demonstrators import IndexRule, parse_rule
-from unbandit.errors import UnbanditError
+from unbandit.errors import InferenceError, UnbanditError
 from unbandit.estimators import estimate
 from unbandit.estimators.procedures import quantile
 from unbandit.fit import Check
@@ -43,7 +45,9 @@ RIGHT: Final = (UCB, UCB1, MOSS, KLUCB, LILUCB, SAE, PHASED, *BERNOULLI_READ)
 PAIRED: Final = (UCB, UCB1, MOSS, KLUCB)  # read as each other
 WITH_EVIDENCE: Final = (*PAIRED, LILUCB)  # between which the most powerful test is made
 AT_RANDOM: Final = ("epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2", f"thompson:sigma={SIGMA}", "uniform")
-TWISTS: Final = ("batches of 5", "batches of 20", "drift", "sigma half", "sigma double")
+SCATTER: Final = {"sigma half": 0.5, "sigma double": 2.0}
+TWISTS: Final = ("batches of 5", "batches of 20", "drift", *SCATTER)
+EVIDENCES: Final = (*WITH_EVIDENCE, *SCATTER)  # of rules, and of the one that made a record with other rewards
 
 SMALL, USUAL, LARGE = (2, 500), (4, 2_000), (10, 5_000)  # arms and rounds
 RUNS = 200
@@ -53,6 +57,7 @@ NEAR = 0.05  # within which nearly equal means are
 FALSE_ALARMS = 0.02  # of records of the right rule, at most
 LEVEL = 0.01  # of the most powerful test
 EVIDENCE_PARTICLES = 80
+FEWEST = 10  # records of either rule, for a bound
 CONFIDENCE = 0.05  # risk of Even-Dar elimination
 
 
@@ -147,7 +152,7 @@ def play_cell(cell: CheckCell, seed: int, run: int) -> tuple[ActionLog, Floats, 
         return ActionLog.from_codes(drifting(rule, means, SIGMA, cell.horizon, generator), labels), means, design
     if cell.twist.startswith("batches"):
         rule = rule.model_copy(update={"batch": int(cell.twist.rpartition(" ")[2])})
-    factor = {"sigma half": 0.5, "sigma double": 2.0}.get(cell.twist, 1.0)
+    factor = SCATTER.get(cell.twist, 1.0)
     instance = Instance(means, Bernoulli() if bernoulli else Gaussian(SIGMA * factor))
     return rule.demonstrate(instance, cell.horizon, seed=own, first_run=run, threads=1), means, design
 
@@ -201,13 +206,28 @@ def checked_record(cell: CheckCell, log: ActionLog, best_mean: float) -> Check:
     return check_log(log, used, cell.noise, [cell.horizon], lambda _: found, threads=1)
 
 
-def log_evidences(log: ActionLog, horizon: int) -> dict[str, float]:
-    """Return the log probability of a record under each rule, for means from the prior that they were drawn from."""
+def log_evidences(cell: CheckCell, log: ActionLog) -> dict[str, float]:
+    """Return the log probability of a record under rules, for means from the prior that they were drawn from.
+
+    For a record of one of these rules under all of them, and under itself with other rewards; for one with other
+    rewards, or of a rule that chooses at random, only under what the bound of its cell needs.
+    """
+    if cell.made in AT_RANDOM:
+        asked = {cell.read: (cell.read, 1.0)}
+    elif cell.twist in SCATTER:
+        asked = {cell.made: (cell.made, 1.0), cell.twist: (cell.made, SCATTER[cell.twist])}
+    elif cell.right and cell.made in WITH_EVIDENCE:
+        asked = {text: (text, 1.0) for text in WITH_EVIDENCE}
+        asked |= {twist: (cell.made, factor) for twist, factor in SCATTER.items()}
+    else:
+        return {}
     found = {}
-    for text in WITH_EVIDENCE:
+    for name, (text, factor) in asked.items():
         rule = parse_rule(text)
         assert isinstance(rule, IndexRule)
-        found[text] = predict(log, rule, NOISE, NORMAL, horizon, EVIDENCE_PARTICLES).log_evidence
+        noise, found[name] = Gaussian(SIGMA * factor), -math.inf
+        with suppress(InferenceError):  # it cannot have made such a record
+            found[name] = predict(log, rule, noise, NORMAL, cell.horizon, EVIDENCE_PARTICLES).log_evidence
     return found
 
 
@@ -234,14 +254,13 @@ class CheckTrials(CellTrials):
                     found = checked_record(cell, log, float(means.max()))
             except UnbanditError as refusal:  # no answer is no confident wrong one, but no verdict either
                 found = Check("not checked", reason=str(refusal))
-            compared = cell.right and cell.made in WITH_EVIDENCE and design == "random" and cell.arms <= USUAL[0]
-            evidences = log_evidences(log, cell.horizon) if compared else {}
+            evidences = log_evidences(cell, log) if design == "random" and cell.arms <= USUAL[0] else {}
             texts = (design, found.verdict, found.reason)
-            rows.append((task.cell, run, *texts, found.p_value, *map(evidences.get, WITH_EVIDENCE)))
+            rows.append((task.cell, run, *texts, found.p_value, *map(evidences.get, EVIDENCES)))
         schema = {
             **dict.fromkeys(("cell", "run"), pl.Int64),
             **dict.fromkeys(("design", "verdict", "reason"), pl.String),
-            **dict.fromkeys(("p_value", *WITH_EVIDENCE), pl.Float64),
+            **dict.fromkeys(("p_value", *EVIDENCES), pl.Float64),
         }
         return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -254,8 +273,18 @@ class CheckMetrics:
     flagged: Share
     by_design: dict[str, Share]
     unchecked: int  # records without a verdict, which count as not flagged
-    evidences: Floats  # (records, rules of `WITH_EVIDENCE`)
-    bound: Measured | None = None  # how often the most powerful test tells the two rules apart, for random means
+    evidences: Floats  # (records with random means, `EVIDENCES`); NaN where there is none
+    bound: Measured | None = None  # how often the most powerful test flags a record with random means, at most
+
+    @property
+    def beyond_any_test(self) -> bool:
+        """Return whether no test reaches the goal, even if it flags all records whose means are even."""
+        random = self.by_design.get("random")
+        if self.bound is None or random is None:
+            return False
+        rest = 1 - random.runs / self.flagged.runs
+        most = rest + (1 - rest) * (self.bound.value + 2 * self.bound.error)
+        return not self.cell.right and most < self.cell.goal
 
 
 def check_metrics(trials: CheckTrials, rows: pl.DataFrame) -> list[CheckMetrics]:
@@ -268,7 +297,7 @@ def check_metrics(trials: CheckTrials, rows: pl.DataFrame) -> list[CheckMetrics]
             design: share(float(flags.filter(own["design"] == design).sum()), float((own["design"] == design).sum()))
             for design in dict.fromkeys(own["design"].to_list())
         }
-        evidences = own.select(WITH_EVIDENCE).drop_nulls().to_numpy()
+        evidences = own.filter(design="random").select(pl.col(EVIDENCES).fill_null(math.nan)).to_numpy()
         flagged = share(float(flags.sum()), float(own.height))
         found.append(CheckMetrics(cell, flagged, parts, int((own["verdict"] == "not checked").sum()), evidences))
     return found
@@ -297,15 +326,30 @@ def power_bound(made: Floats, read: Floats) -> Measured:
 
 
 def with_bounds(cells: Sequence[CheckMetrics]) -> Iterator[CheckMetrics]:
-    """Yield the metrics, those of two different index rules with what the most powerful test reaches."""
+    """Yield the metrics, those of records that another rule made with what the most powerful test reaches."""
     right = {(each.cell.made, each.cell.arms): each.evidences for each in cells if each.cell.right}
     for each in cells:
-        made, read = (right.get((name, each.cell.arms), np.zeros((0, 0))) for name in (each.cell.made, each.cell.read))
-        if each.cell.right or each.cell.twist or min(len(made), len(read)) < 10:
-            yield each
-            continue
-        one, other = WITH_EVIDENCE.index(each.cell.made), WITH_EVIDENCE.index(each.cell.read)
-        yield replace(each, bound=power_bound(made[:, one] - made[:, other], read[:, one] - read[:, other]))
+        cell, bound = each.cell, None
+        if cell.made in AT_RANDOM:
+            own = _known(each.evidences[:, [EVIDENCES.index(cell.read)]])
+            bound = _possible(own[:, 0]) if len(own) else None
+        elif not cell.right and cell.made in WITH_EVIDENCE and (not cell.twist or cell.twist in SCATTER):
+            columns = [EVIDENCES.index(cell.twist or cell.made), EVIDENCES.index(cell.read)]
+            made = each.evidences if cell.twist else right.get((cell.made, cell.arms), np.zeros((0, len(EVIDENCES))))
+            read = right.get((cell.read, cell.arms), np.zeros((0, len(EVIDENCES))))
+            made, read = _known(made[:, columns]), _known(read[:, columns])
+            if min(len(made), len(read)) >= FEWEST:
+                bound = power_bound(made[:, 0] - made[:, 1], read[:, 0] - read[:, 1])
+        yield replace(each, bound=bound)
+
+
+def _known(evidences: Floats) -> Floats:
+    return evidences[~np.isnan(evidences).any(axis=1)]
+
+
+def _possible(log_evidences: Floats) -> Measured:
+    """Return the share of records that a test at 1% may flag: those with a smaller probability under the rule."""
+    return share(float((log_evidences <= math.log(LEVEL)).sum()), float(log_evidences.size))
 
 
 def cell_name(cell: CheckCell) -> str:

@@ -1,8 +1,8 @@
 """Does a rule fit a record? The check behind every answer.
 
-Two tests share the probability of a false alarm. One *simulates* the rule at the means that were found and compares
-statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The other one
-*predicts* the decisions one by one (`decisions`) and looks for what other rules would do instead (`rivals`): it tells
+Three tests share the probability of a false alarm. One *simulates* the rule at the means that were found and compares
+statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The others
+*predict* the decisions one by one (`decisions`) and look for what other rules would do instead (`rivals`): they tell
 close kin apart, for index rules with normal rewards.
 """
 
@@ -21,22 +21,30 @@ from unbandit.demonstrators import Demonstrator, IndexRule
 from unbandit.errors import InferenceError, LogError
 from unbandit.fit import Check, FitVerdict, Statistic, Wording, not_checked
 from unbandit.formatting import capitalise, short_numbers
-from unbandit.inference.decisions import Decisions, Predictions, Residuals, decisions_of, predict, residuals
+from unbandit.inference.decisions import (
+    Decisions,
+    Predictions,
+    Residuals,
+    by_evidence,
+    decisions_of,
+    predict,
+    residuals,
+)
 from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import reading_of, run_filters, systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
-from unbandit.inference.rivals import RANDOM, predicts, random_choices, rivals_of
+from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
-SHARES = {"decisions": 0.75, "simulations": 0.25}  # of the error probability that each test may use
+SHARES = {"decisions": 0.5, "evidence": 0.35, "simulations": 0.15}  # of the error probability that each test may use
 MOST_SIMULATIONS, FEWEST_SIMULATIONS = 399, 99
 MOST_SIMULATED = 4_000_000  # rounds, unless that would leave too few simulations
 MOST_ROUNDS = 20_000  # of the record that are compared with simulations
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
-PARTICLES, RIVAL_PARTICLES = 48, 12  # of each of the rule's two clouds, and of a rival's only one
+PARTICLES, RIVAL_PARTICLES = 64, 24  # of each of the rule's two clouds, and of a rival's only one
 POSTERIOR_PARTICLES = 400  # where means come from no answer
 NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival
 SIGMAS = tuple(2.0 ** (exponent / 2) for exponent in range(-8, 7))  # tried times a half where none was given
@@ -186,13 +194,15 @@ class _Request:
             if by_simulation is None:
                 return not_checked("All simulations of this rule are alike, so there is nothing to compare.")
             return self._verdict(by_simulation, _said(by_simulation, _furthest(statistics), notes), statistics, number)
-        by_decisions = decided.p_value / SHARES["decisions"]
-        by_simulation = math.inf if by_simulation is None else by_simulation / SHARES["simulations"]
-        statistics, value = (decided.switches, *statistics), min(by_decisions, by_simulation)
+        values = {
+            "decisions": decided.p_value, "evidence": decided.by_evidence,
+            "simulations": math.inf if by_simulation is None else by_simulation,
+        }  # fmt: skip
+        value, test = min((value / SHARES[name], name) for name, value in values.items())
+        statistics = (decided.switches, *statistics)
         if decided.number < length:
             notes.append(f"The first {decided.number:,} decisions were predicted one by one.")
-        told = decided.tested.scores.size > 0 and by_decisions <= by_simulation
-        reason = decided.reason() if told else _furthest(statistics)
+        reason = _furthest(statistics) if test == "simulations" else decided.reason()
         return self._verdict(value, _said(value, reason, notes), statistics, number, decided.instead())
 
     def _verdict(
@@ -213,6 +223,11 @@ class _Request:
         size = 2.0 * noise.deviation if self.found is None else self.found.size
         return NormalPrior(0.0, max(size, 0.2 * noise.deviation))
 
+    def _lead(self, prior: NormalPrior) -> float:
+        """Return by how much the best arm is better than the next, as the answer has it."""
+        gaps = np.zeros(0) if self.found is None else np.sort(self.found.gap[np.isfinite(self.found.gap)])
+        return float(gaps[1]) if gaps.size > 1 and gaps[1] > 0 else prior.deviation
+
     def _fitted_noise(self, rule: IndexRule) -> Gaussian:
         """Return the noise under which the rule makes the record most probable."""
         start, prior = self.log.select(0, self._decided()), self._prior(self.noise)
@@ -228,25 +243,26 @@ class _Request:
         """Let the rule and its rivals predict the decisions."""
         assert isinstance(noise, Gaussian)
         start, prior = self.log.select(0, self._decided()), self._prior(noise)
-        rivals = rivals_of(rule, noise, start)
-        clouds: list[tuple[IndexRule, Noise, int, int]] = [(rule, noise, PARTICLES, self.seed + at) for at in (0, 1)]
-        clouds += [(each.rule, each.noise, RIVAL_PARTICLES, self.seed + 2) for each in rivals]
+        rivals = rivals_of(rule, noise, start, self._lead(prior))
+        threads = checks.threads(self.threads)
 
-        def predicted(rule: IndexRule, noise: Noise, particles: int, seed: int) -> Predictions | None:
+        def by_rule(seed: int) -> Predictions:
+            return predict(start, rule, noise, prior, self.horizon, PARTICLES, seed=seed)
+
+        first, second = checks.in_threads(by_rule, [(self.seed,), (self.seed + 1,)], threads)
+
+        def by_rival(one: Rival) -> Predictions | None:
             try:
-                return predict(start, rule, noise, prior, self.horizon, particles, seed=seed)
+                return predict(
+                    start, one.rule, one.noise, prior, self.horizon, RIVAL_PARTICLES, seed=self.seed + 2,
+                    drift=one.drift, unless_below=first,
+                )  # fmt: skip
             except InferenceError:  # a rival with another opening cannot have made it
                 return None
 
-        first, second, *others = checks.in_threads(predicted, clouds, checks.threads(self.threads))
-        assert first is not None
-        assert second is not None
+        others = checks.in_threads(by_rival, [(each,) for each in rivals], threads)
         decisions = decisions_of(start, rule.initial, rule.batch)
-        known = {
-            each.name: other
-            for each, other in zip(rivals, others, strict=True)
-            if other is not None and other.repeats.size == first.repeats.size
-        }
+        known = {each.name: other for each, other in zip(rivals, others, strict=True) if other is not None}
         every = {**known, **random_choices(decisions)}
         tested, length = residuals(decisions, (first, second), every), int(self.log.lengths[0])
         return _Decided(decisions, (first, second), every, tested, self._decided(), length, self.seed)
@@ -300,6 +316,10 @@ class _Decided:
         return self.tested.p_value(self.seed)
 
     @property
+    def by_evidence(self) -> float:
+        return by_evidence(self.own, self.others, self.tested)
+
+    @property
     def switches(self) -> Statistic:
         """Return how often the arm changed, beside how often it would have, given the choices before each."""
         chance = np.nan_to_num(1 - (self.own[0].repeats + self.own[1].repeats) / 2)
@@ -319,13 +339,14 @@ class _Decided:
 
     def reason(self) -> str:
         """Say what looks different."""
-        name, better = self.tested.names[int(self.tested.scores.argmax())], self.instead()
+        scores, better = self.tested.scores, self.instead()
+        name = self.tested.names[int(scores.argmax())] if scores.size else ""
         parts = [self.switches.sentence] if self.switches.outside else []
         if better and better[0] == RANDOM:
             parts.append("Arms follow each other as if they were chosen at random.")
         elif better and not parts:
             parts.append(f"The moments at which it changes arms fit {short_numbers(better[0])} better.")
-        elif not parts and name not in self.others:
+        elif not parts and name and name not in self.others:
             kind, later = name.split()[0], " in its later part" if name.endswith("later") else ""
             parts.append(f"The log stays with an arm {kind} often than this rule would{later}.")
         return " ".join(parts or ["It changes arms at other moments than this rule would."])

@@ -6,6 +6,10 @@ of the sum of its conditional variances, it is nearly standard normal. The weigh
 logarithms of its probabilities over those of the assumed rule, make this the most powerful test against that rule, as
 far as the normal law goes. No simulations are needed, and how many weights are tried is accounted for by their
 correlations.
+
+Where a record holds few decisions that could have been different, the normal law does not reach. The product of all
+probabilities, the evidence, still compares two rules: under the assumed rule, the ratio of another rule's evidence to
+its own exceeds `r` with a probability of at most `1 / r`.
 """
 
 from __future__ import annotations
@@ -22,15 +26,17 @@ from unbandit.inference.filter import new_cloud, steps_of
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.instance import Noise
 from unbandit.kernels.compile import Integers, Numbers
+from unbandit.kernels.smc.cloud import Steps
 from unbandit.kernels.smc.decisions import index_offsets, predict_decisions
 from unbandit.log import ActionLog
 
 FEW_ARMS = 5  # up to so many, the probability of every arm is predicted
 MOST_WEIGHT = 3.0  # to which logarithms are cut, lest a single decision outweigh all others
-LEAST_SPREAD = 1.0  # standard deviation of a sum, below which it is not yet normal
+LEAST_SPREAD = 2.0  # standard deviation of a sum, below which it is not yet normal
 NORMAL_DRAWS = 4_000
 TINY = 1e-9
-LOOSE = 0.005  # variance of a score that few particles add, per arm
+HOPELESS = 25.0  # nats by which another rule falls behind before it is given up
+TOLERANCE = 0.03  # relative error of all probabilities together that few particles may make
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +67,7 @@ class Predictions:
     log_evidence: float = math.nan
     means: Numbers = field(default_factory=_nothing)  # sample means at the end, (particles, arms)
     log_weights: Numbers = field(default_factory=_nothing)  # of the particles
+    increments: Numbers = field(default_factory=_nothing)  # of the log evidence, by each step
 
 
 def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
@@ -78,9 +85,14 @@ def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
 
 def predict(
     log: ActionLog, rule: IndexRule, noise: Noise, prior: Prior, horizon: int, particles: int, *, seed: int = 0,
-    anchor: tuple[int, float] | None = None,
+    anchor: tuple[int, float] | None = None, drift: tuple[int, float] | None = None,
+    unless_below: Predictions | None = None,
 ) -> Predictions:  # fmt: skip
-    """Let an index rule with normal rewards predict every decision of a log's first demonstration."""
+    """Let an index rule with normal rewards predict every decision of a log's first demonstration.
+
+    `drift` is an arm and by how much its mean changes, steadily, up to the horizon. Once the record is `HOPELESS` less
+    probable than by other predictions (`unless_below`), nothing more is predicted.
+    """
     arms = len(log.arms)
     rule = rule.for_arms(arms)
     actions = log.demonstration(0).astype(np.int64)
@@ -94,13 +106,25 @@ def predict(
         offsets[pulls > 0] = widths[pulls[pulls > 0] - 1]
     else:
         index_offsets(rule.parameters(horizon), steps, arms, offsets)
+    if drift is not None:
+        offsets[:, drift[0]] += drift[1] / horizon * _mean_round(steps, drift[0])
     known = np.zeros((particles, arms)), np.zeros(arms)
     cloud = new_cloud(belief_of(prior, arms, noise, anchor), *known, number, np.zeros(0, np.int64), seed, 0)
     repeats, shares = np.full(number, np.nan), np.zeros((number, arms if all_arms else 1))
-    predict_decisions(steps, offsets, cloud, all_arms, repeats, shares)
+    least = np.zeros(0) if unless_below is None else np.cumsum(unless_below.increments) - HOPELESS
+    complete = predict_decisions(
+        steps, offsets, cloud, all_arms, least if least.size == number else np.zeros(0), repeats, shares
+    )
     means = cloud.sums / np.maximum(np.bincount(actions, minlength=arms), 1)
-    first = steps.opening
-    return Predictions(repeats[first:], shares[first:], float(cloud.increments.sum()), means, cloud.log_weights)
+    first, evidence = steps.opening, float(cloud.increments.sum()) if complete else -math.inf
+    return Predictions(repeats[first:], shares[first:], evidence, means, cloud.log_weights, cloud.increments)
+
+
+def _mean_round(steps: Steps, arm: int) -> Numbers:
+    """Return before every step the mean of the rounds in which an arm was pulled; 0 before its first pull."""
+    counts = np.where(steps.arm == arm, steps.count, 0)
+    totals: Numbers = counts * (steps.round + (counts - 1) / 2)
+    return np.asarray((np.cumsum(totals) - totals) / np.maximum(np.cumsum(counts) - counts, 1))
 
 
 def without_rule(decisions: Decisions, memory: float) -> Predictions:
@@ -133,7 +157,7 @@ class Residuals:
     scores: Numbers  # standard normal where the rule is right
     correlations: Numbers
     spreads: Numbers  # the standard deviations by which the scores were divided
-    error: float = 0.0  # the mean squared difference between the scores by the two clouds
+    all_spreads: Mapping[str, float] = field(default_factory=dict)  # also of sums that are not yet normal
 
     def p_value(self, seed: int = 0) -> float:
         """Return the probability that the largest score of a record of the rule is as large."""
@@ -156,18 +180,44 @@ def residuals(
 
     The rule's probabilities are estimates, by two independent clouds. Weights come from one and what is left over from
     the other: errors of the same estimate in both would add up. What the two leave over differs by the clouds' error
-    alone, which widens the scores' distribution.
+    alone, which widens the scores' distribution. A rule that decides at other moments suggests no weights, and nor does
+    one that was given up.
     """
+    others = {
+        name: other
+        for name, other in others.items()
+        if other.repeats.size == own[0].repeats.size and other.log_evidence != -math.inf
+    }
     parts = [_weighted(decisions, own[first], own[1 - first], others) for first in (0, 1)]
     names, totals, variance = parts[0][0], [part[1] for part in parts], (parts[0][2] + parts[1][2]) / 2
-    spreads = np.sqrt(np.diag(variance))
-    kept = spreads > LEAST_SPREAD
-    by_cloud = [total[kept] / spreads[kept] for total in totals]
-    error = float(np.mean((by_cloud[0] - by_cloud[1]) ** 2)) if kept.any() else 0.0
-    loose = error + LOOSE * decisions.arms
-    scores = (by_cloud[0] + by_cloud[1]) / 2 / math.sqrt(1 + loose)
-    correlations = variance[np.ix_(kept, kept)] / np.outer(spreads[kept], spreads[kept])
-    return Residuals(tuple(np.array(names)[kept].tolist()), scores, correlations, spreads[kept], error)
+    every = np.sqrt(np.diag(variance))
+    kept = every > LEAST_SPREAD
+    spreads = every[kept]
+    by_cloud = [total[kept] / spreads for total in totals]
+    error = float(np.mean((by_cloud[0] - by_cloud[1]) ** 2)) / 4 if kept.any() else 0.0
+    scores = (by_cloud[0] + by_cloud[1]) / 2 / np.sqrt(1 + error + (TOLERANCE * spreads) ** 2)
+    correlations = variance[np.ix_(kept, kept)] / np.outer(spreads, spreads)
+    return Residuals(
+        tuple(np.array(names)[kept].tolist()),
+        scores,
+        correlations,
+        spreads,
+        dict(zip(names, every.tolist(), strict=True)),
+    )
+
+
+def by_evidence(own: tuple[Predictions, Predictions], others: Mapping[str, Predictions], found: Residuals) -> float:
+    """Return the probability, at most, that a record of the rule is so much more probable under one of the others.
+
+    For one rival this is `1 / r` at a ratio of `r`, or nearly `1 / (r s sqrt(2 pi))` where the logarithm of the ratio
+    has a standard deviation of `s` that is not small (R. R. Bahadur and R. Ranga Rao, "On deviations of the sample
+    mean", 1960).
+    """
+    base, values = float(np.logaddexp(own[0].log_evidence, own[1].log_evidence)) - math.log(2), [0.0]
+    for name, other in others.items():
+        wide = max(1.0, math.sqrt(2 * math.pi) * found.all_spreads.get(name, 0.0))
+        values.append(other.log_evidence - base + math.log(wide))
+    return min(1.0, len(others) * math.exp(-max(values)))
 
 
 def _weighted(

@@ -1,13 +1,16 @@
 """Rivals of a rule: what else may have made a record.
 
 A rule is tested against the others of its kind with their usual parameters, and against itself with rewards that
-scatter less or more; `random_choices` stands for every rule that chooses at random.
+scatter less or more, with a leading arm that gets better or worse, or in batches; `random_choices` stands for every
+rule that chooses at random.
 """
 
 import math
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
+
+import numpy as np
 
 from unbandit.demonstrators import Demonstrator, IndexRule, rules
 from unbandit.errors import ParameterError
@@ -16,6 +19,7 @@ from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the assumed one
+FALLS = (2.0, -2.0)  # of the most-pulled arm, in units of its lead
 RANDOM = "choices at random"
 MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
 
@@ -26,6 +30,7 @@ class Rival(NamedTuple):
     name: str
     rule: IndexRule
     noise: Noise
+    drift: tuple[int, float] | None = None  # an arm, and by how much its mean changes up to the horizon
 
 
 def predicts(rule: Demonstrator, noise: Noise) -> bool:
@@ -33,8 +38,12 @@ def predicts(rule: Demonstrator, noise: Noise) -> bool:
     return isinstance(rule, IndexRule) and rule.shifts and isinstance(noise, Gaussian)
 
 
-def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog) -> list[Rival]:
-    """Return other index rules with usual parameters, and the rule itself with other noise."""
+def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> list[Rival]:
+    """Return other index rules with usual parameters, and the rule itself under other circumstances.
+
+    These are other noise, a drifting arm, and batches of rounds where the record looks like it. `gap` is by how much
+    the most-pulled arm is better than the next.
+    """
     arms, found = len(log.arms), list[Rival]()
     for each in rules().values():
         if not issubclass(each, IndexRule) or each.name == rule.name:
@@ -42,10 +51,26 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog) -> list[Rival]:
         usual = usual_parameters(each, noise, log)
         if isinstance(usual, IndexRule) and predicts(usual, noise):
             found.append(Rival(str(usual), usual.for_arms(arms), noise))
-    others = (noise.sigma * factor for factor in FACTORS)
-    return found + [
-        Rival(f"{rule} with rewards of standard deviation {sigma:.3g}", rule, Gaussian(sigma)) for sigma in others
-    ]
+    for sigma in (noise.sigma * factor for factor in FACTORS):
+        found.append(Rival(f"{rule} with rewards of standard deviation {sigma:.3g}", rule, Gaussian(sigma)))
+    if rule.batch == 1 and (size := batch_of(log, rule.initial)) > 1:
+        batched = rule.model_copy(update={"batch": size})
+        found.append(Rival(str(batched), batched, noise))
+    leader = int(log.pulls[0].argmax())
+    for fall in FALLS:
+        name = f"{rule} with an arm {log.arms[leader]} that gets {'worse' if fall > 0 else 'better'}"
+        found.append(Rival(f"{name}, by {abs(fall):g} times its lead", rule, noise, (leader, -fall * gap)))
+    return found
+
+
+def batch_of(log: ActionLog, initial: int = 1) -> int:
+    """Return the largest batch of rounds that a log may have been decided in: what all its stretches are multiples of.
+
+    The last stretch may be cut off. One that has no end says nothing.
+    """
+    after = log.demonstration(0)[initial * len(log.arms) :]
+    ends = np.flatnonzero(np.diff(after)) + 1
+    return int(np.gcd.reduce(np.diff(ends, prepend=0))) if ends.size > 1 else 1
 
 
 def usual_parameters(rule: type[Demonstrator], noise: Noise, log: ActionLog) -> Demonstrator | None:

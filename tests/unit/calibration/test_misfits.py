@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import unbandit as ub
@@ -15,6 +16,7 @@ from unbandit.calibration import Calibration
 from unbandit.calibration.criteria import MISSED, OPEN, REACHED
 from unbandit.calibration.misfits import (
     EVEN_DAR,
+    EVIDENCES,
     RIGHT,
     SAE,
     UCB,
@@ -33,7 +35,7 @@ from unbandit.calibration.misfits import (
     with_bounds,
 )
 from unbandit.calibration.page import page
-from unbandit.study.monte_carlo import share
+from unbandit.study.monte_carlo import computed, share
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
@@ -127,7 +129,7 @@ def test_the_bound_is_the_power_of_the_most_powerful_test():
 
 def flagged(held, runs=200, *, right=False, unchecked=0):
     cell = CheckCell(UCB, UCB if right else UCB1, 4, 2_000, runs, 0.02 if right else 0.95)
-    return CheckMetrics(cell, share(held, runs), {}, unchecked, np.zeros((0, 5)))
+    return CheckMetrics(cell, share(held, runs), {}, unchecked, np.zeros((0, len(EVIDENCES))))
 
 
 def test_only_runs_that_decide_are_ticked():
@@ -158,3 +160,28 @@ def test_rows_metrics_and_bounds_of_two_rules():
     assert [each.bound is None for each in bounded] == [True, False, True]
     assert 0 <= bounded[1].bound.value <= 1
     assert list(with_bounds(found[:2]))[1].bound is None  # without records of one of them there is none
+
+
+def test_bounds_of_other_rewards_and_of_rules_that_choose_at_random():
+    cells = (
+        CheckCell(UCB1, UCB1, 2, 100, 30, 0.02), CheckCell(UCB1, UCB1, 2, 100, 30, 0.95, "sigma double"),
+        CheckCell("uniform", UCB1, 2, 100, 30, 0.95), CheckCell(UCB1, UCB1, 2, 100, 30, 0.95, "drift"),
+    )  # fmt: skip
+    trials = CheckTrials(cells, seed=3)
+    rows = pl.concat([trials.rows(task) for task in trials.tasks])
+    right, scattered, uniform, drift = with_bounds(check_metrics(trials, rows))
+    assert right.bound is None
+    assert drift.bound is None
+    assert 0 <= scattered.bound.value < 0.9
+    assert uniform.bound.value > 0.9
+    assert uniform.bound.runs == 15
+
+
+def test_a_goal_that_no_test_reaches_is_not_held_against_the_check():
+    each = replace(flagged(80, 100), by_design={"random": share(30, 50), "even": share(50, 50)})
+    assert not each.beyond_any_test
+    limited, ample = (replace(each, bound=computed(value)) for value in (0.7, 0.95))
+    assert limited.beyond_any_test  # (1 + 0.7) / 2 < 0.95
+    assert not ample.beyond_any_test
+    done = Calibration(Path("calibration"), "", 1, 250, 2, checks=[limited, ample])
+    assert [score.verdict for score in done.criteria[0].scores if score.column == "K=4, T=2,000"] == [None, MISSED]

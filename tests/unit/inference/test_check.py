@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import unbandit as ub
 from unbandit.fit import Statistic
 from unbandit.inference.predictive import statistics_of, wordings
-from unbandit.inference.rivals import rivals_of
+from unbandit.inference.rivals import batch_of, rivals_of
 from unbandit.instance import Gaussian
 
 MEANS, SIGMA, ROUNDS = (1.0, 0.5, 0.0), 0.5, 600
@@ -193,9 +193,25 @@ def test_a_rule_played_at_many_means_plays_each_as_if_alone(rule: str) -> None:
 
 def test_rivals_are_other_rules_and_never_the_rule_itself(log: ub.ActionLog) -> None:
     rule = ub.parse_rule("ucb1")
-    rivals = rivals_of(rule, Gaussian(SIGMA), log)
-    assert all((each.rule, each.noise) != (rule, Gaussian(SIGMA)) for each in rivals)
+    rivals = rivals_of(rule, Gaussian(SIGMA), log, 0.5)
+    assert all((each.rule, each.noise, each.drift) != (rule, Gaussian(SIGMA), None) for each in rivals)
     assert {"ucb", "moss", "klucb", "lilucb"} <= {each.rule.name for each in rivals}
+    leader = int(log.pulls[0].argmax())
+    assert [each.drift for each in rivals if each.drift] == [(leader, -1.0), (leader, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "batch"), [("AB" + "AAABBBAAAAAA" + "BB", 3), ("AB" + "AAABBA", 1), ("AB" + "AAAAAA", 1)]
+)
+def test_a_batch_is_what_all_stretches_are_multiples_of(actions: str, batch: int) -> None:
+    assert batch_of(ub.ActionLog.from_actions(actions)) == batch
+
+
+def test_batches_are_named_as_what_would_fit() -> None:
+    log = ub.UCB1(batch=5).demonstrate(ub.Instance(MEANS, SIGMA), ROUNDS, seed=3)
+    check = estimated(log, "ucb1").check
+    assert check.verdict == "does not fit"
+    assert any("batch=5" in name for name in check.instead)
 
 
 def test_most_demonstrations_that_do_not_fit_are_never_called_fitting() -> None:

@@ -7,12 +7,22 @@ import math
 
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 import unbandit as ub
-from unbandit.inference.decisions import Decisions, Predictions, decisions_of, predict, residuals, without_rule
+from unbandit.inference.decisions import (
+    TOLERANCE,
+    Decisions,
+    Predictions,
+    by_evidence,
+    decisions_of,
+    predict,
+    residuals,
+    without_rule,
+)
 from unbandit.inference.prior import NormalPrior
 from unbandit.instance import Gaussian
-from unbandit.kernels.smc.decisions import WIDENED
+from unbandit.kernels.smc import decisions as kernel
 
 SIGMA, DEVIATION, SIMULATIONS = 0.5, 0.8, 400_000
 
@@ -20,7 +30,7 @@ SIGMA, DEVIATION, SIMULATIONS = 0.5, 0.8, 400_000
 def simulated(arms: int, rounds: int, factor: float, by_round: bool) -> np.ndarray:
     """Play `mean + factor sqrt(1 / n)`, or with `ln t` for 1, as anybody would write it, at means from the prior."""
     generator = np.random.default_rng(1)
-    scale = DEVIATION * np.sqrt(np.array(WIDENED)[np.arange(SIMULATIONS) % len(WIDENED)])
+    scale = DEVIATION * np.sqrt(np.array(kernel.WIDENED)[np.arange(SIMULATIONS) % len(kernel.WIDENED)])
     means = scale[:, None] * generator.standard_normal((SIMULATIONS, arms))
     sums = means + SIGMA * generator.standard_normal((SIMULATIONS, arms))
     pulls, played = np.ones((SIMULATIONS, arms)), np.tile(np.arange(arms), (SIMULATIONS, 1))
@@ -69,6 +79,40 @@ def test_probabilities_of_all_arms_sum_to_one(rule: ub.AdditiveIndexRule, arms: 
     predicted = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, max(spread, 0.1)), 400, 24)
     total = predicted.shares[~decisions_of(log).again].sum(axis=1)
     assert np.abs(total - 1).max() < 0.03
+
+
+def coming_first(centres: np.ndarray, spreads: np.ndarray, bounds: np.ndarray) -> float:
+    """Integrate the density of the first index times the probability that all others lie below it."""
+    logs = stats.norm.logcdf((bounds - centres) / spreads)
+
+    def density(level: float) -> float:
+        below = stats.norm.logcdf((level - centres) / spreads) - logs
+        return math.exp(stats.norm.logpdf(level, centres[0], spreads[0]) + below[1:][level < bounds[1:]].sum())
+
+    top = min(bounds[0], centres[0] + 9 * spreads[0])
+    bottom = min(centres[0], top) - 10 * spreads[0]
+    bends = [at for at in {*bounds[1:], *centres[1:]} if bottom < at < top]
+    return float(integrate.quad(density, bottom, top, points=bends, limit=400)[0])
+
+
+def test_the_probability_of_coming_first_is_the_integral() -> None:
+    """Widths that differ by two orders of magnitude, and bounds above and below what was expected."""
+    generator, errors = np.random.default_rng(0), []
+    for _ in range(60):
+        arms = int(generator.integers(2, 6))
+        centres, spreads = generator.standard_normal(arms), np.exp(generator.normal(-0.5, 1.0, arms))
+        near = centres + 1.5 * spreads * generator.standard_normal(arms)
+        bounds = np.where(generator.random(arms) < 0.5, math.inf, near)
+        work = np.zeros((kernel.ROWS, kernel.NODES))
+        for row, values in ((kernel.CENTRE, centres), (kernel.SPREAD, spreads), (kernel.BOUND, bounds)):
+            work[row, :arms] = values
+        work[kernel.LOG, :arms] = stats.norm.logcdf((bounds - centres) / spreads)
+        count, log_chance = kernel.comes_first(0, arms, work)
+        expected = coming_first(centres, spreads, bounds)
+        errors.append(abs(math.exp(log_chance) - expected) / max(expected, 0.02))
+        assert work[kernel.MASS, :count].sum() == pytest.approx(1.0)
+    assert np.median(errors) < 1e-3
+    assert max(errors) < 0.05
 
 
 def test_few_particles_are_enough_for_many_arms() -> None:
@@ -137,8 +181,56 @@ def test_scores_are_standard_normal_where_the_probabilities_are_right(arms: int)
         decisions = Decisions(chosen, before, leader, arms)
         right = Predictions(repeats, shares)
         found = residuals(decisions, (right, right), {"another": Predictions(other, others)})
-        scores.append(found.scores * math.sqrt(1 + 0.005 * arms))
+        scores.append(found.scores * np.sqrt(1 + (TOLERANCE * found.spreads) ** 2))
         largest.append(found.p_value())
     assert np.mean(scores, axis=0) == pytest.approx(0, abs=0.25)
     assert np.std(scores, axis=0) == pytest.approx(1, abs=0.2)
     assert np.mean(np.array(largest) <= 0.1) < 0.17
+
+
+@pytest.mark.parametrize("number", [10, 200])
+def test_evidence_of_another_rule_is_seldom_so_much_larger(number: int) -> None:
+    """A fair coin against one that is not: the bound holds, and is not much too careful where there are many flips."""
+    generator, found, theirs = np.random.default_rng(3), [], 0.6
+    decisions = Decisions(np.zeros(number, np.int64), np.zeros(number, np.int64), np.ones(number, np.int64), 2)
+    own = Predictions(np.full(number, 0.5), np.full((number, 2), 0.5), number * math.log(0.5))
+    for _ in range(2_000):
+        again = generator.random(number) < 0.5
+        chosen = np.where(again, 0, 1)
+        evidence = again.sum() * math.log(theirs) + (~again).sum() * math.log(1 - theirs)
+        other = {"another": Predictions(np.full(number, theirs), np.full((number, 2), 0.5), evidence)}
+        tested = residuals(Decisions(chosen, decisions.before, decisions.leader, 2), (own, own), other)
+        found.append(by_evidence((own, own), other, tested))
+    for level in (0.01, 0.05):
+        assert np.mean(np.array(found) <= level) <= level + 3 * math.sqrt(level / 2_000)
+    assert np.mean(np.array(found) <= 0.05) > (0.01 if number > 100 else -1)
+
+
+def test_a_rule_that_falls_far_behind_is_given_up() -> None:
+    rule = ub.UCB1().for_arms(3)
+    log = rule.demonstrate(ub.Instance([1.0, 0.4, 0.0], SIGMA), 600, seed=1)
+    own = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 600, 40)
+    drifting = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 600, 40, drift=(0, 20.0), unless_below=own)
+    assert drifting.log_evidence == -math.inf
+    close = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 600, 40, seed=1, unless_below=own)
+    assert close.log_evidence == pytest.approx(own.log_evidence, abs=5)
+
+
+def test_a_known_drift_is_part_of_the_index() -> None:
+    """Rewards that fall by as much as the rule is told are as good as rewards that stay."""
+    generator, means, falls = np.random.default_rng(5), np.array([1.0, 0.6, 0.0]), 0.8
+    differences = []
+    for _ in range(6):
+        sums, pulls, actions = np.zeros(3), np.zeros(3), []
+        for round in range(1, 801):
+            arm = round - 1 if round <= 3 else int((sums / pulls + np.sqrt(2 * math.log(round) / pulls)).argmax())
+            sums[arm] += means[arm] - falls * round / 800 * (arm == 0) + SIGMA * generator.standard_normal()
+            pulls[arm] += 1
+            actions.append(arm)
+        log = ub.ActionLog.from_codes(np.array(actions), ["a", "b", "c"])
+        known, unknown = (
+            predict(log, ub.UCB1(), Gaussian(SIGMA), NormalPrior(0.0, 1.0), 800, 60, drift=drift).log_evidence
+            for drift in ((0, -falls), None)
+        )
+        differences.append(known - unknown)
+    assert np.mean(differences) > 2

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import Numbers, called, compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.smc.cloud import (
     PARTICLES,
@@ -30,15 +30,15 @@ from unbandit.kernels.smc.cloud import (
     two_uniforms,
 )
 from unbandit.kernels.smc.proposal import truncated_normal
-from unbandit.kernels.special import ROOT_HALF, log_normal_cdf
+from unbandit.kernels.special import CDF_LOWEST, DENSITY, exponential, log_normal_cdf, normal_cdf
 
-DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 FAR = 6.0  # deviations beyond which a normal variable is not looked for
-EDGE = 4.0  # deviations around its mean within which an index may come first or not
+EDGES = 4.0  # deviations around its mean within which an index may come first or not
 DEEP = 2.0  # a bound this many deviations below the mean leaves a nearly exponential tail
 NODES = 14  # at most, of an integral, with its ends
 (FEW_PLACES, FEW_STEPS), (MANY_PLACES, MANY_STEPS) = (np.polynomial.legendre.leggauss(count) for count in (5, 8))
-HALVINGS, NEGLIGIBLE = 8, -9.0  # to find where the others leave room, and the log probability of none
+HALVINGS, NEGLIGIBLE = 8, 1e-4  # to find where the others leave room, and the probability of none
+EXTREME, SMALLEST = -100.0, 1e-200  # the log of a bound's, and the probability, from which logarithms are used
 WIDENED = (0.0005, 0.015, 0.25, 1.0, 4.0, 16.0)  # the prior variance, times these
 ASKED = 24  # particles that predict arms which were not chosen
 
@@ -55,61 +55,88 @@ def index_offsets(parameters: Any, steps: Steps, arms: int, offsets: Numbers) ->
 
 
 @inlined
-def _cdf(at: float) -> float:
-    return 0.5 * math.erfc(-at * ROOT_HALF)
-
-
-@inlined
 def _log_cdf(at: float) -> float:
     if at > FAR:
         return 0.0
-    return math.log(_cdf(at)) if at > -5.0 else log_normal_cdf(at)
+    return math.log(normal_cdf(at)) if at > CDF_LOWEST else log_normal_cdf(at)
 
 
 @inlined
 def _tail(at: float, near: float) -> float:
     """Return the normal probability beyond `at >= 0`, in units of `exp(-near^2 / 2)`."""
     if at < 5.0:
-        return 0.5 * math.erfc(at * ROOT_HALF) * (math.exp(0.5 * near * near) if near != 0.0 else 1.0)
+        return normal_cdf(-at) * (math.exp(0.5 * near * near) if near != 0.0 else 1.0)
     mills = 1.0 / (at + 1.0 / (at + 2.0 / (at + 3.0 / (at + 4.0 / (at + 0.6)))))
     return DENSITY * math.exp(0.5 * (near * near - at * at)) * mills
 
 
-@called
-def _others_below(
-    level: float, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers, number: int
-) -> float:  # fmt: skip
-    """Return the log probability that the rivals' indices lie below a level, given that they lie below their bounds."""
-    value, product = 0.0, 1.0
-    for at in range(number):
-        other = rivals[at]
-        if level < bounds[other]:
-            standard = (level - heights[other]) / spreads[other]
-            if standard > -5.0:
-                product *= 0.5 * math.erfc(-standard * ROOT_HALF)
-            else:
-                value += log_normal_cdf(standard)
-            value -= logs[other]
-    return value + math.log(product) if product < 1.0 else value
+# Functions that are called for every particle share one array, with a row for each of these: numba counts references
+# to every array at every call, which took a quarter of the time.
+CENTRE, SPREAD, BOUND, LOG = 0, 1, 2, 3  # of each arm's index; its log probability to lie below the bound
+RIVAL_CENTRE, RIVAL_PRECISION, RIVAL_BOUND, RIVAL_LOG, RIVAL_FACTOR = 4, 5, 6, 7, 8  # of those that may come first
+EDGE, MASS, PLACE, STEP, VALUE = 9, 10, 11, 12, 13  # of an integral: its intervals, and the node within each
+ROWS = 14
+
+
+@inlined
+def _below(level: float, work: Numbers, rivals: int) -> float:
+    """Return the probability that the rivals' indices lie below a level, given that they lie below their bounds."""
+    product = 1.0
+    for rival in range(rivals):
+        if level < work[RIVAL_BOUND, rival]:
+            standard = (level - work[RIVAL_CENTRE, rival]) * work[RIVAL_PRECISION, rival]
+            product *= normal_cdf(standard) * work[RIVAL_FACTOR, rival]
+    return product
+
+
+@inlined
+def _log_below(level: float, work: Numbers, rivals: int) -> float:
+    """Return the logarithm of the same probability, also where the probability itself is too small a number."""
+    value = 0.0
+    for rival in range(rivals):
+        if level < work[RIVAL_BOUND, rival]:
+            standard = (level - work[RIVAL_CENTRE, rival]) * work[RIVAL_PRECISION, rival]
+            value += log_normal_cdf(standard) - work[RIVAL_LOG, rival]
+    return value
 
 
 @called
-def _where_others_decide(
-    arm: int, pulls: Integers, heights: Numbers, spreads: Numbers, bounds: Numbers
-) -> tuple[float, float, float]:  # fmt: skip
+def _fill_values(work: Numbers, nodes: int, rivals: int, extreme: bool) -> float:
+    """Fill in the probability at each node that no rival is ahead, relative to the largest; return its logarithm."""
+    largest = 0.0
+    if not extreme:
+        for at in range(nodes):
+            value = _below(work[PLACE, at], work, rivals)
+            work[VALUE, at] = value
+            largest = max(largest, value)
+    if largest > SMALLEST:
+        for at in range(nodes):
+            work[VALUE, at] /= largest
+        return math.log(largest)
+    largest = -math.inf
+    for at in range(nodes):
+        work[VALUE, at] = _log_below(work[PLACE, at], work, rivals)
+        largest = max(largest, work[VALUE, at])
+    for at in range(nodes):
+        work[VALUE, at] = math.exp(work[VALUE, at] - largest)
+    return largest
+
+
+@called
+def _where_others_decide(arm: int, arms: int, work: Numbers) -> tuple[float, float, float]:
     """Return the levels below which another arm is almost surely ahead, and above which none is.
 
     In between, the second of the three: up to where the arm decides that decides lowest.
     """
     low, sharp, high = -math.inf, -math.inf, -math.inf
-    for other in range(pulls.size):
-        if other == arm or pulls[other] == 0:
+    for other in range(arms):
+        bound, centre, spread = work[BOUND, other], work[CENTRE, other], work[SPREAD, other]
+        if other == arm or spread == 0.0:
             continue
-        bound, centre, spread = bounds[other], heights[other], spreads[other]
         if bound < centre - DEEP * spread:
             bottom, top = bound - 8.0 * spread * spread / (centre - bound), bound
         else:
-            bottom, top = min(centre, bound) - EDGE * spread, min(bound, centre + EDGE * spread)
+            bottom, top = min(centre, bound) - EDGES * spread, min(bound, centre + EDGES * spread)
         if bottom > low:
             low, sharp = bottom, top
         high = max(high, top)
@@ -117,70 +144,66 @@ def _where_others_decide(
 
 
 @called
-def _lay_out(start: float, end: float, at: int, few: bool, places: Numbers, steps: Numbers, edges: Numbers) -> int:
+def _lay_out(start: float, end: float, at: int, few: bool, work: Numbers) -> int:
     """Place the nodes of a Gauss-Legendre sum between two levels, after the first `at`; return how many there are.
 
-    `edges` part the range into one interval around each node.
+    Edges part the range into one interval around each node.
     """
     count, half, middle = 5 if few else 8, 0.5 * (end - start), 0.5 * (start + end)
     for node in range(count):
-        places[at + node] = middle + half * (FEW_PLACES[node] if few else MANY_PLACES[node])
-        steps[at + node] = half * (FEW_STEPS[node] if few else MANY_STEPS[node])
-        edges[at + node] = start if node == 0 else 0.5 * (places[at + node - 1] + places[at + node])
-    edges[at + count] = end
+        work[PLACE, at + node] = middle + half * (FEW_PLACES[node] if few else MANY_PLACES[node])
+        work[STEP, at + node] = half * (FEW_STEPS[node] if few else MANY_STEPS[node])
+        work[EDGE, at + node] = start if node == 0 else 0.5 * (work[PLACE, at + node - 1] + work[PLACE, at + node])
+    work[EDGE, at + count] = end
     return at + count
 
 
 @called
-def _comes_first(
-    arm: int, pulls: Integers, heights: Numbers, spreads: Numbers, bounds: Numbers, logs: Numbers, rivals: Integers,
-    edges: Numbers, masses: Numbers, places: Numbers, steps: Numbers, values: Numbers,
-) -> tuple[int, float]:  # fmt: skip
+def comes_first(arm: int, arms: int, work: Numbers) -> tuple[int, float]:
     """Lay out the probability that an arm's index is the largest, over intervals of its index.
 
-    Fills in the ends of the intervals (`edges`) and about their shares of the probability (`masses`, which sum to 1);
+    Fills in the ends of the intervals (`EDGE`) and about their shares of the probability (`MASS`, which sum to 1);
     returns how many there are, and the log of the probability that the index is the largest, not yet given its bound.
     Where the others decide, the integral is a Gauss-Legendre sum: of the arm's density times the probability that no
     other is ahead or, where that is mostly so, of its density less that times the probability that one is.
     """
-    low, sharp, high = _where_others_decide(arm, pulls, heights, spreads, bounds)
-    centre, spread, bound = heights[arm], spreads[arm], bounds[arm]
+    low, sharp, high = _where_others_decide(arm, arms, work)
+    centre, spread, bound = work[CENTRE, arm], work[SPREAD, arm], work[BOUND, arm]
     floor = min(centre, bound) - FAR * spread
     if bound < centre - DEEP * spread:
         floor = bound - 10.0 * spread * spread / (centre - bound)
     ceiling = min(bound, max(centre, low) + FAR * spread)
-    number = 0
-    for other in range(pulls.size):
-        if other != arm and pulls[other] > 0 and min(bounds[other], heights[other] + FAR * spreads[other]) > low:
-            rivals[number] = other
-            number += 1
     decided, largest = 0, 0.0  # nodes where others decide
     if high > floor:
+        rivals, steepest, extreme = 0, 10.0 / (ceiling - floor), False
+        for other in range(arms):
+            theirs, wide, top = work[CENTRE, other], work[SPREAD, other], work[BOUND, other]
+            if other != arm and wide > 0.0 and min(top, theirs + FAR * wide) > low:
+                log_mass = work[LOG, other]
+                work[RIVAL_CENTRE, rivals], work[RIVAL_PRECISION, rivals] = theirs, 1.0 / wide
+                work[RIVAL_BOUND, rivals], work[RIVAL_LOG, rivals] = top, log_mass
+                work[RIVAL_FACTOR, rivals] = 1.0 if log_mass == 0.0 else math.exp(-max(log_mass, EXTREME))
+                extreme |= log_mass < EXTREME
+                steepest = max(steepest, (theirs - ceiling) / (wide * wide))
+                rivals += 1
         low = max(low, floor)
         if low >= ceiling:  # hardly possible: look where the others leave most room
-            steepest = 10.0 / (ceiling - floor)
-            for at in range(number):
-                other = rivals[at]
-                steepest = max(steepest, (heights[other] - ceiling) / (spreads[other] * spreads[other]))
             low = ceiling - 10.0 / steepest
         high = min(max(high, low), ceiling)
-        for _ in range(HALVINGS if number > 1 else 0):  # several arms together leave less room than each of them
+        for _ in range(HALVINGS if rivals > 1 and not extreme else 0):  # several together leave less room than each
             middle = 0.5 * (low + high)
-            if _others_below(middle, heights, spreads, bounds, logs, rivals, number) > NEGLIGIBLE:
+            if _below(middle, work, rivals) > NEGLIGIBLE:
                 break
             low = middle
         if low < sharp < low + 0.3 * (high - low):
-            decided = _lay_out(low, sharp, 0, True, places, steps, edges)
-            decided = _lay_out(sharp, high, decided, True, places, steps, edges)
+            decided = _lay_out(low, sharp, 0, True, work)
+            decided = _lay_out(sharp, high, decided, True, work)
         else:
-            decided = _lay_out(low, high, 0, False, places, steps, edges)
-        largest = -math.inf
-        for at in range(decided):
-            values[at] = _others_below(places[at], heights, spreads, bounds, logs, rivals, number)
-            largest = max(largest, values[at])
+            decided = _lay_out(low, high, 0, False, work)
+        largest = _fill_values(work, decided, rivals, extreme)
     else:
         low = high = floor
-        edges[0] = floor
+        work[EDGE, 0] = floor
     # The arm's own density, in units of what it is at the point nearest to its centre.
     near, from_below = 0.0, low < centre
     if low > centre:
@@ -188,27 +211,29 @@ def _comes_first(
     elif ceiling < centre:
         near = (centre - ceiling) / spread
     above = max(_mass(high, ceiling, centre, spread, near, from_below), 0.0) if ceiling > high else 0.0
-    largest = 0.0 if above > 0.0 else largest  # where nobody else is, nothing is in the way
+    factor = 1.0
+    if above > 0.0:  # where nobody else is, nothing is in the way
+        factor, largest = math.exp(largest), 0.0
     alone, behind = 0.0, 0.0
     for at in range(decided):
-        standard = (places[at] - centre) / spread
-        density = DENSITY * math.exp(0.5 * (near * near - standard * standard)) * steps[at] / spread
-        ahead = math.exp(values[at] - largest)
-        masses[at] = density * ahead
-        alone += masses[at]
+        standard = (work[PLACE, at] - centre) / spread
+        density = DENSITY * exponential(0.5 * (near * near - standard * standard)) * work[STEP, at] / spread
+        ahead = work[VALUE, at] * factor
+        work[MASS, at] = density * ahead
+        alone += work[MASS, at]
         behind += density * (1.0 - ahead)
     chance, count = alone + above, decided
     if largest > -1e-3 and behind < alone:
         chance = max(_mass(low, ceiling, centre, spread, near, from_below) - behind, 1e-3 * chance)
     total = alone + above
     if ceiling > high or decided == 0:  # where nobody else is
-        masses[decided], edges[decided + 1], count = above, ceiling, decided + 1
+        work[MASS, decided], work[EDGE, decided + 1], count = above, ceiling, decided + 1
     for at in range(count):
-        masses[at] /= total
+        work[MASS, at] /= total
     return count, (math.log(chance) if chance > 0.0 else -math.inf) + largest - 0.5 * near * near
 
 
-@called
+@inlined
 def _mass(start: float, end: float, centre: float, spread: float, near: float, from_below: bool) -> float:
     """Return the arm's own probability between two levels, in units of `exp(-near^2 / 2)`."""
     first, second = (start - centre) / spread, (end - centre) / spread
@@ -220,9 +245,12 @@ def _mass(start: float, end: float, centre: float, spread: float, near: float, f
 
 @compiled
 def predict_decisions(
-    steps: Steps, offsets: Numbers, cloud: Cloud, all_arms: bool, repeats: Numbers, shares: Numbers
-) -> None:
+    steps: Steps, offsets: Numbers, cloud: Cloud, all_arms: bool, least: Numbers, repeats: Numbers, shares: Numbers
+) -> bool:
     """Send a cloud through a demonstration, and predict each decision from those before.
+
+    Where the log evidence so far falls below `least`, which has a number for each step or none at all, the rest is not
+    predicted. Returns whether all was.
 
     Filled in for each step after the opening are the probability that the arm of the step before is taken again
     (`repeats`) and, where it is not, that of every arm or, unless `all_arms`, of the most-pulled one before (`shares`;
@@ -233,13 +261,12 @@ def predict_decisions(
     sums, belief, noise = cloud.sums, cloud.belief, cloud.belief.sigma * cloud.belief.sigma
     pulls, seen = np.zeros(arms, np.int64), np.zeros(arms, np.int64)  # all pulls, and those whose rewards were drawn
     centres, bounds, logs = np.zeros((number, arms)), np.full((number, arms), math.inf), np.zeros((number, arms))
-    heights, ceilings, deviations = np.zeros(arms), np.zeros(arms), np.zeros((number, arms))
+    deviations, work = np.zeros((number, arms)), np.zeros((ROWS, max(arms, NODES)))
     widened = np.empty(number)  # the prior's variance, per particle: what it is, is learnt
     for particle in range(number):
         widened[particle] = WIDENED[particle % len(WIDENED)]
-    edges, masses, places = np.zeros(NODES), np.zeros(NODES), np.zeros(NODES)
-    weights, values, predicted = np.zeros(NODES), np.zeros(NODES), np.zeros(arms)
-    rivals, asked = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
+    predicted, asked = np.zeros(arms), np.zeros(arms, np.int64)
+    rng, table, log_weights = cloud.rng, cloud.table, cloud.log_weights
     for step in range(steps.opening):
         pulls[steps.arm[step]] += steps.count[step]
     for arm in range(arms):
@@ -247,8 +274,9 @@ def predict_decisions(
         for particle in range(number):
             centres[particle, arm] = prior.first
             deviations[particle, arm] = math.sqrt(prior.second * widened[particle] + noise / max(pulls[arm], 1))
+    evidence = 0.0
     for step in range(steps.opening, steps.arm.size):
-        arm, before, leader, offset = steps.arm[step], steps.arm[step - 1], 0, offsets[step]
+        arm, before, leader = steps.arm[step], steps.arm[step - 1], 0
         for other in range(arms):
             predicted[other] = 0.0
             leader = other if pulls[other] > pulls[leader] else leader
@@ -264,41 +292,41 @@ def predict_decisions(
             if pulls[arm] == 0:  # it was left out in the opening, and comes first
                 break
             for other in range(arms):
-                heights[other] = centres[particle, other] + offset[other]
-                ceilings[other] = bounds[particle, other] + offset[other]
-            own, spreads = logs[particle], deviations[particle]
-            weight, count = math.exp(cloud.log_weights[particle]), 0
+                shift = offsets[step, other]
+                work[CENTRE, other] = centres[particle, other] + shift
+                work[BOUND, other] = bounds[particle, other] + shift
+                work[LOG, other] = logs[particle, other]
+                work[SPREAD, other] = deviations[particle, other] if pulls[other] > 0 else 0.0
+            weight, count = math.exp(log_weights[particle]), 0
             counted += weight
             asking = questions if particle < ASKED else 0
             asked_weight += weight if particle < ASKED else 0.0
             for at in range(asking + 1):
                 which = asked[at] if at < asking else arm
-                count, log_chance = _comes_first(
-                    which, pulls, heights, spreads, ceilings, own, rivals, edges, masses, places, weights, values
-                )
-                predicted[which] += weight * math.exp(min(log_chance - own[which], 0.0))
+                count, log_chance = comes_first(which, arms, work)
+                predicted[which] += weight * math.exp(min(log_chance - work[LOG, which], 0.0))
             # Draw the arm's index: an interval, and a normal variable within it.
-            first, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
+            first, second = two_uniforms(rng, PARTICLES, step, particle)
             at = 0
-            while at < count - 1 and first > masses[at]:
-                first -= masses[at]
+            while at < count - 1 and first > work[MASS, at]:
+                first -= work[MASS, at]
                 at += 1
-            while at > 0 and masses[at] <= 0.0:  # rounding may lead to an interval without probability
+            while at > 0 and work[MASS, at] <= 0.0:  # rounding may lead to an interval without probability
                 at -= 1
-            centre, spread = heights[arm], spreads[arm]
+            centre, spread = work[CENTRE, arm], work[SPREAD, arm]
             standard, log_mass = truncated_normal(
-                (edges[at] - centre) / spread, (edges[at + 1] - centre) / spread, second, cloud.table
+                (work[EDGE, at] - centre) / spread, (work[EDGE, at + 1] - centre) / spread, second, table
             )
             level = centre + spread * standard
-            log_weight = log_mass - math.log(masses[at]) - own[arm]
+            log_weight = log_mass - math.log(work[MASS, at]) - work[LOG, arm]
             for other in range(arms):
-                if other != arm and pulls[other] > 0 and level < ceilings[other]:
-                    below = _log_cdf((level - heights[other]) / spreads[other])
-                    log_weight += below - own[other]
-                    bounds[particle, other], own[other] = level - offset[other], below
-            cloud.log_weights[particle] += log_weight
-            sums[particle, arm] = (level - offset[arm]) * pulls[arm]
-            bounds[particle, arm], own[arm] = math.inf, 0.0
+                if other != arm and level < work[BOUND, other] and work[SPREAD, other] > 0.0:
+                    below = _log_cdf((level - work[CENTRE, other]) / work[SPREAD, other])
+                    log_weight += below - work[LOG, other]
+                    bounds[particle, other], logs[particle, other] = level - offsets[step, other], below
+            log_weights[particle] += log_weight
+            sums[particle, arm] = (level - offsets[step, arm]) * pulls[arm]
+            bounds[particle, arm], logs[particle, arm] = math.inf, 0.0
         if pulls[arm] > 0:
             seen[arm] = pulls[arm]
             for other in range(arms):
@@ -321,8 +349,9 @@ def predict_decisions(
             centres[particle, arm] = (sums[particle, arm] + added * mean) / pulls[arm]
             deviations[particle, arm] = math.sqrt(added * added * variance + added * noise) / pulls[arm]
         alive, resampled = resample(cloud, step)
-        if not alive:
-            return
+        evidence += cloud.increments[step]
+        if not alive or (least.size > 0 and evidence < least[step]):
+            return False
         if resampled:
             inherit(centres, cloud.ancestors)
             inherit(bounds, cloud.ancestors)
@@ -339,3 +368,4 @@ def predict_decisions(
                     -math.inf, (bounds[particle, arm] - centre) / spread, second, cloud.table
                 )
                 sums[particle, arm] = (centre + spread * standard) * pulls[arm]
+    return True
