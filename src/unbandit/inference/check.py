@@ -34,7 +34,7 @@ from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import reading_of, run_filters, systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
-from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
+from unbandit.inference.rivals import IF, RANDOM, Rival, predicts, random_choices, rivals_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -345,7 +345,9 @@ class _Decided:
         if better and better[0] == RANDOM:
             parts.append("Arms follow each other as if they were chosen at random.")
         elif better and not parts:
-            parts.append(f"The moments at which it changes arms fit {short_numbers(better[0])} better.")
+            rule, _, condition = better[0].partition(IF)
+            condition = f" if {condition}" if condition else ""
+            parts.append(f"The moments at which it changes arms fit {short_numbers(rule)} better{condition}.")
         elif not parts and name and name not in self.others:
             kind, later = name.split()[0], " in its later part" if name.endswith("later") else ""
             parts.append(f"The log stays with an arm {kind} often than this rule would{later}.")

@@ -20,7 +20,7 @@ from unbandit.log import ActionLog
 
 FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the assumed one
 FALLS = (2.0, -2.0)  # of the most-pulled arm, in units of its lead
-RANDOM = "choices at random"
+RANDOM, IF = "choices at random", ", if "
 MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
 
 
@@ -52,14 +52,14 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> l
         if isinstance(usual, IndexRule) and predicts(usual, noise):
             found.append(Rival(str(usual), usual.for_arms(arms), noise))
     for sigma in (noise.sigma * factor for factor in FACTORS):
-        found.append(Rival(f"{rule} with rewards of standard deviation {sigma:.3g}", rule, Gaussian(sigma)))
+        found.append(Rival(f"{rule}{IF}rewards have a standard deviation of {sigma:.3g}", rule, Gaussian(sigma)))
     if rule.batch == 1 and (size := batch_of(log, rule.initial)) > 1:
         batched = rule.model_copy(update={"batch": size})
         found.append(Rival(str(batched), batched, noise))
     leader = int(log.pulls[0].argmax())
     for fall in FALLS:
-        name = f"{rule} with an arm {log.arms[leader]} that gets {'worse' if fall > 0 else 'better'}"
-        found.append(Rival(f"{name}, by {abs(fall):g} times its lead", rule, noise, (leader, -fall * gap)))
+        name = f"{rule}{IF}arm {log.arms[leader]} gets {'worse' if fall > 0 else 'better'} over time"
+        found.append(Rival(name, rule, noise, (leader, -fall * gap)))
     return found
 
 
