@@ -7,7 +7,7 @@ from pydantic import Field
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.instance import Noise
-from unbandit.kernels.special import softmax_choice, softmax_share
+from unbandit.kernels.special import expand_softmax, softmax_choice, softmax_share
 
 
 class LearningSoftmax(RandomisedRule):
@@ -34,6 +34,7 @@ class LearningSoftmax(RandomisedRule):
 
     name: ClassVar[str] = "learning-softmax"
     columns: ClassVar[int] = 2
+    score: ClassVar[int | None] = 1
     examples: ClassVar[Examples] = (
         {},
         {"rate": 1, "temperature": 0.5, "start": 2},
@@ -64,3 +65,10 @@ class LearningSoftmax(RandomisedRule):
     def learn(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any, reward: float) -> None:
         """Move the arm's value towards the reward; its distance from the start is stored."""
         memory[arm, 1] += parameters.rate * (reward - parameters.start - memory[arm, 1])
+
+    @staticmethod
+    def log_expansion(
+        parameters: Any, pulls: Pulls, scores: Draws, round: Any, arm: Any, slope: Draws, bend: Memory
+    ) -> float:
+        """Expand the log of the arm's share, which is concave in the values."""
+        return expand_softmax(scores, pulls, False, 1.0 / parameters.temperature, arm, slope, bend)

@@ -40,6 +40,13 @@ class RandomisedRule(Demonstrator):
     smooth: ClassVar[bool] = True
     """Whether probabilities change smoothly with the sums of rewards; not so where only the largest mean counts."""
 
+    score: ClassVar[int | None] = None
+    """The column of `memory` that alone decides, if probabilities are log-concave in it: see `log_expansion`.
+
+    It must be linear in the rewards: column 0, or one that `learn` moves by `f value + g reward + h`, always the same
+    numbers. Such a rule's posterior looks at the whole log at once.
+    """
+
     one_draw: ClassVar[bool] = True
     """Whether `choose` reads one uniform number, not one per arm."""
 
@@ -73,9 +80,21 @@ class RandomisedRule(Demonstrator):
         Unlike the other two, it always sees the round and the record as they are, not as of the batch's first round.
         """
 
+    @staticmethod
+    def log_expansion(
+        parameters: Any, pulls: Pulls, scores: Draws, round: Any, arm: Any, slope: Draws, bend: Memory
+    ) -> float:
+        """Return the log of `probability`; fill in its gradient and negative Hessian with respect to the scores.
+
+        For rules with a `score`. It shapes how rewards are proposed and enters no weight, so it may be approximate;
+        but it must be a number for any scores, also where the probability is too small for one.
+        """
+        raise NotImplementedError
+
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
-        formulas = {name: getattr(type(self), name) for name in ("probability", "choose", "learn")}
+        names = ("probability", "choose", "learn") + (() if self.score is None else ("log_expansion",))
+        formulas = {name: getattr(type(self), name) for name in names}
         return formula_parameters(formulas, self.numbers(horizon))
 
     def _options(self, arms: int) -> RandomisedOptions:

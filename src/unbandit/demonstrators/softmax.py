@@ -7,7 +7,7 @@ from pydantic import Field
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.instance import Noise
-from unbandit.kernels.special import softmax_choice, softmax_share
+from unbandit.kernels.special import expand_softmax, softmax_choice, softmax_share
 
 
 class Softmax(RandomisedRule):
@@ -28,6 +28,7 @@ class Softmax(RandomisedRule):
     """
 
     name: ClassVar[str] = "softmax"
+    score: ClassVar[int | None] = 0
     shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "annealing"})
     examples: ClassVar[Examples] = (
@@ -57,3 +58,11 @@ class Softmax(RandomisedRule):
         """Return the arm in whose share the draw falls."""
         sharpness = round**parameters.annealing / parameters.temperature
         return softmax_choice(memory, 0, pulls, True, sharpness, draws[0])
+
+    @staticmethod
+    def log_expansion(
+        parameters: Any, pulls: Pulls, scores: Draws, round: Any, arm: Any, slope: Draws, bend: Memory
+    ) -> float:
+        """Expand the log of the arm's share, which is concave in the sums of rewards."""
+        sharpness = round**parameters.annealing / parameters.temperature
+        return expand_softmax(scores, pulls, True, sharpness, arm, slope, bend)

@@ -10,7 +10,7 @@ from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Noise
-from unbandit.kernels.largest import largest_of_betas, largest_of_normals
+from unbandit.kernels.largest import expand_largest_of_normals, largest_of_betas, largest_of_normals
 from unbandit.kernels.special import log_odds_from_uniform, normal_from_uniform
 
 SMALLEST_DEVIATION = 1e-150
@@ -37,6 +37,7 @@ class Thompson(RandomisedRule):
     """
 
     name: ClassVar[str] = "thompson"
+    score: ClassVar[int | None] = 0
     one_draw: ClassVar[bool] = False
     examples: ClassVar[Examples] = (
         {},
@@ -114,6 +115,35 @@ class Thompson(RandomisedRule):
             if drawn > largest:
                 best, largest = arm, drawn
         return best
+
+    @staticmethod
+    def log_expansion(
+        parameters: Any, pulls: Pulls, scores: Draws, round: Any, arm: Any, slope: Draws, bend: Memory
+    ) -> float:
+        """Expand the log probability, which is concave in the sums of rewards (a normal measure of a cone).
+
+        Beta draws are taken for normal ones on the scale of log odds, whose deviations do not change.
+        """
+        arms = pulls.size
+        work = np.empty((3, arms))
+        centres, roots, scales = work[0], work[1], work[2]
+        for each in range(arms):
+            if parameters.bernoulli:
+                a = parameters.successes + min(max(scores[each], 0.0), pulls[each])
+                b = parameters.successes + parameters.failures + pulls[each] - a
+                centres[each], roots[each] = math.log(a / b), math.sqrt(a * b / (a + b))
+                scales[each] = 1.0 / a + 1.0 / b
+            else:
+                precision = parameters.prior_precision + parameters.reward_precision * pulls[each]
+                weighted = parameters.prior_weight + parameters.reward_precision * scores[each]
+                centres[each], roots[each] = weighted / precision, math.sqrt(precision)
+                scales[each] = parameters.reward_precision / precision
+        value = expand_largest_of_normals(centres, roots, arm, slope, bend)
+        for each in range(arms):  # by the chain rule
+            slope[each] *= scales[each]
+            for other in range(arms):
+                bend[each, other] *= scales[each] * scales[other]
+        return value
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the priors as the formulas read them: precisions, or counts."""

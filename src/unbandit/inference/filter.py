@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.inference.twist import TwistedLog, can_twist, twist_log
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.kernels.smc.cloud import NEVER, Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
 from unbandit.kernels.smc.randomised import filter_randomised
+from unbandit.kernels.smc.twisted import filter_twisted
 from unbandit.kernels.tally import read_epochs
 from unbandit.log import ActionLog
 from unbandit.tape import Tape
@@ -23,6 +25,7 @@ from unbandit.tape import Tape
 Reading = Steps | EliminationTests  # a demonstration as the filter of the rule's kind reads it
 WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
 FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
+PILOT_PARTICLES = 200  # of the cloud that shows how probable each round was given those before it, where others look ahead
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
 MOST_RELAXED = 0.005
@@ -66,6 +69,7 @@ class FilterResult:
 
     passes: tuple[tuple[FilterPass, ...], ...]  # per cloud, by demonstration; collapsed clouds are left out
     evidences: Numbers  # log evidence by each cloud; minus infinity by a collapsed one
+    pilot: tuple[FilterPass, ...] = ()  # a cloud that saw no action before its round, where the others saw all
 
     @property
     def relaxed(self) -> tuple[int, ...]:
@@ -76,7 +80,7 @@ class FilterResult:
     def surprise(self) -> Numbers:
         """Return the log probability of each round given those before, averaged over clouds; 0 between steps."""
         rows = []
-        for passes in self.passes:
+        for passes in (self.pilot,) if self.pilot else self.passes:
             values = [np.zeros(each.length) for each in passes]
             for row, each in zip(values, passes, strict=True):
                 np.add.at(row, each.judged - 1, each.cloud.increments)
@@ -109,6 +113,12 @@ def run_filters(
     readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(max(_work(reading) for reading in readings))
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
+    pilot: tuple[FilterPass, ...] | CloudCollapsed = ()
+    steps = [reading for reading in readings if isinstance(reading, Steps)]
+    if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
+        pilot = replace(task, particles=min(number, PILOT_PARTICLES), keep_paths=False).run(clouds)
+        known = task.known_rewards()
+        task = replace(task, twisted=twist_log(rule, belief, steps, max(horizons), known, seed))
     outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
@@ -116,7 +126,8 @@ def run_filters(
         raise collapsed[0]
     opening = sum(_opening(log, which, rule) for which in range(len(log)))
     evidences = [sum(each.cloud.increments.sum() for each in own) + opening for own in passes]
-    return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)))
+    pilot = () if isinstance(pilot, CloudCollapsed) else pilot
+    return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), pilot)
 
 
 def log_mean(values: Numbers) -> tuple[float, float]:
@@ -206,18 +217,26 @@ class _Filter:
     seed: int
     keep_paths: bool
     relaxing: bool = False
+    twisted: TwistedLog | None = None
 
     def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
         """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
 
         Returns the error where it collapsed.
         """
-        past, before = self._known_rewards()
+        sums, before = self.known_rewards()
+        past = np.tile(sums, (self.particles, 1))
+        log_weights = np.zeros(self.particles)
+        means = None if self.twisted is None else np.tile(self.twisted.transitions.start, (self.particles, 1))
         passes: list[FilterPass] = []
         for which, (reading, horizon) in enumerate(zip(self.readings, self.horizons, strict=True)):
             name = cloud * len(self.readings) + which
-            state = self._cloud(reading, past, before, name)
-            pulls, died, rounds = self._filter(reading, state, horizon)
+            state = self._cloud(reading, past, before, name, keep=self.keep_paths and which == 0)
+            if means is None:
+                pulls, died, rounds = self._filter(reading, state, horizon)
+            else:
+                state.log_weights[:] = log_weights
+                pulls, died, rounds = self._filter_twisted(which, state, means, horizon)
             judged = self._judged(reading, rounds)
             relaxed = np.flatnonzero(state.relaxed == self.particles)
             too_many = relaxed.size > self._most_relaxed(rounds.size)
@@ -229,9 +248,10 @@ class _Filter:
                 )
             length, counts = int(self.log.lengths[which]), _counts(reading, state)
             passes.append(FilterPass(state, pulls, rounds, judged, length, counts, tuple(judged[relaxed].tolist())))
-            generator = np.random.default_rng([self.seed, name, 1])
-            past = (state.past + state.sums)[systematic(state.log_weights, self.particles, generator)]
-            before = state.before + pulls
+            past, before, log_weights = state.past + state.sums, state.before + pulls, state.log_weights
+            if means is None:
+                generator = np.random.default_rng([self.seed, name, 1])
+                past = past[systematic(log_weights, self.particles, generator)]
         return tuple(passes)
 
     def _most_relaxed(self, steps: int) -> int:
@@ -241,20 +261,19 @@ class _Filter:
         grows = isinstance(self.rule, IndexRule) and self.rule.uses_round
         return max(1, int(MOST_RELAXED * steps)) if grows else 0
 
-    def _known_rewards(self) -> tuple[Numbers, Numbers]:
-        """Take in all known rewards: the observer may learn from them at once, the rule sees each in its round."""
+    def known_rewards(self) -> tuple[Numbers, Numbers]:
+        """Sum and count all known rewards: the observer may learn from them at once, the rule sees each in its round."""
         log, arms = self.log, len(self.log.arms)
-        past, before = np.zeros((self.particles, arms)), np.zeros(arms)
-        if log.rewards is not None and log.actions is not None:
-            known = ~np.isnan(log.rewards)
-            before = np.bincount(log.actions[known], minlength=arms).astype(np.float64)
-            past += np.bincount(log.actions[known], weights=log.rewards[known], minlength=arms)
-        return past, before
+        if log.rewards is None or log.actions is None:
+            return np.zeros(arms), np.zeros(arms)
+        known = ~np.isnan(log.rewards)
+        counts = np.bincount(log.actions[known], minlength=arms).astype(np.float64)
+        return np.bincount(log.actions[known], weights=log.rewards[known], minlength=arms), counts
 
-    def _cloud(self, reading: Reading, past: Numbers, before: Numbers, name: int) -> Cloud:
+    def _cloud(self, reading: Reading, past: Numbers, before: Numbers, name: int, *, keep: bool) -> Cloud:
         number, arms = past.shape
         steps = reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
-        kept = min(MOST_MARKS, max(2, MOST_KEPT // (number * arms)), steps) if self.keep_paths else 0
+        kept = min(MOST_MARKS, max(2, MOST_KEPT // (number * arms)), steps) if keep else 0
         marks = np.unique(np.linspace(0, steps - 1, kept).astype(np.int64)) if kept else np.zeros(0, np.int64)
         return new_cloud(self.belief, past.copy(), before.copy(), steps, marks, self.seed, name)
 
@@ -283,9 +302,26 @@ class _Filter:
         )
         return pulls, died, reading.round
 
+    def _filter_twisted(
+        self, which: int, cloud: Cloud, means: Numbers, horizon: int
+    ) -> tuple[Integers, int, Integers]:
+        """Run the twisted filter over a demonstration; the particles' expectations `means` are moved on."""
+        rule, reading, twisted = self.rule, self.readings[which], self.twisted
+        assert isinstance(rule, RandomisedRule) and isinstance(reading, Steps) and twisted is not None
+        number, arms = cloud.sums.shape
+        memories = np.zeros((number, arms, rule.columns))
+        died = filter_twisted(
+            rule.parameters(horizon), reading, cloud, memories, means, twisted.firsts[which], rule.score or 0,
+            twisted.transitions, twisted.sites, twisted.twist,
+        )  # fmt: skip
+        if which == 0:
+            cloud.increments[0] += twisted.log_start
+        return np.bincount(reading.arm, minlength=arms), died, reading.round
+
     def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
-        if not isinstance(reading, Steps) or not isinstance(self.rule, RandomisedRule) or self.rule.batch > 1:
+        looks_ahead = isinstance(self.rule, RandomisedRule) and self.rule.batch == 1 and self.twisted is None
+        if not isinstance(reading, Steps) or not looks_ahead:
             return rounds
         ahead = (rounds >= reading.opening) & (rounds < rounds.size)
         return np.where(ahead, rounds + 1, rounds)

@@ -79,7 +79,16 @@ def learn(parameters: Any, pulls: Integers, memory: Numbers, round: Any, arm: An
     meaning(parameters)["learn"](parameters, pulls, memory, round, arm, reward)
 
 
-_SEAMS: dict[str, Formula] = {seam.__name__: seam for seam in (index_value, mean_value, probability, choose, learn)}
+def log_expansion(
+    parameters: Any, pulls: Integers, scores: Numbers, round: Any, arm: Any, slope: Numbers, bend: Numbers
+) -> float:
+    """Return the log of `probability` as a function of the arms' scores; fill in its gradient and negative Hessian."""
+    return float(meaning(parameters)["log_expansion"](parameters, pulls, scores, round, arm, slope, bend))
+
+
+_SEAMS: dict[str, Formula] = {
+    seam.__name__: seam for seam in (index_value, mean_value, probability, choose, learn, log_expansion)
+}
 
 
 @inlined

@@ -17,8 +17,18 @@ import math
 
 import numpy as np
 
-from unbandit.kernels.compile import Numbers, inlined
-from unbandit.kernels.special import beta_cdf, exponential, hazard, log_beta, log_share, normal_cdf, normal_density
+from unbandit.kernels.compile import Numbers, called, inlined
+from unbandit.kernels.special import (
+    HALF_LOG_TWO_PI,
+    beta_cdf,
+    exponential,
+    hazard,
+    log_beta,
+    log_normal_cdf,
+    log_share,
+    normal_cdf,
+    normal_density,
+)
 
 
 def _hermite(nodes: int) -> Numbers:
@@ -128,6 +138,97 @@ def _normal_peak(offsets: Numbers, slopes: Numbers, others: int) -> tuple[float,
         if rise * rise < 0.1 * bend:
             break
     return z, 3.0 / math.sqrt(bend)
+
+
+TRAPEZOID = 0.2  # the step of the rule that `expand_largest_of_normals` uses where the integrand is steep
+
+
+@called
+def expand_largest_of_normals(centres: Numbers, roots: Numbers, arm: int, slope: Numbers, bend: Numbers) -> float:
+    """Return the log of `largest_of_normals`; fill in its gradient and negative Hessian with respect to the centres.
+
+    With `u_k = offset_k + slope_k z` and the hazard `h(u)`, under the integrand as a density of `z` the gradient with
+    respect to the offsets is `E h(u_k)`, and the Hessian `E[h(u_k) h(u_l)]` (on the diagonal `-E[u_k h(u_k)]`) minus
+    the product of the gradients. Also where the probability is too small a number.
+    """
+    arms, others = centres.size, 0
+    who, work, second = np.empty(arms, np.int64), np.empty((4, arms)), np.zeros((arms, arms))
+    offsets, slopes, rates, first = work[0], work[1], work[2], work[3]
+    steepness, lowest = 0.0, math.inf
+    for each in range(arms):
+        slope[each] = first[each] = 0.0
+        for column in range(arms):
+            bend[each, column] = 0.0
+        offset, ratio = (centres[arm] - centres[each]) * roots[each], roots[each] / roots[arm]
+        if each != arm and offset < 6.0 + 5.0 * ratio:
+            who[others], offsets[others], slopes[others] = each, offset, ratio
+            others += 1
+            steepness += ratio * ratio
+            lowest = min(lowest, offset)
+    if others == 0:
+        return 0.0
+    if others == 1:
+        scale = 1.0 / math.sqrt(1.0 + steepness)
+        u = offsets[0] * scale
+        rate = hazard(u)
+        log_value, first[0], second[0, 0] = log_normal_cdf(u), rate * scale, -u * rate * scale * scale
+    else:
+        nodes = _nodes_of_normals(offsets, slopes, others, math.sqrt(steepness), lowest)
+        largest, total = -math.inf, 0.0
+        for at in range(nodes.shape[0]):
+            for other in range(others):
+                nodes[at, 1] += log_normal_cdf(offsets[other] + slopes[other] * nodes[at, 0])
+            largest = max(largest, nodes[at, 1])
+        for at in range(nodes.shape[0]):
+            weight = math.exp(nodes[at, 1] - largest)
+            total += weight
+            for other in range(others):
+                u = offsets[other] + slopes[other] * nodes[at, 0]
+                rates[other] = hazard(u)
+                first[other] += weight * rates[other]
+                second[other, other] -= weight * u * rates[other]
+                for before in range(other):
+                    second[other, before] += weight * rates[other] * rates[before]
+        log_value = largest + math.log(total)
+        for other in range(others):
+            first[other] /= total
+            for before in range(other + 1):
+                second[other, before] /= total
+    for other in range(others):  # by the chain rule: offset_k = (centre_arm - centre_k) root_k
+        one, scale = who[other], roots[who[other]]
+        slope[one] -= first[other] * scale
+        slope[arm] += first[other] * scale
+        for another in range(others):
+            entry = second[max(other, another), min(other, another)] - first[other] * first[another]
+            entry *= -scale * roots[who[another]]
+            bend[one, who[another]] += entry
+            bend[one, arm] -= entry
+            bend[arm, who[another]] -= entry
+            bend[arm, arm] += entry
+    return log_value
+
+
+@called
+def _nodes_of_normals(offsets: Numbers, slopes: Numbers, others: int, steepness: float, lowest: float) -> Numbers:
+    """Return places and log weights, the density included: Gauss-Hermite, or a trapezoid rule around the peak."""
+    if lowest > DEEPEST and steepness < STEEPNESS_OF_MANY:
+        table = FEW if steepness < STEEPNESS_OF_FEW else SOME if steepness < STEEPNESS_OF_SOME else MANY
+        nodes = np.empty((table.shape[0], 2))
+        for at in range(table.shape[0]):
+            nodes[at, 0], nodes[at, 1] = table[at, 0], math.log(table[at, 1])
+        return nodes
+    peak, width = _normal_peak(offsets, slopes, others)
+    width /= 3.0  # z = peak + width sinh(t): to the right the integrand falls like a normal density, or faster
+    left, right = -2.6, math.asinh(6.0 / width)
+    number = int((right - left) / TRAPEZOID) + 2
+    step = (right - left) / (number - 1)
+    nodes = np.empty((number, 2))
+    for at in range(number):
+        t = left + at * step
+        z = peak + width * math.sinh(t)
+        nodes[at, 0] = z
+        nodes[at, 1] = math.log(step * width * math.cosh(t)) - 0.5 * z * z - HALF_LOG_TWO_PI
+    return nodes
 
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Numbers, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, inlined
 
 # --- normal distribution ---
 
@@ -342,3 +342,32 @@ def softmax_choice(memory: Numbers, column: int, pulls: Integers, average: bool,
         if left < 0.0:
             return arm
     return pulls.size - 1
+
+
+@called
+def expand_softmax(
+    scores: Numbers, pulls: Integers, average: bool, sharpness: float, arm: int, slope: Numbers, bend: Numbers
+) -> float:
+    """Return the log of `softmax_share`; fill in its gradient and negative Hessian with respect to the scores.
+
+    With shares `p` of `exp(b_j score_j)` these are `b_j (1[j = arm] - p_j)` and `b_j b_k (p_j 1[j = k] - p_j p_k)`.
+    """
+    arms, largest, total = scores.size, -math.inf, 0.0
+    for each in range(arms):
+        slope[each] = sharpness * (scores[each] / pulls[each] if average else scores[each])
+        largest = max(largest, slope[each])
+    ahead = slope[arm] - largest
+    for each in range(arms):
+        slope[each] = math.exp(slope[each] - largest)
+        total += slope[each]
+    for each in range(arms):
+        slope[each] /= total
+    for row in range(arms):
+        scale = sharpness / pulls[row] if average else sharpness
+        for column in range(arms):
+            other = sharpness / pulls[column] if average else sharpness
+            bend[row, column] = ((slope[row] if row == column else 0.0) - slope[row] * slope[column]) * scale * other
+    for each in range(arms):
+        scale = sharpness / pulls[each] if average else sharpness
+        slope[each] = scale * ((1.0 if each == arm else 0.0) - slope[each])
+    return ahead - math.log(total)

@@ -1,0 +1,191 @@
+"""The Gaussian approximation around the most probable hidden path, by which the twisted filter sees the whole log.
+
+The mode comes from Newton's method with a line search: the log probability of the actions is concave in the hidden
+rewards, and all rewards are normal a priori. Then each site is averaged over paths drawn from the approximation, which
+fits a Gaussian as a whole and not at its mode alone (M. Opper and C. Archambeau, "The variational Gaussian approximation
+revisited", 2009).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unbandit.demonstrators import RandomisedRule
+from unbandit.kernels.compile import Integers, Numbers
+from unbandit.kernels.formula import learn
+from unbandit.kernels.smc.cloud import Belief, Steps
+from unbandit.kernels.smc.twisted import Sites, Transitions, Twist, expand_sites, follow_twist, solve_twist
+
+MOST_NEWTON_STEPS, MOST_HALVINGS = 40, 8
+SETTLED = 0.01  # Newton's method ends when a step raises the log probability by less
+AVERAGES, PAIRS = 2, 4  # how often sites are averaged, each time over so many pairs of paths
+MOST_TWISTED = 20_000_000  # numbers in the sites; a longer log with more arms is filtered without a look at its future
+
+
+@dataclass(frozen=True, eq=False)
+class TwistedLog:
+    """A log with the twist of all its rounds; read by all clouds."""
+
+    transitions: Transitions
+    sites: Sites
+    twist: Twist
+    log_start: float  # log of the twisting function at the beginning
+    firsts: tuple[int, ...]  # the first round of each demonstration
+
+
+def can_twist(rule: RandomisedRule, readings: Sequence[Steps], arms: int) -> bool:
+    """Return whether the filter of a rule can look at the whole log."""
+    return rule.score is not None and sum(each.arm.size for each in readings) * arms * arms <= MOST_TWISTED
+
+
+def twist_log(
+    rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int, known: tuple[Numbers, Numbers],
+    seed: int,
+) -> TwistedLog:  # fmt: skip
+    """Approximate the hidden path behind all demonstrations; `known` has sums and counts of rewards that are known."""
+    parameters = rule.parameters(horizon)
+    transitions = transitions_of(rule, parameters, belief, readings, known)
+    fit = _Fit(parameters, transitions, np.concatenate([each.round for each in readings]))
+    generator = np.random.default_rng([seed, 4])
+    fit.climb()
+    if belief.bernoulli:  # the variance of a reward is that at the mode
+        transitions.noise[:] = _deviations(transitions, fit.means)
+        fit.climb()
+    for _ in range(AVERAGES):
+        fit.average(generator)
+    log_start = solve_twist(transitions, fit.sites, fit.twist)
+    lengths = [each.arm.size for each in readings]
+    return TwistedLog(transitions, fit.sites, fit.twist, log_start, tuple(np.cumsum([0, *lengths[:-1]]).tolist()))
+
+
+def transitions_of(
+    rule: RandomisedRule, parameters: Any, belief: Belief, readings: Sequence[Steps], known: tuple[Numbers, Numbers]
+) -> Transitions:
+    """Return how the scores of a rule and the expectations of the means move in each round.
+
+    After `n` rewards of an arm `M = (prior mean + share_0 sum) / ...` has the share `1 / (n_0 + n)`, where the prior
+    counts as `n_0` rewards: `sigma^2` over its variance, or the sum of the Beta parameters.
+    """
+    arm = np.concatenate([each.arm for each in readings])
+    rewards = np.concatenate([each.rewards for each in readings])
+    sums, counts = known
+    if belief.bernoulli:
+        prior_mean, prior_share = belief.first / (belief.first + belief.second), 1 / (belief.first + belief.second)
+    else:
+        prior_mean, prior_share = belief.first, belief.second / belief.sigma**2
+    hidden = np.isnan(rewards)
+    behind = counts[arm].astype(np.float64)  # rewards behind each expectation, before the round
+    for each in range(counts.size):
+        own = (arm == each) & hidden
+        behind[own] += np.arange(own.sum())
+    share = prior_share[arm] / (1 + behind * prior_share[arm])
+    keeps, gain, shift = _moves(rule, parameters, counts.size)
+    start = (prior_mean + prior_share * sums) / (1 + counts * prior_share)
+    transitions = Transitions(
+        arm=arm,
+        begins=np.concatenate([np.arange(each.arm.size) == 0 for each in readings]),
+        judged=np.concatenate([_judged(each, rule.batch) for each in readings]),
+        keeps=np.full(arm.size, keeps),
+        gains=np.full(arm.size, gain),
+        shifts=np.full(arm.size, shift),
+        base=prior_mean[arm] / (1 + behind * prior_share[arm]),
+        share=share,
+        learns=prior_share[arm] / (1 + (behind + 1) * prior_share[arm]),
+        noise=np.zeros(arm.size) if belief.bernoulli else np.where(hidden, belief.sigma * np.sqrt(1 + share), 0.0),
+        known=np.where(hidden, 0.0, rewards),
+        start=start,
+        separate=rule.score != 0 or len(readings) > 1 or not hidden.all(),
+    )
+    if belief.bernoulli:
+        transitions.noise[:] = np.where(hidden, _deviations(transitions, start[arm]), 0.0)
+    return transitions
+
+
+def _moves(rule: RandomisedRule, parameters: Any, arms: int) -> tuple[float, float, float]:
+    """Return `f`, `g` and `h` of `score' = f score + g reward + h`, from what the rule learns of three rewards."""
+    if rule.score == 0:
+        return 1.0, 1.0, 0.0
+    after = []
+    for score, reward in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+        memory = np.zeros((arms, rule.columns))
+        memory[0, rule.score] = score
+        learn(parameters, np.ones(arms, np.int64), memory, arms + 1, 0, reward)
+        after.append(float(memory[0, rule.score]))
+    return after[1] - after[0], after[2] - after[0], after[0]
+
+
+def _judged(steps: Steps, batch: int) -> Integers:
+    """Return how many actions are drawn from the state at each round: a batch's at its first one, none in between."""
+    since = np.arange(steps.arm.size) - steps.opening
+    judged = np.where((since >= 0) & (since % batch == 0), np.minimum(batch, since.size - np.arange(since.size)), 0)
+    return np.asarray(judged, np.int64)
+
+
+def _deviations(transitions: Transitions, means: Numbers) -> Numbers:
+    """Return the standard deviation of rewards of 0 and 1 with these means, which may leave the interval a little."""
+    least = 0.5 * transitions.learns
+    inside = np.clip(means, least, 1 - least)
+    return np.asarray(np.where(transitions.noise == 0, 0.0, np.sqrt(inside * (1 - inside))))
+
+
+class _Fit:
+    """Sites along a path, and the path that they imply."""
+
+    def __init__(self, parameters: Any, transitions: Transitions, rounds: Integers) -> None:
+        horizon, arms = transitions.arm.size, transitions.start.size
+        self.parameters, self.transitions, self.rounds = parameters, transitions, rounds
+        self.sites = Sites(np.zeros((horizon, arms)), np.zeros((horizon, arms)), np.zeros((horizon, arms, arms)))
+        pull = np.zeros((horizon, arms * (2 if transitions.separate else 1)))
+        self.twist = Twist(pull, np.zeros(horizon), np.ones(horizon))
+        self.means = np.zeros(horizon)
+        self._innovations = np.zeros(horizon)
+        self._follow(np.zeros(horizon), self.sites.centre, self._innovations)  # without a twist: no innovations
+
+    def climb(self) -> None:
+        """Move to the most probable path by Newton's method, halving steps that lead down."""
+        scores, innovations = self.sites.centre.copy(), self._innovations
+        value = self._expand(scores, innovations)
+        for _ in range(MOST_NEWTON_STEPS):
+            solve_twist(self.transitions, self.sites, self.twist)
+            target, aim = np.empty_like(scores), np.empty_like(innovations)
+            self._follow(np.zeros(innovations.size), target, aim)
+            for halving in range(MOST_HALVINGS):
+                step = 0.5**halving
+                trial, tried = scores + step * (target - scores), innovations + step * (aim - innovations)
+                higher = self._expand(trial, tried)
+                if higher > value:
+                    break
+            gain, scores, innovations, value = higher - value, trial, tried, higher
+            if gain < SETTLED:
+                break
+        self._innovations = innovations
+
+    def average(self, generator: np.random.Generator) -> None:
+        """Solve for the path, and average the sites over draws around it and their mirror images."""
+        solve_twist(self.transitions, self.sites, self.twist)
+        rounds = self._innovations.size
+        centre, drawn, unused = self.sites.centre, np.empty_like(self.sites.centre), np.empty(rounds)
+        self._follow(np.zeros(rounds), centre, self._innovations)
+        paths = []
+        for _ in range(PAIRS):
+            self._follow(generator.standard_normal(rounds), drawn, unused)
+            paths += [drawn.copy(), 2 * centre - drawn]
+        self._clear()
+        for path in paths:
+            expand_sites(self.parameters, self.transitions, path, self.rounds, 1 / len(paths), self.sites)
+
+    def _expand(self, scores: Numbers, innovations: Numbers) -> float:
+        """Lay the sites at a path; return its log density, but for a constant."""
+        self._clear()
+        self.sites.centre[:] = scores
+        log_chance = expand_sites(self.parameters, self.transitions, scores, self.rounds, 1.0, self.sites)
+        return float(log_chance - 0.5 * innovations @ innovations)
+
+    def _clear(self) -> None:
+        self.sites.slope.fill(0.0)
+        self.sites.bend.fill(0.0)
+
+    def _follow(self, noise: Numbers, scores: Numbers, innovations: Numbers) -> None:
+        follow_twist(self.transitions, self.twist, noise, scores, self.means, innovations)

@@ -1,0 +1,324 @@
+"""Twisted filter of a randomised rule: every reward is proposed given all actions, those to come included.
+
+A rule reads one number of each arm, its *score* `s` (a sum of rewards, or a learnt value), which moves by `s' = f s + h
++ g r` with a reward `r` of the arm. The observer's expectation `M` of a mean moves by `M' = M + k (r - M)`, and before
+it is seen `r = M + c e` with a standard normal innovation `e`. All is linear in the innovations. If the log
+probability of each round's action is replaced by a quadratic function of the scores, its *site*, then so is the log of
+the *twisting function* `psi_t(x)`, the probability of all actions from round `t` on given the state `x`:
+
+    psi_t(x) = site_t(x) E[psi_{t+1}(x') | x].
+
+`solve_twist` computes it from the last round to the first. `filter_twisted` proposes each innovation from its density
+times `psi_{t+1}`, and weights a particle by the probability of the action over its site. So the evidence is unbiased
+and the particles are right whatever the sites are; the better these are, the more equal the weights (P. Guarniero, A.
+Johansen and A. Lee, "The iterated auxiliary particle filter", 2017).
+
+The state has one coordinate per arm if `M` is a function of the sum of rewards, `M = base + share s`; otherwise
+(several demonstrations, rewards that are known, learnt values) the expectations follow as further coordinates.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.formula import learn, log_expansion, probability
+from unbandit.kernels.rng import normal_quantile
+from unbandit.kernels.smc.cloud import PARTICLES, Cloud, Steps, inherit, keep_sums, resample, two_uniforms
+
+
+class Transitions(NamedTuple):
+    """How the state moves in each round of a log; the demonstrations are one path, in which scores begin anew."""
+
+    arm: Integers
+    begins: Marks  # whether a demonstration begins here, with all scores at 0
+    judged: Integers  # how many actions, from this round on, the rule draws from the state here
+    keeps: Numbers  # f
+    gains: Numbers  # g
+    shifts: Numbers  # h; f, g and h move the score of the round's arm
+    base: Numbers
+    share: Numbers  # M = base + share s, where the state has no other coordinates
+    learns: Numbers  # k
+    noise: Numbers  # c; 0 where the reward is known
+    known: Numbers  # the reward, where it is known
+    start: Numbers  # per arm: M before the first round
+    separate: bool  # whether the state has a coordinate for every M
+
+
+class Sites(NamedTuple):
+    """Quadratic functions `slope (s - centre) - (s - centre)' bend (s - centre) / 2`, one per round that is judged."""
+
+    centre: Numbers  # (rounds, arms)
+    slope: Numbers
+    bend: Numbers  # (rounds, arms, arms)
+
+
+class Twist(NamedTuple):
+    """The innovation of each round given the state `z` that it is added to: `N((push - pull z) / precision, ...)`."""
+
+    pull: Numbers  # (rounds, coordinates)
+    push: Numbers
+    precision: Numbers
+
+
+@compiled
+def expand_sites(
+    parameters: Any, transitions: Transitions, scores: Numbers, rounds: Integers, weight: float, sites: Sites
+) -> float:
+    """Add `weight` times the derivatives at a path of scores to the sites; return its log probability.
+
+    `rounds` counts the rounds of each demonstration from 1.
+    """
+    horizon, arms = scores.shape
+    pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
+    slope, bend, total = np.empty(arms), np.empty((arms, arms)), 0.0
+    for at in range(horizon):
+        if transitions.begins[at]:
+            for arm in range(arms):
+                pulls[arm] = 0
+        if transitions.judged[at] > 0:
+            _count(transitions.arm, at, transitions.judged[at], counts)
+            for arm in range(arms):
+                if counts[arm] > 0:
+                    log_chance = log_expansion(parameters, pulls, scores[at], rounds[at], arm, slope, bend)
+                    total += counts[arm] * log_chance
+                    for row in range(arms):
+                        sites.slope[at, row] += weight * counts[arm] * slope[row]
+                        for column in range(arms):
+                            sites.bend[at, row, column] += weight * counts[arm] * bend[row, column]
+        pulls[transitions.arm[at]] += 1
+    return total
+
+
+@inlined
+def _count(arm: Integers, first: int, number: int, counts: Integers) -> None:
+    """Count the pulls of each arm in `number` rounds."""
+    for each in range(counts.size):
+        counts[each] = 0
+    for at in range(first, first + number):
+        counts[arm[at]] += 1
+
+
+@compiled
+def solve_twist(transitions: Transitions, sites: Sites, twist: Twist) -> float:
+    """Fill in the twist by a backward information filter; return the log of the twisting function at the beginning.
+
+    With `psi_{t+1}(x) = exp(a + b x - x' Q x / 2)` and `x' = z + d e`, the expectation over `e` takes a rank-one term
+    off `Q`; `z` is linear in the state before, in which only coordinates of the round's arm change.
+    """
+    arms = sites.slope.shape[1]
+    size = twist.pull.shape[1]
+    matrix, vector, constant = np.zeros((size, size)), np.zeros(size), 0.0
+    for at in range(transitions.arm.size - 1, -1, -1):
+        arm, noise = transitions.arm[at], transitions.noise[at]
+        by_score, by_mean = transitions.gains[at] * noise, transitions.learns[at] * noise
+        # The innovation: pull = Q d, push = b d, precision = 1 + d' Q d.
+        pull = twist.pull[at]
+        for row in range(size):
+            pull[row] = matrix[row, arm] * by_score
+            if transitions.separate:
+                pull[row] += matrix[row, arms + arm] * by_mean
+        push, precision = by_score * vector[arm], by_score * pull[arm]
+        if transitions.separate:
+            push += by_mean * vector[arms + arm]
+            precision += by_mean * pull[arms + arm]
+        precision = 1.0 + max(precision, 0.0)
+        twist.push[at], twist.precision[at] = push, precision
+        constant += 0.5 * push * push / precision - 0.5 * math.log(precision)
+        for row in range(size):
+            vector[row] -= pull[row] * push / precision
+            for column in range(size):
+                matrix[row, column] -= pull[row] * pull[column] / precision
+        # z = F x + h: first the constant part, then F' Q F.
+        keeps, shift, from_mean = _row(transitions, at)
+        constant += vector[arm] * shift - 0.5 * matrix[arm, arm] * shift * shift
+        for row in range(size):
+            vector[row] -= matrix[row, arm] * shift
+        if transitions.separate:
+            vector[arms + arm] += from_mean * vector[arm]
+            for row in range(size):
+                matrix[row, arms + arm] += from_mean * matrix[row, arm]
+            for column in range(size):
+                matrix[arms + arm, column] += from_mean * matrix[arm, column]
+        vector[arm] *= keeps
+        for row in range(size):
+            matrix[row, arm] *= keeps
+        for column in range(size):
+            matrix[arm, column] *= keeps
+        if transitions.judged[at] > 0:
+            constant += _add_site(sites, at, matrix, vector)
+        if transitions.begins[at]:  # scores are 0
+            for row in range(size):
+                for column in range(size):
+                    if row < arms or column < arms:
+                        matrix[row, column] = 0.0
+            for row in range(arms):
+                vector[row] = 0.0
+    for row in range(arms, size):
+        constant += vector[row] * transitions.start[row - arms]
+        for column in range(arms, size):
+            product = transitions.start[row - arms] * transitions.start[column - arms]
+            constant -= 0.5 * matrix[row, column] * product
+    return constant
+
+
+@inlined
+def _row(transitions: Transitions, at: int) -> tuple[float, float, float]:
+    """Return `f`, `h` and `g` of `z = f s + h + g M`, the score after a reward without innovation."""
+    keeps, shift, gain = transitions.keeps[at], transitions.shifts[at], transitions.gains[at]
+    if transitions.noise[at] == 0.0:
+        return keeps, shift + gain * transitions.known[at], 0.0
+    if transitions.separate:
+        return keeps, shift, gain
+    return keeps + gain * transitions.share[at], shift + gain * transitions.base[at], 0.0
+
+
+@called
+def _add_site(sites: Sites, at: int, matrix: Numbers, vector: Numbers) -> float:
+    """Add a site to the exponent, as a function of the scores themselves; return its constant."""
+    constant, arms = 0.0, sites.slope.shape[1]
+    for row in range(arms):
+        centre, product = sites.centre[at, row], 0.0
+        for column in range(arms):
+            matrix[row, column] += sites.bend[at, row, column]
+            product += sites.bend[at, row, column] * sites.centre[at, column]
+        vector[row] += sites.slope[at, row] + product
+        constant -= centre * (sites.slope[at, row] + 0.5 * product)
+    return constant
+
+
+@compiled
+def follow_twist(
+    transitions: Transitions, twist: Twist, noise: Numbers, scores: Numbers, means: Numbers, innovations: Numbers
+) -> None:
+    """Fill in a path of the Gaussian approximation: its mode if `noise` is 0, a draw if it is standard normal.
+
+    `scores` are those before each round, `means` the expectation `M` of its arm, and `innovations` its own.
+    """
+    arms = scores.shape[1]
+    state = np.zeros(twist.pull.shape[1])
+    for row in range(arms, state.size):
+        state[row] = transitions.start[row - arms]
+    for at in range(transitions.arm.size):
+        arm = transitions.arm[at]
+        if transitions.begins[at]:
+            for row in range(arms):
+                state[row] = 0.0
+        for row in range(arms):
+            scores[at, row] = state[row]
+        if transitions.separate:
+            means[at] = state[arms + arm]
+        else:
+            means[at] = transitions.base[at] + transitions.share[at] * state[arm]
+        keeps, shift, from_mean = _row(transitions, at)
+        state[arm] = keeps * state[arm] + shift + from_mean * means[at]
+        innovation = twist.push[at]
+        for row in range(state.size):
+            innovation -= twist.pull[at, row] * state[row]
+        innovations[at] = innovation / twist.precision[at] + noise[at] / math.sqrt(twist.precision[at])
+        state[arm] += transitions.gains[at] * transitions.noise[at] * innovations[at]
+        if transitions.separate:
+            state[arms + arm] += transitions.learns[at] * transitions.noise[at] * innovations[at]
+
+
+@compiled
+def filter_twisted(
+    parameters: Any, steps: Steps, cloud: Cloud, memories: Numbers, means: Numbers, first: int, score: int,
+    transitions: Transitions, sites: Sites, twist: Twist,
+) -> int:  # fmt: skip
+    """Move a cloud through a demonstration; return 0, or the first round that no particle survives.
+
+    `memories` has the shape (particles, arms, columns); its column `score` holds the scores. `means` are the
+    particles' expectations `M`, (particles, arms). `first` is the demonstration's first round in the log.
+    """
+    number, arms, columns = memories.shape
+    bernoulli, separate = cloud.belief.bernoulli, transitions.separate
+    pulls, counts, away = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.empty(arms)
+    mark = 0
+    for step in range(steps.arm.size):
+        at, arm = first + step, steps.arm[step]
+        # Weight: p(a_t | memory) / site(scores), for all actions drawn from this state.
+        if transitions.judged[at] > 0:
+            _count(transitions.arm, at, transitions.judged[at], counts)
+            for particle in range(number):
+                memory, log_weight = memories[particle], 0.0
+                for each in range(arms):
+                    if counts[each] > 0:
+                        chance = probability(parameters, pulls, memory, step + 1, each)
+                        log_weight += counts[each] * (math.log(chance) if chance > 0.0 else -math.inf)
+                    away[each] = memory[each, score] - sites.centre[at, each]
+                for row in range(arms):
+                    product = 0.0
+                    for column in range(row):
+                        product += sites.bend[at, row, column] * away[column]
+                    product += 0.5 * sites.bend[at, row, row] * away[row]
+                    log_weight -= away[row] * (sites.slope[at, row] - product)
+                cloud.log_weights[particle] += log_weight
+        alive, resampled = resample(cloud, step)
+        if not alive:
+            return step + 1
+        if resampled:
+            inherit(memories, cloud.ancestors)
+            inherit(means, cloud.ancestors)
+        # Proposal: r = M + c e, with e from its density times psi_{t+1}.
+        known, noise = transitions.noise[at] == 0.0, transitions.noise[at]
+        keeps, shift, from_mean = _row(transitions, at)
+        for particle in range(number):
+            memory, mean = memories[particle], means[particle, arm]
+            reward = transitions.known[at]
+            if not known:
+                pressure = twist.push[at]
+                for row in range(arms):
+                    pressure -= twist.pull[at, row] * memory[row, score]
+                moved = keeps * memory[arm, score] + shift + from_mean * mean
+                pressure -= twist.pull[at, arm] * (moved - memory[arm, score])
+                if separate:
+                    for row in range(arms):
+                        pressure -= twist.pull[at, arms + row] * means[particle, row]
+                draw, _ = two_uniforms(cloud.rng, PARTICLES, step, particle)
+                if bernoulli:
+                    reward, log_weight = _propose_outcome(mean, noise, pressure, twist.precision[at], draw)
+                    cloud.log_weights[particle] += log_weight
+                else:
+                    deviation = 1.0 / math.sqrt(twist.precision[at])
+                    innovation = pressure / twist.precision[at] + deviation * normal_quantile(draw, cloud.table)
+                    reward = mean + noise * innovation
+                means[particle, arm] += transitions.learns[at] * (reward - mean)
+            learn(parameters, pulls, memory, step + 1, arm, reward)
+            memory[arm, 0] += reward
+        pulls[arm] += 1
+        if not math.isnan(steps.rewards[step]):  # it counted as past before the rule saw it
+            cloud.before[arm] -= 1.0
+            for particle in range(number):
+                cloud.past[particle, arm] -= reward
+        if mark < cloud.marks.size and cloud.marks[mark] == step:
+            _take_sums(cloud, memories)
+            mark = keep_sums(cloud, step, mark)
+    _take_sums(cloud, memories)
+    return 0
+
+
+@inlined
+def _propose_outcome(mean: float, noise: float, pressure: float, precision: float, draw: float) -> tuple[float, float]:
+    """Draw a reward of 0 or 1 from its probability times the twisting function; return it and its log weight.
+
+    Relative to a reward without innovation, the twisting function is `exp(pressure e - (precision - 1) e^2 / 2)`. The
+    weight is the sum over both outcomes, divided by the expectation over a normal innovation, which the twist assumes.
+    """
+    low, high = -mean / noise, (1.0 - mean) / noise
+    log_low = pressure * low - 0.5 * (precision - 1.0) * low * low + math.log1p(-mean)
+    log_high = pressure * high - 0.5 * (precision - 1.0) * high * high + math.log(mean)
+    largest = max(log_low, log_high)
+    share = math.exp(log_high - largest)
+    total = share + math.exp(log_low - largest)
+    log_weight = largest + math.log(total) - 0.5 * pressure * pressure / precision + 0.5 * math.log(precision)
+    return (1.0 if draw * total < share else 0.0), log_weight
+
+
+@called
+def _take_sums(cloud: Cloud, memories: Numbers) -> None:
+    """Take the sums of rewards from the first column of what the rule remembers."""
+    for particle in range(memories.shape[0]):
+        for arm in range(memories.shape[1]):
+            cloud.sums[particle, arm] = memories[particle, arm, 0]
