@@ -6,6 +6,7 @@ fits a Gaussian as a whole and not at its mode alone (M. Opper and C. Archambeau
 revisited", 2009).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,13 @@ from unbandit.demonstrators import RandomisedRule
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import learn
 from unbandit.kernels.smc.cloud import Belief, Steps
-from unbandit.kernels.smc.twisted import Sites, Transitions, Twist, expand_sites, follow_twist, solve_twist
+from unbandit.kernels.smc.twisted import Sites, Transitions, Twist, expand_sites, factor_covariances, follow_twist, solve_twist
 
 MOST_NEWTON_STEPS, MOST_HALVINGS = 40, 8
 SETTLED = 0.01  # Newton's method ends when a step raises the log probability by less
-AVERAGES, PAIRS = 2, 4  # how often sites are averaged, each time over so many pairs of paths
-MOST_TWISTED = 20_000_000  # numbers in the sites; a longer log with more arms is filtered without a look at its future
+AVERAGED = (0, 2, 4)  # the approximations to choose from: so often are sites averaged over the one before
+MOST_DIRECTIONS = 10  # in which a site is averaged
+MOST_TWISTED = 10_000_000  # numbers in the sites; a longer log with more arms is filtered without a look at its future
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +45,28 @@ def can_twist(rule: RandomisedRule, readings: Sequence[Steps], arms: int) -> boo
 def twist_log(
     rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int, known: tuple[Numbers, Numbers],
     seed: int,
-) -> TwistedLog:  # fmt: skip
-    """Approximate the hidden path behind all demonstrations; `known` has sums and counts of rewards that are known."""
+) -> list[TwistedLog]:  # fmt: skip
+    """Approximate the hidden path behind all demonstrations, in several ways: which is best, a small cloud shows.
+
+    `known` has sums and counts of the rewards that are known.
+    """
     parameters = rule.parameters(horizon)
     transitions = transitions_of(rule, parameters, belief, readings, known)
     fit = _Fit(parameters, transitions, np.concatenate([each.round for each in readings]))
-    generator = np.random.default_rng([seed, 4])
     fit.climb()
     if belief.bernoulli:  # the variance of a reward is that at the mode
         transitions.noise[:] = _deviations(transitions, fit.means)
         fit.climb()
-    for _ in range(AVERAGES):
-        fit.average(generator)
-    log_start = solve_twist(transitions, fit.sites, fit.twist)
-    lengths = [each.arm.size for each in readings]
-    return TwistedLog(transitions, fit.sites, fit.twist, log_start, tuple(np.cumsum([0, *lengths[:-1]]).tolist()))
+    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
+    generator, twisted = np.random.default_rng([seed, 4]), []
+    for averaged in range(max(AVERAGED) + 1):
+        log_start = solve_twist(transitions, fit.sites, fit.twist)
+        if averaged in AVERAGED:
+            sites, twist = (type(each)(*(part.copy() for part in each)) for each in (fit.sites, fit.twist))
+            twisted.append(TwistedLog(transitions, sites, twist, log_start, firsts))
+        if averaged < max(AVERAGED):
+            fit.average(generator)
+    return twisted
 
 
 def transitions_of(
@@ -163,29 +172,32 @@ class _Fit:
         self._innovations = innovations
 
     def average(self, generator: np.random.Generator) -> None:
-        """Solve for the path, and average the sites over draws around it and their mirror images."""
-        solve_twist(self.transitions, self.sites, self.twist)
-        rounds = self._innovations.size
-        centre, drawn, unused = self.sites.centre, np.empty_like(self.sites.centre), np.empty(rounds)
-        self._follow(np.zeros(rounds), centre, self._innovations)
-        paths = []
-        for _ in range(PAIRS):
-            self._follow(generator.standard_normal(rounds), drawn, unused)
-            paths += [drawn.copy(), 2 * centre - drawn]
-        self._clear()
-        for path in paths:
-            expand_sites(self.parameters, self.transitions, path, self.rounds, 1 / len(paths), self.sites)
+        """Move to the path of the approximation, and average the sites over it.
+
+        At `sqrt(K)` deviations to both sides in orthogonal directions: exact for polynomials of third degree.
+        """
+        centre, factors = self.sites.centre.copy(), np.zeros_like(self.sites.bend)
+        self._follow(np.zeros(self._innovations.size), centre, self._innovations)
+        factor_covariances(self.transitions, self.twist, factors)
+        arms = centre.shape[1]
+        directions = np.eye(arms)
+        if arms > MOST_DIRECTIONS:
+            directions = np.linalg.qr(generator.standard_normal((arms, MOST_DIRECTIONS)))[0]
+        slope, bend = np.zeros_like(self.sites.slope), np.zeros_like(self.sites.bend)
+        for direction in directions.T:
+            away = math.sqrt(arms) * factors @ direction
+            for path in (centre + away, centre - away):
+                self._expand(path, self._innovations)
+                slope += self.sites.slope / (2 * len(directions.T))
+                bend += self.sites.bend / (2 * len(directions.T))
+        for part, average in zip(self.sites, (centre, slope, bend), strict=True):
+            part[:] = average
 
     def _expand(self, scores: Numbers, innovations: Numbers) -> float:
         """Lay the sites at a path; return its log density, but for a constant."""
-        self._clear()
-        self.sites.centre[:] = scores
-        log_chance = expand_sites(self.parameters, self.transitions, scores, self.rounds, 1.0, self.sites)
-        return float(log_chance - 0.5 * innovations @ innovations)
-
-    def _clear(self) -> None:
-        self.sites.slope.fill(0.0)
-        self.sites.bend.fill(0.0)
+        log_chances = np.empty(innovations.size)
+        expand_sites(self.parameters, self.transitions, scores, self.rounds, self.sites, log_chances)
+        return float(log_chances.sum() - 0.5 * innovations @ innovations)
 
     def _follow(self, noise: Numbers, scores: Numbers, innovations: Numbers) -> None:
         follow_twist(self.transitions, self.twist, noise, scores, self.means, innovations)

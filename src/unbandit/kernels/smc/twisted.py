@@ -64,31 +64,35 @@ class Twist(NamedTuple):
 
 @compiled
 def expand_sites(
-    parameters: Any, transitions: Transitions, scores: Numbers, rounds: Integers, weight: float, sites: Sites
-) -> float:
-    """Add `weight` times the derivatives at a path of scores to the sites; return its log probability.
+    parameters: Any, transitions: Transitions, scores: Numbers, rounds: Integers, sites: Sites, log_chances: Numbers
+) -> None:
+    """Fill in the derivatives at a path of scores as sites, and the log probability of what each round judges.
 
     `rounds` counts the rounds of each demonstration from 1.
     """
     horizon, arms = scores.shape
     pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    slope, bend, total = np.empty(arms), np.empty((arms, arms)), 0.0
+    slope, bend = np.empty(arms), np.empty((arms, arms))
     for at in range(horizon):
         if transitions.begins[at]:
             for arm in range(arms):
                 pulls[arm] = 0
+        log_chances[at] = 0.0
+        for row in range(arms):
+            sites.centre[at, row], sites.slope[at, row] = scores[at, row], 0.0
+            for column in range(arms):
+                sites.bend[at, row, column] = 0.0
         if transitions.judged[at] > 0:
             _count(transitions.arm, at, transitions.judged[at], counts)
             for arm in range(arms):
                 if counts[arm] > 0:
                     log_chance = log_expansion(parameters, pulls, scores[at], rounds[at], arm, slope, bend)
-                    total += counts[arm] * log_chance
+                    log_chances[at] += counts[arm] * log_chance
                     for row in range(arms):
-                        sites.slope[at, row] += weight * counts[arm] * slope[row]
+                        sites.slope[at, row] += counts[arm] * slope[row]
                         for column in range(arms):
-                            sites.bend[at, row, column] += weight * counts[arm] * bend[row, column]
+                            sites.bend[at, row, column] += counts[arm] * bend[row, column]
         pulls[transitions.arm[at]] += 1
-    return total
 
 
 @inlined
@@ -220,6 +224,69 @@ def follow_twist(
         state[arm] += transitions.gains[at] * transitions.noise[at] * innovations[at]
         if transitions.separate:
             state[arms + arm] += transitions.learns[at] * transitions.noise[at] * innovations[at]
+
+
+@compiled
+def factor_covariances(transitions: Transitions, twist: Twist, factors: Numbers) -> None:
+    """Fill in lower triangles `L_t`, (rounds, arms, arms): the scores before round `t` have the covariance `L_t L_t'`.
+
+    Under the Gaussian approximation; with `d` as in `solve_twist`, `x' = (1 - d pull' / precision) z + d e` for an `e`
+    of variance `1 / precision`.
+    """
+    arms, size = factors.shape[1], twist.pull.shape[1]
+    covariance, weighted = np.zeros((size, size)), np.empty(size)
+    for at in range(transitions.arm.size):
+        arm = transitions.arm[at]
+        if transitions.begins[at]:
+            for row in range(size):
+                for column in range(size):
+                    if row < arms or column < arms:
+                        covariance[row, column] = 0.0
+        _factor(covariance, factors[at])
+        # F C F', as z = F x + h.
+        keeps, _, from_mean = _row(transitions, at)
+        for column in range(size):
+            mean = covariance[arms + arm, column] if transitions.separate else 0.0
+            covariance[arm, column] = keeps * covariance[arm, column] + from_mean * mean
+        for row in range(size):
+            mean = covariance[row, arms + arm] if transitions.separate else 0.0
+            covariance[row, arm] = keeps * covariance[row, arm] + from_mean * mean
+        # C - d w' - w d' + d d' (1 + pull' w) / precision, with w = C pull / precision.
+        noise, precision, pull = transitions.noise[at], twist.precision[at], twist.pull[at]
+        by_score, by_mean, spread = transitions.gains[at] * noise, transitions.learns[at] * noise, 1.0
+        for row in range(size):
+            weighted[row] = 0.0
+            for column in range(size):
+                weighted[row] += covariance[row, column] * pull[column] / precision
+            spread += weighted[row] * pull[row]
+        spread /= precision
+        for other in range(size):
+            covariance[arm, other] -= by_score * weighted[other]
+            if transitions.separate:
+                covariance[arms + arm, other] -= by_mean * weighted[other]
+        for other in range(size):
+            covariance[other, arm] -= by_score * weighted[other]
+            if transitions.separate:
+                covariance[other, arms + arm] -= by_mean * weighted[other]
+        covariance[arm, arm] += by_score * by_score * spread
+        if transitions.separate:
+            covariance[arms + arm, arms + arm] += by_mean * by_mean * spread
+            covariance[arm, arms + arm] += by_score * by_mean * spread
+            covariance[arms + arm, arm] += by_score * by_mean * spread
+
+
+@called
+def _factor(covariance: Numbers, factor: Numbers) -> None:
+    """Fill in the Cholesky factor of the scores' covariance; what does not vary has zeros."""
+    for row in range(factor.shape[0]):
+        for column in range(row + 1):
+            rest = covariance[row, column]
+            for other in range(column):
+                rest -= factor[row, other] * factor[column, other]
+            if column < row:
+                factor[row, column] = rest / factor[column, column] if factor[column, column] > 0.0 else 0.0
+            else:
+                factor[row, row] = math.sqrt(rest) if rest > 1e-10 * covariance[row, row] else 0.0
 
 
 @compiled
