@@ -26,6 +26,7 @@ Reading = Steps | EliminationTests  # a demonstration as the filter of the rule'
 WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
 FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
 PILOT_PARTICLES = 200  # of the cloud that shows how probable each round was given those before it, where others look ahead
+TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
 MOST_RELAXED = 0.005
@@ -133,12 +134,13 @@ def _twisted(
     """Let a filter look at the whole log; return it, and a small cloud that looks at no action before its round.
 
     A poor approximation misses where particles should be, and the evidence falls short: so the best one is that by
-    which a small cloud finds most. That cloud is not used any further, so the evidence stays unbiased.
+    which two small clouds find most, the worse of them. They are not used any further: the evidence stays unbiased.
     """
     small = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
     pilot = small.run(clouds)
     twists = twist_log(rule, task.belief, steps, max(task.horizons), task.known_rewards(), task.seed)
-    found = [_log_evidence(replace(small, twisted=twist).run(clouds + 1)) for twist in twists]
+    small = replace(small, particles=min(task.particles, TWIST_PARTICLES))
+    found = [min(_log_evidence(replace(small, twisted=each).run(clouds + at)) for at in (1, 2)) for each in twists]
     best = replace(task, twisted=twists[int(np.argmax(found))])
     return best, () if isinstance(pilot, CloudCollapsed) else pilot
 

@@ -21,7 +21,8 @@ from unbandit.kernels.smc.twisted import Sites, Transitions, Twist, expand_sites
 
 MOST_NEWTON_STEPS, MOST_HALVINGS = 40, 8
 SETTLED = 0.01  # Newton's method ends when a step raises the log probability by less
-AVERAGED = (0, 2, 4)  # the approximations to choose from: so often are sites averaged over the one before
+AVERAGES = 2  # how often sites are averaged over the approximation before
+SHARES = (0.5, 0.7)  # of the curvature at the mode, and of the averaged one, in approximations that are wider
 MOST_DIRECTIONS = 10  # in which a site is averaged
 MOST_TWISTED = 10_000_000  # numbers in the sites; a longer log with more arms is filtered without a look at its future
 
@@ -58,15 +59,10 @@ def twist_log(
         transitions.noise[:] = _deviations(transitions, fit.means)
         fit.climb()
     firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
-    generator, twisted = np.random.default_rng([seed, 4]), []
-    for averaged in range(max(AVERAGED) + 1):
-        log_start = solve_twist(transitions, fit.sites, fit.twist)
-        if averaged in AVERAGED:
-            sites, twist = (type(each)(*(part.copy() for part in each)) for each in (fit.sites, fit.twist))
-            twisted.append(TwistedLog(transitions, sites, twist, log_start, firsts))
-        if averaged < max(AVERAGED):
-            fit.average(generator)
-    return twisted
+    generator, at_mode = np.random.default_rng([seed, 4]), fit.twisted(SHARES[0], firsts)
+    for _ in range(AVERAGES):
+        fit.average(generator)
+    return [at_mode, fit.twisted(1.0, firsts), fit.twisted(SHARES[1], firsts)]
 
 
 def transitions_of(
@@ -102,13 +98,13 @@ def transitions_of(
         base=prior_mean[arm] / (1 + behind * prior_share[arm]),
         share=share,
         learns=prior_share[arm] / (1 + (behind + 1) * prior_share[arm]),
-        noise=np.zeros(arm.size) if belief.bernoulli else np.where(hidden, belief.sigma * np.sqrt(1 + share), 0.0),
+        noise=np.where(hidden, belief.sigma * np.sqrt(1 + share), 0.0),
         known=np.where(hidden, 0.0, rewards),
         start=start,
         separate=rule.score != 0 or len(readings) > 1 or not hidden.all(),
     )
     if belief.bernoulli:
-        transitions.noise[:] = np.where(hidden, _deviations(transitions, start[arm]), 0.0)
+        transitions.noise[:] = _deviations(transitions, start[arm])
     return transitions
 
 
@@ -150,16 +146,14 @@ class _Fit:
         self.twist = Twist(pull, np.zeros(horizon), np.ones(horizon))
         self.means = np.zeros(horizon)
         self._innovations = np.zeros(horizon)
-        self._follow(np.zeros(horizon), self.sites.centre, self._innovations)  # without a twist: no innovations
 
     def climb(self) -> None:
         """Move to the most probable path by Newton's method, halving steps that lead down."""
-        scores, innovations = self.sites.centre.copy(), self._innovations
+        scores = self._solve()  # before there are any sites, the path without innovations
+        innovations = self._innovations.copy()
         value = self._expand(scores, innovations)
         for _ in range(MOST_NEWTON_STEPS):
-            solve_twist(self.transitions, self.sites, self.twist)
-            target, aim = np.empty_like(scores), np.empty_like(innovations)
-            self._follow(np.zeros(innovations.size), target, aim)
+            target, aim = self._solve(), self._innovations
             for halving in range(MOST_HALVINGS):
                 step = 0.5**halving
                 trial, tried = scores + step * (target - scores), innovations + step * (aim - innovations)
@@ -169,15 +163,27 @@ class _Fit:
             gain, scores, innovations, value = higher - value, trial, tried, higher
             if gain < SETTLED:
                 break
-        self._innovations = innovations
+
+    def twisted(self, share: float, firsts: tuple[int, ...]) -> TwistedLog:
+        """Return the approximation with a share of the sites' curvature, around the same path."""
+        centre = self._solve()
+        slope = self.sites.slope - np.einsum("tij,tj->ti", self.sites.bend, centre - self.sites.centre)
+        sites, twist = Sites(centre, slope, share * self.sites.bend), Twist(*(each.copy() for each in self.twist))
+        return TwistedLog(self.transitions, sites, twist, solve_twist(self.transitions, sites, twist), firsts)
+
+    def _solve(self) -> Numbers:
+        """Solve for the approximation that the sites imply; return the scores along its path."""
+        solve_twist(self.transitions, self.sites, self.twist)
+        centre = np.empty_like(self.sites.centre)
+        self._follow(np.zeros(self._innovations.size), centre, self._innovations)
+        return centre
 
     def average(self, generator: np.random.Generator) -> None:
-        """Move to the path of the approximation, and average the sites over it.
+        """Average the sites over the approximation that they imply, around its path.
 
         At `sqrt(K)` deviations to both sides in orthogonal directions: exact for polynomials of third degree.
         """
-        centre, factors = self.sites.centre.copy(), np.zeros_like(self.sites.bend)
-        self._follow(np.zeros(self._innovations.size), centre, self._innovations)
+        centre, factors = self._solve(), np.zeros_like(self.sites.bend)
         factor_covariances(self.transitions, self.twist, factors)
         arms = centre.shape[1]
         directions = np.eye(arms)

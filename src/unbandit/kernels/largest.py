@@ -176,12 +176,18 @@ def expand_largest_of_normals(centres: Numbers, roots: Numbers, arm: int, slope:
         nodes = _nodes_of_normals(offsets, slopes, others, math.sqrt(steepness), lowest)
         largest, total = -math.inf, 0.0
         for at in range(nodes.shape[0]):
-            for other in range(others):
-                nodes[at, 1] += log_normal_cdf(offsets[other] + slopes[other] * nodes[at, 0])
+            product = _product(offsets, slopes, others, nodes[at, 0])
+            if product > 0.0:
+                nodes[at, 1] += math.log(product)
+            else:
+                for other in range(others):
+                    nodes[at, 1] += log_normal_cdf(offsets[other] + slopes[other] * nodes[at, 0])
             largest = max(largest, nodes[at, 1])
         for at in range(nodes.shape[0]):
             weight = math.exp(nodes[at, 1] - largest)
             total += weight
+            if weight < 1e-9:
+                continue
             for other in range(others):
                 u = offsets[other] + slopes[other] * nodes[at, 0]
                 rates[other] = hazard(u)
