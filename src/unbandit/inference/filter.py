@@ -25,7 +25,10 @@ from unbandit.tape import Tape
 Reading = Steps | EliminationTests  # a demonstration as the filter of the rule's kind reads it
 WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
 FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
-PILOT_PARTICLES = 200  # of the cloud that shows how probable each round was given those before it, where others look ahead
+TWISTED_SHARE = 2 / 3  # of this number, where particles see the whole log: the small clouds before them take the rest
+PILOT_PARTICLES = (
+    200  # of the cloud that shows how probable each round was given those before it, where others look ahead
+)
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
@@ -117,6 +120,8 @@ def run_filters(
     pilot: tuple[FilterPass, ...] = ()
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
+        if particles is None:
+            task = replace(task, particles=max(FEWEST_PARTICLES, int(TWISTED_SHARE * number)))
         task, pilot = _twisted(task, rule, steps, clouds)
     outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
@@ -282,13 +287,13 @@ class _Filter:
         return max(1, int(MOST_RELAXED * steps)) if grows else 0
 
     def known_rewards(self) -> tuple[Numbers, Numbers]:
-        """Sum and count all known rewards: the observer may learn from them at once, the rule sees each in its round."""
+        """Sum and count the known rewards: the observer learns from them at once, the rule sees each in its round."""
         log, arms = self.log, len(self.log.arms)
         if log.rewards is None or log.actions is None:
             return np.zeros(arms), np.zeros(arms)
         known = ~np.isnan(log.rewards)
         counts = np.bincount(log.actions[known], minlength=arms).astype(np.float64)
-        return np.bincount(log.actions[known], weights=log.rewards[known], minlength=arms), counts
+        return np.bincount(log.actions[known], weights=log.rewards[known], minlength=arms).astype(np.float64), counts
 
     def _cloud(self, reading: Reading, past: Numbers, before: Numbers, name: int, *, keep: bool) -> Cloud:
         number, arms = past.shape
@@ -322,12 +327,12 @@ class _Filter:
         )
         return pulls, died, reading.round
 
-    def _filter_twisted(
-        self, which: int, cloud: Cloud, means: Numbers, horizon: int
-    ) -> tuple[Integers, int, Integers]:
+    def _filter_twisted(self, which: int, cloud: Cloud, means: Numbers, horizon: int) -> tuple[Integers, int, Integers]:
         """Run the twisted filter over a demonstration; the particles' expectations `means` are moved on."""
         rule, reading, twisted = self.rule, self.readings[which], self.twisted
-        assert isinstance(rule, RandomisedRule) and isinstance(reading, Steps) and twisted is not None
+        assert isinstance(rule, RandomisedRule)
+        assert isinstance(reading, Steps)
+        assert twisted is not None
         number, arms = cloud.sums.shape
         memories = np.zeros((number, arms, rule.columns))
         died = filter_twisted(

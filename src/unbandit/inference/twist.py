@@ -1,9 +1,10 @@
 """The Gaussian approximation around the most probable hidden path, by which the twisted filter sees the whole log.
 
 The mode comes from Newton's method with a line search: the log probability of the actions is concave in the hidden
-rewards, and all rewards are normal a priori. Then each site is averaged over paths drawn from the approximation, which
-fits a Gaussian as a whole and not at its mode alone (M. Opper and C. Archambeau, "The variational Gaussian approximation
-revisited", 2009).
+rewards, and all rewards are normal a priori. Sites that are averaged over the approximation fit it as a whole and not
+at its mode alone (M. Opper and C. Archambeau, "The variational Gaussian approximation revisited", 2009). Averaging is
+not repeated until it settles: particles are better drawn from too wide an approximation than from the closest one,
+whose tails are too thin. So there are several to choose from.
 """
 
 import math
@@ -17,7 +18,15 @@ from unbandit.demonstrators import RandomisedRule
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import learn
 from unbandit.kernels.smc.cloud import Belief, Steps
-from unbandit.kernels.smc.twisted import Sites, Transitions, Twist, expand_sites, factor_covariances, follow_twist, solve_twist
+from unbandit.kernels.smc.twisted import (
+    Sites,
+    Transitions,
+    Twist,
+    expand_sites,
+    factor_covariances,
+    follow_twist,
+    solve_twist,
+)
 
 MOST_NEWTON_STEPS, MOST_HALVINGS = 40, 8
 SETTLED = 0.01  # Newton's method ends when a step raises the log probability by less

@@ -299,7 +299,7 @@ def filter_twisted(
     `memories` has the shape (particles, arms, columns); its column `score` holds the scores. `means` are the
     particles' expectations `M`, (particles, arms). `first` is the demonstration's first round in the log.
     """
-    number, arms, columns = memories.shape
+    number, arms, _ = memories.shape
     bernoulli, separate = cloud.belief.bernoulli, transitions.separate
     pulls, counts, away = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.empty(arms)
     mark = 0
