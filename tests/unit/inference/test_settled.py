@@ -9,6 +9,7 @@ import unbandit as ub
 from unbandit.inference.draws import UNSETTLED, movements
 
 THOMPSON = ub.Thompson(sigma=0.5)
+GREEDY = ub.EpsilonGreedy(epsilon=0.2)  # its clouds see one action ahead, so few particles are too few
 
 
 def notices(found):
@@ -42,8 +43,8 @@ def test_an_easy_log_is_settled():
 
 
 def test_a_starved_cloud_is_not_and_says_what_would_move():
-    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5, arms="ABCD"), 400, seed=3)
-    (notice,) = notices(ub.posterior(log, THOMPSON, sigma=0.5, particles=3, seed=1))
+    log = GREEDY.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5, arms="ABCD"), 400, seed=3)
+    (notice,) = notices(ub.posterior(log, GREEDY, sigma=0.5, particles=3, seed=1))
     assert notice.arm in "ABCD"
     assert "another seed would typically move the" in notice.message
     assert "of its interval's half-length)" in notice.message
@@ -72,8 +73,8 @@ def test_numbers_without_an_interval_are_left_out():
 
 
 def test_clouds_are_compared_before_a_known_best_mean_mixes_them():
-    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5), 400, seed=3)
-    assert notices(ub.posterior(log, THOMPSON, sigma=0.5, best_mean=1.0, particles=3, seed=1))
+    log = GREEDY.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5), 400, seed=3)
+    assert notices(ub.posterior(log, GREEDY, sigma=0.5, best_mean=1.0, particles=3, seed=1))
 
 
 def test_a_single_cloud_says_nothing_about_it():
@@ -90,7 +91,7 @@ def test_it_foretells_how_far_another_seed_moves_the_answer():
     for seed in range(20):
         means = np.random.default_rng(seed).standard_normal(4)
         log = THOMPSON.demonstrate(ub.Instance(means, 0.5), 200, seed=seed)
-        particles = 4 if seed % 2 else 400
+        particles = 2 if seed % 2 else 400
         first, second = (ub.posterior(log, THOMPSON, sigma=0.5, particles=particles, seed=run) for run in (1, 2))
         shares = {(move.quantity, move.arm): move.share for move in movements(list(first.means))}
         one, two = first.summary(), second.summary()
