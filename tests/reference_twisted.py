@@ -1,6 +1,6 @@
 """The twisted filter by dense linear algebra: the whole hidden path as one vector of innovations.
 
-What `kernels/smc/twisted.py` computes round by round. Scores are an affine function of the innovations, found here by
+What `kernels/smc/twist.py` computes round by round. Scores are an affine function of the innovations, found here by
 playing the path with none of them and with each of them alone.
 """
 

@@ -17,7 +17,7 @@ from unbandit.kernels.smc.cloud import NEVER, Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
 from unbandit.kernels.smc.randomised import filter_randomised
-from unbandit.kernels.smc.twisted import filter_twisted
+from unbandit.kernels.smc.twist import filter_twisted
 from unbandit.kernels.tally import read_epochs
 from unbandit.log import ActionLog
 from unbandit.tape import Tape

@@ -18,7 +18,7 @@ from unbandit.demonstrators import RandomisedRule
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import learn
 from unbandit.kernels.smc.cloud import Belief, Steps
-from unbandit.kernels.smc.twisted import (
+from unbandit.kernels.smc.twist import (
     Sites,
     Transitions,
     Twist,

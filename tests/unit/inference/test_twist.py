@@ -14,7 +14,7 @@ from unbandit.inference.filter import FilterPass, new_cloud, reading_of, run_fil
 from unbandit.inference.prior import belief_of
 from unbandit.inference.twist import _Fit, can_twist, transitions_of, twist_log
 from unbandit.kernels.formula import learn, log_expansion, probability
-from unbandit.kernels.smc.twisted import Sites, Twist, factor_covariances, filter_twisted, follow_twist, solve_twist
+from unbandit.kernels.smc.twist import Sites, Twist, factor_covariances, filter_twisted, follow_twist, solve_twist
 
 SIGMA, PRIOR = 0.5, ub.NormalPrior(0.2, 0.7)
 RULES = [
