@@ -34,7 +34,7 @@ class LearningSoftmax(RandomisedRule):
 
     name: ClassVar[str] = "learning-softmax"
     columns: ClassVar[int] = 2
-    score: ClassVar[int | None] = 1
+    score: ClassVar[int] = 1
     examples: ClassVar[Examples] = (
         {},
         {"rate": 1, "temperature": 0.5, "start": 2},

@@ -40,13 +40,6 @@ class RandomisedRule(Demonstrator):
     smooth: ClassVar[bool] = True
     """Whether probabilities change smoothly with the sums of rewards; not so where only the largest mean counts."""
 
-    score: ClassVar[int | None] = None
-    """The column of `memory` that alone decides, if probabilities are log-concave in it: see `log_expansion`.
-
-    It must be linear in the rewards: column 0, or one that `learn` moves by `f value + g reward + h`, always the same
-    numbers. Such a rule's posterior looks at the whole log at once.
-    """
-
     one_draw: ClassVar[bool] = True
     """Whether `choose` reads one uniform number, not one per arm."""
 
@@ -54,6 +47,15 @@ class RandomisedRule(Demonstrator):
     def shifts(self) -> bool:
         """Return whether the same number added to all rewards would change no probability."""
         return False
+
+    @property
+    def score(self) -> int | None:
+        """Return the column of `memory` that alone decides, if probabilities are log-concave in it; None otherwise.
+
+        It must be linear in the rewards: column 0, or one that `learn` moves by `f value + g reward + h`, always the
+        same numbers. Such a rule's posterior looks at the whole log at once; it needs a `log_expansion`.
+        """
+        return None
 
     initial: int = Field(0, ge=0, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
     batch: int = Field(1, ge=1, lt=2**32, description="rounds from one look at the record to the next")
@@ -93,8 +95,9 @@ class RandomisedRule(Demonstrator):
 
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
-        names = ("probability", "choose", "learn") + (() if self.score is None else ("log_expansion",))
-        formulas = {name: getattr(type(self), name) for name in names}
+        formulas = {name: getattr(type(self), name) for name in ("probability", "choose", "learn")}
+        if type(self).log_expansion is not RandomisedRule.log_expansion:
+            formulas["log_expansion"] = type(self).log_expansion
         return formula_parameters(formulas, self.numbers(horizon))
 
     def _options(self, arms: int) -> RandomisedOptions:

@@ -28,7 +28,7 @@ class Softmax(RandomisedRule):
     """
 
     name: ClassVar[str] = "softmax"
-    score: ClassVar[int | None] = 0
+    score: ClassVar[int] = 0
     shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "annealing"})
     examples: ClassVar[Examples] = (

@@ -37,7 +37,6 @@ class Thompson(RandomisedRule):
     """
 
     name: ClassVar[str] = "thompson"
-    score: ClassVar[int | None] = 0
     one_draw: ClassVar[bool] = False
     examples: ClassVar[Examples] = (
         {},
@@ -84,6 +83,11 @@ class Thompson(RandomisedRule):
         """Return whether it accepts only rewards of 0 and 1."""
         return self.noise == "bernoulli"
 
+    @property
+    def score(self) -> int | None:
+        """Return the column of the sums, for normal draws: probabilities of Beta draws are not log-concave in them."""
+        return None if self.bernoulli_only else 0
+
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return the probability that the arm's draw is the largest."""
@@ -120,24 +124,15 @@ class Thompson(RandomisedRule):
     def log_expansion(
         parameters: Any, pulls: Pulls, scores: Draws, round: Any, arm: Any, slope: Draws, bend: Memory
     ) -> float:
-        """Expand the log probability, which is concave in the sums of rewards (a normal measure of a cone).
-
-        Beta draws are taken for normal ones on the scale of log odds, whose deviations do not change.
-        """
+        """Expand the log probability, which is concave in the sums of normal rewards (a normal measure of a cone)."""
         arms = pulls.size
         work = np.empty((3, arms))
         centres, roots, scales = work[0], work[1], work[2]
         for each in range(arms):
-            if parameters.bernoulli:
-                a = parameters.successes + min(max(scores[each], 0.0), pulls[each])
-                b = parameters.successes + parameters.failures + pulls[each] - a
-                centres[each], roots[each] = math.log(a / b), math.sqrt(a * b / (a + b))
-                scales[each] = 1.0 / a + 1.0 / b
-            else:
-                precision = parameters.prior_precision + parameters.reward_precision * pulls[each]
-                weighted = parameters.prior_weight + parameters.reward_precision * scores[each]
-                centres[each], roots[each] = weighted / precision, math.sqrt(precision)
-                scales[each] = parameters.reward_precision / precision
+            precision = parameters.prior_precision + parameters.reward_precision * pulls[each]
+            weighted = parameters.prior_weight + parameters.reward_precision * scores[each]
+            centres[each], roots[each] = weighted / precision, math.sqrt(precision)
+            scales[each] = parameters.reward_precision / precision
         value = expand_largest_of_normals(centres, roots, arm, slope, bend)
         for each in range(arms):  # by the chain rule
             slope[each] *= scales[each]

@@ -30,6 +30,7 @@ PILOT_PARTICLES = (
     200  # of the cloud that shows how probable each round was given those before it, where others look ahead
 )
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
+CLEARLY_MORE = 1.0  # log evidence by which a small cloud must be ahead that does not look at the future
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
 MOST_RELAXED = 0.005
@@ -120,9 +121,7 @@ def run_filters(
     pilot: tuple[FilterPass, ...] = ()
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
-        if particles is None:
-            task = replace(task, particles=max(FEWEST_PARTICLES, int(TWISTED_SHARE * number)))
-        task, pilot = _twisted(task, rule, steps, clouds)
+        task, pilot = _twisted(task, rule, steps, clouds, fewer=particles is None)
     outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
@@ -134,19 +133,24 @@ def run_filters(
 
 
 def _twisted(
-    task: "_Filter", rule: RandomisedRule, steps: list[Steps], clouds: int
+    task: "_Filter", rule: RandomisedRule, steps: list[Steps], clouds: int, *, fewer: bool
 ) -> tuple["_Filter", tuple[FilterPass, ...]]:
     """Let a filter look at the whole log; return it, and a small cloud that looks at no action before its round.
 
     A poor approximation misses where particles should be, and the evidence falls short: so the best one is that by
     which two small clouds find most, the worse of them. They are not used any further: the evidence stays unbiased.
+    Where a cloud without a look at the future finds clearly more, as with choices that leave next to nothing to chance,
+    the filter stays as it is.
     """
     small = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
     pilot = small.run(clouds)
     twists = twist_log(rule, task.belief, steps, max(task.horizons), task.known_rewards(), task.seed)
     small = replace(small, particles=min(task.particles, TWIST_PARTICLES))
     found = [min(_log_evidence(replace(small, twisted=each).run(clouds + at)) for at in (1, 2)) for each in twists]
-    best = replace(task, twisted=twists[int(np.argmax(found))])
+    if _log_evidence(pilot) > max(found) + CLEARLY_MORE:
+        return task, ()
+    number = max(FEWEST_PARTICLES, int(TWISTED_SHARE * task.particles)) if fewer else task.particles
+    best = replace(task, twisted=twists[int(np.argmax(found))], particles=number)
     return best, () if isinstance(pilot, CloudCollapsed) else pilot
 
 

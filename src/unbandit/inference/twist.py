@@ -119,14 +119,14 @@ def transitions_of(
 
 def _moves(rule: RandomisedRule, parameters: Any, arms: int) -> tuple[float, float, float]:
     """Return `f`, `g` and `h` of `score' = f score + g reward + h`, from what the rule learns of three rewards."""
-    if rule.score == 0:
+    column, after = rule.score or 0, []
+    if column == 0:
         return 1.0, 1.0, 0.0
-    after = []
     for score, reward in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
         memory = np.zeros((arms, rule.columns))
-        memory[0, rule.score] = score
+        memory[0, column] = score
         learn(parameters, np.ones(arms, np.int64), memory, arms + 1, 0, reward)
-        after.append(float(memory[0, rule.score]))
+        after.append(float(memory[0, column]))
     return after[1] - after[0], after[2] - after[0], after[0]
 
 
