@@ -296,6 +296,7 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
     criteria = []
     if right:
         scores = [_flagged(each, _size(each), each.flagged, judged=True) for each in right]
+        scores += [_together(right, size) for size in dict.fromkeys(map(_size, right))]
         scores += [
             _flagged(each, f"{_size(each)}, {design} means", held, judged=False)
             for each in right
@@ -337,17 +338,30 @@ def _size(each: CheckMetrics) -> str:
 
 
 def _flagged(each: CheckMetrics, column: str, held: Share, *, judged: bool) -> Score:
-    """Return the score of a share of flagged records; only an exact interval that excludes the other side decides."""
+    """Return the score of a share of flagged records."""
+    text = _share_text(held) + (f", {each.unchecked} not checked" if judged and each.unchecked else "")
+    at_most, at_least = (each.cell.goal, 0.0) if each.cell.right else (1.0, each.cell.goal)
+    return Score(cell_name(each.cell), column, held, text, _decided(held, at_least, at_most) if judged else None)
+
+
+def _together(right: Sequence[CheckMetrics], size: str) -> Score:
+    """Return the score of all rules of one size together."""
+    own = [each.flagged for each in right if _size(each) == size]
+    held = share(sum(each.held for each in own), sum(each.runs for each in own))
+    return Score("all together", size, held, _share_text(held), _decided(held, 0.0, FALSE_ALARMS))
+
+
+def _share_text(held: Share) -> str:
     low, high = held.interval(LEVEL)
-    goal, text = each.cell.goal, f"{100 * held.value:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
-    if judged and each.unchecked:
-        text += f", {each.unchecked} not checked"
-    verdict: Verdict | None = None
-    if judged:
-        above, below = low > goal, high < goal
-        reached, missed = (high <= goal, above) if each.cell.right else (low >= goal, below)
-        verdict = REACHED if reached else MISSED if missed else OPEN
-    return Score(cell_name(each.cell), column, held, text, verdict)
+    return f"{100 * held.value:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _decided(held: Share, at_least: float, at_most: float) -> Verdict:
+    """Judge a share: only an exact interval that excludes the other side decides."""
+    low, high = held.interval(LEVEL)
+    if low >= at_least and high <= at_most:
+        return REACHED
+    return MISSED if high < at_least or low > at_most else OPEN
 
 
 def timing_criteria(timings: Sequence[Timing]) -> list[Criterion]:

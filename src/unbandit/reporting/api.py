@@ -190,4 +190,5 @@ def _overview(log: ActionLog, answer: Estimate) -> str:
     if known and answer.method != "posterior":
         seen = f"without the {counted(known, 'reward')} that {'is' if known == 1 else 'are'} known"
     arms, rule = counted(len(log.arms), "arm"), answer.rule.split(":")[0]
-    return f"Read off {what} among {arms}{several}, made by {rule}, {seen}."
+    made = f"as if {rule} had made them" if answer.check.verdict == "does not fit" else f"made by {rule}"
+    return f"Read off {what} among {arms}{several}, {made}, {seen}."

@@ -136,7 +136,8 @@ def test_only_runs_that_decide_are_ticked():
     cells = [flagged(held, right=True) for held in (0, 2, 12)] + [flagged(held) for held in (199, 192, 150)]
     done = Calibration(Path("calibration"), "unbandit calibrate check", 1, 250, 2, checks=cells)
     right, wrong = done.criteria
-    assert [score.verdict for score in right.scores] == [REACHED, OPEN, MISSED]
+    assert [score.verdict for score in right.scores] == [REACHED, OPEN, MISSED, OPEN]
+    assert (right.scores[3].row, right.scores[3].measured.held) == ("all together", 14)
     assert [score.verdict for score in wrong.scores] == [REACHED, OPEN, MISSED]
     assert right.scores[1].text == "1.0% (0.1 to 3.6)"
     assert "## Check, other rules" in page(done)

@@ -260,6 +260,8 @@ def test_a_rule_that_does_not_fit_stands_first():
     assert "see the beginning of this report" in wrong.main
     right = ub.report(log, "ucb1", sigma=0.5, check=True)
     assert "does not fit this log" not in right.main
+    assert "as if ucb1 had made them" in wrong.main
+    assert "made by ucb" in right.main
     assert re.search(r"Nothing speaks against it \(p = [\d.]+, 399 simulations", right.main)
     unchecked = ub.report(log, "ucb1", sigma=1.5, check=False)
     assert "Not checked. No check was asked for." in unchecked.main
