@@ -166,7 +166,7 @@ class IdentifyTrials(Trials):
     candidates: tuple[Demonstrator, ...] = ()
     particles: int | None = None  # by default as many as `identify` takes
     kind: ClassVar[str] = "identify"
-    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "identification", "estimators/api.py")
+    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "identification", "estimators/arguments.py")
     columns: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(("outcome", "verdict", "leading"), pl.String),
         "assured": pl.Float64,

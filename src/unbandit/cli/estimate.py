@@ -67,7 +67,7 @@ def estimate(
     """
     from unbandit.estimators import estimate as estimate_log
     from unbandit.estimators import sensitivity as estimate_nearby
-    from unbandit.estimators.api import draws
+    from unbandit.estimators.arguments import draws
     from unbandit.log import ActionLog
     from unbandit.log.action_log import read_or_scan
     from unbandit.log.counts import refuse_duplicates

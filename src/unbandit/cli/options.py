@@ -125,7 +125,7 @@ class EstimateCommand(NamedTuple):
     def read(cls, given: Mapping[str, Any]) -> EstimateCommand:
         """Read a command's parameters by name; a seed reaches the estimator only if it draws."""
         from unbandit.demonstrators import parse_rule
-        from unbandit.estimators.api import draws
+        from unbandit.estimators.arguments import draws
 
         rule = parse_rule(given["rule"])
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": checks.anchors(given["anchor"])}

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
-from unbandit.estimators.api import DRAWING, as_log, estimate, usable_method
+from unbandit.estimators.api import estimate
+from unbandit.estimators.arguments import DRAWING, as_log, usable_method
 from unbandit.estimators.procedures import Answer, check_comparable
 from unbandit.log import ActionLog
 from unbandit.result import Columns, Estimate, Quantity, shown_quantity

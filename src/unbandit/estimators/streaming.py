@@ -13,7 +13,8 @@ import numpy as np
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import ParameterError, ResumeError
-from unbandit.estimators.api import check_numbers, check_types, draws, estimate
+from unbandit.estimators.api import estimate
+from unbandit.estimators.arguments import check_numbers, check_types, draws
 from unbandit.estimators.procedures import needed
 from unbandit.log.growing import GrowingLog
 from unbandit.log.snapshot import read_snapshot, write_snapshot

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, parse_rule
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
-from unbandit.estimators.api import as_log
 from unbandit.estimators.api import estimate as estimated
+from unbandit.estimators.arguments import as_log
 from unbandit.estimators.procedures import check_comparable, needed
 from unbandit.log import ActionLog
 from unbandit.result import Estimate

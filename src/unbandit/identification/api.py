@@ -11,7 +11,7 @@ import numpy as np
 
 from unbandit import checks
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable
-from unbandit.estimators.api import as_log, check_numbers, horizons
+from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.estimators.posterior import settled_prior
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.identification.evidence import (

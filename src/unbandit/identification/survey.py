@@ -23,7 +23,8 @@ from unbandit.errors import (
     UnbanditError,
     python_option,
 )
-from unbandit.estimators.api import as_log, check_numbers, estimate, horizons
+from unbandit.estimators.api import estimate
+from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.fit import Check
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.inference import decisions

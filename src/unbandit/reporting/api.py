@@ -14,7 +14,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import AssumptionWarning, Audience, python_option
 from unbandit.estimators import estimate
-from unbandit.estimators.api import as_log
+from unbandit.estimators.arguments import as_log
 from unbandit.files import written_whole
 from unbandit.formatting import counted, share, shown
 from unbandit.log import ActionLog

@@ -13,7 +13,7 @@ import numpy as np
 from unbandit import plots
 from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.errors import NotIdentifiable
-from unbandit.estimators.api import DRAWING
+from unbandit.estimators.arguments import DRAWING
 from unbandit.estimators.learning_curve import LearningCurve, learning_curve
 from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
 from unbandit.formatting import counted, interval, number, quoted, share

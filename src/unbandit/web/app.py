@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import UnbanditError
-from unbandit.estimators.api import draws
+from unbandit.estimators.arguments import draws
 from unbandit.reporting import stylesheet as report_stylesheet
 from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unbandit import checks, datasets
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
 from unbandit.errors import ParameterError, shell_option
-from unbandit.estimators.api import check_numbers
+from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.columns import ROLES

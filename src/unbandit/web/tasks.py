@@ -10,7 +10,7 @@ import polars as pl
 
 from unbandit.demonstrators import UCB, parse_rule
 from unbandit.errors import UnbanditError
-from unbandit.estimators.api import draws
+from unbandit.estimators.arguments import draws
 from unbandit.identification import Identification, check, identify
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog

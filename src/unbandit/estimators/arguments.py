@@ -1,0 +1,249 @@
+"""The arguments of an estimate: the log, the method, and what is known besides, each checked where it enters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.estimators.procedures import IN_ORDER, Anchor, Method
+from unbandit.instance import Bernoulli, Gaussian, Noise
+from unbandit.log import ActionLog
+from unbandit.log.tallies import Record, is_record
+
+DRAWING = ("bootstrap", "posterior")  # the methods that draw random numbers
+FEWEST_RESAMPLES = 100  # fewer would leave the ends of a 95% interval to two or three of them
+
+
+# Records
+
+
+def as_record(log: Any) -> Record:
+    """Take a record as it is, read a path, or take a dataframe or a sequence of labels."""
+    if is_record(log):
+        return log
+    if isinstance(log, Demonstrator):
+        remedy = "The log comes first, then the rule: estimate(log, rule)."
+        raise ParameterError(f"expected a log; got the rule {log}.", parameter="log", value=log, remedy=remedy)
+    if isinstance(log, str | os.PathLike):
+        from unbandit.log.action_log import read_or_scan
+
+        return read_or_scan(log)
+    from unbandit.log.frames import is_frame
+
+    return ActionLog.from_frame(log) if is_frame(log) else ActionLog.from_actions(log)
+
+
+def as_log(log: Any, what: str) -> ActionLog:
+    """Take what `as_record` takes, into memory; refuse a record whose rounds cannot be looked at one by one.
+
+    `what` is what needs to look at them.
+    """
+    record = ActionLog.read(log) if isinstance(log, str | os.PathLike) else as_record(log)
+    if isinstance(record, ActionLog):
+        return record
+    raise ParameterError(
+        f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
+        remedy="Read the demonstrations that matter with ActionLog.read, or estimate by method bracket, switching, "
+        "counts or naive.",
+    )
+
+
+# Options
+
+
+def draws(method: str | None, rule: Demonstrator) -> bool:
+    """Return whether a method, or the default method, draws random numbers."""
+    return method in DRAWING or (method is None and isinstance(rule, RandomisedRule))
+
+
+def usable_method(method: Method | None, log: Record, rule: Demonstrator, pool: bool = False) -> Method:
+    """Return the method, or the best one that the record and the rule allow."""
+    if method is None and not log.ordered:
+        return "counts"
+    if method is None:
+        return "posterior" if isinstance(rule, RandomisedRule) else "switching" if pool else "bracket"
+    checks.one_of("method", method, get_args(Method))
+    if method == "bracket" and pool:
+        raise ParameterError(
+            "bracket makes the error of each demonstration small by a bias that does not average out.",
+            parameter="method",
+            value=method,
+            remedy=f"Leave it out, or use {option('method', 'switching')}, where demonstrations are pooled.",
+        )
+    if method in IN_ORDER and not log.ordered:
+        raise ParameterError(
+            f"{method} needs the order of the rounds, and this record holds pull counts.",
+            parameter="method",
+            value=method,
+            remedy=f"Use {option('method', 'counts')}.",
+        )
+    return method
+
+
+def check_types(method: object, pool: object, check: object, seed: object) -> None:
+    """Refuse what is no method, no flag or no seed, before anything is compared with it."""
+    if method is not None:
+        checks.one_of("method", method, get_args(Method))
+    checks.flag("pool", pool)
+    if check is not None:
+        checks.flag("check", check)
+    if seed is not None:
+        checks.seed(seed)
+
+
+def check_numbers(
+    best_mean: float | None = None, anchor: Mapping[Any, float] | None = None, level: float = 0.95,
+    sigma: float | None = None, bernoulli: bool = False, scale: str = "known", constant: float | None = None,
+    rule: Demonstrator | None = None, method: Method | None = None,
+) -> None:  # fmt: skip
+    """Refuse numbers out of range, and choices that exclude each other."""
+    checks.level(level)
+    checks.flag("bernoulli", bernoulli)
+    checks.by_arm("anchor", anchor)
+    for name, value in (("sigma", sigma), ("constant", constant)):
+        if value is not None:
+            checks.positive(name, value)
+    if sigma is not None and bernoulli:
+        raise ParameterError(
+            f"Bernoulli rewards have no sigma; leave {option('sigma')} or {option('bernoulli')} out.", parameter="sigma"
+        )
+    if best_mean is not None and anchor is not None and method != "counts":
+        raise ParameterError(f"expected {option('best_mean')} or {option('anchor')}, not both.", parameter="anchor")
+    checks.one_of("scale", scale, ("known", "unknown"))
+    if scale == "unknown" and (best_mean is not None or anchor is not None):
+        raise ParameterError(
+            "where it is unknown, no mean follows from another; leave "
+            f"{option('best_mean')} and {option('anchor')} out.",
+            parameter="scale",
+        )
+    bernoulli = bernoulli or (rule is not None and rule.bernoulli_only)
+    known = {} if best_mean is None else {"best_mean": best_mean}
+    for name, value in (known | {f"anchor {arm}": each for arm, each in (anchor or {}).items()}).items():
+        if not 0 <= checks.finite(name, value) <= 1 and bernoulli:
+            raise ParameterError(
+                f"expected a probability for Bernoulli rewards; got {value}.", parameter=name, value=value
+            )
+
+
+def check_choices(
+    method: Method, scale: str, reference: object, constant: float | None, resamples: int | None, seed: int | None,
+    pool: bool, prior: object, particles: int | None,
+) -> None:  # fmt: skip
+    """Refuse an option that would not be used."""
+    if reference is not None and scale != "unknown":
+        raise ParameterError(
+            f"expected only with {option('scale', 'unknown')}, for ratios; leave it out.", parameter="reference"
+        )
+    used = (
+        ("constant", constant, ("naive",)),
+        ("resamples", resamples, ("bootstrap",)),
+        ("seed", seed, DRAWING),
+        ("prior", prior, DRAWING),
+        ("particles", particles, DRAWING),
+    )
+    for name, value, methods in used:
+        if value is not None and method not in methods:
+            with_methods = " or ".join(option("method", each) for each in methods)
+            raise ParameterError(f"expected only with {with_methods}; leave it out.", parameter=name)
+    if particles is not None:
+        checks.whole("particles", particles)
+    if resamples is not None:
+        checks.whole("resamples", resamples, FEWEST_RESAMPLES)
+    if method in DRAWING and scale == "unknown":
+        raise ParameterError(
+            f"method {method} plays the rule, so it needs the width's scale; use another.", parameter="scale"
+        )
+    if method == "bootstrap" and pool:
+        raise ParameterError(
+            "the bootstrap reads every demonstration by itself; leave it out, or pool by another method.",
+            parameter="pool",
+        )
+
+
+def check_pool(record: Record) -> None:
+    """Refuse to pool a single demonstration."""
+    if len(record) < 2:
+        raise ParameterError(
+            f"expected two demonstrations of one instance or more; got {len(record)}. Leave it out.", parameter="pool"
+        )
+
+
+def reward_noise(
+    rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str = "known"
+) -> tuple[Noise, list[Notice]]:
+    """Return the rewards' noise, with a warning where it had to be assumed."""
+    if sigma is not None and rule.bernoulli_only:
+        raise ParameterError(
+            f"{rule.name} as given takes rewards of 0 and 1, which have no sigma; leave it out.", parameter="sigma"
+        )
+    if bernoulli or rule.bernoulli_only:
+        return Bernoulli(), []
+    given = getattr(rule, "sigma", None) if "sigma" in rule.model_fields_set else None  # not a default of the rule
+    known = sigma if sigma is not None else given
+    if known is not None:
+        return Gaussian(float(known)), []
+    if scale == "unknown":
+        return Gaussian(1.0), []
+    assumed = Notice(
+        "sigma-assumed",
+        "The rewards' standard deviation was not given: intervals assume sigma = 1. Give "
+        f"{option('sigma')} (or {option('bernoulli')}).",
+    )
+    return Gaussian(1.0), [assumed]
+
+
+def known_means(
+    best_mean: float | None, anchor: Mapping[Any, float] | None, arms: tuple[str, ...]
+) -> tuple[Anchor, ...]:
+    """Return the means that are known: none, the best arm's, or those of some arms."""
+    of_best = () if best_mean is None else (Anchor(None, float(best_mean)),)
+    if anchor is None:
+        return of_best
+    if not anchor:
+        raise ParameterError("expected an arm with its mean; got none.", parameter="anchor")
+    named = (Anchor(checks.position("anchor", str(arm), arms), float(value)) for arm, value in anchor.items())
+    return *of_best, *named
+
+
+def known_mean(best_mean: float | None, anchor: Mapping[Any, float] | None, arms: tuple[str, ...]) -> Anchor | None:
+    """Return the one mean that is known, if any."""
+    known = known_means(best_mean, anchor, arms)
+    if len(known) > 1:
+        raise ParameterError(f"expected one arm with its mean; got {len(known)}.", parameter="anchor")
+    return known[0] if known else None
+
+
+def check_several(known: tuple[Anchor, ...], method: Method, rule: Demonstrator, pool: bool) -> None:
+    """Refuse several known means where nothing looks for a level that they have in common."""
+    text = f"expected one arm with its mean; got {len(known)}."
+    if method != "counts":
+        remedy = f"Several are read with {option('method', 'counts')} only."
+    elif not isinstance(rule, IndexRule):
+        remedy = f"Several are read for index rules only, and {rule.name} is none."
+    elif pool:
+        remedy = f"Give one, or leave {option('pool')} out."
+    else:
+        return
+    raise ParameterError(text, parameter="anchor", count=len(known), remedy=remedy)
+
+
+def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
+    """Return `T` of each demonstration: the one given, or the length of each."""
+    lengths = log.lengths
+    if horizon is None:
+        return lengths
+    horizon = checks.whole("horizon", horizon, most=2**63 - 1)
+    longest = int(lengths.max())
+    if horizon < longest:
+        raise LogError(
+            f"the log has {longest} rounds, more than the horizon {horizon}.",
+            remedy=f"Give the demonstrator's own {option('horizon')}, or leave it out.",
+        )
+    return np.broadcast_to(np.int64(horizon), lengths.shape)
