@@ -93,9 +93,9 @@ def test_ties_broken_at_random_are_found_and_said(unbandit, tmp_path):
 
 
 def test_numbers_that_another_seed_would_move_are_named(unbandit, tmp_path):
-    rule = ub.Thompson(sigma=0.5)
+    rule = ub.EpsilonGreedy(epsilon=0.2)
     rule.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5), 400, seed=3).write(tmp_path / "hard.csv")
-    asked = ("posterior", "hard.csv", "--rule", "thompson:sigma=0.5", "--sigma", "0.5")
-    starved = unbandit(*asked, "--particles", "15")
+    asked = ("posterior", "hard.csv", "--rule", "epsilon-greedy:epsilon=0.2", "--sigma", "0.5")
+    starved = unbandit(*asked, "--particles", "3")
     assert "another seed would typically move the" in " ".join(starved.err.split())
-    assert "Give more --particles than 15" in " ".join(starved.err.split())
+    assert "Give more --particles than 3" in " ".join(starved.err.split())
