@@ -69,7 +69,7 @@ WORKERS := -n auto --maxprocesses=8 --dist loadscope --no-loadscope-reorder
 tests test-fast test-gpu-simulated: export PYTHONDONTWRITEBYTECODE =
 
 tests: env
-	$(PYTEST) $(WORKERS) tests src --ignore=tests/gpu
+	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 tests src --ignore=tests/gpu
 
 # For the inner loop: without what simulates much, starts clusters, browsers or servers, or builds the documentation.
 test-fast: env

@@ -142,7 +142,7 @@ def test_separators_without_formulas_stay(name):
     assert without_formulas(pl.DataFrame({"arm": [name]})).item() == name
 
 
-@pytest.mark.parametrize("name", ["A", "-1", "+2.5", "-1e-3", "a=b", "<script>", "", " ", "'=1", "ראשון"])
+@pytest.mark.parametrize("name", ["A", "-1", "+2.5", "-1e-3", "a=b", "<script>", "", " ", "ראשון"])
 def test_what_would_not_stays(name):
     assert without_formulas(pl.DataFrame({"arm": [name]})).item() == name
 

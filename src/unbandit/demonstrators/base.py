@@ -246,7 +246,7 @@ class Demonstrator(BaseModel, ABC):
         if not isinstance(draw, str) or draw not in get_args(Draw):
             got = checks.brief(draw)
             raise ParameterError(f'expected "every" or "needed"; got {got}.', parameter="draw", value=draw)
-        if draw == "needed" and checked_device(device) == "cuda":
+        if draw == "needed" and isinstance(device, str) and device == "cuda":
             raise ParameterError(
                 f'"needed" expects {option("device", "cpu")}; got "cuda".',
                 parameter="draw",

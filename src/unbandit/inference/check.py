@@ -239,8 +239,8 @@ class _Request:
         found = checks.in_threads(evidence, [(noise,) for noise in tried], checks.threads(self.threads))
         return tried[int(np.argmax(found))]
 
-    def _predicted(self, rule: IndexRule, noise: Noise) -> _Decided:
-        """Let the rule and its rivals predict the decisions."""
+    def _predicted(self, rule: IndexRule, noise: Noise) -> _Decided | None:
+        """Let the rule and its rivals predict the decisions; None where the rule's own particles do not survive."""
         assert isinstance(noise, Gaussian)
         start, prior = self.log.select(0, self._decided()), self._prior(noise)
         rivals = rivals_of(rule, noise, start, self._lead(prior))
@@ -250,6 +250,8 @@ class _Request:
             return predict(start, rule, noise, prior, self.horizon, PARTICLES, seed=seed)
 
         first, second = checks.in_threads(by_rule, [(self.seed,), (self.seed + 1,)], threads)
+        if -math.inf in (first.log_evidence, second.log_evidence):
+            return None
 
         def by_rival(one: Rival) -> Predictions | None:
             try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 import unbandit as ub
 from unbandit.fit import Statistic
+from unbandit.inference import check as check_module
 from unbandit.inference.predictive import statistics_of, wordings
 from unbandit.inference.rivals import batch_of, rivals_of
 from unbandit.instance import Gaussian
@@ -205,6 +208,16 @@ def test_rivals_are_other_rules_and_never_the_rule_itself(log: ub.ActionLog) -> 
 )
 def test_a_batch_is_what_all_stretches_are_multiples_of(actions: str, batch: int) -> None:
     assert batch_of(ub.ActionLog.from_actions(actions)) == batch
+
+
+def test_where_no_particle_survives_only_simulations_count(log: ub.ActionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    predicted = check_module.predict
+    dead = {"log_evidence": -math.inf}
+    monkeypatch.setattr(check_module, "predict", lambda *given, **named: replace(predicted(*given, **named), **dead))
+    check = estimated(log, "ucb1").check
+    assert check.verdict == "fits"
+    assert check.statistics
+    assert "switches, expected one by one" not in {each.name for each in check.statistics}
 
 
 def test_batches_are_named_as_what_would_fit() -> None:
