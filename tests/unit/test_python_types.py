@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +43,14 @@ class Mute:
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Work in a folder of its own, in which no file may be left: a wrong value that passes for a path would be one."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    assert list(tmp_path.iterdir()) == []
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
@@ -167,6 +176,7 @@ REQUIRED = {"nothing": None}
 BERNOULLI = ub.Instance([0.6, 0.4], ub.Bernoulli())
 KNOWN: dict[str, Any] = {"log": LOG, "rule": RULE}
 ANSWER = ub.estimate(**KNOWN, sigma=1, check=False)
+DRAWS = ub.posterior(**KNOWN, sigma=1, check=False, particles=50, clouds=1, draws=10)
 UCB = ub.UCB(alpha=0.25)
 
 Refused = dict[str, dict[str, Any]]
@@ -310,6 +320,7 @@ PUBLIC: dict[str, tuple[Callable[..., object], dict[str, Any], Refused]] = {
     "plot of a log": (LOG.plot, {}, {"kind": NO_CHOICES, "demonstration": NO_NUMBERS, "switching": NO_MEANS}),
     "plot": (ANSWER.plot, {}, {"kind": NO_CHOICES, "truth": NO_TEXTS, "unit": NO_NUMBERS, "label": NO_TEXTS}),
     "ranked": (ANSWER.ranked, {}, {"demonstration": NO_NUMBERS}),
+    "to_netcdf": (DRAWS.to_netcdf, {}, {"path": NO_TEXTS | REQUIRED}),
 }  # fmt: skip
 
 
