@@ -44,14 +44,13 @@ def refuse_unread_counts(sources: Sequence[Source], table: Collection, reader: R
         return
     rows, arms, read = table.codes.size, len(reader.arms.coder), set(reader.columns())
     unread = [name for name in sources[0].names if name.strip() and name not in read]
+    unread = [name for name in unread if all(name in source.names for source in sources)]
     if reader.name.get("round") == "round" or rows > arms or np.unique(table.codes).size < rows:
         unread = list(filter(is_count_like, unread))
     elif "round" in reader.name:
         unread = [name for name in unread if not is_reward_like(name)]
     unread = sorted(unread, key=is_count_like, reverse=True)[:MOST_UNREAD]
-    if rows < 2 or not unread or any(name not in source.names for source in sources for name in unread):
-        return
-    if rows > arms * len(reader.demonstration_names):
+    if rows < 2 or not unread or rows > arms * len(reader.demonstration_names):
         return
     if np.unique(table.demonstration_of_rows() * arms + table.codes).size < rows:
         return

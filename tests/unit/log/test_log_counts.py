@@ -63,6 +63,17 @@ def test_an_id_that_only_numbers_the_rows_is_no_demonstration() -> None:
     assert 'numbers in "users"' in refusal(f"id,arm,users\n{ROWS}", demonstration="")
 
 
+@pytest.mark.parametrize("heads", [("arm,users,note", "arm,users"), ("arm,users", "arm,users,note")])
+def test_a_column_of_one_file_alone_does_not_hide_counts(tmp_path: Path, heads: tuple[str, str]) -> None:
+    paths = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for path, head, arms in zip(paths, heads, ("AB", "CD"), strict=True):
+        note = ",x" * head.endswith("note")
+        path.write_text(f"{head}\n{arms[0]},510{note}\n{arms[1]},490{note}\n")
+    with pytest.raises(LogError, match='every arm once, beside numbers in "users"'):
+        ActionLog.read(paths)
+    assert ActionLog.read(paths, columns={"pulls": "users"}).pulls.tolist() == [[510, 490, 510, 490]]
+
+
 def test_counts_of_each_demonstration_are_not_rounds() -> None:
     table = "session,arm,users\nx,A,510\nx,B,490\ny,A,505\ny,B,12\n"
     assert 'beside numbers in "users", with "session" as demonstration' in refusal(table)
