@@ -100,8 +100,10 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
     taken = [at for places in found.values() for at in places]
     for at in taken:
         if taken.count(at) > 1:
-            roles = " and ".join(role for role, places in found.items() for place in places if place == at)
-            text = f'expected a column of its own for each role; got "{names[at]}" for {roles}.'
+            roles = [role for role, places in found.items() if at in places]
+            text = f'expected a column of its own for each role; got "{names[at]}" for {" and ".join(roles)}.'
+            if len(roles) == 1:
+                text = f'expected each column once; got "{names[at]}" twice for {roles[0]}.'
             raise ParameterError(text, parameter="columns")
     folded = [_folded(name) for name in names]
     for role in ROLES:
@@ -122,11 +124,14 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
 def _positions(role: str, name: str, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
     """Find the column that the user named, exactly or else up to case and punctuation; or several joined by "+"."""
     for spelling in (str, str.strip, _folded):
-        places = [at for at, there in enumerate(names) if spelling(there) == spelling(name)]
+        places = [at for at, there in enumerate(names) if spelling(there) == spelling(name) != ""]
         if len(places) == 1:
             return (places[0],)
     parts = name.split("+")
     if role == "demonstration" and len(parts) > 1:
+        if not all(part.strip() for part in parts):
+            text = f'expected a column on either side of a plus sign; got "{name}".'
+            raise refuse(text, column=name, value=name, remedy=f"Name them with {naming(role, 'NAME+NAME')}.")
         return tuple(at for part in parts for at in _positions(role, part, names, refuse))
     text = f'expected a column "{name}" for {role}; the table has {_quoted(names)}.'
     raise refuse(text, column=name, value=name, remedy=f"Name one of these with {naming(role)}.")

@@ -162,7 +162,10 @@ def test_joined_columns_are_scanned_and_read_alike(tmp_path: Path) -> None:
     ("columns", "words"),
     [
         ({"demonstration": "subject+nowhere"}, 'a column "nowhere" for demonstration'),
-        ({"demonstration": "subject+subject"}, '"subject" for demonstration and demonstration'),
+        ({"demonstration": "subject+subject"}, 'got "subject" twice for demonstration'),
+        ({"demonstration": "subject+"}, 'a column on either side of a plus sign; got "subject+"'),
+        ({"demonstration": "+ +subject"}, "a column on either side of a plus sign"),
+        ({"demonstration": "subject+-"}, 'a column "-" for demonstration'),
         ({"demonstration": "subject+picked", "arm": "picked"}, '"picked" for demonstration and arm'),
         ({"round": "subject+block"}, 'a column "subject+block" for round'),
         ({"demonstration": ["subject", "block"]}, "Join the names of several by a plus sign"),
@@ -170,7 +173,7 @@ def test_joined_columns_are_scanned_and_read_alike(tmp_path: Path) -> None:
 )
 def test_joined_columns_that_cannot_be(columns: dict[str, str], words: str) -> None:
     with pytest.raises((LogError, ParameterError)) as caught:
-        find_columns(["subject", "block", "picked"], columns)
+        find_columns(["", "subject", "block", "picked"], columns)
     assert words in str(caught.value)
 
 
