@@ -292,12 +292,15 @@ def label_notices(
     texts = []
     for kind, labels in (("arm", arms), ("demonstration", demonstrations)):
         pairs = _twins(labels) if _may_have_twins(labels) else []
-        capitals = [(one, other) for one, other in pairs if one.casefold() == other.casefold()]
-        marks = [pair for pair in pairs if pair not in capitals]
+        numbers = [(one, other) for one, other in pairs if is_number(one) and is_number(other)]
+        capitals = [pair for pair in pairs if pair not in numbers and pair[0].casefold() == pair[1].casefold()]
+        marks = [pair for pair in pairs if pair not in numbers and pair not in capitals]
         if capitals:
             texts.append(_alike(kind, capitals, "in capitals only"))
         if marks:
             texts.append(_alike(kind, marks, "in spaces, accents or the encoding of letters only"))
+        if numbers:
+            texts.append(_alike(kind, numbers, "in how a number is written only"))
     if lengths is not None and lengths.size > 1 and lengths.max() == 1:
         texts.append(f'column "{column}" is different in every row: each row is read as a separate demonstration.')
     return tuple(Notice("reading", text) for text in texts)
@@ -316,19 +319,23 @@ def _may_have_twins(labels: Sequence[str]) -> bool:
     """Return quickly whether labels may look alike; there may be millions of them."""
     text = "\0".join(labels)
     if text.isascii() and text.replace("\0", "").isdecimal():
-        return False
+        return re.search("(^|\0)0[^\0]", text) is not None  # "01" may be 1
     column = pl.Series(labels, dtype=pl.String)
+    numbers = column.filter(column.str.contains(r"^[+-]?\.?[0-9]"))
+    values = numbers.str.strip_prefix("+").cast(pl.Float64, strict=False)
+    if values.drop_nulls().n_unique() < len(values) - values.null_count():
+        return True
     if not text.isascii():
         column = column.str.normalize("NFKC").str.replace_all("\u00df", "ss", literal=True)
     return column.str.replace_all(r"[\s\p{C}]+", "").str.to_lowercase().n_unique() < len(labels)
 
 
 def _twins(labels: Iterable[str]) -> list[tuple[str, str]]:
-    """Return labels that differ in capitals, spaces or encoding only, each with the first that looks like it."""
-    first, pairs = dict[str, str](), list[tuple[str, str]]()
+    """Return labels that differ in capitals, spaces, encoding or a number's form, each with the first that is alike."""
+    first, pairs = dict[str | Decimal, str](), list[tuple[str, str]]()
     for label in labels:
         alike = label if label.isascii() else "".join(filter(str.isprintable, unicodedata.normalize("NFKC", label)))
-        other = first.setdefault(" ".join(alike.casefold().split()), label)
+        other = first.setdefault(Decimal(label) if is_number(label) else " ".join(alike.casefold().split()), label)
         if other != label:
             pairs.append((other, label))
     return pairs

@@ -206,6 +206,10 @@ def test_counts_are_not_read_as_rounds() -> None:
         (["a b", "a\u00a0b"], "spaces, accents or the encoding of letters"),
         (["a\u200bb", "ab"], "spaces, accents or the encoding of letters"),
         (["Red", "red"], "capitals"),
+        (["1.0", "1"], "how a number is written"),
+        (["07", "7"], "how a number is written"),
+        (["+.5", "5E-1"], "how a number is written"),
+        (["1e3", "1E3"], "how a number is written"),
     ],
 )
 def test_arms_that_look_alike_are_spoken_of(labels: list[str], how: str) -> None:
@@ -216,6 +220,11 @@ def test_arms_that_look_alike_are_spoken_of(labels: list[str], how: str) -> None
     assert ActionLog.from_frame(pl.DataFrame({"arm": ["x", "y", "xy"]})).notices == ()
     people = pl.DataFrame({"demonstration": [*labels] * 2, "arm": ["x", "y", "y", "y"]})
     assert f"differ in {how} only and are read as two" in ActionLog.from_frame(people).notices[0]
+
+
+def test_numbers_that_differ_are_not_spoken_of() -> None:
+    for labels in (["10", "100", "0"], ["1.0", "1.5", "v1"], [str(2**53), str(2**53 + 1)], ["1-0", "1"], ["0.1", "01"]):
+        assert ActionLog.from_actions(labels).notices == ()
 
 
 def test_every_pair_that_looks_alike_counts() -> None:
