@@ -197,7 +197,7 @@ def did_you_mean(value: object, options: Iterable[str]) -> str | None:
     return f'Did you mean "{near[0]}"?' if near else None
 
 
-def one_of(name: str, value: object, options: Iterable[str], **data: Any) -> str:
+def one_of(name: str | None, value: object, options: Iterable[str], **data: Any) -> str:
     """Check that a value is one of some options, and suggest the nearest where it is not."""
     known = list(options)
     if isinstance(value, str) and value in known:

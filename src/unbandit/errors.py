@@ -27,7 +27,7 @@ _QUOTE = re.compile(r'"([^"]*)"')
 
 # Control characters, and others that nobody sees or takes for a plain space. Joiners only beside ASCII, since some
 # scripts and emoji need them.
-_CONTROL = re.compile(
+CONTROL = re.compile(
     "[\x00-\x1f\x7f-\xa0\xad\u061c\u180e\u2000-\u200b\u200e\u200f"
     "\u2028-\u202f\u205f-\u2064\u2066\u2067\ufeff\ufff9-\ufffb\ud800-\udfff\ufdd0-\ufdef]"
     "|(?<=[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?=[\x00-\x7f])"
@@ -92,7 +92,7 @@ def printable(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Write the characters of a text that a console would obey, or nobody would see, as escapes."""
-    return _CONTROL.sub(lambda mark: mark[0].encode("unicode_escape", "surrogatepass").decode(), text)
+    return CONTROL.sub(lambda mark: mark[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -5,6 +5,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
+from unbandit.errors import CONTROL
+
 LONGEST_NAME = 80
 """Characters of a name in running text; a longer one is cut in the middle, since names often differ at their ends."""
 
@@ -12,7 +14,6 @@ LONGEST_LABEL = 24  # characters of a name in a figure or a narrow table
 
 LONGEST_MESSAGE = 2_000
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff\ufdd0-\ufdef]")
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 
@@ -107,11 +108,11 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> li
 
 
 def shown(name: str, longest: int = LONGEST_NAME) -> str:
-    """Make a name fit for running text: cut in the middle where it is long, control characters replaced."""
+    """Make a name fit for running text: cut in the middle where it is long, without characters that nobody sees."""
     if len(name) > longest:
         ending = min(20, longest // 4)
         name = f"{name[: longest - ending - 1]}…{name[-ending:]}"
-    return _CONTROLS.sub(lambda match: " " if match[0] in "\t\n\r" else "\ufffd", name)
+    return CONTROL.sub(lambda match: _printable(match[0]), name)
 
 
 def label(name: str, longest: int = LONGEST_LABEL) -> str:

@@ -37,6 +37,11 @@ CASES = [
     (text.duration, (7300,), "2 h 1 min"),
     (text.shown, ("B, large",), "B, large"),
     (text.shown, ("tab\there",), "tab here"),
+    (
+        text.shown,
+        ("no\u00a0break, soft\u00adhyphen, \u202eturned, \x1b[31m",),
+        "no break, softhyphen, turned, \ufffd[31m",
+    ),
     (text.label, ("a" * 30,), "a" * 23 + "…"),
     (text.label, ("two\nlines\x00",), "two lines�"),
     (text.quoted, ("A",), '"A"'),

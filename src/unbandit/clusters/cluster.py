@@ -43,9 +43,7 @@ class Cluster:
     def __init__(self, name: str, address: str | None = None, workers: int | None = None, wait: float = WAIT) -> None:
         if name not in LIBRARIES:
             checks.one_of("executor", name, ["threads", *LIBRARIES])
-        if not wait > 0:
-            raise ParameterError(f"expected seconds above 0; got {checks.brief(wait)}.", parameter="wait")
-        self.name, self.wait, self._library = name, wait, LIBRARIES[name]
+        self.name, self.wait, self._library = name, checks.positive("wait", wait), LIBRARIES[name]
         self.address = address or os.environ.get(self._library.setting) or None
         if self.address and workers is not None:
             raise ParameterError(

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.checks import brief
+from unbandit.checks import one_of
 from unbandit.datasets.choice import Arms, chosen_numbers, random_order
-from unbandit.errors import ParameterError
 from unbandit.instance import Gaussian, Instance
 
 if TYPE_CHECKING:
@@ -203,11 +202,7 @@ def lifetimes(regime: str) -> NDArray[np.int64]:
     >>> int(lifetimes("high").max()), int(lifetimes("high").argmax())
     (1208, 109)
     """
-    table = lifetimes_by_regime()
-    if not isinstance(regime, str) or regime not in table:
-        refusal = f'expected "low", "medium" or "high"; got {brief(regime)}.'
-        raise ParameterError(refusal, parameter="regime", value=regime, remedy="Choose one of the three.")
-    return table[regime]
+    return lifetimes_by_regime()[one_of("regime", regime, REGIMES)]
 
 
 def protocols() -> polars.DataFrame:

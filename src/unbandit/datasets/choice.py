@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit import checks
 from unbandit.checks import brief, integer, is_list
 from unbandit.errors import ParameterError, option
 
@@ -20,10 +21,7 @@ def random_order(size: int, seed: int) -> NDArray[np.int64]:
 
     The raw words of Philox are sorted: NumPy promises that they never change, and not its distributions.
     """
-    number = integer(seed)
-    if number is None or number < 0:
-        raise ParameterError(f"expected a whole number from 0 up; got {brief(seed)}.", parameter="seed")
-    return np.argsort(np.random.Philox(number).random_raw(size), kind="stable").astype(np.int64)
+    return np.argsort(np.random.Philox(checks.seed(seed)).random_raw(size), kind="stable").astype(np.int64)
 
 
 def chosen_numbers(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbandit.checks import LARGEST_COUNT, brief, did_you_mean, integer, real
+from unbandit.checks import LARGEST_COUNT, brief, integer, one_of, real
 from unbandit.datasets.battery import battery
 from unbandit.datasets.choice import Arms
 from unbandit.datasets.gene import gene
@@ -130,8 +130,4 @@ def load(name: str, arms: Arms = None, seed: int = 1) -> Instance:
     ...
     unbandit.errors.ParameterError: data set: expected one of ...; got "batery-high". Did you mean "battery-high"?
     """
-    if not isinstance(name, str) or name not in ENTRIES:
-        got = f'"{name}"' if isinstance(name, str) else brief(name)
-        refusal, remedy = f"expected one of {', '.join(ENTRIES)}; got {got}.", did_you_mean(name, ENTRIES)
-        raise ParameterError(refusal, owner="data set", value=name, remedy=remedy or "Take one of these.")
-    return ENTRIES[name].build(arms, seed)
+    return ENTRIES[one_of(None, name, ENTRIES, owner="data set")].build(arms, seed)

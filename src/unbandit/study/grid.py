@@ -100,8 +100,7 @@ class ShrinkingGap:
 
     def __post_init__(self) -> None:
         datasets.shrinking_gap(2, self.beta)  # refuses a beta out of range
-        if not isinstance(self.bernoulli, bool):
-            raise ParameterError(f"expected True or False; got {checks.brief(self.bernoulli)}.", parameter="bernoulli")
+        checks.flag("bernoulli", self.bernoulli)
 
     @property
     def name(self) -> str:

@@ -183,7 +183,7 @@ def test_a_library_that_is_not_there_is_named(tmp_path, monkeypatch):
 
 def test_wrong_settings_of_a_cluster(monkeypatch):
     monkeypatch.setattr("unbandit.clusters.cluster.find_spec", lambda name: object())
-    with pytest.raises(ParameterError, match=r"wait: expected seconds above 0; got 0\.0"):
+    with pytest.raises(ParameterError, match=r"wait: expected a positive number; got 0\.0"):
         Cluster("dask", wait=0.0)
     with pytest.raises(ParameterError, match="threads: the cluster at an address has its own workers"):
         Cluster("ray", "head:6379", workers=2)
