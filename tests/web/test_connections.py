@@ -14,6 +14,7 @@ pytest.importorskip("uvicorn", reason="the web page needs the extra web")
 
 from unbandit.web import connections
 from unbandit.web.connections import PageServer, VisitorConnection
+from unbandit.web.jobs import Limits
 from unbandit.web.problems import Console
 
 LARGE = 30_000_000  # bytes of an answer that no socket holds
@@ -40,11 +41,16 @@ async def application(scope, receive, send):
 
 
 @pytest.fixture
-def port(monkeypatch):
+def limits():
+    return Limits()
+
+
+@pytest.fixture
+def port(monkeypatch, limits):
     monkeypatch.setattr(connections, "SECONDS_OF_SILENCE", 0.6)
     monkeypatch.setattr(VisitorConnection, "most", 5)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = PageServer(application)
+        server = PageServer(application, limits)
         server.config.lifespan = "off"
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -114,6 +120,19 @@ def test_whoever_takes_a_long_answer_slowly_gets_it_and_whoever_takes_none_does_
         assert is_closed(stuck)
 
 
+@pytest.mark.parametrize("limits", [Limits(upload_rate=1e9)])
+def test_whoever_takes_a_long_answer_more_slowly_than_the_least_rate_does_not_get_it(port):
+    with visitor(port) as slow:
+        slow.sendall(GET.replace(b"/ ", b"/large ", 1))
+        got, begun = 0, time.monotonic()
+        with suppress(ConnectionError):
+            while time.monotonic() - begun < 30 and (part := slow.recv(100_000)):
+                got += len(part)
+                time.sleep(0.02)
+        assert 0 < got < LARGE
+        assert time.monotonic() - begun > 0.6
+
+
 def test_too_many_connections_make_room_for_the_next(port):
     with ExitStack() as opened:
         silent = [opened.enter_context(visitor(port)) for _ in range(20)]
@@ -170,6 +189,16 @@ def test_the_console_is_not_filled(capfd):
     console.show(ValueError("the last"))
     shown = capfd.readouterr().err.splitlines()
     assert shown == ["line 0", "unbandit: 999 more were left out.", "ValueError: the last"]
+
+
+def test_the_console_obeys_no_cell(capfd):
+    try:
+        raise ValueError("\x1b[2Jcell\r\u202e")
+    except ValueError as error:
+        Console().show(error)
+    shown = capfd.readouterr().err.splitlines()
+    assert shown[0] == "Traceback (most recent call last):"
+    assert shown[-1] == r"ValueError: \x1b[2Jcell\r\u202e"
 
 
 def test_what_fails_outside_of_requests_is_one_line(capfd):

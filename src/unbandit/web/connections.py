@@ -8,6 +8,7 @@ console gets one line for all that broke.
 
 import asyncio
 import socket
+from functools import partial
 from typing import Any
 
 import h11
@@ -18,7 +19,7 @@ from unbandit import checks
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import Console
 
-SECONDS_OF_SILENCE = 20.0  # that a visitor may neither finish a request nor take more of an answer
+SECONDS_OF_SILENCE = 20.0  # that a visitor may neither finish a request nor take an answer at the least rate
 LOOKS = 4  # at a connection within that time
 
 MOST_AT_ONCE = 256  # connections, where there are file descriptors for them
@@ -45,6 +46,10 @@ class VisitorConnection(H11Protocol):
     """A connection that is closed when it is silent for too long, and makes room for others while it waits."""
 
     most = most_connections()
+
+    def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._least_rate = limits.upload_rate  # bytes per second, either way
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, in place of the one that has been waiting for longest if there are too many."""
@@ -100,7 +105,7 @@ class VisitorConnection(H11Protocol):
         """Return since when we wait for the visitor; whoever sends a file slowly kept us waiting for most of it."""
         if self._waits():
             return self._active
-        return min(self._heard, self._asked + self._received / Limits.upload_rate)
+        return min(self._heard, self._asked + self._received / self._least_rate)
 
     def _make_room(self) -> None:
         """Close the connection; a visitor who was sending something gets a status, if it can be said at once."""
@@ -113,12 +118,14 @@ class VisitorConnection(H11Protocol):
             self.transport.abort()
 
     def _look(self) -> None:
-        """Close the connection if nothing came of it for too long."""
-        unsent = self.transport.get_write_buffer_size()
-        if unsent < self._unsent or not (unsent or self._waits()):  # it takes the answer, or waits for us
-            self._active = self.loop.time()
+        """Close the connection if too little came of it for too long; what is taken of an answer earns time."""
+        unsent, now = self.transport.get_write_buffer_size(), self.loop.time()
+        if not unsent and (self._unsent or not self._waits()):  # it has taken the answer, or waits for us
+            self._active = now
+        elif unsent < self._unsent:
+            self._active = min(now, self._active + (self._unsent - unsent) / self._least_rate)
         self._unsent = unsent
-        if self.loop.time() - self._active >= SECONDS_OF_SILENCE:
+        if now - self._active >= SECONDS_OF_SILENCE:
             self.transport.abort()
         else:
             self._next_look = self.loop.call_later(SECONDS_OF_SILENCE / LOOKS, self._look)
@@ -127,9 +134,10 @@ class VisitorConnection(H11Protocol):
 class PageServer(uvicorn.Server):
     """uvicorn's server for connections with these limits."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, limits: Limits | None = None) -> None:
+        connection: Any = partial(VisitorConnection, limits=limits or Limits())
         config = uvicorn.Config(
-            app, http=VisitorConnection, loop="asyncio", ws="none", backlog=ACCEPTED_AT_ONCE,
+            app, http=connection, loop="asyncio", ws="none", backlog=ACCEPTED_AT_ONCE,
             log_level="critical", access_log=False, server_header=False, timeout_keep_alive=10,
             timeout_graceful_shutdown=3,
         )  # fmt: skip

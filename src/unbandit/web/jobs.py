@@ -48,7 +48,7 @@ class Limits:
     rows: int = 10_000_000  # of its table
     seconds: float = 300.0  # one job, from its start
     upload_seconds: float = 120.0  # until a file has arrived
-    upload_rate: float = 16_384.0  # bytes per second that a file arrives with at least, after `upload_pause`
+    upload_rate: float = 16_384.0  # bytes per second that a file arrives with, and an answer is taken with, at least
     upload_pause: float = 20.0  # seconds in which nothing may arrive
     memory: int = 8 * 1024**3  # one job
     jobs: int = 100  # that wait or run at once, of all visitors

@@ -6,7 +6,7 @@ import time
 import traceback
 from dataclasses import dataclass
 
-from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase
+from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase, printable
 
 LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80  # characters of a message, and of a quoted name in it, that are shown
 
@@ -36,13 +36,13 @@ class Console:
         self._pause, self._next, self._left_out = pause, 0.0, 0
 
     def say(self, text: str) -> None:
-        """Show a text, with how many were left out before it; or leave it out."""
+        """Show a text, which may quote a file, with how many were left out before it; or leave it out."""
         now = time.monotonic()
         if now < self._next:
             self._left_out += 1
             return
         before = f"unbandit: {self._left_out:,} more were left out.\n" if self._left_out else ""
-        print(before + text, file=sys.stderr, flush=True)
+        print(before + "\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)
         self._next, self._left_out = now + self._pause, 0
 
     def show(self, error: BaseException) -> None:

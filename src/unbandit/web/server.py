@@ -52,7 +52,7 @@ def serve(
         )
         say(f"From other computers: http://{socket.gethostname()}:{number}/{key}")
     policy = AccessPolicy(OWN_HOSTS | {_url_host(host)}) if token is None else AccessPolicy(hosts=None, token=token)
-    server = PageServer(create_app(limits, policy))
+    server = PageServer(create_app(limits, policy), limits)
     threading.Thread(target=_announce, args=(server, address, open_browser, say), daemon=True).start()
     with listening:
         server.run(sockets=[listening])
