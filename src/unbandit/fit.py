@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from unbandit.formatting import capitalise, number
+from unbandit.formatting import capitalise, number, short_numbers
 
 SMALLEST = 1e-4  # a smaller probability is not written out
 
 FitVerdict = Literal["fits", "does not fit", "not checked"]
+IF = ", if "  # between a rule that would fit and the condition under which it would
 
 
 class Wording(NamedTuple):
@@ -141,3 +142,9 @@ def not_checked(reason: str) -> Check:
 
 
 UNCHECKED = Check("not checked")
+
+
+def short_name(name: str) -> str:
+    """Write what would fit with short numbers in the rule, and the condition as it is."""
+    rule, condition, rest = name.partition(IF)
+    return short_numbers(rule) + condition + rest

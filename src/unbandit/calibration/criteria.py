@@ -112,7 +112,7 @@ POSTERIOR = (
         "ranks",
         "posterior: ranks of the true means among 99 draws (simulation-based calibration)",
         f"uniform: p > {RANKS_LEVEL}, adjusted by Holm's method for all cells at once",
-        "Chi-square in 20 bins, of one arm a run, for those of one run err together.",
+        "Chi-square in 20 bins, of one arm per run, because those of one run err together.",
     ),
     Criterion(
         "gap coverage",

@@ -227,7 +227,8 @@ def log_evidences(cell: CheckCell, log: ActionLog) -> dict[str, float]:
         assert isinstance(rule, IndexRule)
         noise, found[name] = Gaussian(SIGMA * factor), -math.inf
         with suppress(InferenceError):  # it cannot have made such a record
-            found[name] = predict(log, rule, noise, NORMAL, cell.horizon, EVIDENCE_PARTICLES).log_evidence
+            predicted = predict(log, rule, noise, NORMAL, cell.horizon, EVIDENCE_PARTICLES, widths=(1.0,))
+            found[name] = predicted.log_evidence
     return found
 
 
@@ -238,7 +239,7 @@ class CheckTrials(CellTrials):
     cells: tuple[CheckCell, ...]
     kind: ClassVar[str] = "check"
     deciding: ClassVar[tuple[str, ...]] = (
-        *("kernels", "demonstrators", "inference", "estimators/procedures.py", "tape.py", "instance.py"),
+        *("kernels", "demonstrators", "inference", "estimators", "log", "fit.py", "tape.py", "instance.py"),
         "calibration/misfits.py",
     )
     rounds_of_a_task: ClassVar[int] = 8_000
@@ -315,7 +316,8 @@ def power_bound(made: Floats, read: Floats) -> Measured:
 
     def power(kept: NDArray[np.bool_]) -> float:
         ordered = np.sort(ratios[kept])[::-1]
-        of_made = 1 / (1 + np.exp(-np.clip(ordered, -500, 500)))
+        odds = kept[made.size :].sum() / kept[: made.size].sum()  # of records of either rule, as many as there are
+        of_made = 1 / (1 + odds * np.exp(-np.clip(ordered, -500, 500)))
         alarms = np.cumsum(1 - of_made) / max(float((1 - of_made).sum()), 1e-300)
         powers = np.cumsum(of_made) / of_made.sum()
         return float(np.interp(LEVEL, np.append(0.0, alarms), np.append(0.0, powers)))
@@ -337,14 +339,15 @@ def with_bounds(cells: Sequence[CheckMetrics]) -> Iterator[CheckMetrics]:
             columns = [EVIDENCES.index(cell.twist or cell.made), EVIDENCES.index(cell.read)]
             made = each.evidences if cell.twist else right.get((cell.made, cell.arms), np.zeros((0, len(EVIDENCES))))
             read = right.get((cell.read, cell.arms), np.zeros((0, len(EVIDENCES))))
-            made, read = _known(made[:, columns]), _known(read[:, columns])
+            made, read = _known(made[:, columns], finite=True), _known(read[:, columns], finite=True)
             if min(len(made), len(read)) >= FEWEST:
                 bound = power_bound(made[:, 0] - made[:, 1], read[:, 0] - read[:, 1])
         yield replace(each, bound=bound)
 
 
-def _known(evidences: Floats) -> Floats:
-    return evidences[~np.isnan(evidences).any(axis=1)]
+def _known(evidences: Floats, *, finite: bool = False) -> Floats:
+    """Leave out records without evidences, or that a rule cannot have made."""
+    return evidences[np.isfinite(evidences).all(axis=1) if finite else ~np.isnan(evidences).any(axis=1)]
 
 
 def _possible(log_evidences: Floats) -> Measured:

@@ -196,7 +196,7 @@ class Demonstrator(BaseModel, ABC):
         if not isinstance(means, np.ndarray) or means.dtype.kind not in "iuf" or means.ndim != 2 or not means.size:
             text = f"expected an array of numbers, runs by arms; got {checks.brief(means)}."
             raise ParameterError(text, parameter="means", value=means)
-        (runs, arms), horizon = means.shape, checks.whole("horizon", horizon)
+        (runs, arms), horizon = means.shape, checks.whole("horizon", horizon, most=2**63 - 1)
         played = horizon if length is None else min(checks.whole("length", length), horizon)
         first_run = checks.whole("first_run", first_run, 0, 2**32 - runs)
         rule = self._facing(Instance(means[0], noise))

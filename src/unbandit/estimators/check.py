@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import Request
-from unbandit.fit import Check, not_checked
+from unbandit.fit import Check, not_checked, short_name
 from unbandit.formatting import short_numbers
 from unbandit.log import ActionLog
 
@@ -92,5 +92,5 @@ def _misfit(check: Check, rule: Demonstrator) -> str:
     ]
     parts.append("Do not rely on these numbers: they hold only if the rule and its parameters are right.")
     if check.instead:
-        parts.append(f"More probable: {short_numbers('; '.join(check.instead[:3]))}.")
+        parts.append(f"More probable: {'; '.join(map(short_name, check.instead[:3]))}.")
     return " ".join(filter(None, parts))

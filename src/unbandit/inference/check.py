@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule
 from unbandit.errors import InferenceError, LogError
-from unbandit.fit import Check, FitVerdict, Statistic, Wording, not_checked
-from unbandit.formatting import capitalise, short_numbers
+from unbandit.fit import IF, Check, FitVerdict, Statistic, Wording, not_checked, short_name
+from unbandit.formatting import capitalise
 from unbandit.inference.decisions import (
     Decisions,
     Predictions,
@@ -34,20 +34,19 @@ from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import reading_of, run_filters, systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
-from unbandit.inference.rivals import IF, RANDOM, Rival, predicts, random_choices, rivals_of
+from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
-SHARES = {"decisions": 0.5, "evidence": 0.35, "simulations": 0.15}  # of the error probability that each test may use
-MOST_SIMULATIONS, FEWEST_SIMULATIONS = 399, 99
-MOST_SIMULATED = 4_000_000  # rounds, unless that would leave too few simulations
-MOST_ROUNDS = 20_000  # of the record that are compared with simulations
+SHARES = {"decisions": 0.4, "evidence": 0.3, "simulations": 0.3}  # of the error probability that each test may use
+SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with the share of this test
+MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
 PARTICLES, RIVAL_PARTICLES = 64, 24  # of each of the rule's two clouds, and of a rival's only one
 POSTERIOR_PARTICLES = 400  # where means come from no answer
 NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival
-SIGMAS = tuple(2.0 ** (exponent / 2) for exponent in range(-8, 7))  # tried times a half where none was given
+EXTENSION, MOST_EXTENSIONS = 8, 6  # of standard deviations tried where none was given, in powers of the root of 2
 MOST_CHECKED, FEWEST_CHECKED = 20, 4  # of more demonstrations some are checked, evenly spread
 MOST_CHECKED_ROUNDS = 12_000  # rounds of demonstrations that are checked, roughly
 
@@ -106,9 +105,12 @@ def check_log(
     threads: int | None = None,
 ) -> Check:  # fmt: skip
     """Check every demonstration, or of many some, and summarise; `answered` returns what was answered for one."""
-    several, length = len(log), float(np.mean(np.minimum(log.lengths, MOST_DECISIONS)))
-    number = min(several, int(np.clip(MOST_CHECKED_ROUNDS / length, FEWEST_CHECKED, MOST_CHECKED)))
-    chosen = np.unique(np.linspace(0, several - 1, number).round().astype(int)).tolist()
+    several, played = len(log), np.flatnonzero(log.lengths)
+    if not played.size:
+        return not_checked("There are no rounds.")
+    length = float(np.mean(np.minimum(log.lengths[played], MOST_DECISIONS)))
+    number = min(played.size, int(np.clip(MOST_CHECKED_ROUNDS / length, FEWEST_CHECKED, MOST_CHECKED)))
+    chosen = played[np.unique(np.linspace(0, played.size - 1, number).round().astype(int))].tolist()
     checked = []
     for which in chosen:
         own = None if answered is None else answered(which)
@@ -129,9 +131,11 @@ def _together(found: list[Check], names: list[str], several: int) -> Check:
     failed = tuple(name for name, each in zip(names, found, strict=True) if each.verdict == "does not fit")
     fits = together > DOES_NOT_FIT and 2 * len(failed) <= number
     worst = found[known[0][1]]
-    parts = [] if number == several else [f"Of {several:,} demonstrations {number:,} were checked."]
+    were, do = "was" if number == 1 else "were", "does" if len(failed) == 1 else "do"
+    parts = [] if number == several else [f"Of {several:,} demonstrations {number:,} {were} checked."]
     if failed:
-        parts.append(f"{len(failed):,} of {number:,} do not fit. Demonstration {names[known[0][1]]}: {worst.reason}")
+        first = f'Demonstration "{names[known[0][1]]}": {worst.reason}'
+        parts.append(f"{len(failed):,} of {number:,} {do} not fit. {first}")
     else:
         parts += sorted({each.reason for each in found if each.reason})
     verdict: FitVerdict = "fits" if fits else "does not fit"
@@ -178,7 +182,10 @@ class _Request:
         if not self.noise_known and not isinstance(noise, Bernoulli):
             if aimed is None:
                 return not_checked("The standard deviation of a reward is not known, and this rule does not show it.")
-            noise = self._fitted_noise(aimed)
+            fitted = self._fitted_noise(aimed)
+            if fitted is None:
+                return not_checked("No standard deviation of a reward that was tried makes the log probable.")
+            noise = fitted
             notes.append(
                 f"The check takes a standard deviation of {noise.deviation:.2g} per reward, which fits the log best."
             )
@@ -190,6 +197,8 @@ class _Request:
         statistics, by_simulation, number = self._simulated(rule, noise, means, rounds)
         if rounds < length:
             notes.append(f"Simulations cover the first {rounds:,} of {length:,} rounds.")
+        if aimed is not None and decided is None:
+            notes.append("No decision could be predicted, so only simulations were compared.")
         if decided is None:
             if by_simulation is None:
                 return not_checked("All simulations of this rule are alike, so there is nothing to compare.")
@@ -214,6 +223,10 @@ class _Request:
         verdict: FitVerdict = "fits" if fits else "does not fit"
         return Check(verdict, min(1.0, value), simulations, reason, statistics, () if fits else instead, 1, failed)
 
+    def _seed(self, number: int) -> int:
+        """Return another seed, still one of 64 bits."""
+        return (self.seed + number) % 2**64
+
     def _decided(self) -> int:
         """Return how many rounds are predicted one by one."""
         most = min(MOST_DECISIONS, DECISIONS_BY_ARMS // len(self.log.arms))
@@ -228,16 +241,28 @@ class _Request:
         gaps = np.zeros(0) if self.found is None else np.sort(self.found.gap[np.isfinite(self.found.gap)])
         return float(gaps[1]) if gaps.size > 1 and gaps[1] > 0 else prior.deviation
 
-    def _fitted_noise(self, rule: IndexRule) -> Gaussian:
-        """Return the noise under which the rule makes the record most probable."""
-        start, prior = self.log.select(0, self._decided()), self._prior(self.noise)
-        tried = [Gaussian(0.5 * factor) for factor in SIGMAS]
+    def _fitted_noise(self, rule: IndexRule) -> Gaussian | None:
+        """Return the noise under which the rule makes the record most probable; None if that is beyond all reason."""
+        start, found = self.log.select(0, self._decided()), dict[int, float]()
 
-        def evidence(noise: Gaussian) -> float:
-            return predict(start, rule, noise, prior, self.horizon, RIVAL_PARTICLES, seed=self.seed).log_evidence
+        def evidence(exponent: int) -> float:
+            noise = _noise(exponent)
+            given = (start, rule, noise, self._prior(noise), self.horizon, RIVAL_PARTICLES)
+            return predict(*given, seed=self.seed).log_evidence
 
-        found = checks.in_threads(evidence, [(noise,) for noise in tried], checks.threads(self.threads))
-        return tried[int(np.argmax(found))]
+        size = self.found.size if self.found is not None and self.found.size > 0 else 1.0
+        low, high = (round(2 * math.log2(size)) + away for away in (-EXTENSION, EXTENSION))
+        for _ in range(MOST_EXTENSIONS):
+            new = [exponent for exponent in range(low, high + 1) if exponent not in found]
+            values = checks.in_threads(evidence, [(each,) for each in new], checks.threads(self.threads))
+            found |= dict(zip(new, values, strict=True))
+            best = max(found, key=found.__getitem__)
+            if found[best] == -math.inf:
+                break
+            if min(found) < best < max(found):
+                return _noise(best)
+            low, high = (best - EXTENSION, best - 1) if best == min(found) else (best + 1, best + EXTENSION)
+        return None
 
     def _predicted(self, rule: IndexRule, noise: Noise) -> _Decided | None:
         """Let the rule and its rivals predict the decisions; None where the rule's own particles do not survive."""
@@ -249,14 +274,14 @@ class _Request:
         def by_rule(seed: int) -> Predictions:
             return predict(start, rule, noise, prior, self.horizon, PARTICLES, seed=seed)
 
-        first, second = checks.in_threads(by_rule, [(self.seed,), (self.seed + 1,)], threads)
-        if -math.inf in (first.log_evidence, second.log_evidence):
+        first, second = checks.in_threads(by_rule, [(self.seed,), (self._seed(1),)], threads)
+        if not (math.isfinite(first.log_evidence) and math.isfinite(second.log_evidence)):
             return None
 
         def by_rival(one: Rival) -> Predictions | None:
             try:
                 return predict(
-                    start, one.rule, one.noise, prior, self.horizon, RIVAL_PARTICLES, seed=self.seed + 2,
+                    start, one.rule, one.noise, prior, self.horizon, RIVAL_PARTICLES, seed=self._seed(2),
                     drift=one.drift, unless_below=first,
                 )  # fmt: skip
             except InferenceError:  # a rival with another opening cannot have made it
@@ -271,8 +296,9 @@ class _Request:
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
-        generator, number = np.random.default_rng([self.seed, 7]), MOST_SIMULATIONS
-        if self.found is not None and self.found.says_anything:
+        generator, number = np.random.default_rng([self.seed, 7]), SIMULATIONS
+        noise_known = self.noise_known or isinstance(noise, Bernoulli)
+        if self.found is not None and self.found.says_anything and (noise_known or decided is None):
             return self.found.draw(number, noise, generator)
         if decided is not None:
             return decided.means(number, noise, self.log, generator)
@@ -289,16 +315,14 @@ class _Request:
         self, rule: Demonstrator, noise: Noise, means: NDArray[np.float64], rounds: int
     ) -> tuple[tuple[Statistic, ...], float | None, int]:
         """Simulate the rule and compare; return the statistics, the probability, and how many simulations."""
-        arms = len(self.log.arms)
-        number = int(np.clip(MOST_SIMULATED // rounds, FEWEST_SIMULATIONS, MOST_SIMULATIONS))
-        actions = self.log.demonstration(0)[:rounds]
+        arms, actions = len(self.log.arms), self.log.demonstration(0)[:rounds]
         played = rule.demonstrate_at(
-            means[:number], noise, self.horizon, length=rounds, seed=self.seed + 1, threads=self.threads
+            means, noise, self.horizon, length=rounds, seed=self._seed(1), threads=self.threads
         )
         statistics, value = compare(
             statistics_of(actions[None], arms), statistics_of(played, arms), wordings(arms, rounds)
         )
-        return statistics, value, number
+        return statistics, value, SIMULATIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,9 +348,11 @@ class _Decided:
     @property
     def switches(self) -> Statistic:
         """Return how often the arm changed, beside how often it would have, given the choices before each."""
-        chance = np.nan_to_num(1 - (self.own[0].repeats + self.own[1].repeats) / 2)
+        chance = 1 - (self.own[0].repeats + self.own[1].repeats) / 2
+        known = ~np.isnan(chance)
+        chance = chance[known]
         expected, spread = float(chance.sum()), float(np.sqrt((chance * (1 - chance)).sum()))
-        observed = float((~self.decisions.again).sum())
+        observed = float((~self.decisions.again)[known].sum())
         reach = 1.96 * spread
         off = abs(observed - expected) / max(spread, 1e-9)
         where = "" if self.number == self.length else f" in the first {self.number:,} rounds"
@@ -347,9 +373,9 @@ class _Decided:
         if better and better[0] == RANDOM:
             parts.append("Arms follow each other as if they were chosen at random.")
         elif better and not parts:
-            rule, _, condition = better[0].partition(IF)
+            rule, _, condition = short_name(better[0]).partition(IF)
             condition = f" if {condition}" if condition else ""
-            parts.append(f"The moments at which it changes arms fit {short_numbers(rule)} better{condition}.")
+            parts.append(f"The moments at which it changes arms fit {rule} better{condition}.")
         elif not parts and name and name not in self.others:
             kind, later = name.split()[0], " in its later part" if name.endswith("later") else ""
             parts.append(f"The log stays with an arm {kind} often than this rule would{later}.")
@@ -372,6 +398,10 @@ class _Decided:
         pulls = np.maximum(np.bincount(log.demonstration(0)[: self.number], minlength=len(log.arms)), 1)
         drawn = particles[chosen] + noise.deviation / np.sqrt(pulls) * generator.standard_normal((number, pulls.size))
         return np.asarray(drawn)
+
+
+def _noise(exponent: int) -> Gaussian:
+    return Gaussian(2.0 ** (exponent / 2))
 
 
 def _furthest(statistics: Sequence[Statistic]) -> str:

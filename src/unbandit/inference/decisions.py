@@ -9,7 +9,8 @@ correlations.
 
 Where a record holds few decisions that could have been different, the normal law does not reach. The product of all
 probabilities, the evidence, still compares two rules: under the assumed rule, the ratio of another rule's evidence to
-its own exceeds `r` with a probability of at most `1 / r`.
+its own exceeds `r` with a probability of at most `1 / r`, on average over the prior of the means. The prior's size, the
+arm that may drift and the size of a batch are taken from the record itself; calibration shows what that costs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from unbandit.inference.prior import Prior, belief_of
 from unbandit.instance import Noise
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.smc.cloud import Steps
-from unbandit.kernels.smc.decisions import index_offsets, predict_decisions
+from unbandit.kernels.smc.decisions import WIDENED, index_offsets, predict_decisions
 from unbandit.log import ActionLog
 
 FEW_ARMS = 5  # up to so many, the probability of every arm is predicted
@@ -85,13 +86,14 @@ def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
 
 def predict(
     log: ActionLog, rule: IndexRule, noise: Noise, prior: Prior, horizon: int, particles: int, *, seed: int = 0,
-    anchor: tuple[int, float] | None = None, drift: tuple[int, float] | None = None,
-    unless_below: Predictions | None = None,
+    drift: tuple[int, float] | None = None, unless_below: Predictions | None = None,
+    widths: tuple[float, ...] = WIDENED,
 ) -> Predictions:  # fmt: skip
     """Let an index rule with normal rewards predict every decision of a log's first demonstration.
 
     `drift` is an arm and by how much its mean changes, steadily, up to the horizon. Once the record is `HOPELESS` less
-    probable than by other predictions (`unless_below`), nothing more is predicted.
+    probable than by other predictions (`unless_below`), nothing more is predicted. The prior variance is multiplied by
+    one of `widths`, which is learnt from the record.
     """
     arms = len(log.arms)
     rule = rule.for_arms(arms)
@@ -102,21 +104,21 @@ def predict(
     if isinstance(rule, AdditiveIndexRule):  # its widths at these counts, without a table up to the horizon
         added = np.where(steps.arm[:, None] == np.arange(arms), steps.count[:, None], 0)
         pulls = np.cumsum(added, axis=0) - added
-        widths = rule.width(np.arange(1.0, actions.size + 1), horizon)
-        offsets[pulls > 0] = widths[pulls[pulls > 0] - 1]
+        added_width = rule.width(np.arange(1.0, actions.size + 1), horizon)
+        offsets[pulls > 0] = added_width[pulls[pulls > 0] - 1]
     else:
         index_offsets(rule.parameters(horizon), steps, arms, offsets)
     if drift is not None:
         offsets[:, drift[0]] += drift[1] / horizon * _mean_round(steps, drift[0])
     known = np.zeros((particles, arms)), np.zeros(arms)
-    cloud = new_cloud(belief_of(prior, arms, noise, anchor), *known, number, np.zeros(0, np.int64), seed, 0)
+    cloud = new_cloud(belief_of(prior, arms, noise, None), *known, number, np.zeros(0, np.int64), seed, 0)
     repeats, shares = np.full(number, np.nan), np.zeros((number, arms if all_arms else 1))
     least = np.zeros(0) if unless_below is None else np.cumsum(unless_below.increments) - HOPELESS
-    complete = predict_decisions(
-        steps, offsets, cloud, all_arms, least if least.size == number else np.zeros(0), repeats, shares
-    )
+    least = least if least.size == number else np.zeros(0)
+    complete = predict_decisions(steps, offsets, cloud, np.array(widths), all_arms, least, repeats, shares)
     means = cloud.sums / np.maximum(np.bincount(actions, minlength=arms), 1)
     first, evidence = steps.opening, float(cloud.increments.sum()) if complete else -math.inf
+    evidence = evidence if math.isfinite(evidence) else -math.inf
     return Predictions(repeats[first:], shares[first:], evidence, means, cloud.log_weights, cloud.increments)
 
 

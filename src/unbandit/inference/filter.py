@@ -139,18 +139,21 @@ def _twisted(
 
     A poor approximation misses where particles should be, and the evidence falls short: so the best one is that by
     which two small clouds find most, the worse of them. They are not used any further: the evidence stays unbiased.
-    Where a cloud without a look at the future finds clearly more, as with choices that leave next to nothing to chance,
-    the filter stays as it is.
+    Where clouds without a look at the future find clearly more, the worse of two than the best of all others, as with
+    choices that leave next to nothing to chance, the filter stays as it is.
     """
-    small = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
-    pilot = small.run(clouds)
+    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
+    pilot = straight.run(clouds)
     twists = twist_log(rule, task.belief, steps, max(task.horizons), task.known_rewards(), task.seed)
-    small = replace(small, particles=min(task.particles, TWIST_PARTICLES))
-    found = [min(_log_evidence(replace(small, twisted=each).run(clouds + at)) for at in (1, 2)) for each in twists]
-    if _log_evidence(pilot) > max(found) + CLEARLY_MORE:
+    small = replace(straight, particles=min(task.particles, TWIST_PARTICLES))
+    twisted = [replace(small, twisted=each) for each in twists]
+    found = np.array([[_log_evidence(each.run(clouds + at)) for at in (1, 2)] for each in twisted])
+    found[np.isnan(found)] = -math.inf
+    clearly = float(found.max()) + CLEARLY_MORE
+    if _log_evidence(pilot) > clearly and _log_evidence(straight.run(clouds + 3)) > clearly:
         return task, ()
     number = max(FEWEST_PARTICLES, int(TWISTED_SHARE * task.particles)) if fewer else task.particles
-    best = replace(task, twisted=twists[int(np.argmax(found))], particles=number)
+    best = replace(task, twisted=twists[int(found.min(axis=1).argmax())], particles=number)
     return best, () if isinstance(pilot, CloudCollapsed) else pilot
 
 

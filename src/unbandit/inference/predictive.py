@@ -113,7 +113,8 @@ def compare(
     centre, spread = together.mean(axis=0), together.std(axis=0)
     spread[np.ptp(together, axis=0) == 0] = 0.0  # the deviation of equal numbers is rounded, and not quite 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.nan_to_num(np.abs(together - centre) / spread, nan=0.0)
+        far = np.abs(together - centre) / spread
+    far[:, spread == 0] = 0.0
     furthest = far.max(axis=1)
     probability = float((furthest >= furthest[0] * (1 - 1e-9)).sum() / (number + 1)) if spread.any() else None
     tails = (1 + np.minimum((others <= own).sum(axis=0), (others >= own).sum(axis=0))) / (number + 1)

@@ -78,8 +78,7 @@ def parse_prior(text: str) -> Prior:
     NormalPrior(mean=0.0, deviation=2.0)
     """
     kinds: dict[str, type[NormalPrior] | type[BetaPrior]] = {"normal": NormalPrior, "beta": BetaPrior}
-    checks.text("prior", "" if text is None else text)
-    text = text or ""
+    checks.text("prior", text)
     name, _, rest = text.strip().partition(":")
     kind = kinds.get(name.lower())
     if kind is None:

@@ -14,13 +14,14 @@ import numpy as np
 
 from unbandit.demonstrators import Demonstrator, IndexRule, rules
 from unbandit.errors import ParameterError
+from unbandit.fit import IF
 from unbandit.inference.decisions import Decisions, Predictions, without_rule
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the assumed one
 FALLS = (2.0, -2.0)  # of the most-pulled arm, in units of its lead
-RANDOM, IF = "choices at random", ", if "
+RANDOM = "choices at random"
 MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
 
 
@@ -58,7 +59,7 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> l
         found.append(Rival(str(batched), batched, noise))
     leader = int(log.pulls[0].argmax())
     for fall in FALLS:
-        name = f"{rule}{IF}arm {log.arms[leader]} gets {'worse' if fall > 0 else 'better'} over time"
+        name = f'{rule}{IF}arm "{log.arms[leader]}" gets {"worse" if fall > 0 else "better"} over time'
         found.append(Rival(name, rule, noise, (leader, -fall * gap)))
     return found
 

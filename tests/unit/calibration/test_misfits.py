@@ -122,7 +122,7 @@ def test_the_bound_is_the_power_of_the_most_powerful_test():
         made, read = distance + generator.standard_normal(4_000), generator.standard_normal(4_000)
         ratio = [distance * each - distance**2 / 2 for each in (made, read)]
         expected = 0.5 * math.erfc((2.3263 - distance) / math.sqrt(2))
-        found = power_bound(*ratio)
+        found = power_bound(ratio[0], ratio[1][:2_500])  # not as many of both
         assert found.value == pytest.approx(expected, abs=4 * found.error + 0.01)
         assert found.error < 0.03
 

@@ -137,14 +137,14 @@ def test_several_demonstrations_are_checked_each_and_summarised() -> None:
     log = ub.ActionLog.from_actions([each.tolist() for each in actions], arms=range(3))
     check = estimated(log, "ucb1").check
     assert (check.verdict, check.checked, check.failed) == ("does not fit", 3, ("2",))
-    assert check.reason.startswith("1 of 3 do not fit. Demonstration 2: ")
+    assert check.reason.startswith('1 of 3 does not fit. Demonstration "2": ')
 
 
 def test_of_a_long_log_the_beginning_is_checked() -> None:
     log = ub.UCB1().demonstrate(ub.Instance(MEANS, SIGMA), 25_000, seed=1)
     check = estimated(log, "ucb1").check
     assert check.verdict == "fits"
-    assert "Simulations cover the first 20,000 of 25,000 rounds." in check.reason
+    assert "Simulations cover the first 10,000 of 25,000 rounds." in check.reason
     assert "The first 2,000 decisions were predicted one by one." in check.reason
 
 
@@ -218,6 +218,50 @@ def test_where_no_particle_survives_only_simulations_count(log: ub.ActionLog, mo
     assert check.verdict == "fits"
     assert check.statistics
     assert "switches, expected one by one" not in {each.name for each in check.statistics}
+
+
+def test_each_test_can_flag_a_log_alone() -> None:
+    """A record beyond all simulations must not fit, whatever the other tests say."""
+    assert sum(check_module.SHARES.values()) == pytest.approx(1)
+    assert 1 / (check_module.SIMULATIONS + 1) / check_module.SHARES["simulations"] <= check_module.DOES_NOT_FIT
+
+
+def test_what_comes_after_the_predicted_decisions_is_compared_too() -> None:
+    start = ub.UCB1().demonstrate(ub.Instance(MEANS, SIGMA), 2_000, seed=3).demonstration(0)
+    rest = np.random.default_rng(1).integers(3, size=3_000)
+    log = ub.ActionLog.from_codes(np.concatenate([start, rest]).astype(np.int64), ["a", "b", "c"])
+    assert estimated(log, "ucb1").check.verdict == "does not fit"
+
+
+@pytest.mark.parametrize("sigma", [0.003, 0.5, 20.0])
+def test_a_standard_deviation_far_from_any_guess_is_found(sigma: float) -> None:
+    rule, means = ub.UCB1(exploration=2 * (sigma / SIGMA) ** 2), np.array(MEANS) * sigma / SIGMA
+    log = rule.demonstrate(ub.Instance(means, sigma), ROUNDS, seed=3)
+    check = estimated(log, str(rule), sigma=None).check
+    assert check.verdict == "fits"
+    assert float(re.search(r"a standard deviation of ([\d.e-]+)", check.reason)[1]) == pytest.approx(sigma, rel=0.6)
+
+
+def test_a_tiny_standard_deviation_does_not_fit(log: ub.ActionLog) -> None:
+    assert estimated(log, "ucb1", sigma=1e-4).check.verdict == "does not fit"
+
+
+def test_the_largest_seed_and_a_far_horizon_are_checked(log: ub.ActionLog) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ub.AssumptionWarning)
+        posterior = ub.posterior(log, "ucb1", sigma=SIGMA, seed=2**64 - 1, particles=50, check=True)
+    assert posterior.check.verdict == "fits"
+    assert estimated(log, "ucb:alpha=0.25", horizon=2**32).check.verdict != "not checked"
+
+
+def test_demonstrations_without_rounds_are_left_out(log: ub.ActionLog) -> None:
+    empty = ub.ActionLog.from_codes(np.zeros(0, np.int64), ["a", "b"], offsets=[0, 0])
+    assert estimated(empty, "ucb1").check.verdict == "not checked"
+    codes = log.demonstration(0).astype(np.int64)
+    both = ub.ActionLog.from_codes(codes, log.arms, offsets=[0, 0, codes.size])
+    check = estimated(both, "ucb1").check
+    assert (check.verdict, check.checked) == ("fits", 1)
+    assert "Of 2 demonstrations 1 was checked." in check.reason
 
 
 def test_batches_are_named_as_what_would_fit() -> None:

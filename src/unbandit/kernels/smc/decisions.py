@@ -228,6 +228,8 @@ def comes_first(arm: int, arms: int, work: Numbers) -> tuple[int, float]:
     total = alone + above
     if ceiling > high or decided == 0:  # where nobody else is
         work[MASS, decided], work[EDGE, decided + 1], count = above, ceiling, decided + 1
+    if not total > 0.0:
+        return 0, -math.inf
     for at in range(count):
         work[MASS, at] /= total
     return count, (math.log(chance) if chance > 0.0 else -math.inf) + largest - 0.5 * near * near
@@ -245,8 +247,9 @@ def _mass(start: float, end: float, centre: float, spread: float, near: float, f
 
 @compiled
 def predict_decisions(
-    steps: Steps, offsets: Numbers, cloud: Cloud, all_arms: bool, least: Numbers, repeats: Numbers, shares: Numbers
-) -> bool:
+    steps: Steps, offsets: Numbers, cloud: Cloud, widths: Numbers, all_arms: bool, least: Numbers, repeats: Numbers,
+    shares: Numbers,
+) -> bool:  # fmt: skip
     """Send a cloud through a demonstration, and predict each decision from those before.
 
     Where the log evidence so far falls below `least`, which has a number for each step or none at all, the rest is not
@@ -264,7 +267,7 @@ def predict_decisions(
     deviations, work = np.zeros((number, arms)), np.zeros((ROWS, max(arms, NODES)))
     widened = np.empty(number)  # the prior's variance, per particle: what it is, is learnt
     for particle in range(number):
-        widened[particle] = WIDENED[particle % len(WIDENED)]
+        widened[particle] = widths[particle % widths.size]
     predicted, asked = np.zeros(arms), np.zeros(arms, np.int64)
     rng, table, log_weights = cloud.rng, cloud.table, cloud.log_weights
     for step in range(steps.opening):
@@ -305,6 +308,9 @@ def predict_decisions(
                 which = asked[at] if at < asking else arm
                 count, log_chance = comes_first(which, arms, work)
                 predicted[which] += weight * math.exp(min(log_chance - work[LOG, which], 0.0))
+            if count == 0:  # it cannot come first
+                log_weights[particle] = -math.inf
+                continue
             # Draw the arm's index: an interval, and a normal variable within it.
             first, second = two_uniforms(rng, PARTICLES, step, particle)
             at = 0
