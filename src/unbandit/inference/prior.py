@@ -79,6 +79,7 @@ def parse_prior(text: str) -> Prior:
     """
     kinds: dict[str, type[NormalPrior] | type[BetaPrior]] = {"normal": NormalPrior, "beta": BetaPrior}
     checks.text("prior", text)
+    text = text or ""  # None is refused as a text without a name is
     name, _, rest = text.strip().partition(":")
     kind = kinds.get(name.lower())
     if kind is None:

@@ -43,8 +43,8 @@ def refuse_unread_counts(sources: Sequence[Source], table: Collection, reader: R
     if "pulls" in reader.named or any(reader.named.get(role) for role in ("demonstration", "round")):
         return
     rows, arms, read = table.codes.size, len(reader.arms.coder), set(reader.columns())
-    unread = [name for name in sources[0].names if name.strip() and name not in read]
-    unread = [name for name in unread if all(name in source.names for source in sources)]
+    shared = set(sources[0].names).intersection(*(source.names for source in sources[1:])) - read
+    unread = [name for name in sources[0].names if name.strip() and name in shared]
     if reader.name.get("round") == "round" or rows > arms or np.unique(table.codes).size < rows:
         unread = list(filter(is_count_like, unread))
     elif "round" in reader.name:
