@@ -1,3 +1,3 @@
 """The one place where the version is written."""
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"

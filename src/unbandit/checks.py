@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeVar
 
 from unbandit.errors import ParameterError
 
@@ -27,11 +27,11 @@ DEEPEST = 50  # levels of lists and tables in a file
 
 def integer(value: object) -> int | None:
     """Return a whole number of Python's or NumPy's as an int; None for anything else, booleans included."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return None
     try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
+        return operator.index(value)
+    except TypeError:  # an array of several
         return None
 
 
@@ -62,7 +62,7 @@ def real(value: object) -> float | None:
     kind = _scalar_kind(value)
     is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool) if kind is None else kind in "iuf"
     try:
-        return float(value) if is_number else None  # type: ignore[arg-type]
+        return float(value) if is_number and isinstance(value, SupportsFloat) else None
     except (ValueError, OverflowError):
         return None
 

@@ -58,17 +58,15 @@ def console(*, error: bool = False) -> Console:
 
     stream = sys.stderr if error else sys.stdout
     window = stream.isatty()
-    out = Console(
+
+    class EscapingConsole(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            safe = ("\n".join(map(escaped, each.split("\n"))) if isinstance(each, str) else each for each in objects)
+            super().print(*safe, **options)
+
+    return EscapingConsole(
         file=stream, width=None if window else 200, soft_wrap=not window, highlight=False, markup=False, emoji=False
     )
-    print_as_it_is = out.print
-
-    def print_escaped(*objects: Any, **options: Any) -> None:
-        safe = ("\n".join(map(escaped, each.split("\n"))) if isinstance(each, str) else each for each in objects)
-        print_as_it_is(*safe, **options)
-
-    out.print = print_escaped  # type: ignore[method-assign]
-    return out
 
 
 def say_on(out: Console) -> Callable[[str], None]:

@@ -243,9 +243,7 @@ class Demonstrator(BaseModel, ABC):
         rule = self._facing(instance)
         placed = None if orders is None else _orders(orders, runs, len(instance))
         played = horizon if length is None else min(checks.whole("length", length), horizon)
-        if not isinstance(draw, str) or draw not in get_args(Draw):
-            got = checks.brief(draw)
-            raise ParameterError(f'expected "every" or "needed"; got {got}.', parameter="draw", value=draw)
+        checks.one_of("draw", draw, get_args(Draw))
         if draw == "needed" and isinstance(device, str) and device == "cuda":
             raise ParameterError(
                 f'"needed" expects {option("device", "cpu")}; got "cuda".',

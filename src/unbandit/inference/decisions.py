@@ -158,8 +158,7 @@ class Residuals:
     names: tuple[str, ...]
     scores: Numbers  # standard normal where the rule is right
     correlations: Numbers
-    spreads: Numbers  # the standard deviations by which the scores were divided
-    all_spreads: Mapping[str, float] = field(default_factory=dict)  # also of sums that are not yet normal
+    spreads: Mapping[str, float]  # standard deviations of the sums, also of those that are not yet normal
 
     def p_value(self, seed: int = 0) -> float:
         """Return the probability that the largest score of a record of the rule is as large."""
@@ -199,13 +198,8 @@ def residuals(
     error = float(np.mean((by_cloud[0] - by_cloud[1]) ** 2)) / 4 if kept.any() else 0.0
     scores = (by_cloud[0] + by_cloud[1]) / 2 / np.sqrt(1 + error + (TOLERANCE * spreads) ** 2)
     correlations = variance[np.ix_(kept, kept)] / np.outer(spreads, spreads)
-    return Residuals(
-        tuple(np.array(names)[kept].tolist()),
-        scores,
-        correlations,
-        spreads,
-        dict(zip(names, every.tolist(), strict=True)),
-    )
+    by_name = dict(zip(names, every.tolist(), strict=True))
+    return Residuals(tuple(np.array(names)[kept].tolist()), scores, correlations, by_name)
 
 
 def by_evidence(own: tuple[Predictions, Predictions], others: Mapping[str, Predictions], found: Residuals) -> float:
@@ -217,7 +211,7 @@ def by_evidence(own: tuple[Predictions, Predictions], others: Mapping[str, Predi
     """
     base, values = float(np.logaddexp(own[0].log_evidence, own[1].log_evidence)) - math.log(2), [0.0]
     for name, other in others.items():
-        wide = max(1.0, math.sqrt(2 * math.pi) * found.all_spreads.get(name, 0.0))
+        wide = max(1.0, math.sqrt(2 * math.pi) * found.spreads.get(name, 0.0))
         values.append(other.log_evidence - base + math.log(wide))
     return min(1.0, len(others) * math.exp(-max(values)))
 

@@ -205,7 +205,7 @@ def test_what_it_is_not_for(rule, instance, named):
 
 
 def test_words_and_widths_that_are_refused():
-    with pytest.raises(ParameterError, match='expected "every" or "needed"; got \'some\''):
+    with pytest.raises(ParameterError, match='expected one of every, needed; got "some"'):
         UCB().evidence(TWO, 100, draw="some")
     with pytest.raises(ParameterError, match="finite width"):
         UCB(scale=1e308).evidence(TWO, 10**8, draw="needed")
