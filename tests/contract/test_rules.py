@@ -12,7 +12,7 @@ from reference import reference_index, reference_sae, reference_switching, simul
 from reference_randomised import reference_randomised
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
-from unbandit.demonstrators.base import RegretWidth
+from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.tally import read_epochs

@@ -33,8 +33,7 @@ from unbandit.calibration.page import page
 from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, ParameterError
-from unbandit.files import written_whole
-from unbandit.log.writing import write_table
+from unbandit.files import write_table, written_whole
 from unbandit.study.dispatch import run_together
 from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import Result, ResultsFolder

@@ -114,7 +114,7 @@ def check_folder(path: str) -> None:
 
 def check_output(output: str | None, *also: str, parameter: str = "output") -> None:
     """Refuse a file name of no known format, or a folder that does not exist; `also` are formats besides tables."""
-    from unbandit.log.writing import check_name
+    from unbandit.files import check_name
 
     if output is None:
         return
@@ -176,8 +176,7 @@ def write_answer(
     answer: Any, output: str, json_pieces: Iterable[str], table: Callable[[], polars.DataFrame] | None = None
 ) -> None:
     """Write the picture, the draws, the JSON or the table that a file's name asks for; whole, or not at all."""
-    from unbandit.files import written_whole
-    from unbandit.log.writing import write_table
+    from unbandit.files import write_table, written_whole
 
     name = output.lower()
     if name.endswith(".nc"):
@@ -198,7 +197,7 @@ def write_truth(instance: Instance, path: str | Path) -> None:
     """Write every arm's true mean and gap."""
     import polars as pl
 
-    from unbandit.log.writing import write_table
+    from unbandit.files import write_table
 
     table = pl.DataFrame({"arm": list(instance.arms), "mean": instance.means, "gap": instance.gaps})
     write_table(lambda: table, path)

@@ -43,7 +43,7 @@ def simulate(
     Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
     """
     from unbandit.demonstrators import parse_rule
-    from unbandit.log.writing import write_table
+    from unbandit.files import write_table
 
     chosen = parse_rule(rule)
     faced = options.read_instance("simulate", instance, means, sigma, bernoulli, arms)

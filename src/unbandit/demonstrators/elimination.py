@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import Demonstrator, width_parameters, width_table
+from unbandit.demonstrators.base import Demonstrator
+from unbandit.demonstrators.widths import width_parameters, width_table
 from unbandit.kernels.bandit import Bandit
 from unbandit.log.tallies import Tallies
 

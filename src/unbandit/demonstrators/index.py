@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import Demonstrator, Gather, has_power_width, width_parameters
+from unbandit.demonstrators.base import Demonstrator, Gather
+from unbandit.demonstrators.widths import has_power_width, width_parameters
 from unbandit.instance import Bernoulli, Instance, Noise
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.compile import inlined

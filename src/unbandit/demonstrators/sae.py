@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from unbandit.demonstrators.base import Examples, RegretWidth
+from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.elimination import EliminationRule
+from unbandit.demonstrators.widths import RegretWidth
 
 
 class SAE(RegretWidth, EliminationRule):

@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
-from unbandit.demonstrators.base import Examples, RegretWidth
+from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.index import AdditiveIndexRule
+from unbandit.demonstrators.widths import RegretWidth
 
 
 class UCB(RegretWidth, AdditiveIndexRule):

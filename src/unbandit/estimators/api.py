@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
-from unbandit.demonstrators.base import RegretWidth
+from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.arguments import (
     DRAWING,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from unbandit import theory
 from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, EliminationRule
-from unbandit.demonstrators.base import RegretWidth
+from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import quoted

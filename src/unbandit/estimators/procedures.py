@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
-from unbandit.demonstrators.base import RegretWidth, has_power_width
+from unbandit.demonstrators.widths import RegretWidth, has_power_width
 from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels import comparison as kernels

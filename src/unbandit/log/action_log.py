@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.errors import Notice, ParameterError
+from unbandit.files import write_table
 from unbandit.log.counts import refuse_duplicates
 from unbandit.log.frames import FrameSource, series_of
 from unbandit.log.labels import Codes, checked_label, given_arms, numbered
@@ -28,7 +29,6 @@ from unbandit.log.sources import (
     sources_of,
 )
 from unbandit.log.tallies import Need, Tallies, tally
-from unbandit.log.writing import write_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

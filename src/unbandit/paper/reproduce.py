@@ -26,8 +26,7 @@ from unbandit._version import __version__
 from unbandit.clusters.cluster import WAIT, Cluster
 from unbandit.devices import choose_device
 from unbandit.errors import OutputError, ResumeError
-from unbandit.files import locked, written_whole
-from unbandit.log.writing import write_table
+from unbandit.files import locked, write_table, written_whole
 from unbandit.paper.figure import PaperFigure, Results, Size, chosen_figures
 from unbandit.paper.page import FinishedFigure, Reproduction, listing, page
 from unbandit.paper.panels import STYLE

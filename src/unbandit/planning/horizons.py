@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unbandit import checks, datasets, theory
 from unbandit.demonstrators import SAE, UCB, Demonstrator, parse_rule
-from unbandit.demonstrators.base import RegretWidth
+from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.procedures import check_comparable, quantile
 from unbandit.formatting import json_number
