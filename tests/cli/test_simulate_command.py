@@ -70,7 +70,7 @@ def test_what_draw_is_not_for(refused):
     asked = ["simulate", "two-armed", "--horizon", "100", "-o", "x.csv"]
     assert "Add --counts" in refused(2, *asked, "--rule", "ucb", "--draw", "needed")
     assert "got sae" in refused(2, *asked, "--rule", "sae", "--counts", "--draw", "needed")
-    assert "got 'some'" in refused(2, *asked, "--rule", "ucb", "--counts", "--draw", "some")
+    assert 'got "some"' in refused(2, *asked, "--rule", "ucb", "--counts", "--draw", "some")
 
 
 def test_what_was_simulated_can_be_estimated(unbandit, tmp_path):

@@ -117,7 +117,7 @@ def test_random_ties_are_even():
 def test_a_horizon_too_long_for_tables_gives_the_same_actions(monkeypatch, rule):
     instance, horizon = Instance([1.0, 0.5, 0.8], 0.5), 3_000
     expected = rule.demonstrate(instance, horizon, runs=3, seed=5).actions
-    monkeypatch.setattr("unbandit.demonstrators.base.LONGEST_TABLE", 100)
+    monkeypatch.setattr("unbandit.demonstrators.widths.LONGEST_TABLE", 100)
     assert isinstance(rule.parameters(horizon), PowerWidth)
     assert np.array_equal(rule.demonstrate(instance, horizon, runs=3, seed=5).actions, expected)
 
@@ -125,7 +125,7 @@ def test_a_horizon_too_long_for_tables_gives_the_same_actions(monkeypatch, rule)
 def test_counts_by_levels_without_tables(monkeypatch):
     rule, instance = UCB(), Instance(np.linspace(0, 1, 80))
     expected = rule.evidence(instance, 2_000, runs=2, seed=6)
-    monkeypatch.setattr("unbandit.demonstrators.base.LONGEST_TABLE", 10)
+    monkeypatch.setattr("unbandit.demonstrators.widths.LONGEST_TABLE", 10)
     found = rule.evidence(instance, 2_000, runs=2, seed=6)
     assert np.array_equal(found.own, expected.own)
     assert np.array_equal(found.of_best, expected.of_best)
