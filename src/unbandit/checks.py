@@ -7,12 +7,12 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeVar
 
 from unbandit.errors import ParameterError
+from unbandit.progress import WorkerThreads, unless_stopped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -254,8 +254,8 @@ def threads(count: object = None, most: int | None = None) -> int:
 def in_threads(work: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], count: int) -> list[Result]:
     """Call `work` with each tuple of arguments, on threads: compiled kernels release the interpreter lock."""
     if count <= 1 or len(arguments) <= 1:
-        return [work(*each) for each in arguments]
-    with ThreadPoolExecutor(min(count, len(arguments))) as pool:
+        return [unless_stopped(work, *each) for each in arguments]
+    with WorkerThreads(min(count, len(arguments))) as pool:
         futures = [pool.submit(work, *each) for each in arguments]
         try:
             return [future.result() for future in futures]

@@ -34,8 +34,8 @@ from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, ParameterError
 from unbandit.files import write_table, written_whole
+from unbandit.progress import Progress, Shared
 from unbandit.study.dispatch import run_together
-from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import Result, ResultsFolder
 
 KINDS = ("closed-forms", "posterior", "identify", "check")  # what is measured, in the order in which it is done

@@ -6,6 +6,8 @@ Commands import what is heavy only when they run, so that `unbandit --help` answ
 import os
 import signal
 import sys
+import threading
+from contextlib import suppress
 
 from unbandit.errors import Interrupts
 
@@ -20,12 +22,13 @@ def main() -> None:
         from unbandit.cli.app import main as run
 
         run()
-    except SystemExit:
-        if interrupts.came:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # enough was said, and what is left is tidying up
-        raise
-    except BaseException:
+    except BaseException as error:
         if not interrupts.came:
             raise
-        sys.stdout.flush()
-        os._exit(130)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # enough was said, and what is left is tidying up
+        if isinstance(error, SystemExit) and threading.active_count() == 1:
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(130)  # without waiting for a thread that compiles a kernel: nothing stops that

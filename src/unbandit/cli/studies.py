@@ -55,10 +55,10 @@ def study(
 
     Example:  unbandit study study.toml -o results
     """
+    from unbandit.progress import progress_on
     from unbandit.study import Study
     from unbandit.study.dispatch import choose_executor
     from unbandit.study.grid import KEPT
-    from unbandit.study.progress import progress_on
     from unbandit.study.results import ResultsFolder
 
     described = Study.read(file, runs=runs, seed=seed)
@@ -155,7 +155,7 @@ def reproduce(
     from unbandit.paper.figure import chosen_figures
     from unbandit.paper.figure import figures as known_figures
     from unbandit.paper.reproduce import reproduce as make
-    from unbandit.study.progress import progress_on
+    from unbandit.progress import progress_on
 
     names = list(figures or ())
     if listed:
@@ -226,7 +226,7 @@ def calibrate(
     Example:  unbandit calibrate posterior --rule ucb --runs 50 -o look
     """
     from unbandit.calibration import calibrate as measure
-    from unbandit.study.progress import progress_on
+    from unbandit.progress import progress_on
 
     err = printer.console(error=True)
     with printer.resumable(lambda: f"Stopped. What was measured is kept in {folder}: the same command resumes."):

@@ -15,6 +15,7 @@ from unbandit.estimators.procedures import Request
 from unbandit.fit import Check, not_checked, short_name
 from unbandit.formatting import short_numbers
 from unbandit.log import ActionLog
+from unbandit.progress import interruptible
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior
@@ -50,9 +51,9 @@ def checked(
         draws = posteriors[min(which, len(posteriors) - 1)].draws if posteriors else None
         return AnsweredMeans(gap, low, high, request.z, numbers["mean"][row] if "mean" in numbers else None, draws)
 
-    return check_log(
-        log, request.rule, request.noise, request.horizons.tolist(), answered, noise_known=request.noise_known,
-        seed=seed, threads=threads,
+    return interruptible(
+        check_log, log, request.rule, request.noise, request.horizons.tolist(), answered,
+        noise_known=request.noise_known, seed=seed, threads=threads,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_b
 from unbandit.inference.conventions import Convention
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
+from unbandit.progress import interruptible
 from unbandit.result import BEST, ESTIMATED, UNSEEN
 
 REPLICATES = {"clouds": 1, "draws": 500}  # of a posterior that is one of many in a bootstrap
@@ -143,9 +144,9 @@ def infer_request(
     is_best = known is not None and known.arm is None
     if known is not None:
         placed = int(record.pulls.sum(axis=0).argmax()) if known.arm is None else known.arm, known.value
-    return infer_by_conventions(
-        record, request.rule, prior, request.noise, rounds, anchor=placed, is_best=is_best, particles=particles,
-        seed=seed, **options,
+    return interruptible(
+        infer_by_conventions, record, request.rule, prior, request.noise, rounds, anchor=placed, is_best=is_best,
+        particles=particles, seed=seed, **options,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from unbandit.identification.result import Identification, Surprise
 from unbandit.inference import Prior
 from unbandit.inference.draws import check_rewards
 from unbandit.log import ActionLog
+from unbandit.progress import interruptible
 
 SURPRISES = 5  # the number of surprising rounds that are named
 SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
@@ -130,7 +131,7 @@ def _answer(
     leading = contenders[0]
     if progress is not None:
         progress(f"Simulating {leading.name}")
-    check = predictive_check(request, leading)
+    check = interruptible(predictive_check, request, leading)
     if not check.fits:
         text = (
             f"Even {leading.name}, the most probable candidate, does not reproduce the record: fewer than {FITS:.1%} "

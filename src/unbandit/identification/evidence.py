@@ -33,6 +33,7 @@ from unbandit.inference.filter import (
 from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
+from unbandit.progress import interruptible
 
 GuessKey = tuple[int, int]  # a candidate's position, and that of one of its guesses
 
@@ -235,7 +236,7 @@ def _heat(
 ) -> dict[GuessKey, LogEvidence]:  # fmt: skip
     """Compute the evidence of some guesses."""
     tasks = [(request, candidates[at].guesses[guess][0], particles, before.get((at, guess))) for at, guess in running]
-    results = checks.in_threads(log_evidence, tasks, checks.threads(request.threads))
+    results = interruptible(checks.in_threads, log_evidence, tasks, checks.threads(request.threads))
     return dict(zip(running, results, strict=True))
 
 

@@ -33,6 +33,7 @@ from unbandit.inference.prior import usual_prior
 from unbandit.inference.rivals import RANDOM, predicts, usual_parameters
 from unbandit.instance import Bernoulli, Noise
 from unbandit.log import ActionLog
+from unbandit.progress import interruptible
 from unbandit.result import Estimate
 
 if TYPE_CHECKING:
@@ -200,8 +201,8 @@ def check(
     for candidate in considered:
         if progress is not None:
             progress(f"Checking {candidate.name}")
-        chosen, evidence = _most_probable(
-            record, [guess for guess, _ in candidate.guesses], noise, int(rounds[0]), seed
+        chosen, evidence = interruptible(
+            _most_probable, record, [guess for guess, _ in candidate.guesses], noise, int(rounds[0]), seed
         )
         try:
             with python_warnings.catch_warnings():
@@ -210,7 +211,9 @@ def check(
             rows.append(CheckedRule(candidate.name, chosen, answer, answer.check, None, evidence))
         except UnbanditError as refusal:
             # without an estimate the rule may still be checked, at means that its posterior gives
-            found = check_log(record, chosen, noise, rounds.tolist(), None, noise_known=sigma is not None, seed=seed)
+            found = interruptible(
+                check_log, record, chosen, noise, rounds.tolist(), None, noise_known=sigma is not None, seed=seed
+            )
             rows.append(CheckedRule(candidate.name, chosen, None, found, refusal, evidence))
     order = sorted(rows, key=_place)
     if isinstance(noise, Bernoulli) and candidates is None:

@@ -20,6 +20,7 @@ from unbandit.kernels.smc.randomised import filter_randomised
 from unbandit.kernels.smc.twist import filter_twisted
 from unbandit.kernels.tally import read_epochs
 from unbandit.log import ActionLog
+from unbandit.progress import current_work
 from unbandit.tape import Tape
 
 Reading = Steps | EliminationTests  # a demonstration as the filter of the rule's kind reads it
@@ -122,7 +123,8 @@ def run_filters(
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
         task, pilot = _twisted(task, rule, steps, clouds, fewer=particles is None)
-    outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
+    with current_work().stage("Filtering", clouds * task.particles * sum(map(_steps, readings))):
+        outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
     if collapsed and not (tolerant and passes):
@@ -196,14 +198,15 @@ def new_cloud(
     belief: Belief, past: Numbers, before: Numbers, steps: int, marks: Integers, seed: int, name: int
 ) -> Cloud:  # fmt: skip
     """Return a cloud before its first step; `past` and `before` are reward sums and counts known already."""
-    number, arms = past.shape
+    (number, arms), work = past.shape, current_work()
+    work.end_if_stopped()
     return Cloud(
         belief=belief, sums=np.zeros((number, arms)), past=past, before=before, log_weights=np.zeros(number),
         increments=np.zeros(steps), effective_size=np.full(steps, float(number)), relaxed=np.zeros(steps, np.int64),
         ancestors=np.zeros(number, np.int64), lineage=np.arange(number), marks=marks,
         kept_sums=np.zeros((marks.size, number, arms)), kept_ancestors=np.zeros((marks.size, number), np.int64),
         kept_shifts=np.zeros((marks.size, number)), shift=np.zeros(number),
-        rng=Rng(*Tape(seed).key, np.uint64(name)), table=QUANTILE_TABLE,
+        rng=Rng(*Tape(seed).key, np.uint64(name)), table=QUANTILE_TABLE, signals=work.signals,
     )  # fmt: skip
 
 
@@ -221,8 +224,12 @@ def reading_of(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> 
     raise NotIdentifiable(f"{rule.name}: there is no posterior for rules of this kind.")
 
 
+def _steps(reading: Reading) -> int:
+    return reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
+
+
 def _work(reading: Reading) -> int:
-    return reading.arm.size if isinstance(reading, Steps) else reading.epoch.size * reading.last.size
+    return _steps(reading) if isinstance(reading, Steps) else _steps(reading) * reading.last.size
 
 
 def _opening(log: ActionLog, which: int, rule: Demonstrator) -> float:
@@ -269,6 +276,7 @@ class _Filter:
             else:
                 state.log_weights[:] = log_weights
                 pulls, died, rounds = self._filter_twisted(which, state, means, horizon)
+            current_work().end_if_stopped()
             judged = self._judged(reading, rounds)
             relaxed = np.flatnonzero(state.relaxed == self.particles)
             too_many = relaxed.size > self._most_relaxed(rounds.size)
@@ -304,7 +312,7 @@ class _Filter:
 
     def _cloud(self, reading: Reading, past: Numbers, before: Numbers, name: int, *, keep: bool) -> Cloud:
         number, arms = past.shape
-        steps = reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
+        steps = _steps(reading)
         kept = min(MOST_MARKS, max(2, MOST_KEPT // (number * arms)), steps) if keep else 0
         marks = np.unique(np.linspace(0, steps - 1, kept).astype(np.int64)) if kept else np.zeros(0, np.int64)
         return new_cloud(self.belief, past.copy(), before.copy(), steps, marks, self.seed, name)

@@ -27,6 +27,7 @@ from unbandit.kernels.smc.twist import (
     follow_twist,
     solve_twist,
 )
+from unbandit.progress import current_work
 
 MOST_NEWTON_STEPS, MOST_HALVINGS = 40, 8
 SETTLED = 0.01  # Newton's method ends when a step raises the log probability by less
@@ -210,6 +211,7 @@ class _Fit:
 
     def _expand(self, scores: Numbers, innovations: Numbers) -> float:
         """Lay the sites at a path; return its log density, but for a constant."""
+        current_work().end_if_stopped()
         log_chances = np.empty(innovations.size)
         expand_sites(self.parameters, self.transitions, scores, self.rounds, self.sites, log_chances)
         return float(log_chances.sum() - 0.5 * innovations @ innovations)

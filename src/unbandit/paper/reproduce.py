@@ -31,9 +31,9 @@ from unbandit.paper.figure import PaperFigure, Results, Size, chosen_figures
 from unbandit.paper.page import FinishedFigure, Reproduction, listing, page
 from unbandit.paper.panels import STYLE
 from unbandit.plots import save
+from unbandit.progress import Progress, Shared
 from unbandit.study import StudyResult
 from unbandit.study.dispatch import SupportsSubmit, choose_executor
-from unbandit.study.progress import Progress, Shared
 from unbandit.study.results import ResultsFolder
 from unbandit.study.storage import is_address
 from unbandit.study.taskgrid import code, differences

@@ -17,7 +17,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, suppress
 from functools import lru_cache
@@ -30,7 +30,7 @@ from unbandit import checks
 from unbandit.clusters import WAIT, Cluster, LostWorker
 from unbandit.errors import ClusterError, Interrupts, ParameterError, option
 from unbandit.formatting import counted
-from unbandit.study.progress import Progress
+from unbandit.progress import Progress, WorkerThreads, stopped_together
 from unbandit.study.results import ResultsFolder
 from unbandit.study.taskgrid import Task, TaskGrid, differences
 
@@ -137,7 +137,7 @@ def run_together(
         jobs.sort(key=lambda job: -job[0].study.tasks[job[1]].rounds)
         if jobs:
             workers = min(count, len(jobs))
-            with WorkerProcesses(workers) if processes else ThreadPoolExecutor(workers, "study") as pool:
+            with WorkerProcesses(workers) if processes else WorkerThreads(workers, "study") as pool:
                 _dispatch_one_by_one(pool, jobs, progress, TASKS_PER_THREAD * count)
         for place in places:
             place.remove_leftovers()
@@ -218,7 +218,7 @@ def dispatch(
             )
     elif isinstance(executor, int):
         count = min(executor, len(missing))
-        with ThreadPoolExecutor(count, "study") as threads:  # handed a few tasks at a time, unlike `checks.in_threads`
+        with WorkerThreads(count, "study") as threads:  # handed a few tasks at a time, unlike `checks.in_threads`
             _dispatch_one_by_one(threads, [(place, number) for number in missing], progress, TASKS_PER_THREAD * count)
     else:
         _dispatch_one_by_one(executor, [(place, number) for number in missing], progress, TASKS_IN_HAND)
@@ -232,7 +232,7 @@ def _dispatch_one_by_one(executor: SupportsSubmit, jobs: Sequence[Job], progress
         return executor.submit(run_task, place.study, number, os.fspath(place.path))
 
     left = deque(range(len(jobs)))
-    with _Calls(submit) as calls:
+    with _Calls(submit) as calls, stopped_together():
         while left or calls:
             while left and len(calls) < in_hand:
                 calls.begin([left.popleft()])

@@ -12,11 +12,11 @@ from typing import Any, Self
 import polars as pl
 
 from unbandit.clusters import WAIT
+from unbandit.progress import Progress
 from unbandit.study.curves import StudyCurves, summary
 from unbandit.study.description import read_description
 from unbandit.study.dispatch import SupportsSubmit, run
 from unbandit.study.grid import StudyGrid
-from unbandit.study.progress import Progress
 from unbandit.study.results import Result
 from unbandit.study.rows import NEEDED, SUMMED, rows, sums
 from unbandit.study.taskgrid import Task

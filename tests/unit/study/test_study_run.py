@@ -18,7 +18,7 @@ from shell import contents
 
 from unbandit import OutputError, ParameterError, ResumeError
 from unbandit.study import ShrinkingGap, Study, StudyResult, dispatch
-from unbandit.study.progress import Bar, Progress, progress_on
+from unbandit.progress import Bar, Progress, progress_on
 
 STUDY = Study(
     ["two-armed", "linear", ShrinkingGap(0.5)], ["ucb", "sae"], [100, 150, 200], runs=25,

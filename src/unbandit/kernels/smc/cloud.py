@@ -92,6 +92,7 @@ class Cloud(NamedTuple):
     shift: Numbers  # by how much each particle's rewards were shifted so far (see `gibbs_level`)
     rng: Rng
     table: Numbers  # of the normal quantile
+    signals: Integers  # particles times steps done so far, of all clouds that share it; not 0 if they are to end
 
 
 # Functions called for each particle take numbers, not tuples of arrays: numba counts references to every array of a
@@ -150,10 +151,14 @@ def normal(rng: Rng, stream: np.uint64, step: int, place: int, table: Numbers) -
 def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
     """Record the step's evidence; resample systematically if the effective sample size is small.
 
-    Returns whether any particle is alive, and whether the cloud was resampled. Sums, past, shift and lineage then are
-    those of the offspring; whatever else a filter holds per particle, it takes from `cloud.ancestors` itself.
+    Returns whether any particle is alive (none where the filter is to end), and whether the cloud was resampled. Sums,
+    past, shift and lineage then are those of the offspring; whatever else a filter holds per particle, it takes from
+    `cloud.ancestors` itself.
     """
     number, log_weights = cloud.log_weights.size, cloud.log_weights
+    cloud.signals[0] += number
+    if cloud.signals[1] != 0:
+        return False, False
     largest = -math.inf
     for particle in range(number):
         largest = max(largest, log_weights[particle])

@@ -1,0 +1,226 @@
+"""Work that takes long: how far it is, how long it will take, and how Ctrl-C ends it.
+
+Kernels run a cloud through a whole log in one call, without the interpreter lock. They share two numbers with the
+thread that waits for them, `Work.signals`: kernels add to the first what they have done, and end where the second is
+not 0. Whoever waits looks at the first a few times per second, and sets the second on Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+Result = TypeVar("Result")
+Show = Callable[[str, float | None, float | None], None]  # takes a stage, its share that is done, and the seconds left
+
+LOOK_SECONDS = 0.1  # between two looks at work under way
+SECONDS_TO_STOP = 0.5  # within which work ends that was asked to; what takes longer is being compiled, and left alone
+SECONDS_TO_JUDGE = 1.0  # of a stage, before its speed says how long it will take
+
+DONE, STOP = 0, 1  # the numbers in `Work.signals`
+
+
+class Work:
+    """Work under way, on one thread or several, in stages."""
+
+    def __init__(self, show: Show | None = None) -> None:
+        import numpy as np  # here, since the help of the command line needs none
+
+        self.signals: NDArray[np.int64] = np.zeros(2, np.int64)
+        self._show, self._stage, self._begun = show, "", time.monotonic()
+        self._total: int | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None) -> Iterator[None]:
+        """Enter a stage of so many particles times steps, if that is known; one within another is part of it."""
+        with self._lock:
+            is_outermost = not self._stage
+            if is_outermost:
+                self._stage, self._total, self._begun = name, total, time.monotonic()
+                self.signals[DONE] = 0
+        try:
+            yield
+        finally:
+            if is_outermost:
+                self._stage = ""
+
+    def look(self) -> None:
+        """Show how far the stage is, and how many seconds it will take at its speed so far."""
+        if self._show is None or not self._stage:
+            return
+        share = min(float(self.signals[DONE]) / self._total, 1.0) if self._total else None
+        passed = time.monotonic() - self._begun
+        left = passed * (1 - share) / share if share and passed >= SECONDS_TO_JUDGE else None
+        self._show(self._stage, share, left)
+
+    def stop(self) -> None:
+        """Have kernels end at their next step, and Python code where it looks."""
+        self.signals[STOP] = 1
+
+    def end_if_stopped(self) -> None:
+        """End this thread's part of work that is to stop."""
+        if self.signals[STOP]:
+            raise KeyboardInterrupt
+
+
+_current: ContextVar[Work | None] = ContextVar("work", default=None)
+_show: ContextVar[Show | None] = ContextVar("show", default=None)
+
+
+def current_work() -> Work:
+    """Return the work that this thread does a part of; new work where it does none."""
+    return _current.get() or Work()
+
+
+@contextmanager
+def shown_by(show: Show) -> Iterator[None]:
+    """Have work within the block shown by a function."""
+    token = _show.set(show)
+    try:
+        yield
+    finally:
+        _show.reset(token)
+
+
+@contextmanager
+def stopped_together() -> Iterator[Work]:
+    """Make a block one piece of work: if it ends by Ctrl-C, kernels that threads still run for it end as well."""
+    work = _current.get() or Work(_show.get())
+    token = _current.set(work)
+    try:
+        yield work
+    except Exception:
+        raise
+    except BaseException:
+        work.stop()
+        raise
+    finally:
+        _current.reset(token)
+
+
+def interruptible(function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+    """Call a function so that Ctrl-C ends it within a second, and show how far it is.
+
+    Python handles signals on its main thread, between two instructions, so not while a kernel runs there. The function
+    runs on another thread, and this one waits. A kernel that is being compiled cannot be stopped: it is left to that
+    thread, which then ends.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if _current.get() is not None or not (is_main or _show.get()):
+        return function(*arguments, **options)
+    with stopped_together() as work:
+        pool = WorkerThreads(1, "work")
+        future: Future[Result] = pool.submit(function, *arguments, **options)
+        try:
+            while not wait([future], LOOK_SECONDS).done:
+                work.look()
+            return future.result()
+        except KeyboardInterrupt:
+            work.stop()
+            wait([future], SECONDS_TO_STOP)
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class WorkerThreads(ThreadPoolExecutor):
+    """Threads whose calls are part of the work that they were handed out by."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        """Start a call."""
+        return super().submit(copy_context().run, unless_stopped, function, *arguments, **options)
+
+
+def unless_stopped(function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+    """Call a function; where its work was stopped, what it returns is worth nothing."""
+    work = current_work()
+    work.end_if_stopped()
+    result = function(*arguments, **options)
+    work.end_if_stopped()
+    return result
+
+
+class Progress:
+    """A study's progress, shown nowhere; others inherit from it, or have the same methods."""
+
+    def begin(self, rounds: int, done: int) -> None:
+        """Start, given the rounds of the study and those done before."""
+
+    def advance(self, rounds: int) -> None:
+        """Add finished rounds."""
+
+    def end(self) -> None:
+        """Stop, whether everything is done or not."""
+
+
+class Shared(Progress):
+    """Progress of one of several studies that share a bar; whoever owns the bar begins and ends it."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+
+    def advance(self, rounds: int) -> None:
+        """Move the bar on."""
+        self._bar.advance(rounds)
+
+
+class Bar(Progress):
+    """A bar with a label, rounds per second and the time left."""
+
+    def __init__(self, console: Console, label: str = "Simulating") -> None:
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = (
+            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[speed]}"),
+            TimeRemainingColumn(),
+        )  # fmt: skip
+        self._label, self._progress = label, RichProgress(*columns, console=console, transient=True)
+
+    def begin(self, rounds: int, done: int) -> None:
+        """Draw the bar, starting from what was done before."""
+        self._task = self._progress.add_task(self._label, total=rounds, completed=done, speed="")
+        if done < rounds:
+            self._progress.start()
+
+    def advance(self, rounds: int) -> None:
+        """Move the bar on."""
+        self._progress.advance(self._task, rounds)
+        task = self._progress.tasks[0]
+        self._progress.update(self._task, speed=speed_text(task.finished_speed or task.speed))
+
+    def end(self) -> None:
+        """Remove the bar."""
+        self._progress.stop()
+
+
+def speed_text(speed: float | None) -> str:
+    """Write rounds per second, since this start, in three figures.
+
+    Examples
+    --------
+    >>> speed_text(123_456_789.0)
+    '123 million rounds/s'
+    """
+    if speed is None:
+        return ""
+    for size, word in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
+        if speed >= size:
+            return f"{speed / size:.3g}{word} rounds/s"
+    return f"{speed:.3g} rounds/s"
+
+
+def progress_on(console: Console, label: str = "Simulating") -> Progress:
+    """Return a bar if the console is a terminal, else progress that is not shown."""
+    return Bar(console, label) if console.is_terminal else Progress()
