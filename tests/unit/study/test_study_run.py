@@ -17,8 +17,8 @@ from rich.console import Console
 from shell import contents
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.study import ShrinkingGap, Study, StudyResult, dispatch
 from unbandit.progress import Bar, Progress, progress_on
+from unbandit.study import ShrinkingGap, Study, StudyResult, dispatch
 
 STUDY = Study(
     ["two-armed", "linear", ShrinkingGap(0.5)], ["ucb", "sae"], [100, 150, 200], runs=25,
