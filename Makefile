@@ -22,14 +22,16 @@ reproduce: env
 
 # How far the answers can be trusted, beside what is to be reached; may be stopped, and goes on where it was.
 calibrate: env
-	$(BIN)/unbandit calibrate --timing
+	$(BIN)/unbandit calibrate
 
-# The same as a page: docs/calibration.md
-calibration-page: calibrate
-	cp calibration/calibration.md docs/calibration.md
+# What it has measured so far, as docs/calibration.md and as the table that reports quote.
+calibration-page: env
+	$(BIN)/unbandit calibrate page
+	cp calibration/calibration.md calibration/calibration.png docs/
+	cp calibration/coverage.csv src/unbandit/estimators/
 
 # The pictures and the list of claims that the documents show, at full size: several hundred times the rounds of `reproduce`.
-documents: env calibration-page
+documents: env calibrate calibration-page
 	$(BIN)/unbandit reproduce --full -o reproduction-full
 	cp reproduction-full/ucb.png reproduction-full/battery-landscape.png docs/
 	cp reproduction-full/claims.md docs/claims.md

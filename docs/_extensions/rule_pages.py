@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 SECTIONS = {
-    "Closed forms, estimated": "closed form, gaps",
-    "Closed forms, bounded": "closed form, bounds",
-    "Coverage": "posterior, means",
-    "Gap coverage": "posterior, gaps",
+    "Random means, coverage": "closed form, gaps",
+    "Random means, bounds": "closed form, bounds",
+    "Posterior, means": "posterior, means",
+    "Posterior, gaps": "posterior, gaps",
 }
 """Which tables of the calibration a rule's page shows, and what they measure."""
 
@@ -54,9 +54,8 @@ SAID_BEFORE = (
     "arms that had such an interval, or the runs that failed.",
 )
 SAID_AFTER = (
-    "✓ reaches its goal, ~ misses it by less than two Monte-Carlo errors, ✗ misses it. The posteriors behind these",
-    "figures have smaller clouds than yours will have. Goals, numbers of runs, and the reasons where a goal is missed",
-    "are on [the page of the calibration](../calibration.md).",
+    "✓: the goal is met. ~: the runs do not decide it. ✗: it is missed. What has no row was not measured. Goals and",
+    "numbers of runs are on [the page of the calibration](../calibration.md).",
 )
 
 
@@ -148,12 +147,15 @@ class Calibration(OfARule):
         text = (Path(self.env.srcdir) / "calibration.md").read_text(encoding="utf-8")
         found = list(calibrated(text, self.rule.name))
         if not found:
-            return self.table(["It is not among the rules that [the calibration](../calibration.md) measures."])
-        cells = sorted(found[0][2], key=lambda cell: [int(digits.replace(",", "")) for digits in NUMBERS.findall(cell)])
+            return self.table(["It was not measured yet: see [the calibration](../calibration.md)."])
+        named = dict.fromkeys(cell for _, _, row in found for cell in row)
+        cells = sorted(named, key=lambda cell: [int(digits.replace(",", "")) for digits in NUMBERS.findall(cell)])
         lines = [*SAID_BEFORE, "", f"| measured | rule and rewards | {' | '.join(cells)} |"]
         lines.append("|---" * (len(cells) + 2) + "|")
         for measure, written, row in found:
-            lines.append(f"| {measure} | {_played(written)} | {' | '.join(_measured(row[cell]) for cell in cells)} |")
+            lines.append(
+                f"| {measure} | {_played(written)} | {' | '.join(_measured(row.get(cell, '')) for cell in cells)} |"
+            )
         lines += ["", *SAID_AFTER]
         return self.table(lines)
 
@@ -161,7 +163,7 @@ class Calibration(OfARule):
 def calibrated(text: str, name: str) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Give the rows of a rule in the tables of the calibration: what is measured, of which rule, and the cells."""
     for title, measure in SECTIONS.items():
-        section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+        section = text.partition(f"\n### {title}\n")[2].partition("\n##")[0]
         rows = [
             [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"
         ]

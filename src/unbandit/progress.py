@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from unbandit.formatting import duration
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -26,6 +28,9 @@ Show = Callable[[str, float | None, float | None], None]  # takes a stage, its s
 LOOK_SECONDS = 0.1  # between two looks at work under way
 SECONDS_TO_STOP = 0.5  # within which work ends that was asked to; what takes longer is being compiled, and left alone
 SECONDS_TO_JUDGE = 1.0  # of a stage, before its speed says how long it will take
+
+SECONDS_PER_LINE = 60.0  # of messages that go to a file
+HOUR = 3_600.0
 
 DONE, STOP = 0, 1  # the numbers in `Work.signals`
 
@@ -176,9 +181,9 @@ class Shared(Progress):
 
 
 class Bar(Progress):
-    """A bar with a label, rounds per second and the time left."""
+    """A bar with a label and the time left; where what advances are rounds, also with rounds per second."""
 
-    def __init__(self, console: Console, label: str = "Simulating") -> None:
+    def __init__(self, console: Console, label: str = "Simulating", *, rounds: bool = True) -> None:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
@@ -186,7 +191,9 @@ class Bar(Progress):
             TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(),
         )  # fmt: skip
-        self._label, self._progress = label, RichProgress(*columns, console=console, transient=True)
+        period = 30.0 if rounds else HOUR  # whose speed says how long it will take: other tasks may take minutes each
+        self._label, self._rounds = label, rounds
+        self._progress = RichProgress(*columns, console=console, transient=True, speed_estimate_period=period)
 
     def begin(self, rounds: int, done: int) -> None:
         """Draw the bar, starting from what was done before."""
@@ -198,11 +205,33 @@ class Bar(Progress):
         """Move the bar on."""
         self._progress.advance(self._task, rounds)
         task = self._progress.tasks[0]
-        self._progress.update(self._task, speed=speed_text(task.finished_speed or task.speed))
+        if self._rounds:
+            self._progress.update(self._task, speed=speed_text(task.finished_speed or task.speed))
 
     def end(self) -> None:
         """Remove the bar."""
         self._progress.stop()
+
+
+class ProgressLines(Progress):
+    """A line of text every minute, for messages that go to a file: how much is done, and the time left."""
+
+    def __init__(self, console: Console, label: str) -> None:
+        self._console, self._label = console, label
+
+    def begin(self, rounds: int, done: int) -> None:
+        """Take the time."""
+        self._total, self._done, self._before = rounds, done, done
+        self._begun = self._said = time.monotonic()
+
+    def advance(self, rounds: int) -> None:
+        """Count, and write a line if the last one is old."""
+        self._done += rounds
+        now = time.monotonic()
+        if now - self._said >= SECONDS_PER_LINE:
+            self._said = now
+            left = (now - self._begun) * (self._total - self._done) / (self._done - self._before)
+            self._console.print(f"{self._label}: {self._done / self._total:.1%}, {duration(left)} left")
 
 
 def speed_text(speed: float | None) -> str:
@@ -221,6 +250,8 @@ def speed_text(speed: float | None) -> str:
     return f"{speed:.3g} rounds/s"
 
 
-def progress_on(console: Console, label: str = "Simulating") -> Progress:
-    """Return a bar if the console is a terminal, else progress that is not shown."""
-    return Bar(console, label) if console.is_terminal else Progress()
+def progress_on(console: Console, label: str = "Simulating", *, rounds: bool = True) -> Progress:
+    """Return a bar if the console is a terminal, else nothing, or lines of text for work of hours."""
+    if console.is_terminal:
+        return Bar(console, label, rounds=rounds)
+    return Progress() if rounds else ProgressLines(console, label)

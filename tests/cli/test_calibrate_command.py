@@ -12,15 +12,22 @@ refused, unbandit = shell.refused, shell.unbandit
 def test_the_table_is_printed_and_the_page_written(unbandit):
     done = unbandit("calibrate", "closed-forms", "--rule", "ucb", "--runs", 4, "-o", "look")
     assert done.code == 0
-    assert "closed forms, even means" in done.out
+    assert "even means: coverage" in done.out
     assert "93% to 97%" in done.out
     assert done.out.endswith("Every figure: look/figures.csv\nThe page: look/calibration.md\n")
     text = Path("look/calibration.md").read_text(encoding="utf-8")
-    assert "Written by `unbandit calibrate closed-forms --rule ucb --runs 4` of unbandit" in text
-    assert "| `ucb:alpha=0.25,scale=1.414, sigma 0.5` |" in text
+    assert "Measured by unbandit" in text
+    assert "| `ucb:alpha=0.25,scale=1.414` |" in text
+    assert Path("look/calibration.png").read_bytes().startswith(b"\x89PNG")
     before = Path("look/figures.csv").read_bytes()
     again = unbandit("calibrate", "closed-forms", "--rule", "ucb", "--runs", 4, "-o", "look", "--threads", 1)
     assert (again.out, Path("look/figures.csv").read_bytes()) == (done.out, before)
+    Path("look/calibration.md").unlink()
+    assert unbandit("calibrate", "page", "-o", "look").out == done.out
+    assert Path("look/calibration.md").read_text(encoding="utf-8") == text
+    empty = unbandit("calibrate", "page", "-o", "nothing")
+    assert Path("nothing/calibration.md").read_text(encoding="utf-8").count("**not measured**") == 6
+    assert empty.code == 0
 
 
 def test_what_is_wrong_ends_with_its_code(unbandit, refused):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import unbandit as ub
 from unbandit import checks, progress
@@ -120,3 +122,16 @@ def test_ctrl_c_ends_a_long_posterior_within_a_second():
         assert run.stdout.readline() == "stopped\n"
         assert time.monotonic() - began < 1
         assert run.wait(timeout=5) == 0
+
+
+def test_work_of_hours_says_once_a_minute_how_long_it_will_take(monkeypatch):
+    clock = iter([0.0, 30.0, 90.0, 100.0, 200.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    text = io.StringIO()
+    lines = progress.progress_on(Console(file=text), "Measuring", rounds=False)
+    lines.begin(1_000, 500)
+    for _ in range(4):
+        lines.advance(50)
+    lines.end()
+    assert text.getvalue() == "Measuring: 60.0%, 6 min 0 s left\nMeasuring: 70.0%, 5 min 0 s left\n"
+    assert type(progress.progress_on(Console(file=text))) is progress.Progress

@@ -2,62 +2,111 @@
 
 ::
 
-    FOLDER/posterior/RULE/        trials of the posterior
-    FOLDER/closed-forms/RULE/     trials of the closed forms
-    FOLDER/identify/RULE/         trials of `identify`
-    FOLDER/check/RULE/            trials of the check, by the rule that records are checked against
-    FOLDER/figures.csv            every figure, with its error and whether it reaches its goal
-    FOLDER/calibration.md         the same for people
+    FOLDER/MEASURE/RULE/      trials of one measure and rule
+    FOLDER/figures.csv        every figure, with its error and whether it reaches its goal
+    FOLDER/coverage.csv       how often intervals held, for reports to quote
+    FOLDER/calibration.md     all of it for people, with calibration.png
 """
 
 import os
 import re
-import shlex
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+import polars as pl
 
 from unbandit import checks
 from unbandit.calibration import settings
-from unbandit.calibration.closed_forms import (
-    BERNOULLI_RULES,
-    GAUSSIAN_RULES,
-    ClosedFormTrials,
-    closed_form_cells,
-)
-from unbandit.calibration.criteria import Calibration
-from unbandit.calibration.metrics import closed_form_metrics, identify_metrics, posterior_metrics, timed, timings
-from unbandit.calibration.misfits import RIGHT, CheckTrials, check_cells, check_metrics, rule_text, with_bounds
-from unbandit.calibration.page import page
-from unbandit.calibration.trials import IdentifyTrials, PosteriorTrials, Trials
+from unbandit.calibration.closed_forms import ClosedForms
+from unbandit.calibration.criteria import Criterion
+from unbandit.calibration.identify import Identify
+from unbandit.calibration.measure import Findings, Measure, stored
+from unbandit.calibration.misfits import Misfits, rule_text
+from unbandit.calibration.page import coverage_chart, page
+from unbandit.calibration.posterior import Posteriors, Sampler
+from unbandit.calibration.settings import Sizes
+from unbandit.calibration.speed import Timings
 from unbandit.demonstrators import parse_rule
-from unbandit.errors import AssumptionWarning, ParameterError
+from unbandit.errors import ParameterError
+from unbandit.estimators.coverage import coverages_csv
 from unbandit.files import write_table, written_whole
-from unbandit.progress import Progress, Shared
+from unbandit.plots import save
+from unbandit.progress import Progress
 from unbandit.study.dispatch import run_together
-from unbandit.study.results import Result, ResultsFolder
+from unbandit.study.results import ResultsFolder
 
-KINDS = ("closed-forms", "posterior", "identify", "check")  # what is measured, in the order in which it is done
+MEASURES: dict[str, Measure] = {
+    each.name: each for each in (ClosedForms(), Posteriors(), Sampler(), Identify(), Misfits(), Timings())
+}
+"""Everything that is measured, by name, in the order of the page."""
 
-DEFAULTS = {"seed": 1, "particles": 250, "clouds": 2}
+PAGE, CHART, FIGURES, COVERAGES = "calibration.md", "calibration.png", "figures.csv", "coverage.csv"
+
+
+@dataclass
+class Calibration:
+    """What a folder holds, measure by measure."""
+
+    folder: Path
+    found: list[Findings]
+
+    @property
+    def page(self) -> Path:
+        """Return the path of the page."""
+        return self.folder / PAGE
+
+    @property
+    def criteria(self) -> list[Criterion]:
+        """Return what is to be reached, with what was measured."""
+        return [criterion for each in self.found for criterion in each.criteria]
+
+    @property
+    def figures(self) -> pl.DataFrame:
+        """Return every score as a row."""
+        rows = [
+            (criterion.key, score.row, score.column, score.measured.value, score.measured.error, score.verdict)
+            for criterion in self.criteria
+            for score in criterion.scores
+        ]
+        texts, numbers = ("figures", "whose", "cell"), ("value", "error")
+        schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64) | {"verdict": pl.String}
+        table = pl.DataFrame(rows, schema=schema, orient="row")
+        return table.with_columns(pl.col(numbers).fill_nan(None).round_sig_figs(6))
+
+    def write(self) -> None:
+        """Write the page with its chart, and both tables."""
+        with suppress(OSError):  # the next line says why the folder cannot be used
+            self.folder.mkdir(parents=True, exist_ok=True)
+        write_table(lambda: self.figures, self.folder / FIGURES)
+        chart = coverage_chart(self.criteria)
+        if chart is not None:
+            save(chart, self.folder / CHART)
+        rows = [row for each in self.found for row in each.measure.coverages(each.metrics)]
+        texts = {COVERAGES: coverages_csv(rows), PAGE: page(self.found, None if chart is None else CHART)}
+        for name, text in texts.items():
+            with written_whole(self.folder / name) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+
+
+def read_calibration(folder: str | os.PathLike[str]) -> Calibration:
+    """Read what is stored in a folder, of every measure, without measuring anything."""
+    checks.path("folder", folder)
+    return Calibration(Path(folder), [stored(Path(folder), measure) for measure in MEASURES.values()])
 
 
 def calibrate(
     folder: str | os.PathLike[str] = "calibration",
     *,
-    kinds: Sequence[str] = (),
+    measures: Sequence[str] = (),
     rules: Sequence[str] = (),
     runs: int | None = None,
-    main_runs: int | None = None,
-    side_runs: int | None = None,
-    records: int | None = None,
     seed: int = 1,
-    particles: int = 250,
-    clouds: int = 2,
+    particles: int | None = None,
+    clouds: int | None = None,
     threads: int | None = None,
-    timing: bool = False,
-    progress: Callable[[str], Progress] = lambda label: Progress(),
+    progress: Progress | None = None,
     say: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
 ) -> Calibration:
@@ -66,27 +115,23 @@ def calibrate(
     Parameters
     ----------
     folder
-        Where everything goes; created if missing. What was measured there before is not measured again.
-    kinds
-        Any of `closed-forms`, `posterior`, `identify`, `check`; none for all.
+        Where everything goes; created if missing. What was measured there before is not measured again, and stands on
+        the page with what is measured now.
+    measures
+        Any of `closed-forms`, `posterior`, `sampler`, `identify`, `check`, `timing`; none for all.
     rules
         Names of rules; none for all. Records are checked against these, whichever rule made them.
     runs
         Runs of every cell, instead of its own number: for a first look.
-    main_runs, side_runs, records
-        Runs of the posteriors in the main cell and in each of the others, and records of each rule that is to be
-        identified, instead of their own numbers: for a shorter measurement.
     seed
-        The same seed gives the same figures, on any number of threads.
+        The same seed gives the same figures, on any number of processes.
     particles, clouds
-        Size of every posterior.
+        Size of every posterior; by default what users get.
     threads
-        By default one per core.
-    timing
-        Whether to measure time and memory too.
+        Processes that work at the same time; default one per core.
     progress, say, ready
-        Called with the label of each kind, to return its progress bar; with each sentence worth knowing about the
-        work; and once everything has been checked, before any work.
+        What shows how much is done; called with each sentence worth knowing about the work; and called once everything
+        has been checked, before any work.
 
     Raises
     ------
@@ -94,93 +139,31 @@ def calibrate(
         Before anything is simulated or written: an unknown name, a wrong number, a folder that cannot be used or holds
         another calibration.
     """
-    known = (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.CANDIDATES)
-    names = dict.fromkeys(parse_rule(text).name for text in known)
-    chosen_kinds, chosen_rules = _chosen("kind", kinds, KINDS), _chosen("rule", rules, tuple(names))
-    asked = {"runs": runs, "main-runs": main_runs, "side-runs": side_runs, "records": records}
-    numbers = {name: None if given is None else checks.whole("runs", given, 2) for name, given in asked.items()}
-    seed = checks.seed(seed)
-    particles, clouds = checks.whole("particles", particles), checks.whole("clouds", clouds)
-    numbers |= {"seed": seed, "particles": particles, "clouds": clouds}
-    if threads is not None:
-        checks.whole("threads", threads)
-    done = Calibration(Path(folder), _asked(kinds, rules, numbers, timing), seed, particles, clouds)
-    folders = {kind: [*_folders(done, kind, chosen_rules, numbers)] for kind in chosen_kinds}
-    finished = {  # refuses folders that do not fit, and writes nothing
-        kind: sum(each.study.tasks[number].rounds for each in folders[kind] for number in each.finished())
-        for kind in chosen_kinds
-    }
+    known = dict.fromkeys(
+        parse_rule(text).name for text in (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.CANDIDATES)
+    )
+    chosen, chosen_rules = _chosen("measure", measures, tuple(MEASURES)), _chosen("rule", rules, tuple(known))
+    sizes = Sizes(
+        runs=None if runs is None else checks.whole("runs", runs, 2),
+        seed=checks.seed(seed),
+        particles=None if particles is None else checks.whole("particles", particles),
+        clouds=None if clouds is None else checks.whole("clouds", clouds),
+    )
+    checks.threads(threads)
+    home = Path(folder)
+    places = [
+        ResultsFolder(home / name / re.sub("[:=, ]", "-", text), trials)
+        for name in chosen
+        for text, trials in MEASURES[name].trials(sizes)
+        if parse_rule(rule_text(text)).name in chosen_rules
+    ]
+    for place in places:
+        place.finished()  # refuses a folder that does not fit, and writes nothing
     ready()
-    with warnings.catch_warnings():  # `identify` warns of each record for itself; here its outcome is counted
-        warnings.simplefilter("ignore", AssumptionWarning)
-        for kind in chosen_kinds:
-            bar = progress(kind.replace("-", " ").capitalize())
-            bar.begin(sum(each.study.rounds for each in folders[kind]), finished[kind])
-            try:
-                run_together(folders[kind], threads=threads, processes=kind == "check", progress=Shared(bar), say=say)
-            finally:
-                bar.end()
-            for each in folders[kind]:
-                _take_in(done, each)
-    done.checks = [*with_bounds(done.checks)]
-    if timing:
-        done.timings = [timed(each) for each in timings() if parse_rule(each.text).name in chosen_rules]
-    with suppress(OSError):  # the next line says why the folder cannot be used
-        done.folder.mkdir(parents=True, exist_ok=True)
-    write_table(lambda: done.figures, done.folder / "figures.csv")
-    with written_whole(done.page) as temporary:
-        temporary.write_text(page(done), encoding="utf-8")
+    run_together(places, processes=threads, progress=progress or Progress(), say=say)
+    done = read_calibration(home)
+    done.write()
     return done
-
-
-def _folders(
-    done: Calibration, kind: str, rules: Sequence[str], numbers: Mapping[str, int | None]
-) -> Iterator[ResultsFolder]:  # fmt: skip
-    """Yield the folders of a kind of measure: one for each rule, or two."""
-    runs = numbers["runs"]
-    texts = {
-        "closed-forms": (*GAUSSIAN_RULES, *BERNOULLI_RULES),
-        "posterior": (*settings.GAUSSIAN, *settings.BERNOULLI),
-        "identify": settings.CANDIDATES,
-        "check": RIGHT,
-    }
-    for text in texts[kind]:
-        if parse_rule(rule_text(text)).name not in rules:
-            continue
-        home = done.folder / kind / re.sub("[:=, ]", "-", text)
-        if kind == "posterior":
-            cells = settings.posterior_settings(text, runs, numbers["main-runs"], numbers["side-runs"])
-            particles = done.particles * settings.CLOUDS.get(text, 1)
-            yield ResultsFolder(home, PosteriorTrials(cells, done.seed, particles, done.clouds))
-        elif kind == "identify":
-            arms, horizon, usual = settings.IDENTIFY_CELL
-            cells = (settings.trial_setting(text, arms, horizon, runs or numbers["records"] or usual),)
-            yield ResultsFolder(home, IdentifyTrials(cells, done.seed, tuple(map(parse_rule, settings.CANDIDATES))))
-        elif kind == "check":
-            yield ResultsFolder(
-                home, CheckTrials(tuple(cell for cell in check_cells(runs) if cell.read == text), done.seed)
-            )
-        elif own := closed_form_cells(text, runs):
-            yield ResultsFolder(home, ClosedFormTrials(own, done.seed))
-
-
-def _take_in(done: Calibration, folder: ResultsFolder) -> None:
-    """Take in the metrics of finished trials."""
-    trials = folder.study
-    rows = Result(trials, folder.path).scan().collect()
-    if isinstance(trials, ClosedFormTrials):
-        done.closed_forms += closed_form_metrics(trials, rows)
-        return
-    if isinstance(trials, CheckTrials):
-        done.checks += check_metrics(trials, rows)
-        return
-    assert isinstance(trials, Trials)
-    for setting in trials.cells:
-        own = rows.filter(rule=str(setting.rule), arms=setting.arms, horizon=setting.horizon)
-        if isinstance(trials, IdentifyTrials):
-            done.identified.append(identify_metrics(setting, own))
-        else:
-            done.posteriors.append(posterior_metrics(setting, own))
 
 
 def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -190,12 +173,3 @@ def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str,
             text = f'expected one of {", ".join(known)}; got "{name}".'
             raise ParameterError(text, owner=what, value=name, remedy=checks.did_you_mean(name, known))
     return tuple(name for name in known if not given or name in given)
-
-
-def _asked(kinds: Sequence[str], rules: Sequence[str], numbers: Mapping[str, int | None], timing: bool) -> str:
-    """Write the shell command that gives the same figures."""
-    words = ["unbandit", "calibrate", *kinds, *(word for rule in rules for word in ("--rule", rule))]
-    for key, value in numbers.items():
-        if value != DEFAULTS.get(key):
-            words += [f"--{key}", str(value)]
-    return shlex.join([*words, *(["--timing"] * timing)])

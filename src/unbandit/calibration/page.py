@@ -1,178 +1,169 @@
-"""The calibration as a page: every criterion with its scores, what explains those missed, and the runs behind them."""
+"""The calibration as a page, made of what a folder holds: a chart of coverage, every criterion with its scores."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from unbandit._version import __version__
-from unbandit.calibration.criteria import MARKS, MISSED, Calibration, Criterion, percent, place, times
-from unbandit.calibration.metrics import ClosedFormMetrics
-from unbandit.calibration.settings import CLOUDS, short
-from unbandit.formatting import markdown_table
+from unbandit.calibration.criteria import MARKS, Criterion, grid
+from unbandit.calibration.measure import Findings
+from unbandit.formatting import capitalise, markdown_table
+from unbandit.plots import parts
 
-_LEVEL = (
-    "what all means have in common is hardly in the record, and a cloud of this size loses its spread over thousands "
-    "of rounds; gaps suffer less. With several clouds the tool warns (`clouds-differ`). It takes more particles, or an "
-    "exact move for the level, which this rule does not have."
-)
-_FEW = (
-    "the cloud is too small for this many arms, about whose sums the log says so little; with several clouds the tool "
-    "warns where they differ."
-)
-_GIVEN_UP = (
-    "the rule gives arms up after one to three pulls, and from then on the record holds less than the rewards did. The "
-    "intervals hold, so what is there is read."
-)
-_ONE_NUMBER = (
-    "both play the active arms in turn and drop arms one by one, so a record is one number per arm: after how many "
-    "pulls it went. Whatever that number is, there is a gap at which the assumed rule drops the arm just then, and "
-    "nothing is left over that could be compared: only who knows the gaps beforehand could tell."
-)
-_UNEXPLAINED = "in some runs 200 particles do not hold one that explains every choice; more do."
-
-REASONS: dict[tuple[str, str], str] = {
-    **{
-        (key, name): _LEVEL
-        for key in ("coverage", "lowest arm", "ranks")
-        for name in ("thompson", "learning-softmax", "exp3")
-    },
-    **{(key, name): _FEW for key in ("coverage", "lowest arm") for name in ("epsilon-greedy", "softmax")},
-    **{("gap coverage", name): _FEW for name in ("epsilon-greedy", "softmax", "learning-softmax", "exp3")},
-    **{("oracle", name): _GIVEN_UP for name in ("klucb", "lilucb", "moss")},
-    ("oracle", "thompson"): "a randomised choice tells of a difference only by how often it is made.",
-    ("check, other rules", "Even-Dar elimination as sae"): _ONE_NUMBER,
-    **{("coverage", name): _UNEXPLAINED for name in ("klucb", "ucbv")},
-}
-"""Why a criterion is missed, where that is known, by its key and the rule's name; shown only beside such a score."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 INTRODUCTION = """\
 # How far the answers can be trusted
 
-Written by `{asked}` of unbandit {version}, seed {seed}.{posteriors}
-Records are simulated, so the truth behind them is known; the methods see only which arm was pulled. No run
-is left out, whatever it found.
-
-To measure all of it again: `make calibrate`. It can be stopped at any time and resumes where it stopped;
-the same seed gives the same figures on any number of cores, but for time and memory. To look at one rule:
-`unbandit calibrate posterior --rule ucb --runs 50 -o look`.
-
-Figures are given with one Monte-Carlo error. ✓: the goal is reached, by two Monte-Carlo errors or more. ~: these
-runs do not decide it. ✗: it is missed by two Monte-Carlo errors or more. No mark: no goal speaks of it.
+{chart}Measured by unbandit {version}. Logs are simulated, so the truth behind them is known; the methods see only
+which arm was pulled. No run is left out, whatever it found.
 """
 
-POSTERIORS = """ Posteriors have
-{clouds} cloud(s) of {particles:,} particles ({more}),
-where users get four clouds of 250 to 4,000 by default: here are thousands of posteriors. Rules whose
-posterior takes long have a part of the runs; the table at the end has the number of each."""
+EXPLANATION = """\
+To measure it again: `make calibrate`. It can be stopped at any time and resumes where it stopped; the same seed gives
+the same figures on any number of cores, but for time and memory. To look at one rule:
+`{look}`.
 
-BEYOND = """\
-The goals ask for every cell. What puts some out of reach has a column of its own where it can be measured.
-
-- *Few different records.* With fixed means a coverage is a sum of the probabilities of records, each of which has one
-  interval. Where an arm's number of pulls takes a few values only (the fewest of any arm are counted), coverage jumps
-  between them. Over random means the jumps average out. Phased elimination tests after 1, 2, 4, 8, ... pulls, so that a
-  gap is anywhere between two tests: there an interval that has the right length for a bell curve is longer than needed.
-- *Arms too close to the best.* An interval reaches down to 0 where the most-pulled arm may be the luckiest rather than
-  the best. Where most do, they hold more often than 95%; that is what nearly equal arms need.
-- *Means near 0 or 1.* Rewards of 0 and 1 hardly vary there, but after few pulls a record does not show how rare the
-  rarer of them is: intervals are as long as if two more of each had come, and hold too often.
-- *The largest of many.* Elimination compares an arm with the largest of all active sample means. After few pulls, with
-  noise as large as the gaps, that is too large by luck; `many-active` warns of it.
-- *A lucky leader.* All arms of a record are compared with the same one, so they miss together. Among nearly equal arms
-  it breaks away in a few runs in a hundred, and then no arm looks close. A leader that is better by as much leaves the
-  same records, so no reading of one can tell; over all runs the intervals hold (the first table of that design).
-- *An estimator that is right by accident.* The naive estimator is too large for some gaps and too small for others;
-  near where it is right, it errs less than the sample means of the very rewards that the choices were made by. Nothing
-  in a record shows that one is there.
+Figures are given with one Monte-Carlo error; shares of independent runs with their exact 95% interval in brackets.
+✓: the goal is met, the whole 95% interval lies within it. ~: these runs do not decide it. ✗: it is missed, the whole
+interval lies outside. No mark: no goal applies.
 """
 
+CHART = (
+    "Share of the 95% intervals that hold the truth, by rule: the average over all cells with its 95% Monte-Carlo "
+    "interval; small marks are single cells. The band is the goal, 93% to 97%; (0/1) marks rewards of 0 and 1."
+)
+GOAL = (0.93, 0.97)
+LEFT_OUT_SHOWN = 5
 
-def beyond_goals(cells: Sequence[ClosedFormMetrics], criteria: Sequence[Criterion]) -> Iterator[str]:
-    """Yield the lines about closed-form cells that miss a goal, with what explains most of them."""
-    by_place = {(f"{each.cell.design} means", *place(each)): each for each in cells}
-    found = [
-        (criterion, score, own)
-        for criterion in criteria
-        for score in criterion.scores
-        if score.verdict == MISSED
-        and (own := by_place.get((criterion.key.partition(",")[0], score.row, score.column))) is not None
+
+def page(found: Sequence[Findings], picture: str | None = None) -> str:
+    """Return the page, in Markdown; `picture` is the address of the chart."""
+    chart = f"![{CHART}]({picture})\n\n*{CHART}*\n\n" if picture else ""
+    look = shlex.join(["unbandit", "calibrate", "posterior", "--rule", "ucb", "--runs", "50", "-o", "look"])
+    lines = [
+        INTRODUCTION.format(chart=chart, version=__version__),
+        *_measures(found),
+        "",
+        EXPLANATION.format(look=look),
     ]
-    if not found:
+    criteria = [each for own in found for each in own.criteria]
+    if criteria:
+        rows = [(each.key, each.measure, each.goal, each.span, each.counted) for each in criteria]
+        lines += markdown_table(("figures", "measure", "goal", "measured", "cells"), rows)
+    for own in found:
+        lines += _section(own)
+    return "\n".join(lines) + "\n"
+
+
+def _measures(found: Sequence[Findings]) -> Iterator[str]:
+    """Yield a table of what was measured, with which settings, and of what is missing."""
+    rows: list[tuple[str, ...]] = []
+    for own in found:
+        measure = f"[{own.measure.title}](#{own.measure.title.lower().replace(' ', '-')})"
+        if not own.metrics:
+            rows.append((measure, own.measure.about, "**not measured**", _why_missing(own), "", ""))
+            continue
+        unfinished = f", {own.unfinished:,} cells unfinished" if own.unfinished else ""
+        numbers = [", ".join(map(str, own.settings(key))) for key in ("seed", "code")]
+        rows.append((measure, own.measure.about, f"{own.runs}{unfinished}", _work(own), *numbers))
+    yield from markdown_table(("measured", "what", "runs per cell", "settings", "seed", "code"), rows)
+
+
+def _work(own: Findings) -> str:
+    """Write the settings by which posteriors may differ from those that users get."""
+    sizes = own.settings("particles")
+    if not sizes:
+        return "as users get them"
+    texts = []
+    if sizes != [None]:
+        texts.append(f"{', '.join(str(size or 'default') for size in sizes)} particles")
+    if clouds := own.settings("clouds"):
+        texts.append(f"{', '.join(map(str, clouds))} clouds")
+    return f"{'as users get them: default particles, ' if sizes == [None] else ''}{', '.join(texts)}".rstrip(", ")
+
+
+def _why_missing(own: Findings) -> str:
+    if own.unfinished:
+        return f"{own.unfinished:,} cells unfinished"
+    more = f" and {len(own.left_out) - LEFT_OUT_SHOWN} more" if len(own.left_out) > LEFT_OUT_SHOWN else ""
+    return "; ".join(own.left_out[:LEFT_OUT_SHOWN]) + more
+
+
+def _section(own: Findings) -> Iterator[str]:
+    """Yield what a page says about one measure."""
+    yield from ("", f"## {own.measure.title}", "")
+    if not own.metrics:
+        yield f"Not measured by this version: {own.measure.about}. To do so: `unbandit calibrate {own.measure.name}`."
         return
-    yield from ("", "## Closed forms that miss a goal, and why", "", BEYOND)
-    headings = (
-        "measure", "whose", "cell", "measured", "pull counts that make up 95% of the runs", "intervals that reach 0",
-        "error of `bracket` over that of the rewards' sample means", "error of the naive estimator over that",
-    )  # fmt: skip
-    rows = []
-    for criterion, score, own in found:
-        counts = f"{own.pull_counts:,}" if own.pull_counts else ""
-        measured = percent(own.reach_zero), times(own.against_seen), times(own.naive_against_seen)
-        rows.append((criterion.key, f"`{score.row}`", score.column, score.text, counts, *measured))
-    yield from markdown_table(headings, rows)
-
-
-def page(done: Calibration) -> str:
-    """Return the page, in Markdown."""
-    more = ", ".join(f"{factor} times as many for `{short(text)}`" for text, factor in CLOUDS.items())
-    posteriors = POSTERIORS.format(clouds=done.clouds, particles=done.particles, more=more) if done.posteriors else ""
-    introduction = INTRODUCTION.format(asked=done.asked, version=__version__, seed=done.seed, posteriors=posteriors)
-    return "\n".join([introduction, *_lines(done)]) + "\n"
-
-
-def _lines(done: Calibration) -> Iterator[str]:
-    criteria = done.criteria
-    yield from markdown_table(
-        ("measure", "to reach", "measured", "figures"),
-        [(criterion.measure, criterion.reach, criterion.span, criterion.counted) for criterion in criteria],
-    )
+    yield f"Measured: {own.measure.about}. Runs per cell: {own.runs}."
+    criteria = own.criteria
     for criterion in criteria:
-        yield from ("", f"## {criterion.key[0].upper()}{criterion.key[1:]}", "")
-        yield f"{criterion.measure[0].upper()}{criterion.measure[1:]}. To reach: {criterion.reach}."
+        yield from ("", f"### {capitalise(criterion.key)}", "")
+        yield f"{capitalise(criterion.measure)}. Goal: {criterion.goal}."
         if criterion.note:
             yield criterion.note
         yield ""
-        yield from _grid(
-            criterion.rows,
-            [(score.row, score.column, f"{score.text}{MARKS[score.verdict]}") for score in criterion.scores],
-        )
-        if reasons := list(_reasons(criterion)):
-            yield from ("", *reasons)
-    yield from beyond_goals(done.closed_forms, criteria)
-    if done.closed_forms:
-        yield from ("", "## Runs behind the figures of the closed forms", "")
-        runs: dict[tuple[str, str], str] = {}
-        for own in done.closed_forms:
-            label = f"{own.cell.label}, {own.cell.rule.name}" if own.cell.label else f"{own.cell.design} means"
-            runs[label, place(own)[1]] = f"{own.cell.runs:,}"
-        yield from _grid("means", [(*where, number) for where, number in runs.items()])
-    if done.posteriors:
-        yield from ("", "## Runs behind the figures of the posterior", "")
-        cells = [(short(each.setting.rule), each.setting.cell, f"{each.runs:,}") for each in done.posteriors]
-        yield from _grid("rule", cells)
-    thin = [each for each in done.posteriors if each.failed or each.warned]
-    if thin:
-        yield from ("", "## Where the tool warns or gives up", "")
-        yield from ("A posterior that cannot be trusted comes with a warning (`clouds-differ`), or not at all.", "")
-        headings = ("rule", "cell", "runs", "with a warning", "without a posterior")
-        counts = [(each, (each.runs, each.warned, each.failed)) for each in thin]
-        yield from markdown_table(
-            headings,
-            [(f"`{short(each.setting.rule)}`", each.setting.cell, *map("{:,}".format, own)) for each, own in counts],
-        )
+        scores = [(score.row, score.column, f"{score.text}{MARKS[score.verdict]}") for score in criterion.scores]
+        yield from grid(criterion.rows, scores)
+    yield from own.measure.remarks(own.metrics, criteria)
 
 
-def _grid(heading: str, entries: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Lay out (row, column, text) entries as a table."""
-    table: dict[str, dict[str, str]] = {}
-    for row, column, text in entries:
-        table.setdefault(row, {})[column] = text
-    columns = list(dict.fromkeys(column for texts in table.values() for column in texts))
-    cells = [(f"`{row}`", *(texts.get(column, "") for column in columns)) for row, texts in table.items()]
-    return markdown_table((heading, *columns), cells)
+def short_labels(names: Sequence[str]) -> list[str]:
+    """Shorten the names of rules to what distinguishes them: a parameter stays where rules of one name differ in it.
+
+    Examples
+    --------
+    >>> short_labels(["ucb:alpha=0.25", "sae:alpha=0.25,scale=1.4", "sae:alpha=0.25,scale=0.4", "ucb, Bernoulli"])
+    ['ucb', 'sae scale=1.4', 'sae scale=0.4', 'ucb (0/1)']
+    """
+    split = [(*rule.partition(":")[::2], noise) for rule, _, noise in (name.partition(", ") for name in names)]
+    labels = []
+    for rule, parameters, noise in split:
+        alike = [set(other.split(",")) for name, other, noisy in split if (name, noisy) == (rule, noise)]
+        own = [each for each in parameters.split(",") if each and not all(each in other for other in alike)]
+        labels.append(" ".join([rule, *own, *([noise.replace("Bernoulli", "(0/1)")] if noise else [])]))
+    return labels
 
 
-def _reasons(criterion: Criterion) -> Iterator[str]:
-    """Say why a criterion is missed, where that is known."""
-    missed = [score.row for score in criterion.scores if score.verdict == MISSED]
-    for name in dict.fromkeys(row.partition(":")[0].partition(",")[0] for row in missed):
-        if (criterion.key, name) in REASONS:
-            yield f"- `{name}`: {REASONS[criterion.key, name]}"
+def coverage_chart(criteria: Sequence[Criterion]) -> "Figure | None":
+    """Draw the coverage of every rule with its Monte-Carlo interval; None if nothing was measured that has one."""
+    charted = [
+        (each.charted, {score.row: [own for own in each.scores if own.row == score.row] for score in each.scores})
+        for each in criteria
+        if each.charted
+    ]
+    names = list(dict.fromkeys(name for _, rows in charted for name in rows))
+    if not names:
+        return None
+    with parts.styled():
+        layout = parts.RowLayout(short_labels(names), [""] * len(names), "", row_height=0.1 + 0.09 * len(charted))
+        lowest, entries = GOAL[0], []
+        for at, (label, rows) in enumerate(charted):
+            line, offset = parts.LINES[at], (at - (len(charted) - 1) / 2) / (len(charted) + 1)
+            look: parts.Look = {"color": line.colour, "marker": line.marker, "markersize": 5, "linestyle": "none"}
+            for place, name in enumerate(names):
+                cells = [own.measured for own in rows.get(name, ()) if math.isfinite(own.measured.value)]
+                if not cells:
+                    continue
+                values = np.array([each.value for each in cells])
+                error = 1.96 * float(np.sqrt(np.square([each.error for each in cells]).sum())) / values.size
+                height, mean = place + offset, float(values.mean())
+                layout.axes.plot(
+                    values, [height] * values.size, "|", color=line.colour, alpha=0.35, markersize=5, zorder=2
+                )
+                layout.axes.plot([mean - error, mean + error], [height] * 2, color=line.colour, linewidth=1.6, zorder=3)
+                layout.axes.plot([mean], [height], **look, zorder=4)
+                lowest = min(lowest, float(values.min()), mean - error)
+            entries.append((look, label))
+        ticks = parts.even_ticks(max(0.0, lowest - 0.01), 1.0)
+        shown = ticks._replace(labels=[f"{100 * value:.3g}%" for value in ticks.values])
+        parts.put_scale(layout.axes, "x", shown, "95% intervals that hold the truth")
+        layout.axes.axvspan(*GOAL, color=parts.GRID, alpha=0.6, linewidth=0, zorder=0.5)
+        layout.axes.axvline(0.95, color=parts.SOFT, linewidth=0.9, linestyle=(0, (3, 2)), zorder=1)
+        parts.put_key(layout.axes, entries)
+    return layout.figure

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
@@ -13,7 +14,7 @@ from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.inference import BetaPrior, NormalPrior, Prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
-from unbandit.study.taskgrid import TaskGrid, Tasks, code, describe_rule
+from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code, describe_rule
 
 SIGMA = 0.5  # noise of Gaussian rewards, where means have a standard deviation of 1
 
@@ -39,22 +40,8 @@ GAUSSIAN = (
 BERNOULLI = ("klucb", "klucb:level=round", "ucbv", "thompson:noise=bernoulli", "exp3")
 """The rules that play rewards of 0 and 1."""
 
-CELLS = ((2, 500, 200), (2, 5_000, 200), (4, 2_000, 500), (10, 500, 200), (10, 5_000, 200))
-"""Arms, horizon and runs of each cell."""
-
-MAIN = 4  # arms of the main cell
-
-SLOW = {"klucb": 2, "klucb:level=round": 4, "ucbv": 4, "thompson:noise=bernoulli": 5}
-"""Rules whose posterior takes several times as long as others': into how many parts their runs are cut."""
-
-CLOUDS = {
-    "sae:alpha=0.25": 3,
-    "phased:alpha=0.25": 10,
-    f"thompson:deviation=1,sigma={SIGMA}": 4,
-    "softmax:temperature=0.1": 3,
-    "learning-softmax": 5,
-}
-"""Rules whose clouds need more particles than an index rule's, and take less time: how many times as many."""
+ARMS, HORIZONS = (2, 4, 10), (500, 2_000, 5_000)
+RUNS = 300  # of every cell
 
 CANDIDATES = (
     "ucb:alpha=0.25",
@@ -66,7 +53,17 @@ CANDIDATES = (
 )
 """The rules among which the one that made a record is to be found."""
 
-IDENTIFY_CELL = (4, 2_000, 100)  # arms, horizon and records of each of them
+USUAL_CELL = (4, 2_000)  # arms and horizon of what is measured in one cell only
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured, and how much work each posterior is; None stands for what users get."""
+
+    runs: int | None = None  # of every cell, instead of its own number
+    seed: int = 1
+    particles: int | None = None
+    clouds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,26 +112,11 @@ def trial_setting(text: str, arms: int, horizon: int, runs: int) -> TrialSetting
     return TrialSetting(parse_rule(text), arms, horizon, runs, prior, noise)
 
 
-def posterior_settings(
-    text: str, runs: int | None = None, main: int | None = None, side: int | None = None
-) -> tuple[TrialSetting, ...]:
-    """Return every cell of one rule's posterior; slow rules have a part of the runs.
-
-    `runs` replaces the number of runs in every cell, `main` in the main cell and `side` in all others.
-    """
-
-    def number(arms: int, usual: int) -> int:
-        if runs is not None:
-            return runs
-        asked = main if arms == MAIN else side
-        return max(2, (usual if asked is None else asked) // SLOW.get(text, 1))
-
-    return tuple(trial_setting(text, arms, horizon, number(arms, usual)) for arms, horizon, usual in CELLS)
-
-
-def noise_name(noise: Noise) -> str:
-    """Write the noise as tables name it."""
-    return f"sigma {noise.sigma:g}" if isinstance(noise, Gaussian) else "Bernoulli"
+def rule_name(rule: object, noise: Noise) -> str:
+    """Write a rule as tables name it: with its noise, where that is not the usual one."""
+    if noise == NOISE:
+        return short(rule)
+    return f"{short(rule)}, {f'sigma {noise.sigma:g}' if isinstance(noise, Gaussian) else 'Bernoulli'}"
 
 
 def short(rule: object) -> str:
@@ -157,12 +139,12 @@ class CellTrials(TaskGrid):
     """All runs of some cells, to be made in tasks; a subclass makes the rows of a task.
 
     A cell has a `horizon`, a number of `runs`, and is `described`. The same seed gives the same rows, on any number of
-    threads or processes.
+    processes.
     """
 
     cells: tuple[Any, ...]
     seed: int = 1
-    kind: ClassVar[str]
+    measure: ClassVar[str]
     deciding: ClassVar[tuple[str, ...]]  # the files, and folders of files, that decide the numbers
     rounds_of_a_task: ClassVar[int]  # about: a few seconds' work
 
@@ -173,7 +155,10 @@ class CellTrials(TaskGrid):
     @cached_property
     def tasks(self) -> Tasks:
         """Return the work, cut into blocks of runs whose sizes depend on the cells alone."""
-        sizes = [(cell.horizon, max(1, self.rounds_of_a_task // cell.horizon)) for cell in self.cells]
+        return self._cut(self.rounds_of_a_task)
+
+    def _cut(self, rounds: int) -> Tasks:
+        sizes = [(cell.horizon, max(1, rounds // cell.horizon)) for cell in self.cells]
         return Tasks(sizes, [cell.runs for cell in self.cells])
 
     @property
@@ -181,10 +166,18 @@ class CellTrials(TaskGrid):
         """Return how many rounds there are in all."""
         return sum(cell.runs * cell.horizon for cell in self.cells)
 
+    def seconds(self, cell: Any) -> float:
+        """Return about how long a run of a cell takes; by default as long as simulating its rounds."""
+        return 1e-6 * float(cell.horizon)
+
+    def cost(self, task: Task) -> int:
+        """Return about how many microseconds a task takes: the longest come first, and the time left is known."""
+        return max(1, round(1e6 * self.seconds(self.cells[task.cell]) * (task.last_run - task.first_run)))
+
     def describe(self) -> dict[str, Any]:
         """Return all that determines the bytes, as plain values."""
         return {
-            "schema": f"unbandit.calibration.{self.kind}/1",
+            "schema": f"unbandit.calibration.{self.measure}/1",
             "version": __version__,
             "code": code(*self.deciding, "study/taskgrid.py", "calibration/settings.py"),
             "polars": pl.__version__,
@@ -192,3 +185,25 @@ class CellTrials(TaskGrid):
             "seed": self.seed,
             "tasks": {"rounds": self.rounds_of_a_task, "count": len(self.tasks)},
         }
+
+    def as_stored(self, saved: Mapping[str, Any]) -> Self | None:
+        """Return the trials that a folder was written by, given its identity: the same cells, or some, with other runs.
+
+        None for other cells. The code that wrote them may be another: what is stored says which.
+        """
+        known: dict[str, Any] = {_played(cell.described): cell for cell in self.cells}
+        played = [(_played(each), each["runs"]) for each in saved["cells"]]
+        if not all(cell in known for cell, _ in played):
+            return None
+        sizes = {
+            each.name: saved[each.name] for each in fields(self) if each.name in saved.keys() - {"cells", "candidates"}
+        }
+        trials = replace(self, cells=tuple(replace(known[cell], runs=runs) for cell, runs in played), **sizes)
+        trials.__dict__["tasks"] = trials._cut(saved["tasks"]["rounds"])
+        trials.__dict__["_identity_json"] = json.dumps(saved, allow_nan=False)
+        return trials
+
+
+def _played(described: Mapping[str, Any]) -> str:
+    """Return what a cell is, but for its number of runs."""
+    return json.dumps({**described, "runs": None}, sort_keys=True)

@@ -207,34 +207,36 @@ def calibrate(
     measures: Annotated[list[str] | None, Argument(metavar="MEASURE", help="By name; all, if none.")] = None,
     folder: str = Option("calibration", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
     rule: Annotated[list[str] | None, Option("--rule", metavar="NAME", help="Only this; may be repeated.")] = None,
-    runs: int = Option(None, "--runs", help="Of every cell, 2 or more, instead of its own number."),
-    main_runs: int = Option(None, "--main-runs", help="Of posteriors in the main cell."),
-    side_runs: int = Option(None, "--side-runs", help="Of posteriors in each of the other cells."),
-    records: int = Option(None, "--records", help="Of each rule that is to be identified."),
+    runs: int = Option(None, "--runs", help="Of every cell, 2 or more, instead of its own number: 300 or more."),
     seed: options.Seed = 1,
-    particles: int = Option(250, "--particles", help="Of each cloud of a posterior."),
-    clouds: int = Option(2, "--clouds", help="Of each posterior."),
+    particles: int = Option(None, "--particles", help="Of each cloud of a posterior. Default: what users get."),
+    clouds: int = Option(None, "--clouds", help="Of each posterior. Default: what users get."),
     threads: options.Threads = None,
-    timing: bool = Option(False, "--timing", help="Measure time and memory too; they depend on the machine."),
 ) -> None:
     """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised or refused.
 
-    MEASURES are closed-forms, posterior, identify and check; without any, all of them. Logs are simulated, so the truth
-    behind them is known. It takes about an hour; the same command resumes one that was stopped. All figures go to
+    MEASURES are closed-forms, posterior, sampler, identify, check and timing; without any, all of them, which takes
+    more than a day of one core. "page" measures nothing, and writes the page again from what the folder holds. Logs are
+    simulated, so the truth behind them is known. The same command resumes one that was stopped. All figures go to
     FOLDER/figures.csv, and with their meaning to FOLDER/calibration.md.
 
     Example:  unbandit calibrate posterior --rule ucb --runs 50 -o look
     """
     from unbandit.calibration import calibrate as measure
+    from unbandit.calibration import read_calibration
     from unbandit.progress import progress_on
 
     err = printer.console(error=True)
-    with printer.resumable(lambda: f"Stopped. What was measured is kept in {folder}: the same command resumes."):
-        done = measure(
-            folder, kinds=measures or (), rules=rule or (), runs=runs, main_runs=main_runs, side_runs=side_runs,
-            records=records, seed=seed, particles=particles, clouds=clouds, threads=threads, timing=timing,
-            progress=lambda label: progress_on(err, label), say=printer.say_on(err), ready=printer.announce_compilation,
-        )  # fmt: skip
+    if measures == ["page"]:
+        done = read_calibration(folder)
+        done.write()
+    else:
+        with printer.resumable(lambda: f"Stopped. What was measured is kept in {folder}: the same command resumes."):
+            done = measure(
+                folder, measures=measures or (), rules=rule or (), runs=runs, seed=seed, particles=particles,
+                clouds=clouds, threads=threads, progress=progress_on(err, "Measuring", rounds=False),
+                say=printer.say_on(err), ready=printer.announce_compilation,
+            )  # fmt: skip
     _print_criteria(done)
 
 
@@ -243,8 +245,8 @@ def _print_criteria(done: "Calibration") -> None:
     from unbandit.calibration.criteria import MISSED
 
     out = printer.console()
-    headings = (("measure", 3), ("to reach", 2), ("measured", 2), ("figures", 2))
-    rows = ((each.measure, each.reach, each.span, each.counted) for each in done.criteria)
+    headings = (("measure", 3), ("goal", 2), ("measured", 2), ("cells", 2))
+    rows = ((each.measure, each.goal, each.span, each.counted) for each in done.criteria)
     out.print(printer.new_table([(name, {"ratio": share}) for name, share in headings], rows))
     missed = [
         (each.key, score.row, score.column, score.text)
@@ -253,7 +255,7 @@ def _print_criteria(done: "Calibration") -> None:
         if score.verdict == MISSED
     ]
     if missed:
-        out.print("Not reached:")
+        out.print("Missed:")
         out.print(printer.new_table(printer.columns(TEXT, "measure", "whose", "cell", "measured"), missed))
     out.print(f"Every figure: {done.folder / 'figures.csv'}")
     out.print(f"The page: {done.page}")

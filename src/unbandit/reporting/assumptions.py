@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
+from unbandit.demonstrators import Demonstrator, EliminationRule
+from unbandit.estimators.coverage import LEVEL, coverage_like
 from unbandit.estimators.procedures import IN_ORDER
 from unbandit.formatting import counted, listed, number, quoted, share
 from unbandit.log import ActionLog
@@ -39,17 +40,31 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
             f"Intervals are made to hold the truth in {share(answer.level)} of cases, one arm at a time. Of many arms, "
             "a few intervals miss."
         )
-        if isinstance(rule, RandomisedRule):
-            texts["The level"] += (
-                " From draws they hold somewhat less often; how often is measured, rule by rule, in the calibration "
-                "that comes with unbandit."
-            )
+        if answer.check.verdict != "does not fit":  # simulations of another rule say nothing
+            texts["The level"] += f" {_in_simulations(answer, rule, log, options)}"
     if options.get("pool"):
         texts["The demonstrations"] = "All were made on the same arms by the same rule."
     if answer.posteriors:
         prior = answer.posteriors[0].prior
         texts["The prior"] = f"The prior on every mean is {prior}: what was believed before the record was seen."
     return texts
+
+
+def _in_simulations(answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]) -> str:
+    """Quote how often intervals held in simulations like this log, or say that there are none."""
+    known = log.rewards is not None or options.get("best_mean") is not None or options.get("anchor")
+    posterior, quantity = answer.method == "posterior", reported_quantity(answer)
+    bootstrapped = any(notice.code == "bootstrap" for notice in answer.notes)
+    unlike = (
+        answer.level != LEVEL or quantity == "ratio" or options.get("pool") or bootstrapped or (posterior and known)
+    )
+    if not unlike:
+        rounds = int(np.median(log.lengths))
+        size = answer.sigma is None, len(answer.arms), rounds
+        found = coverage_like(answer.method, quantity if posterior else "gap", rule, *size)
+        if found is not None:
+            return str(found)
+    return "No simulation like this one was run, so how often these intervals hold was not measured."
 
 
 def _fits(answer: Estimate) -> str:

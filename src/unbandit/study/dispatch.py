@@ -119,28 +119,40 @@ def run(
 
 
 def run_together(
-    places: Sequence[ResultsFolder], *, threads: int | None = None, processes: bool = False, progress: Progress,
+    places: Sequence[ResultsFolder], *, processes: int | None = None, progress: Progress,
     say: Say = lambda sentence: None,
 ) -> None:  # fmt: skip
-    """Do what is not yet done of several studies on one pool of threads: none waits for the end of another.
+    """Do what is not yet done of several studies, the longest tasks first, on one pool of processes.
 
-    With `processes` on as many processes: for work that spends much of its time outside of kernels. `progress` only
-    advances: whoever owns its bar begins and ends it.
+    Processes, since much of the work is outside of kernels, and since they can be killed: an error, or Ctrl-C, waits
+    for no task. Parts that are finished are kept. `progress` counts the studies' `cost`.
     """
-    count = checks.threads(threads)
+    count = checks.threads(processes)
     with ExitStack() as stack:
         jobs: list[Job] = []
         for place in places:
             finished = stack.enter_context(place.open())
             _say_damaged(place, say)
             jobs += [(place, number) for number in range(len(place.study.tasks)) if number not in finished]
-        jobs.sort(key=lambda job: -job[0].study.tasks[job[1]].rounds)
+        jobs.sort(key=_job_cost, reverse=True)
+        total = sum(place.study.cost(task) for place in places for task in place.study.tasks)
+        progress.begin(total, total - sum(map(_job_cost, jobs)))
+        stack.callback(progress.end)
         if jobs:
             workers = min(count, len(jobs))
-            with WorkerProcesses(workers) if processes else WorkerThreads(workers, "study") as pool:
-                _dispatch_one_by_one(pool, jobs, progress, TASKS_PER_THREAD * count)
+            with WorkerProcesses(workers) as pool:
+                try:
+                    _dispatch_one_by_one(pool, jobs, progress, TASKS_PER_THREAD * workers, limit=0.0)
+                except BaseException:
+                    pool.kill()
+                    raise
         for place in places:
             place.remove_leftovers()
+
+
+def _job_cost(job: Job) -> int:
+    place, number = job
+    return place.study.cost(place.study.tasks[number])
 
 
 class WorkerProcesses(ProcessPoolExecutor):
@@ -163,6 +175,11 @@ class WorkerProcesses(ProcessPoolExecutor):
             return super().submit(_interruptible, function, *arguments)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def kill(self) -> None:
+        """End every process at once, whatever it is doing: one within a compiled kernel would not notice Ctrl-C."""
+        for process in list((self._processes or {}).values()):
+            process.kill()
 
 
 class _WorkerInterrupts(Interrupts):
@@ -224,21 +241,25 @@ def dispatch(
         _dispatch_one_by_one(executor, [(place, number) for number in missing], progress, TASKS_IN_HAND)
 
 
-def _dispatch_one_by_one(executor: SupportsSubmit, jobs: Sequence[Job], progress: Progress, in_hand: int) -> None:
-    """Keep a number of tasks in hand until all are done."""
+def _dispatch_one_by_one(
+    executor: SupportsSubmit, jobs: Sequence[Job], progress: Progress, in_hand: int, *, limit: float | None = None
+) -> None:  # fmt: skip
+    """Keep a number of tasks in hand until all are done; after an error wait for those at most `limit` seconds."""
 
     def submit(batch: list[int]) -> Future[Receipt]:
         place, number = jobs[batch[0]]
         return executor.submit(run_task, place.study, number, os.fspath(place.path))
 
     left = deque(range(len(jobs)))
-    with _Calls(submit) as calls, stopped_together():
+    with _Calls(submit, limit) as calls, stopped_together():
         while left or calls:
             while left and len(calls) < in_hand:
                 calls.begin([left.popleft()])
             ended = calls.next(None)
             assert ended is not None
-            progress.advance(ended[0].result().rounds)
+            future, batch = ended
+            future.result()
+            progress.advance(_job_cost(jobs[batch[0]]))
 
 
 def _dispatch_to_cluster(calls: _Calls, batches: Batches, cluster: Cluster, progress: Progress, say: Say) -> None:

@@ -97,6 +97,10 @@ class TaskGrid(ABC):
     def rounds(self) -> int:
         """Return the rounds of all tasks together: the unit of progress."""
 
+    def cost(self, task: Task) -> int:
+        """Return about how long a task takes, in any unit that grids which run together share; by default rounds."""
+        return task.rounds
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return everything that determines the bytes, as plain values; `schema` is one of its keys."""

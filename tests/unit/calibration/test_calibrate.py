@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,25 +15,25 @@ import polars as pl
 import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.calibration import calibrate, closed_forms, metrics, misfits, settings
-from unbandit.calibration.metrics import Timing, timed, timings
+from unbandit.calibration import calibrate, closed_forms, misfits, read_calibration, settings, speed
+from unbandit.calibration.speed import TimingCell, Timings, TimingTrials
 
 PAPER_CELLS = closed_forms.paper_cells
-AGAINST = ("against the procedures", "against naive")
-SMALL = {"runs": 3, "particles": 20, "rules": ["ucb", "uniform"]}
+SMALL = {"runs": 3, "particles": 20, "clouds": 2, "rules": ["ucb", "uniform"]}
 
 
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch):
-    """Play short records, the same cells in a twentieth of the rounds, and identify among few rules."""
-    cells = tuple((arms, horizon // 20, runs) for arms, horizon, runs in settings.CELLS)
-    monkeypatch.setattr(settings, "CELLS", cells)
+    """Play short records, in few cells, and identify among few rules."""
+    monkeypatch.setattr(settings, "ARMS", (2, 3))
+    monkeypatch.setattr(settings, "HORIZONS", (40,))
+    monkeypatch.setattr(settings, "USUAL_CELL", (2, 40))
+    monkeypatch.setattr(settings, "CANDIDATES", ("ucb:alpha=0.25", "uniform"))
     monkeypatch.setattr(closed_forms, "CELLS", dict.fromkeys(closed_forms.CELLS, ((2, 60, 500),)))
     monkeypatch.setattr(closed_forms, "paper_cells", lambda name: [replace(next(PAPER_CELLS(name)), horizon=80)])
-    monkeypatch.setattr(settings, "IDENTIFY_CELL", (2, 40, 100))
-    monkeypatch.setattr(settings, "CANDIDATES", ("ucb:alpha=0.25", "uniform"))
     for size in ("SMALL", "USUAL", "LARGE"):
         monkeypatch.setattr(misfits, size, (2, 40))
+        monkeypatch.setattr(speed, size.replace("SMALL", "MANY_ARMS"), (2, 40))
     monkeypatch.setattr(misfits, "TWISTS", ("batches of 5",))
 
 
@@ -36,53 +42,62 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_everything_is_measured_and_written(tmp_path):
-    done = calibrate(tmp_path / "new", **SMALL, threads=1)
-    keys = [criterion.key for criterion in done.criteria]
-    assert [key for key in keys if " means, " not in key] == [
-        "coverage", "lowest arm", "ranks", "gap coverage", "oracle", "naive", "identify, right", "identify, wrong",
-        "check, right rule", "check, other rules",
-    ]  # fmt: skip
-    assert keys[:4] == [f"random means, {key}" for key in ("coverage", "bounds", *AGAINST)]
-    assert [key for key in keys if key.startswith("near means")][:2] == ["near means, coverage", "near means, not told"]
-    assert keys[13:16] == [f"paper means, {key}" for key in ("coverage", *AGAINST)]
-    assert [(each.setting.rule.name, each.setting.arms, each.runs) for each in done.posteriors] == [
-        ("ucb", arms, 3) for arms in (2, 2, 4, 10, 10)
-    ]
-    designs = [each.cell.design for each in done.closed_forms]
-    assert designs == ["random", "even", "even", "near", "paper", "random", "even", "near"]  # Gaussian, Bernoulli
-    assert [each.setting.rule.name for each in done.identified] == ["ucb", "uniform"]
-    assert done.asked == "unbandit calibrate --rule ucb --rule uniform --runs 3 --particles 20"
-    assert done.page.read_text().startswith("# How far the answers can be trusted\n")
+    measures = ["closed-forms", "posterior", "sampler", "identify", "check"]
+    done = calibrate(tmp_path / "new", **SMALL, measures=measures, threads=1)
+    names = {each.measure.name: len(each.metrics) for each in done.found}
+    assert names == {"closed-forms": 8, "posterior": 2, "sampler": 1, "identify": 2, "check": 11, "timing": 0}
+    assert "| **not measured** |" in done.page.read_text(encoding="utf-8")
     table = pl.read_csv(tmp_path / "new" / "figures.csv")
-    assert set(table["goal"]) == {criterion.key for criterion in done.criteria}
+    assert set(table["figures"]) == {criterion.key for criterion in done.criteria}
+    quoted = pl.read_csv(tmp_path / "new" / "coverage.csv")
+    assert set(quoted["method"]) >= {"posterior"}
+    assert quoted.filter(method="posterior")["runs"].to_list() == [3] * 4
     before = contents(tmp_path / "new")
     assert {name.split("/")[0] for name in before} == {
-        "posterior", "closed-forms", "identify", "check", "figures.csv", "calibration.md"
+        *measures, "figures.csv", "coverage.csv", "calibration.md", "calibration.png"
     }  # fmt: skip
+    (tmp_path / "new" / "calibration.md").unlink()
+    read_calibration(tmp_path / "new").write()
+    assert contents(tmp_path / "new") == before
 
-    victims = [name for name in before if name.endswith("00001.parquet") or name.startswith("identify/uniform/parts")]
-    assert len(victims) > 3
+    victims = [name for name in before if name.startswith(("identify/uniform/parts", "posterior/ucb-alpha-0.25/parts"))]
+    assert len(victims) > 2
     for name in victims:
         (tmp_path / "new" / name).unlink()
-    again = calibrate(tmp_path / "new", **SMALL, threads=2)
+    unfinished = {each.measure.name: each.unfinished for each in read_calibration(tmp_path / "new").found}
+    assert (unfinished["identify"], unfinished["posterior"], unfinished["check"]) == (1, 2, 0)
+    again = calibrate(tmp_path / "new", **SMALL, measures=["identify", "posterior"], threads=2)
     assert contents(tmp_path / "new") == before
     assert again.figures.equals(done.figures)
 
 
 def test_one_measure_of_one_rule(tmp_path):
-    done = calibrate(tmp_path, kinds=["closed-forms"], rules=["sae"], runs=2, seed=7)
-    assert (done.posteriors, done.identified, len(done.closed_forms)) == ([], [], 9)
-    assert done.asked == "unbandit calibrate closed-forms --rule sae --runs 2 --seed 7"
+    done = calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2, seed=7)
+    assert [len(each.metrics) for each in done.found] == [9, 0, 0, 0, 0, 0]
     folders = {path.name for path in (tmp_path / "closed-forms").iterdir()}
     assert folders == {"sae-alpha-0.25", "sae-alpha-0.25-scale-0.4"}
+    study = tmp_path / "closed-forms" / "sae-alpha-0.25" / "study.json"
+    saved = json.loads(study.read_text(encoding="utf-8"))
+    for changed, why in (
+        ({"version": "0.3.0"}, "measured by unbandit 0.3.0"),
+        ({"cells": [{**saved["cells"][0], "arms": 77}]}, "other cells than this version measures"),
+        ({"cells": 3}, "cannot be read"),
+    ):
+        study.write_text(json.dumps(saved | changed), encoding="utf-8")
+        first = read_calibration(tmp_path).found[0]
+        assert why in first.left_out[0]
+        assert len(first.metrics) == 4  # of the other folder
+    study.write_text(json.dumps(saved | {"code": "0123"}), encoding="utf-8")
+    with pytest.raises(ResumeError, match="expected a part of this study"):  # parts carry the digest of their study
+        read_calibration(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         (
-            {"kinds": ["posteriors"]},
-            'kind: expected one of closed-forms, posterior, identify, check; got "posteriors". Did',
+            {"measures": ["posteriors"]},
+            'measure: expected one of closed-forms, posterior, sampler, identify, check, timing; got "posteriors". Did',
         ),
         ({"rules": ["thomson"]}, 'got "thomson". Did you mean "thompson"?'),
         ({"runs": 1}, "runs: expected a whole number from 2"),
@@ -101,23 +116,46 @@ def test_what_is_wrong_is_refused_before_anything_is_written(tmp_path, wrong, sa
 
 
 def test_another_calibration_in_the_folder_is_refused(tmp_path):
-    calibrate(tmp_path, kinds=["closed-forms"], rules=["sae"], runs=2)
+    calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2)
     before = contents(tmp_path)
     with pytest.raises(ResumeError, match=r"cells: the folder has sae.* with other runs"):
-        calibrate(tmp_path, rules=["sae"], runs=3, kinds=["closed-forms", "posterior"])
+        calibrate(tmp_path, rules=["sae"], runs=3, measures=["closed-forms", "posterior"])
     assert contents(tmp_path) == before
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"expected a folder; got a file|Not a directory"):
-        calibrate(tmp_path / "file", kinds=["closed-forms"], rules=["sae"], runs=2)
+        calibrate(tmp_path / "file", measures=["closed-forms"], rules=["sae"], runs=2)
 
 
-def test_a_posterior_is_timed_in_a_process_of_its_own(monkeypatch):
-    found = timed(Timing("ucb:alpha=0.25", 3, 50, most_seconds=2.0))
+def test_a_posterior_is_timed():
+    trials = TimingTrials((TimingCell("ucb:alpha=0.25", 3, 50, 2, 2.0),))
+    found = Timings().metrics(trials.cells[0], trials.rows(trials.tasks[0]))
     assert 0 < found.seconds < 30
     assert found.memory > 1e7 or found.memory != found.memory
-    monkeypatch.setattr(metrics, "USUAL_RECORD", (2, 30))
-    asked = {(each.text, each.arms, each.most_seconds) for each in timings()}
-    assert ("ucb:alpha=0.25", 2, 2.0) in asked
-    assert ("thompson:noise=bernoulli", 2, 5.0) in asked
-    assert ("ucb:alpha=0.25", 224, 60.0) in asked
-    assert not any(text.startswith("sae") for text, _, _ in asked)
+    cells = {(cell.text, cell.most_seconds) for _, work in Timings().trials(settings.Sizes()) for cell in work.cells}
+    assert {
+        ("ucb:alpha=0.25", 2.0),
+        ("thompson:noise=bernoulli", 5.0),
+        ("ucb:alpha=0.25", 60.0),
+        ("exp3", 10.0),
+    } <= cells
+    assert ("sae:alpha=0.25", 2.0) not in cells
+
+
+PROGRAM = "from unbandit.cli import main; main()"
+
+
+def test_control_c_does_not_wait_for_a_posterior(tmp_path):
+    asked = ["calibrate", "timing", "--rule", "ucb", "--runs", "2", "-o", "look", "--threads", "2"]
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen([sys.executable, "-c", PROGRAM, *asked], cwd=tmp_path, **piped) as run:
+        until = time.monotonic() + 120
+        while not list(tmp_path.glob("look/timing/*/parts")) and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(5)  # now processes are at work: the large record takes half a minute
+        os.killpg(run.pid, signal.SIGINT)
+        began = time.monotonic()
+        _, error = run.communicate(timeout=60)
+    assert time.monotonic() - began < 5  # a second on an idle machine
+    assert run.returncode == 130
+    assert "Stopped. What was measured is kept in look: the same command resumes." in error
+    assert "Traceback" not in error

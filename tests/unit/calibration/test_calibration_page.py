@@ -3,67 +3,81 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from unbandit import SAE, UCB, EpsilonGreedy, Gaussian, Thompson, parse_rule
-from unbandit.calibration import Calibration
-from unbandit.calibration import page as page_of_calibration
-from unbandit.calibration.closed_forms import ClosedFormCell
-from unbandit.calibration.criteria import MISSED, OPEN, REACHED, UNKNOWN, judge
-from unbandit.calibration.metrics import ClosedFormMetrics, IdentifyMetrics, PosteriorMetrics, Timing
-from unbandit.calibration.page import page
+from unbandit.calibration.closed_forms import ClosedFormCell, ClosedFormMetrics, ClosedForms
+from unbandit.calibration.criteria import MET, MISSED, OPEN, UNKNOWN, Criterion, Score, judge, percent
+from unbandit.calibration.identify import Identify, IdentifyMetrics
+from unbandit.calibration.measure import Findings, Measure
+from unbandit.calibration.page import coverage_chart, page
+from unbandit.calibration.posterior import PosteriorMetrics, Posteriors, Sampler, SamplerMetrics
 from unbandit.calibration.settings import TrialSetting
-from unbandit.study.monte_carlo import Measured, Share, share
+from unbandit.calibration.speed import TimingCell, TimingMetrics, Timings
+from unbandit.study.monte_carlo import Measured, computed, share
+
+NOTHING = Measured(np.nan, np.nan, 0)
 
 
 def cell(
-    rule=None, *, coverage=0.95, lowest=0.94, chance=0.5, oracle=1.05, naive=0.2, failed=0, arms=4
+    rule=None, *, coverage=0.95, chance=0.5, spread=0.1, evidence=0.1, naive=0.2, failed=0, arms=4
 ) -> PosteriorMetrics:
     setting = TrialSetting(rule or UCB(), arms, 2_000, 500)
     return PosteriorMetrics(
-        setting, 500, failed, failed, Measured(coverage, 0.005, 500), Measured(0.97, 0.005, 500),
-        share(round(lowest * 500), 500), chance, Measured(oracle, 0.02, 20), Measured(naive, 0.01, 20),
+        setting, 500, failed, failed, Measured(coverage, 0.005, 500), Measured(0.97, 0.005, 500), chance,
+        Measured(spread, 0.005, 20), Measured(evidence, 0.01, 500), Measured(0.4, 0.02, 20), Measured(naive, 0.01, 20),
     )  # fmt: skip
 
 
-def calibration(**found) -> Calibration:
-    return Calibration(Path("calibration"), "unbandit calibrate", 1, 250, 2, **found)
+def verdicts(measure: Measure, metrics) -> dict[str, list[str | None]]:
+    return {criterion.key: [score.verdict for score in criterion.scores] for criterion in measure.criteria(metrics)}
 
 
-def verdicts(done: Calibration) -> dict[str, list[str | None]]:
-    return {criterion.key: [score.verdict for score in criterion.scores] for criterion in done.criteria}
+def found(measure: Measure, metrics, **settings) -> Findings:
+    """Return findings as if a folder held them."""
+    trials = SimpleNamespace(identity={"seed": 1, "code": "abc", **settings}, cells=[SimpleNamespace(runs=500)])
+    return Findings(measure, list(metrics), [trials])
 
 
 def test_limits_of_the_posterior():
     cells = [
         cell(),
-        cell(coverage=0.925, lowest=0.90, oracle=1.16, naive=1.01, chance=0.006),
-        cell(coverage=0.985, lowest=0.89, oracle=1.30, naive=1.5, chance=1e-4),
+        cell(coverage=0.925, spread=0.205, naive=1.01, chance=0.006),
+        cell(coverage=0.985, spread=0.3, naive=1.5, chance=1e-4),
     ]
-    found = verdicts(calibration(posteriors=cells))
-    assert found["coverage"] == [REACHED, OPEN, MISSED]
-    assert found["lowest arm"] == [REACHED, REACHED, MISSED]  # 90% of 500 has an error of 1.3%
-    assert found["oracle"] == [REACHED, OPEN, MISSED]
-    assert found["naive"] == [REACHED, OPEN, MISSED]
-    assert found["ranks"] == [REACHED, REACHED, MISSED]  # 0.006 of three is 0.012
-    assert found["gap coverage"] == [REACHED, REACHED, REACHED]  # 97%: more than 95% is no fault
+    judged = verdicts(Posteriors(), cells)
+    assert judged["posterior, means"] == [MET, OPEN, MISSED]
+    assert judged["spread between clouds"] == [MET, OPEN, MISSED]
+    assert judged["posterior, against naive"] == [MET, OPEN, MISSED]
+    assert judged["ranks"] == [None, None, MISSED]  # 0.006 of three is 0.012, and a large p-value proves nothing
+    assert judged["posterior, gaps"] == [MET, MET, MET]  # 97%: more than 95% is no fault
+    assert judged["information kept"] == [None] * 3
 
 
-def test_each_kind_of_rule_has_its_own_limit_against_the_oracle():
-    cells = [cell(rule, oracle=1.2) for rule in (UCB(), Thompson(sigma=0.5), EpsilonGreedy(), SAE())]
-    assert verdicts(calibration(posteriors=cells))["oracle"] == [MISSED, REACHED, None, None]
+def test_only_rules_that_choose_at_random_have_a_goal_for_the_evidence():
+    rules = (UCB(), Thompson(sigma=0.5), EpsilonGreedy(), SAE())
+    assert verdicts(Posteriors(), [cell(rule, evidence=0.4) for rule in rules])["log evidence"] == [
+        None, MISSED, MISSED, None
+    ]  # fmt: skip
+    long = [
+        SamplerMetrics(TrialSetting(rule, 4, 2_000, 60), Measured(ratio, 0.01, 20), Measured(off, 0.02, 20))
+        for rule, ratio, off in ((UCB(), 1.0, 0.5), (Thompson(), 1.02, 0.1), (Thompson(), 1.2, 0.5))
+    ]
+    assert verdicts(Sampler(), long) == {
+        "against a long run": [MET, OPEN, MISSED], "log evidence against a long run": [None, MET, MISSED]
+    }  # fmt: skip
 
 
 def test_runs_without_a_posterior_are_shown_and_count():
-    done = calibration(posteriors=[cell(failed=5), cell(failed=6, arms=2)])
-    assert verdicts(done)["coverage"] == [REACHED, MISSED]
-    text = page(done)
+    cells = [cell(failed=5), cell(failed=6, arms=2)]
+    assert verdicts(Posteriors(), cells)["posterior, means"] == [MET, MISSED]
+    text = page([found(Posteriors(), cells)])
     assert "95.0 ± 0.5% (5 of 500 failed) ✓" in text
     assert "95.0 ± 0.5% (6 of 500 failed) ✗" in text
-    assert "## Where the tool warns or gives up" in text
+    assert "### Where the tool warns or gives up" in text
 
 
 def closed(
@@ -83,18 +97,18 @@ def closed(
 
 def test_limits_of_the_closed_forms():
     cells = [closed(), closed(coverage=0.965, bounded=0.925), closed(coverage=0.98, bounds=19)]
-    found = verdicts(calibration(closed_forms=cells))
-    assert found["random means, coverage"] == [REACHED, OPEN, MISSED]
-    assert found["random means, bounds"] == [REACHED, OPEN, UNKNOWN]
-    assert found["random means, against naive"] == [REACHED] * 3
+    judged = verdicts(ClosedForms(), cells)
+    assert judged["random means, coverage"] == [MET, OPEN, MISSED]
+    assert judged["random means, bounds"] == [MET, OPEN, UNKNOWN]
+    assert judged["random means, against naive"] == [MET] * 3
     near = [
         closed("near", coverage=0.98),
         closed("near", coverage=0.999, unwarned=0.8),
         closed("near", unwarned_runs=4),
     ]
-    found = verdicts(calibration(closed_forms=near))
-    assert found["near means, coverage"] == [REACHED, MISSED, REACHED]  # no cell above 99%
-    assert found["near means, not told"] == [REACHED, MISSED, UNKNOWN]
+    judged = verdicts(ClosedForms(), near)
+    assert judged["near means, coverage"] == [MET, MISSED, MET]  # no cell above 99%
+    assert judged["near means, not told"] == [MET, MISSED, UNKNOWN]
 
 
 def test_only_some_cells_have_a_goal_against_the_procedures():
@@ -102,31 +116,36 @@ def test_only_some_cells_have_a_goal_against_the_procedures():
             ("even", "ucb:alpha=0.25", 4, 2_000), ("paper", "ucb:alpha=0.25", 2, 500)]  # fmt: skip
     cells = [closed(design, rule=rule, arms=arms, horizon=horizon, against_procedures=0.7)
              for design, rule, arms, horizon in many]  # fmt: skip
-    found = verdicts(calibration(closed_forms=cells))
-    assert found["random means, against the procedures"] == [MISSED, None, None]
-    assert found["even means, against the procedures"] == [None]
-    assert found["paper means, against the procedures"] == [REACHED]
-    worse = calibration(closed_forms=[closed("paper", arms=2, against_procedures=each) for each in (1.047, 1.06)])
-    assert verdicts(worse)["paper means, against the procedures"] == [OPEN, MISSED]
+    judged = verdicts(ClosedForms(), cells)
+    assert judged["random means, against the procedures"] == [MISSED, None, None]
+    assert judged["even means, against the procedures"] == [None]
+    assert judged["paper means, against the procedures"] == [MET]
+    worse = [closed("paper", arms=2, against_procedures=each) for each in (1.047, 1.06)]
+    assert verdicts(ClosedForms(), worse)["paper means, against the procedures"] == [OPEN, MISSED]
 
 
-def test_a_goal_is_ticked_only_where_the_runs_decide():
+def test_a_goal_is_met_only_where_the_runs_decide():
     value = Measured(0.95, 0.012, 20)
     assert [judge(value, low, high) for low, high in ((0.9, 1), (0.93, 1), (0.97, 1), (0.98, 1))] == [
-        REACHED, OPEN, OPEN, MISSED
+        MET, OPEN, OPEN, MISSED
     ]  # fmt: skip
+    assert judge(share(12, 12), 0.7, 1.0) == MET
+    assert judge(share(12, 12), 0.93, 1.0) == OPEN  # an exact interval: from 73.5%
+    assert judge(Measured(0.95, math.nan, 1), 0.0, 1.0) == OPEN  # one run has no error
+    assert judge(computed(0.3), high=0.2) == MISSED
+    assert judge(Measured(math.nan, math.nan, 0), 0.0) == UNKNOWN
+    assert percent(share(2, 200)) == "1.0% (0.1 to 3.6)"
 
 
 def test_cells_that_miss_a_goal_are_listed_with_what_explains_them():
-    done = calibration(closed_forms=[closed(), closed(rule="moss", against_naive=1.2, naive_against_seen=0.77)])
-    text = page(done)
-    assert "## Closed forms that miss a goal, and why" in text
-    (line,) = [line for line in text.splitlines() if line.startswith("| random means, against naive |")]
+    text = page([found(ClosedForms(), [closed(), closed(rule="moss", against_naive=1.2, naive_against_seen=0.77)])])
+    assert "### Closed forms that miss a goal, and why" in text
+    (line,) = [line for line in text.splitlines() if line.startswith("| random means, against naive | `moss")]
     assert line == (
-        "| random means, against naive | `moss:scale=1, sigma 0.5` | K=4, T=2,000 | 1.200 ± 0.004 | 4 | 10.0 ± 0.4% | "
+        "| random means, against naive | `moss:scale=1` | K=4, T=2,000 | 1.200 ± 0.004 | 4 | 10.0 ± 0.4% | "
         "1.100 ± 0.004 | 0.770 ± 0.004 |"
     )
-    assert "miss a goal" not in page(calibration(closed_forms=[closed()]))
+    assert "miss a goal" not in page([found(ClosedForms(), [closed()])])
 
 
 def test_limits_of_names():
@@ -137,56 +156,78 @@ def test_limits_of_names():
             (SAE(), (600, 100, 300), {"none of them": 10}),
         )
     ]
-    done = calibration(identified=named)
-    found = verdicts(done)
-    assert found["identify, right"] == [REACHED, None, MISSED, None, MISSED, None]
-    assert found["identify, wrong"] == [REACHED, MISSED, MISSED]
-    assert "`sae:alpha=0.25,scale=1.414` was taken for none of them 10 times." in page(done)
-    assert "| `all together` | 75.0" in page(done)
+    judged = verdicts(Identify(), named)
+    assert judged["identify, right"] == [MET, None, MISSED, None, MISSED, None]
+    assert judged["identify, wrong"] == [MET, MISSED, MISSED]
+    text = page([found(Identify(), named)])
+    assert "`sae:alpha=0.25,scale=1.414` was taken for none of them 10 times." in text
+    assert "| `all together` | 75.0" in text
 
 
 def test_limits_of_time():
-    timings = [
-        Timing("ucb:alpha=0.25", 4, 5_000, 2.0, seconds=1.5, memory=3e8),
-        Timing("thompson", 4, 5_000, 5.0, seconds=5.5, memory=3e8),
-        Timing("ucb:alpha=0.25", 224, 25_000, 60.0, 2e9, seconds=30.0, memory=2.5e9),
+    timed = [
+        TimingMetrics(TimingCell("ucb:alpha=0.25", 4, 5_000, 3, 2.0), 1.5, 3e8),
+        TimingMetrics(TimingCell("thompson", 4, 5_000, 3, 5.0), 5.5, 3e8),
+        TimingMetrics(TimingCell("ucb:alpha=0.25", 224, 25_000, 1, 60.0, 2e9), 30.0, 2.5e9),
     ]
-    found = verdicts(calibration(timings=timings))
-    assert found == {"time": [REACHED, MISSED], "large record": [REACHED, MISSED]}
+    assert verdicts(Timings(), timed) == {"time": [MET, MISSED, MET, MISSED]}
 
 
-def test_the_page_holds_every_figure(monkeypatch):
-    monkeypatch.setitem(page_of_calibration.REASONS, ("coverage", "sae"), "its tests are rare.")
-    done = calibration(posteriors=[cell(), cell(SAE(), coverage=0.8)], closed_forms=[closed()])
-    text = page(done)
-    assert "Written by `unbandit calibrate` of unbandit" in text
-    assert "2 cloud(s) of 250 particles" in text
+def test_the_page_holds_every_figure_and_says_with_which_settings():
+    metrics = [cell(), cell(SAE(), coverage=0.8)]
+    everything = [
+        found(ClosedForms(), [closed()]),
+        found(Posteriors(), metrics, particles=None, clouds=4),
+        found(Sampler(), [SamplerMetrics(TrialSetting(UCB(), 4, 2_000, 60), NOTHING, NOTHING)], particles=20, clouds=2),
+    ]
+    text = page(everything, "chart.png")
+    assert text.startswith("# How far the answers can be trusted\n\n![")
+    assert "](chart.png)" in text
+    assert "Measured by unbandit" in text
+    assert "| 500 | as users get them: default particles, 4 clouds | 1 | abc |" in text
+    assert "| 500 | 20 particles, 2 clouds | 1 | abc |" in text
     assert "| `ucb:alpha=0.25,scale=1.414` | 95.0 ± 0.5% ✓ |" in text
     assert "| `sae:alpha=0.25,scale=1.414` | 80.0 ± 0.5% ✗ |" in text
-    assert "- `sae`: its tests are rare." in text
-    assert "80.0 ± 0.5% to 95.0 ± 0.5% | 1 reached, 1 not reached |" in text
-    assert "| `sae:alpha=0.25,scale=1.414` | 500 |" in text
-    table = done.figures
-    assert table.height == sum(len(criterion.scores) for criterion in done.criteria)
-    assert table.filter(goal="coverage")["value"].to_list() == [0.95, 0.8]
+    assert "80.0 ± 0.5% to 95.0 ± 0.5% | 1 met, 1 missed |" in text
+    assert "nan" not in text.lower().replace("unbandit", "")
     for line in text.splitlines():
         if line.startswith("|"):
             assert line.endswith(" |")
 
 
+def test_what_was_not_measured_is_said_to_be_missing():
+    old = Findings(Posteriors(), left_out=["posterior/ucb: measured by unbandit 0.3.0"])
+    half = Findings(Sampler(), unfinished=3)
+    text = page([old, half, Findings(Identify())])
+    assert text.count("**not measured**") == 3
+    assert "posterior/ucb: measured by unbandit 0.3.0" in text
+    assert "3 cells unfinished" in text
+    assert "To do so: `unbandit calibrate identify`." in text
+    assert "✓ |" not in text
+
+
 def test_nothing_measured_is_nothing_said():
-    assert calibration().criteria == []
-    blank = cell()
-    nothing = PosteriorMetrics(
-        blank.setting, 500, 500, 0, *[Measured(np.nan, np.nan, 0)] * 2, Share(np.nan, np.nan, 0, 0, 0), math.nan,
-        *[Measured(np.nan, np.nan, 0)] * 2,
-    )  # fmt: skip
-    done = calibration(posteriors=[nothing])
-    assert verdicts(done)["coverage"] == [MISSED]  # every run failed
-    assert verdicts(done)["ranks"] == [UNKNOWN]
-    assert "nan" not in page(done).lower().replace("unbandit", "")
+    setting = TrialSetting(UCB(), 4, 2_000, 500)
+    nothing = PosteriorMetrics(setting, 500, 500, 0, *[NOTHING] * 2, math.nan, *[NOTHING] * 4)
+    judged = verdicts(Posteriors(), [nothing])
+    assert judged["posterior, means"] == [MISSED]  # every run failed
+    assert judged["posterior, gaps"] == [UNKNOWN]
+    assert judged["ranks"] == [None]
+    assert list(Posteriors().coverages([nothing])) == []
 
 
-@pytest.mark.parametrize("verdict", [REACHED, OPEN, MISSED])
-def test_verdicts_are_words(verdict):
-    assert verdict.replace(" ", "").isalpha()
+def test_the_chart_has_a_row_for_every_rule_and_averages_its_cells():
+    scores = [Score("ucb", str(at), Measured(value, 0.01, 20), "", None) for at, value in enumerate((0.90, 0.96))]
+    few = [Score("exp3", "0", NOTHING, "", None), Score("moss", "0", share(94, 100), "", None)]
+    charted = [
+        Criterion("a", "", "", charted="means", scores=scores),
+        Criterion("b", "", "", charted="gaps", scores=few),
+    ]
+    figure = coverage_chart([*charted, Criterion("c", "", "", scores=[Score("sae", "", share(1, 2), "", None)])])
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert [name for name in texts if name] == ["ucb", "exp3", "moss"]
+    (dot,) = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [pytest.approx(0.93)]]
+    (bar,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.6
+              and line.get_color() == dot.get_color()]  # fmt: skip
+    assert np.ptp(bar.get_xdata()) == pytest.approx(2 * 1.96 * 0.01 / np.sqrt(2))
+    assert coverage_chart([Criterion("c", "", "", scores=scores)]) is None

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import unbandit as ub
 from unbandit import parse_rule
-from unbandit.calibration import Calibration
-from unbandit.calibration.criteria import MISSED, OPEN, REACHED
+from unbandit.calibration.criteria import MET, MISSED, OPEN
+from unbandit.calibration.measure import Findings
 from unbandit.calibration.misfits import (
     EVEN_DAR,
     EVIDENCES,
@@ -25,7 +23,9 @@ from unbandit.calibration.misfits import (
     CheckCell,
     CheckMetrics,
     CheckTrials,
+    Misfits,
     check_cells,
+    check_criteria,
     check_metrics,
     checked_record,
     drifting,
@@ -44,7 +44,7 @@ ONE = CheckCell(UCB1, UCB, 3, 200, 4, 0.95)
 
 def test_cells_have_every_rule_pair_and_twist():
     cells = check_cells()
-    assert {cell.runs for cell in cells} == {200}
+    assert {cell.runs for cell in cells} == {300}
     assert {cell.runs for cell in check_cells(3)} == {3}
     right = [(cell.made, cell.arms, cell.horizon) for cell in cells if cell.right]
     assert right == [(rule, *size) for rule in RIGHT for size in ((2, 500), (4, 2_000), (10, 5_000))]
@@ -134,15 +134,14 @@ def flagged(held, runs=200, *, right=False, unchecked=0):
 
 def test_only_runs_that_decide_are_ticked():
     cells = [flagged(held, right=True) for held in (0, 2, 12)] + [flagged(held) for held in (199, 192, 150)]
-    done = Calibration(Path("calibration"), "unbandit calibrate check", 1, 250, 2, checks=cells)
-    right, wrong = done.criteria
-    assert [score.verdict for score in right.scores] == [REACHED, OPEN, MISSED, OPEN]
+    right, wrong = Misfits().criteria(cells)
+    assert [score.verdict for score in right.scores] == [MET, OPEN, MISSED, OPEN]
     assert (right.scores[3].row, right.scores[3].measured.held) == ("all together", 14)
-    assert [score.verdict for score in wrong.scores] == [REACHED, OPEN, MISSED]
+    assert [score.verdict for score in wrong.scores] == [MET, OPEN, MISSED]
     assert right.scores[1].text == "1.0% (0.1 to 3.6)"
-    assert "## Check, other rules" in page(done)
-    unsaid = Calibration(Path("calibration"), "", 1, 250, 2, checks=[flagged(150, unchecked=50)])
-    assert unsaid.criteria[0].scores[0].text.endswith(", 50 not checked")
+    assert "### Check, other rules" in page([Findings(Misfits(), cells)])
+    unsaid = Misfits().criteria([flagged(150, unchecked=50)])
+    assert unsaid[0].scores[0].text.endswith(", 50 not checked")
 
 
 def test_rows_metrics_and_bounds_of_two_rules():
@@ -152,8 +151,8 @@ def test_rows_metrics_and_bounds_of_two_rules():
     assert rows.height == 30
     assert rows[UCB].null_count() == 18  # of even and nearly equal means
     other = CheckTrials((CheckCell(UCB1, UCB1, 2, 150, 30, 0.02),), seed=3)
-    found = check_metrics(trials, rows.vstack(trials.rows(trials.tasks[1])))
-    found += check_metrics(other, other.rows(other.tasks[0]))
+    found = [check_metrics(cells[0], rows), check_metrics(cells[1], trials.rows(trials.tasks[1]))]
+    found.append(check_metrics(other.cells[0], other.rows(other.tasks[0])))
     assert [each.flagged.runs for each in found] == [30, 30, 30]
     assert found[0].by_design.keys() == {"random", "even", "near"}
     assert found[1].by_design.keys() == {"random", "even"}
@@ -169,8 +168,8 @@ def test_bounds_of_other_rewards_and_of_rules_that_choose_at_random():
         CheckCell("uniform", UCB1, 2, 100, 30, 0.95), CheckCell(UCB1, UCB1, 2, 100, 30, 0.95, "drift"),
     )  # fmt: skip
     trials = CheckTrials(cells, seed=3)
-    rows = pl.concat([trials.rows(task) for task in trials.tasks])
-    right, scattered, uniform, drift = with_bounds(check_metrics(trials, rows))
+    found = [check_metrics(trials.cells[task.cell], trials.rows(task)) for task in trials.tasks]
+    right, scattered, uniform, drift = with_bounds(found)
     assert right.bound is None
     assert drift.bound is None
     assert 0 <= scattered.bound.value < 0.9
@@ -184,5 +183,5 @@ def test_a_goal_that_no_test_reaches_is_not_held_against_the_check():
     limited, ample = (replace(each, bound=computed(value)) for value in (0.7, 0.95))
     assert limited.beyond_any_test  # (1 + 0.7) / 2 < 0.95
     assert not ample.beyond_any_test
-    done = Calibration(Path("calibration"), "", 1, 250, 2, checks=[limited, ample])
-    assert [score.verdict for score in done.criteria[0].scores if score.column == "K=4, T=2,000"] == [None, MISSED]
+    (criterion,) = check_criteria([limited, ample])
+    assert [score.verdict for score in criterion.scores if score.column == "K=4, T=2,000"] == [None, MISSED]

@@ -1,4 +1,4 @@
-"""What seeing the rewards would have told: against draws from the same posteriors."""
+"""What seeing the rewards would have told: draws against the conjugate posteriors."""
 
 from __future__ import annotations
 
@@ -6,47 +6,26 @@ import numpy as np
 import pytest
 
 from unbandit import Bernoulli, Gaussian
-from unbandit.calibration.trials import expected_largest, oracle
+from unbandit.calibration.trials import draw_knowing_rewards
 from unbandit.inference import BetaPrior, NormalPrior
 
-DRAWS = 400_000
+DRAWS = 100_000
 
 
 @pytest.mark.parametrize(
-    ("pulls", "sums"),
-    [([5, 5], [2.0, 1.5]), ([1_950, 34, 9, 4], [1_900.0, 30.0, 6.0, 1.0]), ([300, 0, 2], [-20.0, 0.0, -1.0])],
-)
-def test_normal_beliefs_and_gaps(pulls, sums):
-    prior, sigma = NormalPrior(0.5, 2.0), 0.7
-    expected, gap = oracle(prior, Gaussian(sigma), np.array(pulls), np.array(sums))
-    precision = 1 / prior.deviation**2 + np.array(pulls) / sigma**2
-    mean = (prior.mean / prior.deviation**2 + np.array(sums) / sigma**2) / precision
-    np.testing.assert_allclose(expected, mean)
-    drawn = mean + np.random.default_rng(1).standard_normal((DRAWS, len(pulls))) / np.sqrt(precision)
-    gaps = drawn.max(axis=1, keepdims=True) - drawn
-    # five standard errors of the simulated expectation
-    assert (np.abs(gaps.mean(axis=0) - gap) < 5 * gaps.std(axis=0) / np.sqrt(DRAWS) + 1e-6).all()
-
-
-@pytest.mark.parametrize(
-    ("pulls", "sums"), [([5, 5], [2, 1]), ([1_950, 34, 9, 0], [1_800, 20, 3, 0]), ([40, 40, 0], [40, 0, 0])]
-)
-def test_beta_beliefs_and_gaps(pulls, sums):
-    prior = BetaPrior(1.0, 2.0)
-    expected, gap = oracle(prior, Bernoulli(), np.array(pulls), np.array(sums, float))
-    successes, failures = 1.0 + np.array(sums), 2.0 + np.array(pulls) - np.array(sums)
-    np.testing.assert_allclose(expected, successes / (successes + failures))
-    drawn = np.random.default_rng(1).beta(successes, failures, (DRAWS, len(pulls)))
-    gaps = drawn.max(axis=1, keepdims=True) - drawn
-    assert (np.abs(gaps.mean(axis=0) - gap) < 5 * gaps.std(axis=0) / np.sqrt(DRAWS) + 1e-6).all()
-
-
-def test_the_largest_of_two_normals_has_a_formula():
-    mean, deviation = np.array([0.3, 0.1]), np.array([1e-3, 0.4])
-    spread = np.hypot(*deviation)
-    ahead = (mean[0] - mean[1]) / spread
-    from scipy.special import ndtr
-
-    density = np.exp(-(ahead**2) / 2) / np.sqrt(2 * np.pi)
-    expected = mean[0] * ndtr(ahead) + mean[1] * ndtr(-ahead) + spread * density
-    assert expected_largest(mean, deviation) == pytest.approx(expected, abs=2e-5)
+    ("prior", "noise", "mean", "deviation"),
+    [
+        (NormalPrior(0.5, 2.0), Gaussian(0.7), lambda n, s: (0.5 / 4 + s / 0.49) / (1 / 4 + n / 0.49),
+         lambda n, s: 1 / np.sqrt(1 / 4 + n / 0.49)),
+        (BetaPrior(1.0, 2.0), Bernoulli(), lambda n, s: (1 + s) / (3 + n),
+         lambda n, s: np.sqrt((1 + s) * (2 + n - s) / (4 + n)) / (3 + n)),
+    ],
+    ids=["normal", "beta"],
+)  # fmt: skip
+def test_who_knows_the_rewards(prior, noise, mean, deviation):
+    pulls, sums = np.array([1_950, 34, 2, 0]), np.array([1_900.0, 20.0, 1.0, 0.0])
+    drawn = draw_knowing_rewards(prior, noise, pulls, sums, DRAWS, np.random.default_rng(1))
+    assert drawn.shape == (DRAWS, 4)
+    # five standard errors of the simulated expectation, and of its deviation
+    np.testing.assert_array_less(np.abs(drawn.mean(axis=0) - mean(pulls, sums)), 5 * drawn.std(axis=0) / np.sqrt(DRAWS))
+    assert drawn.std(axis=0) == pytest.approx(deviation(pulls, sums), rel=5 / np.sqrt(DRAWS))

@@ -10,10 +10,13 @@ import polars as pl
 import pytest
 
 from unbandit import KLUCB, SAE, UCB, Bernoulli, InferenceError, ParameterError, ResumeError, Tape
-from unbandit.calibration import trials
-from unbandit.calibration.settings import BERNOULLI, BETA, CELLS, GAUSSIAN, TrialSetting, posterior_settings
-from unbandit.calibration.trials import RANKS, PosteriorTrials, play
+from unbandit.calibration import posterior
+from unbandit.calibration.metrics import RANKS
+from unbandit.calibration.posterior import LONG, Posteriors, PosteriorTrials, Sampler, SamplerTrials
+from unbandit.calibration.settings import BERNOULLI, BETA, GAUSSIAN, Sizes, TrialSetting
+from unbandit.calibration.trials import play
 from unbandit.demonstrators import parse_rule
+from unbandit.inference import infer
 from unbandit.study.dispatch import run, run_task
 from unbandit.study.results import Result
 
@@ -22,7 +25,7 @@ SETTINGS = (
     TrialSetting(SAE(scale=0.2), arms=4, horizon=12_000, runs=3),
     TrialSetting(KLUCB(), arms=2, horizon=60, runs=2, prior=BETA, noise=Bernoulli()),
 )
-WORK = PosteriorTrials(SETTINGS, particles=20, draws=60)
+WORK = PosteriorTrials(SETTINGS, particles=20, clouds=2, draws=60)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -88,11 +91,12 @@ def test_rows_hold_every_run_and_arm(rows):
 def test_rows_are_those_of_the_posterior_itself(rows):
     setting, trial = SETTINGS[0], play(SETTINGS[0], 1, 2)
     size = {"particles": 20, "clouds": 2, "draws": 60}
-    found = trials.infer(trial.log, UCB(), setting.prior, setting.noise, [120], **size, seed=trial.seed)
+    found = infer(trial.log, UCB(), setting.prior, setting.noise, [120], **size, seed=trial.seed)
     own = rows.filter(rule=str(UCB()), run=2)
     np.testing.assert_array_equal(own["mean_estimate"], found.draws.mean(axis=0))
     np.testing.assert_array_equal(np.array([own["gap_low"], own["gap_high"]]), found.interval(0.95, gaps=True))
     assert set(own["log_evidence"]) == {found.log_evidence}
+    np.testing.assert_array_equal(own["between"], found.means.mean(axis=1).std(axis=0, ddof=1))
     assert own["naive_gap"].min() == 0  # the most-pulled arm
     least = own.sort("pulls").row(0, named=True)
     assert least["naive_gap"] == pytest.approx(np.sqrt(2) * 0.5 * np.sqrt(np.log(120) / least["pulls"]))
@@ -113,8 +117,8 @@ def test_stopped_it_goes_on_to_the_same_bytes(done, tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             return real(*given, **options)
 
-    real = trials.infer
-    monkeypatch.setattr(trials, "infer", Stopped())
+    real = posterior.infer_by_conventions
+    monkeypatch.setattr(posterior, "infer_by_conventions", Stopped())
     with pytest.raises(KeyboardInterrupt):
         run(WORK, tmp_path, threads=1)
     monkeypatch.undo()
@@ -130,14 +134,14 @@ def test_a_run_without_a_posterior_is_recorded(tmp_path, monkeypatch):
             raise InferenceError("round 7: none of 20 particles explains the record.")
         return real(log, *given, **options)
 
-    real = trials.infer
-    monkeypatch.setattr(trials, "infer", failing)
+    real = posterior.infer_by_conventions
+    monkeypatch.setattr(posterior, "infer_by_conventions", failing)
     rows = Result(WORK, run(WORK, tmp_path, threads=1)).scan().collect()
     failed = rows.filter(pl.col("failure").is_not_null())
     assert 0 < failed.height < rows.height
     assert set(failed["failure"]) == {"round 7: none of 20 particles explains the record."}
     assert failed["mean_low"].null_count() == failed["rank"].null_count() == failed.height
-    assert failed.select("mean", "gap", "pulls", "oracle_gap").null_count().sum_horizontal().item() == 0
+    assert failed.select("mean", "gap", "pulls", "informed_deviation").null_count().sum_horizontal().item() == 0
     assert rows.height == 31
 
 
@@ -151,9 +155,9 @@ def test_a_task_can_be_done_anywhere(done, tmp_path):
 
 def test_another_calibration_is_refused(done):
     for other, said in (
-        (PosteriorTrials(SETTINGS, 1, 30, draws=60), "particles: the folder has 20, asked for 30"),
-        (PosteriorTrials(SETTINGS[:1], 1, 20, draws=60), "asked for no other"),
-        (PosteriorTrials(SETTINGS, 2, 20, draws=60), "seed: the folder has 1, asked for 2"),
+        (PosteriorTrials(SETTINGS, 1, 30, 2, draws=60), "particles: the folder has 20, asked for 30"),
+        (PosteriorTrials(SETTINGS[:1], 1, 20, 2, draws=60), "asked for no other"),
+        (PosteriorTrials(SETTINGS, 2, 20, 2, draws=60), "seed: the folder has 1, asked for 2"),
     ):
         with pytest.raises(ResumeError, match=said):
             run(other, done)
@@ -162,18 +166,46 @@ def test_another_calibration_is_refused(done):
 
 
 def test_every_cell_of_every_rule_is_there():
-    assert {(arms, horizon): runs for arms, horizon, runs in CELLS} == {
-        (2, 500): 200, (2, 5_000): 200, (4, 2_000): 500, (10, 500): 200, (10, 5_000): 200,
-    }  # fmt: skip
-    names = {parse_rule(text).name for text in (*GAUSSIAN, *BERNOULLI)}
-    assert names == {
+    by_rule = dict(Posteriors().trials(Sizes()))
+    assert set(by_rule) == {*GAUSSIAN, *BERNOULLI}
+    assert {parse_rule(text).name for text in by_rule} == {
         "ucb", "ucb1", "klucb", "lilucb", "moss", "ucbv", "sae", "phased", "thompson", "epsilon-greedy", "softmax",
         "learning-softmax", "exp3",
     }  # fmt: skip
-    for text in (*GAUSSIAN, *BERNOULLI):
-        for setting in posterior_settings(text, runs=2):
-            assert not (setting.rule.bernoulli_only and setting.sigma is not None)
-            assert setting.runs == 2
-    assert [setting.runs for setting in posterior_settings("ucb1")] == [200, 200, 500, 200, 200]
-    assert [setting.runs for setting in posterior_settings("ucb1", side=50)] == [50, 50, 500, 50, 50]
-    assert [setting.runs for setting in posterior_settings("klucb", side=50)] == [25, 25, 250, 25, 25]
+    for work in by_rule.values():
+        assert {(cell.arms, cell.horizon) for cell in work.cells} == {
+            (arms, horizon) for arms in (2, 4, 10) for horizon in (500, 2_000, 5_000)
+        }
+        assert all(cell.runs >= 300 for cell in work.cells)
+        assert not any(cell.rule.bernoulli_only and cell.sigma is not None for cell in work.cells)
+        assert (work.particles, work.clouds, work.draws) == (None, 4, 1_000)  # what users get
+    few = dict(Posteriors().trials(Sizes(runs=2, seed=3, particles=9, clouds=1)))["ucb1"]
+    assert (few.cells[0].runs, few.seed, few.particles, few.clouds) == (2, 3, 9, 1)
+
+
+def test_what_takes_longest_is_known_beforehand():
+    by_rule = dict(Posteriors().trials(Sizes()))
+    costs = {text: max(map(work.cost, work.tasks)) for text, work in by_rule.items()}
+    assert costs["thompson:noise=bernoulli"] == max(costs.values()) > 2 * costs["ucb1"]
+    assert costs["exp3"] == costs["ucb1"]
+
+
+def test_a_long_run_is_made_of_the_same_records(monkeypatch):
+    asked = []
+
+    def watched(log, *given, **options):
+        asked.append((log.actions.tolist(), options["particles"], options["seed"]))
+        return real(log, *given, **options)
+
+    real = posterior.infer_by_conventions
+    monkeypatch.setattr(posterior, "infer_by_conventions", watched)
+    work = SamplerTrials((TrialSetting(UCB(), 3, 120, 3),), particles=20, clouds=2, draws=60)
+    rows = pl.concat([work.rows(task) for task in work.tasks])
+    assert asked[0][0] == asked[1][0] == play(work.cells[0], 1, 0).log.actions.tolist()
+    assert [particles for _, particles, _ in asked] == [20, 20 * LONG] * 3
+    assert asked[0][2] != asked[1][2]
+    found = Sampler().metrics(work.cells[0], rows)
+    own, long = (((rows[name] - rows["gap"]) ** 2).sum() for name in ("gap_estimate", "long_gap"))
+    assert found.against_long.value == pytest.approx(np.sqrt(own / long))
+    off = rows.group_by("run").first().select((pl.col("log_evidence") - pl.col("long_log_evidence")) ** 2).to_series()
+    assert found.evidence_off.value == pytest.approx(np.sqrt(off.mean()))

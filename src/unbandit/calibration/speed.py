@@ -1,0 +1,132 @@
+"""Time and memory of posteriors on one core, with as many particles as users get."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from unbandit.calibration import settings
+from unbandit.calibration.criteria import Criterion, Score, judge
+from unbandit.calibration.measure import Measure
+from unbandit.calibration.settings import CellTrials, Sizes, short, trial_setting
+from unbandit.calibration.trials import DECIDING, play
+from unbandit.demonstrators import IndexRule, Thompson, parse_rule
+from unbandit.inference import infer
+from unbandit.study.monte_carlo import computed
+from unbandit.study.taskgrid import Task
+
+USUAL, MANY_ARMS, LARGE = (4, 5_000), (10, 5_000), (224, 25_000)  # arms and rounds of the records that are timed
+REPEATS = 3  # how often a record is timed, but for the large one; the median is reported
+
+
+@dataclass(frozen=True)
+class TimingCell:
+    """Posteriors to be timed, and the most that one may take: seconds of processor time, and bytes of its process."""
+
+    text: str  # the rule
+    arms: int
+    horizon: int
+    runs: int
+    most_seconds: float
+    most_memory: float | None = None
+
+    @property
+    def described(self) -> dict[str, object]:
+        """Return all that determines what is timed, as plain values."""
+        name = f"{self.text} on {self.arms} arms, {self.horizon} rounds"
+        return {"name": name, "rule": self.text, "arms": self.arms, "horizon": self.horizon, "runs": self.runs}
+
+
+@dataclass(frozen=True, eq=False)
+class TimingTrials(CellTrials):
+    """Posteriors of one rule, timed one after the other in one process; one row per run."""
+
+    cells: tuple[TimingCell, ...]
+    measure: ClassVar[str] = "timing"
+    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "calibration/speed.py")
+    rounds_of_a_task: ClassVar[int] = 1_000_000  # all runs of a cell
+
+    def seconds(self, cell: TimingCell) -> float:
+        """Return about how long a posterior takes: not much less than it may."""
+        return cell.most_seconds
+
+    def rows(self, task: Task) -> pl.DataFrame:
+        """Time the runs of a task, after a short one that compiles."""
+        cell, runs = self.cells[task.cell], range(task.first_run, task.last_run)
+        _seconds(cell, 2 * cell.arms, 0, self.seed)
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the most memory is measured from now on
+        seconds = [_seconds(cell, cell.horizon, run, self.seed) for run in runs]
+        return pl.DataFrame({"run": list(runs), "seconds": seconds, "memory": _peak_memory()}, nan_to_null=True)
+
+
+def _seconds(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
+    setting = trial_setting(cell.text, cell.arms, rounds, cell.runs)
+    trial = play(setting, seed, run)
+    began = time.process_time()
+    infer(trial.log, setting.rule, setting.prior, setting.noise, [rounds], seed=trial.seed, threads=1)
+    return time.process_time() - began
+
+
+def _peak_memory() -> float:
+    """Return the most memory that this process had, in bytes; NaN if the system does not report it."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return 1024.0 * next(float(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return float("nan")
+
+
+@dataclass(frozen=True)
+class TimingMetrics:
+    """What posteriors took: the median of their seconds, and bytes of their process."""
+
+    cell: TimingCell
+    seconds: float
+    memory: float
+
+
+class Timings(Measure):
+    """Time and memory of posteriors."""
+
+    name = "timing"
+    title = "Time and memory"
+    about = "processor time and memory of a posterior; they depend on the machine"
+
+    def trials(self, sizes: Sizes) -> Iterator[tuple[str, TimingTrials]]:
+        """Yield the records of each rule, and one large record."""
+        runs = sizes.runs or REPEATS
+        for text in (*settings.GAUSSIAN, *settings.BERNOULLI):
+            rule, cells = parse_rule(text), [TimingCell(text, *MANY_ARMS, runs, 10.0)]
+            if isinstance(rule, IndexRule | Thompson):
+                cells.insert(0, TimingCell(text, *USUAL, runs, 5.0 if isinstance(rule, Thompson) else 2.0))
+            if text == "ucb:alpha=0.25":
+                cells.append(TimingCell(text, *LARGE, 1, 60.0, 2e9))
+            yield text, TimingTrials(tuple(cells), sizes.seed)
+
+    def metrics(self, cell: TimingCell, rows: pl.DataFrame) -> TimingMetrics:
+        """Return the median time, and the memory."""
+        memory = rows["memory"].max()
+        return TimingMetrics(cell, float(np.median(rows["seconds"])), np.nan if memory is None else float(memory))  # type: ignore[arg-type]
+
+    def criteria(self, metrics: Sequence[TimingMetrics]) -> list[Criterion]:
+        """Return the criteria of time and memory with their scores."""
+        scores = []
+        for each in metrics:
+            cell, where = each.cell, f"K={each.cell.arms}, T={each.cell.horizon:,}"
+            values = [(where, each.seconds, f"{each.seconds:.2f} s", cell.most_seconds)]
+            if cell.most_memory is not None:
+                values.append((f"{where}: memory", each.memory, f"{each.memory / 1e9:.2f} GB", cell.most_memory))
+            for column, value, text, most in values:
+                scores.append(Score(short(cell.text), column, computed(value), text, judge(computed(value), high=most)))
+        goal = (
+            f"K={USUAL[0]}: under 2 s for index rules, under 5 s for Thompson; K={MANY_ARMS[0]}: under 10 s; "
+            f"K={LARGE[0]}: under 60 s and 2 GB"
+        )
+        note = "Processor time on one core of the machine that measured it: the median of a few records."
+        return [Criterion("time", "processor time of a posterior", goal, note, scores=scores)]
