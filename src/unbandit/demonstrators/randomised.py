@@ -57,6 +57,11 @@ class RandomisedRule(Demonstrator):
         """
         return None
 
+    @property
+    def beta_prior(self) -> tuple[float, float] | None:
+        """Return prior successes and failures, if the rule pulls the arm with the largest of Beta draws; else None."""
+        return None
+
     initial: int = Field(0, ge=0, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
     batch: int = Field(1, ge=1, lt=2**32, description="rounds from one look at the record to the next")
 

@@ -10,7 +10,8 @@ from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Noise
-from unbandit.kernels.largest import expand_largest_of_normals, largest_of_betas, largest_of_normals
+from unbandit.kernels.largest import expand_largest_of_normals, largest_of_normals
+from unbandit.kernels.largest_beta import largest_of_betas
 from unbandit.kernels.special import log_odds_from_uniform, normal_from_uniform
 
 SMALLEST_DEVIATION = 1e-150
@@ -87,6 +88,11 @@ class Thompson(RandomisedRule):
     def score(self) -> int | None:
         """Return the column of the sums, for normal draws: probabilities of Beta draws are not log-concave in them."""
         return None if self.bernoulli_only else 0
+
+    @property
+    def beta_prior(self) -> tuple[float, float] | None:
+        """Return the Beta prior, for draws from Beta distributions."""
+        return (self.successes or 1.0, self.failures or 1.0) if self.bernoulli_only else None
 
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.inference.lookahead import BernoulliLog, bernoulli_log
 from unbandit.inference.twist import TwistedLog, can_twist, twist_log
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
+from unbandit.kernels.smc.bernoulli import Visits, filter_bernoulli
 from unbandit.kernels.smc.cloud import NEVER, Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
@@ -31,6 +33,7 @@ PILOT_PARTICLES = (
     200  # of the cloud that shows how probable each round was given those before it, where others look ahead
 )
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
+BERNOULLI_SHARE, MOST_BERNOULLI = 4 / 3, 2_000  # of this number, and the most, for the largest of Beta draws
 CLEARLY_MORE = 1.0  # log evidence by which a small cloud must be ahead that does not look at the future
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
@@ -121,7 +124,10 @@ def run_filters(
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
     pilot: tuple[FilterPass, ...] = ()
     steps = [reading for reading in readings if isinstance(reading, Steps)]
-    if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
+    if isinstance(rule, RandomisedRule) and rule.beta_prior is not None and belief.bernoulli:
+        read = bernoulli_log(rule.beta_prior, steps, len(log.arms))
+        task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, fewer=particles is None)
+    elif isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
         task, pilot = _twisted(task, rule, steps, clouds, fewer=particles is None)
     with current_work().stage("Filtering", clouds * task.particles * sum(map(_steps, readings))):
         outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
@@ -157,6 +163,31 @@ def _twisted(
     number = max(FEWEST_PARTICLES, int(TWISTED_SHARE * task.particles)) if fewer else task.particles
     best = replace(task, twisted=twists[int(found.min(axis=1).argmax())], particles=number)
     return best, () if isinstance(pilot, CloudCollapsed) else pilot
+
+
+def _looking_ahead(
+    task: "_Filter", log: BernoulliLog, clouds: int, *, fewer: bool
+) -> tuple["_Filter", tuple[FilterPass, ...]]:
+    """Let the filter of Beta draws look at the whole log, as `_twisted` does; return it, and the cloud that did not.
+
+    That cloud shows how probable the rest of the log is from each state. Where clouds that do not look ahead find
+    clearly more than two small ones that do, the filter stays as it is.
+    """
+    if fewer:
+        task = replace(task, particles=min(int(BERNOULLI_SHARE * task.particles), MOST_BERNOULLI))
+    visitors = log.visitors()
+    if visitors == 0:
+        return task, ()
+    straight, visits = replace(task, particles=visitors, keep_paths=False), log.visits(visitors)
+    pilot = replace(straight, visits=visits).run(clouds)
+    if isinstance(pilot, CloudCollapsed):
+        return task, ()
+    ahead = replace(task, bernoulli=replace(log, lookahead=log.learn(visits)))
+    small = replace(ahead, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
+    clearly = max(_log_evidence(small.run(clouds + at)) for at in (1, 2)) + CLEARLY_MORE
+    if not _log_evidence(pilot) <= clearly and not _log_evidence(straight.run(clouds + 3)) <= clearly:
+        return task, pilot
+    return ahead, pilot
 
 
 def _log_evidence(passes: tuple[FilterPass, ...] | CloudCollapsed) -> float:
@@ -257,6 +288,8 @@ class _Filter:
     keep_paths: bool
     relaxing: bool = False
     twisted: TwistedLog | None = None
+    bernoulli: BernoulliLog | None = None
+    visits: Visits | None = None  # where the states that a cloud visits are recorded
 
     def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
         """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
@@ -267,15 +300,19 @@ class _Filter:
         past = np.tile(sums, (self.particles, 1))
         log_weights = np.zeros(self.particles)
         means = None if self.twisted is None else np.tile(self.twisted.transitions.start, (self.particles, 1))
+        values = None if self.bernoulli is None else np.full(self.particles, self.bernoulli.log_start)
         passes: list[FilterPass] = []
         for which, (reading, horizon) in enumerate(zip(self.readings, self.horizons, strict=True)):
             name = cloud * len(self.readings) + which
             state = self._cloud(reading, past, before, name, keep=self.keep_paths and which == 0)
-            if means is None:
-                pulls, died, rounds = self._filter(reading, state, horizon)
-            else:
+            if values is not None:
+                state.log_weights[:] = log_weights
+                pulls, died, rounds = self._filter_bernoulli(which, state, values)
+            elif means is not None:
                 state.log_weights[:] = log_weights
                 pulls, died, rounds = self._filter_twisted(which, state, means, horizon)
+            else:
+                pulls, died, rounds = self._filter(reading, state, horizon)
             current_work().end_if_stopped()
             judged = self._judged(reading, rounds)
             relaxed = np.flatnonzero(state.relaxed == self.particles)
@@ -289,7 +326,7 @@ class _Filter:
             length, counts = int(self.log.lengths[which]), _counts(reading, state)
             passes.append(FilterPass(state, pulls, rounds, judged, length, counts, tuple(judged[relaxed].tolist())))
             past, before, log_weights = state.past + state.sums, state.before + pulls, state.log_weights
-            if means is None:
+            if means is None and values is None:
                 generator = np.random.default_rng([self.seed, name, 1])
                 past = past[systematic(log_weights, self.particles, generator)]
         return tuple(passes)
@@ -358,9 +395,24 @@ class _Filter:
             cloud.increments[0] += twisted.log_start
         return np.bincount(reading.arm, minlength=arms), died, reading.round
 
+    def _filter_bernoulli(self, which: int, cloud: Cloud, values: Numbers) -> tuple[Integers, int, Integers]:
+        """Run the filter of Beta draws over a demonstration; the particles' look-ahead `values` are moved on."""
+        rule, reading, log = self.rule, self.readings[which], self.bernoulli
+        assert isinstance(rule, RandomisedRule)
+        assert isinstance(reading, Steps)
+        assert log is not None
+        visits = log.visits(0) if self.visits is None else self.visits
+        died = filter_bernoulli(
+            log.successes, log.failures, reading, cloud, rule.batch, log.firsts[which], values, log.lookahead, visits
+        )
+        if which == 0:
+            cloud.increments[0] += log.log_start
+        return np.bincount(reading.arm, minlength=cloud.sums.shape[1]), died, reading.round
+
     def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
-        looks_ahead = isinstance(self.rule, RandomisedRule) and self.rule.batch == 1 and self.twisted is None
+        other = self.twisted is not None or self.bernoulli is not None
+        looks_ahead = isinstance(self.rule, RandomisedRule) and self.rule.batch == 1 and not other
         if not isinstance(reading, Steps) or not looks_ahead:
             return rounds
         ahead = (rounds >= reading.opening) & (rounds < rounds.size)

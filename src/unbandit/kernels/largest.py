@@ -1,16 +1,10 @@
-"""The probability that one of several draws is the largest: the likelihood of an action of Thompson sampling.
+"""The probability that one of several normal draws is the largest: the likelihood of an action of Thompson sampling.
 
-**Normal draws.** In units of the arm's deviation it is the integral of `density(z) * product of Phi(offset_k + slope_k
-z)` over the other arms. Where the arm is the narrowest (the slopes are small), the product changes slowly and a few
+In units of the arm's deviation it is the integral of `density(z) * product of Phi(offset_k + slope_k z)` over the other
+arms. Where the arm is the narrowest (the slopes are small), the product changes slowly and a few
 Gauss-Hermite nodes are exact to many digits. Otherwise its factors are steps, and no fixed nodes will do: the integrand
 is log-concave and has one peak, so panels of Gauss-Legendre nodes are laid from the peak outwards, none longer than the
 narrowest arm that still changes there. Relative error below 1e-3; see the tests.
-
-**Beta draws.** The integral of one density times the others' distribution functions, on the scale of log odds. Beta
-distribution functions are expensive and densities cheap: so panels go from left to right, and the distribution
-functions are carried along, each density being integrated up to every node of a panel. They are computed directly at
-the first panel alone. Where the arm is by far the narrowest, five nodes and a Taylor series of every other distribution
-function suffice. Adaptive quadrature of a library cannot run inside a kernel.
 """
 
 import math
@@ -20,12 +14,8 @@ import numpy as np
 from unbandit.kernels.compile import Numbers, called, inlined
 from unbandit.kernels.special import (
     HALF_LOG_TWO_PI,
-    beta_cdf,
-    exponential,
     hazard,
-    log_beta,
     log_normal_cdf,
-    log_share,
     normal_cdf,
     normal_density,
 )
@@ -235,176 +225,3 @@ def _nodes_of_normals(offsets: Numbers, slopes: Numbers, others: int, steepness:
         nodes[at, 0] = z
         nodes[at, 1] = math.log(step * width * math.cosh(t)) - 0.5 * z * z - HALF_LOG_TWO_PI
     return nodes
-
-
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
-BETA_LONGEST = 4.3  # the length of a panel, in deviations of the narrowest arm that changes within it
-STEEPEST = 4.5  # the most by which the logarithm of another arm's density may rise in a panel
-BETA_OVER = 4.0  # deviations above an arm from which on it no longer changes
-BETA_DEPTH = 10.0  # the first panel begins where the integrand is below its peak by about exp(-BETA_DEPTH)
-BETA_ENOUGH = 1e-4  # right of the peak, panels end where the rest is a smaller share
-CERTAIN = 1.0 - 1e-5  # a larger distribution function counts as 1
-NARROW = 0.2  # the largest ratio of deviations for which few nodes suffice
-MOST_BETA_PANELS = 400
-
-
-def _integrals() -> Numbers:
-    """Return the matrix that maps a function's values at the nodes to its integrals from -1 to each node."""
-    powers = np.arange(NODES.size)
-    to_coefficients = np.linalg.inv(NODES[:, None] ** powers)
-    return ((NODES[:, None] ** (powers + 1) - (-1.0) ** (powers + 1)) / (powers + 1)) @ to_coefficients
-
-
-INTEGRALS = _integrals()
-
-
-@inlined
-def largest_of_betas(a: Numbers, b: Numbers, arm: int) -> float:
-    """Return the probability that a draw from Beta(a[arm], b[arm]) is larger than one from each of the others."""
-    arms = a.size
-    work = np.empty((4, arms))
-    centres, roots, norms, heights = work[0], work[1], work[2], work[3]
-    widest, lowest = 0.0, math.inf
-    for each in range(arms):
-        centres[each] = math.log(a[each] / b[each])
-        roots[each] = math.sqrt(a[each] * b[each] / (a[each] + b[each]))
-        norms[each] = log_beta(a[each], b[each])
-    for each in range(arms):
-        if each != arm:
-            widest = max(widest, roots[each])
-            lowest = min(lowest, (centres[arm] - centres[each]) * roots[each])
-    if roots[arm] > 5.0 and widest < NARROW * roots[arm] and lowest > -2.0:
-        return _narrow_beta(a, b, norms, arm, centres[arm], 1.0 / roots[arm])
-    peak = _beta_peak(a, b, centres, roots, arm)
-    edge = _beginning(a, b, centres, roots, arm, peak)
-    for each in range(arms):
-        heights[each] = beta_cdf(a[each], b[each], norms[each], edge) if each != arm else 0.0
-    return _along(a, b, centres, roots, norms, heights, arm, edge, peak)
-
-
-@inlined
-def _narrow_beta(a: Numbers, b: Numbers, norms: Numbers, arm: int, centre: float, deviation: float) -> float:
-    """Integrate over a narrow density: the other distribution functions by a Taylor series at its middle."""
-    nodes, total, certain, x = FEW.shape[0], 0.0, 0.0, 1.0 / (1.0 + math.exp(-centre))
-    log_x = math.log(x)
-    values = np.empty(nodes)
-    for at in range(nodes):  # a normal density, corrected by the ratio of the two
-        z = FEW[at, 0]
-        d = deviation * z
-        exponent = (a[arm] + b[arm]) * (log_share(centre + d) - log_x) - b[arm] * d + 0.5 * z * z
-        values[at] = FEW[at, 1] * math.exp(exponent)
-        certain += values[at]
-    for other in range(a.size):
-        if other != arm:
-            height = beta_cdf(a[other], b[other], norms[other], centre)
-            if height > CERTAIN:
-                continue
-            density = math.exp((a[other] + b[other]) * log_x - b[other] * centre - norms[other])
-            count = (a[other] + b[other]) * x * (1.0 - x)
-            rise = a[other] - (a[other] + b[other]) * x
-            second, third = rise * rise - count, rise**3 - 3.0 * rise * count - count * (1.0 - 2.0 * x)
-            for at in range(nodes):
-                d = deviation * FEW[at, 0]
-                series = 1.0 + d * (rise / 2.0 + d * (second / 6.0 + d * third / 24.0))
-                values[at] *= height + density * d * series
-    for at in range(nodes):
-        total += values[at]
-    return total / certain
-
-
-@inlined
-def _rise(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int, y: float) -> tuple[float, float]:
-    """Return about how fast the integrand's logarithm rises at `y`, and how fast that rise falls off."""
-    x = 1.0 / (1.0 + math.exp(-y))
-    total = a[arm] + b[arm]
-    rise, bend = a[arm] - total * x, total * x * (1.0 - x)
-    for other in range(a.size):
-        if other != arm:
-            u = (y - centres[other]) * roots[other]
-            if u < 6.0:
-                rate = hazard(u)
-                rise += min(rate * roots[other], a[other])
-                bend += roots[other] * roots[other] * rate * (u + rate)
-    return rise, bend
-
-
-@inlined
-def _beta_peak(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int) -> float:
-    """Return about where the integrand is largest."""
-    y = centres[arm]
-    for _ in range(30):
-        rise, bend = _rise(a, b, centres, roots, arm, y)
-        y += min(max(rise / bend, -3.0), 3.0)
-        if rise * rise < 0.2 * bend:
-            break
-    return y
-
-
-@inlined
-def _length(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int, y: float) -> float:
-    """Return how long a panel to the right of `y` may be."""
-    length, x = BETA_LONGEST / roots[arm], exponential(log_share(y))
-    for each in range(roots.size):
-        if (y - centres[each]) * roots[each] < BETA_OVER:
-            length = min(length, BETA_LONGEST / roots[each])
-            if each != arm:
-                rise = a[each] - (a[each] + b[each]) * x
-                length = min(length, STEEPEST / max(rise, 1e-9))
-    return length
-
-
-@inlined
-def _beginning(a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, arm: int, peak: float) -> float:
-    """Go to the left of the peak until the integrand has fallen far enough."""
-    y, depth, step = peak, 0.0, 0.5 * _length(a, b, centres, roots, arm, peak)
-    while depth < BETA_DEPTH:
-        rise, _ = _rise(a, b, centres, roots, arm, y - 0.5 * step)
-        rise = max(rise, 1e-3)
-        if depth + rise * step > BETA_DEPTH + 1.0:
-            step *= 0.7
-            continue
-        depth += rise * step
-        y -= step
-    return y
-
-
-@inlined
-def _along(
-    a: Numbers, b: Numbers, centres: Numbers, roots: Numbers, norms: Numbers, heights: Numbers, arm: int, edge: float,
-    peak: float,
-) -> float:  # fmt: skip
-    """Integrate from the first panel's left edge on; `heights` are the distribution functions there."""
-    nodes, total = NODES.size, 0.0
-    work = np.empty((4, nodes))
-    logs, places, values, densities = work[0], work[1], work[2], work[3]
-    for _ in range(MOST_BETA_PANELS):
-        length = _length(a, b, centres, roots, arm, edge)
-        half = 0.5 * length
-        for at in range(nodes):
-            y = edge + half * (1.0 + NODES[at])
-            places[at], logs[at] = y, log_share(y)
-            values[at] = exponential((a[arm] + b[arm]) * logs[at] - b[arm] * y - norms[arm])
-        for other in range(a.size):
-            if other == arm or heights[other] > CERTAIN:
-                continue
-            for at in range(nodes):
-                exponent = (a[other] + b[other]) * logs[at] - b[other] * places[at] - norms[other]
-                densities[at] = half * exponential(exponent)
-            added = 0.0
-            for at in range(nodes):
-                height = heights[other]
-                for source in range(nodes):
-                    height += INTEGRALS[at, source] * densities[source]
-                values[at] *= min(max(height, 0.0), 1.0)
-                added += WEIGHTS[at] * densities[at]
-            heights[other] += added
-        added = 0.0
-        for at in range(nodes):
-            added += WEIGHTS[at] * values[at]
-        added *= half
-        total += added
-        edge += length
-        fall = (a[arm] + b[arm]) * exponential(log_share(edge)) - a[arm]  # of the logarithm, from here on at least
-        if edge > peak and values[nodes - 1] < BETA_ENOUGH * total * fall:
-            break
-    return min(total, 1.0)

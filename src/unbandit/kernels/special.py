@@ -125,20 +125,9 @@ def normal_from_uniform(p: float) -> float:
 # --- Beta distribution, on the scale of log odds `y`, where all its shapes are smooth and have one peak: a number `x`
 # in (0, 1) is `1 / (1 + exp(-y))`, and the density of Beta(a, b) is `x^a (1 - x)^b / B(a, b)` ---
 
-CELLS = 16  # of the two tables, per unit
+CELLS = 16  # of the table of exponentials, per unit
 EXP_LOWEST = -40.0
-
-
-def _beta_tables() -> tuple[Numbers, Numbers]:
-    """Return `exp` at the middles of its cells, and four Taylor coefficients of `-log(1 + exp(-y))` at those of its."""
-    middles = EXP_LOWEST + (np.arange(round((4.0 - EXP_LOWEST) * CELLS)) + 0.5) / CELLS
-    y = -20.0 + (np.arange(40 * CELLS) + 0.5) / CELLS
-    x = 1.0 / (1.0 + np.exp(-y))
-    shares = np.column_stack([-np.log1p(np.exp(-y)), 1 - x, -x * (1 - x) / 2, -x * (1 - x) * (1 - 2 * x) / 6])
-    return np.exp(middles), shares
-
-
-EXPONENTIALS, SHARES = _beta_tables()
+EXPONENTIALS = np.exp(EXP_LOWEST + (np.arange(round((4.0 - EXP_LOWEST) * CELLS)) + 0.5) / CELLS)
 
 
 @inlined
@@ -150,19 +139,6 @@ def exponential(value: float) -> float:
     at = np.int64(scaled)
     d = (scaled - at - 0.5) * (1.0 / CELLS)
     return EXPONENTIALS[np.uint64(at)] * (1.0 + d * (1.0 + d * (0.5 + d * (1.0 / 6.0))))
-
-
-@inlined
-def log_share(y: float) -> float:
-    """Return `log x`, that is `-log(1 + exp(-y))`, with an absolute error of 1e-7."""
-    if y <= -20.0:
-        return y
-    if y >= 20.0:
-        return -math.exp(-y)
-    scaled = (y + 20.0) * CELLS
-    at = np.int64(scaled)
-    d, cell = (scaled - at - 0.5) * (1.0 / CELLS), np.uint64(at)
-    return (SHARES[cell, 0] + d * SHARES[cell, 1]) + (d * d) * (SHARES[cell, 2] + d * SHARES[cell, 3])
 
 
 @inlined

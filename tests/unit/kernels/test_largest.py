@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from unbandit.kernels.largest import largest_of_betas, largest_of_normals
+from unbandit.kernels.largest import largest_of_normals
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(30)
 FINE = np.concatenate([[-60, -40, -30, -20, -16], np.arange(-12, 12.1, 0.75), [16, 20, 30, 40]])
@@ -28,25 +28,10 @@ def exact_normals(centres, roots, arm):
     return float((weights * np.exp(logs)).sum())
 
 
-def exact_betas(a, b, arm):
-    y, weights = over_panels(np.log(a / b), np.sqrt(1 / a + 1 / b))
-    log_x, log_rest = special.log_expit(y), special.log_expit(-y)
-    values = np.exp(a[arm] * log_x + b[arm] * log_rest - special.betaln(a[arm], b[arm]))
-    for other in set(range(a.size)) - {arm}:
-        values = values * special.betainc(a[other], b[other], np.exp(log_x))
-    return float((weights * values).sum())
-
-
 @numba.njit
 def every_normal(centres, roots, arm, out):
     for at in range(arm.size):
         out[at] = largest_of_normals(centres[at].copy(), roots[at].copy(), arm[at])
-
-
-@numba.njit
-def every_beta(a, b, arm, out):
-    for at in range(arm.size):
-        out[at] = largest_of_betas(a[at], b[at], arm[at])
 
 
 def check(found, expected):
@@ -72,19 +57,6 @@ def test_the_largest_of_normals(arms, states):
     check(found, expected)
 
 
-@pytest.mark.parametrize(("arms", "states"), [(2, 300), (3, 500), (4, 1000), (10, 100)])
-def test_the_largest_of_betas(arms, states):
-    rng = np.random.default_rng(arms)
-    pulls = random_counts(rng, states, arms)
-    spread = rng.normal(0, 1, (states, arms)) * rng.choice([0.02, 0.1, 0.3], (states, 1))
-    successes = rng.binomial(pulls, np.clip(rng.choice([0.1, 0.5, 0.8], (states, 1)) + spread, 0.02, 0.98))
-    prior = rng.choice([0.5, 1.0, 2.5], (states, 1))
-    a, b = successes + prior, pulls - successes + prior
-    arm, found = rng.integers(0, arms, states), np.empty(states)
-    every_beta(a, b, arm, found)
-    check(found, np.array([exact_betas(*state) for state in zip(a, b, arm, strict=True)]))
-
-
 def test_counts_that_differ_widely():
     """Plain Gauss-Hermite is off by half a nat here."""
     rng, pulls = np.random.default_rng(0), np.array([1950, 34, 9, 4])
@@ -104,5 +76,3 @@ def test_all_arms_together_are_certain():
         assert sum(largest_of_normals(centres.copy(), roots.copy(), arm) for arm in range(5)) == pytest.approx(
             1, abs=1e-3
         )
-        a = 1.0 + rng.binomial(pulls, 0.4)
-        assert sum(largest_of_betas(a, 2.0 + pulls - a, arm) for arm in range(5)) == pytest.approx(1, abs=1e-3)

@@ -6,11 +6,11 @@ proportion to its probability times `psi_{t+1}`, and a particle's weight in roun
 
     p(a_t | x_t) E[psi_{t+1}(x_{t+1}) | x_t] / psi_t(x_t).
 
-The evidence is unbiased and the particles are right whatever the functions are. They should come near the probability of
-all actions from round `t` on: `fit_lookahead` goes from the last round to the first and fits the logarithm of `p(a_t | x)
-E[psi_{t+1}(x') | x]` at the states that a cloud has visited, by a quadratic function of angles `asin sqrt(success share)`
-(P. Guarniero, A. Johansen and A. Lee, "The iterated auxiliary particle filter", 2017; J. Heng, A. Bishop, G.
-Deligiannidis and A. Doucet, "Controlled sequential Monte Carlo", 2020).
+The evidence is unbiased and the particles are right whatever the functions are. They should come near the probability
+of all actions from round `t` on: `fit_lookahead` goes from the last round to the first and fits the logarithm of
+`p(a_t | x) E[psi_{t+1}(x') | x]` at the states that a cloud has visited, by a quadratic function of the angles
+`asin sqrt(success share)` (P. Guarniero, A. Johansen and A. Lee, "The iterated auxiliary particle filter", 2017; J.
+Heng, A. Bishop, G. Deligiannidis and A. Doucet, "Controlled sequential Monte Carlo", 2020).
 """
 
 import math
