@@ -1,6 +1,8 @@
-"""The probability that one Beta draw is the largest: held against SciPy, directly and from tables moved pull by pull."""
+"""The probability that one Beta draw is the largest: held against SciPy, directly and from tables moved on by pulls."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -28,8 +30,7 @@ def exact(a, b, arm):
     order = np.argsort(widths)[:3]
     steps = (centres[order, None] + widths[order, None] * [-40, -12, -6, -3, 0, 3, 6, 12, 40, 120]).ravel()
     own = centres[arm] + widths[arm] * np.array([-40, -6, -3, 0, 3, 6, 12, 40, 120])
-    places = np.unique(np.concatenate([steps, own]))
-    pieces = zip(places[:-1], places[1:], strict=True)
+    pieces = pairwise(np.unique(np.concatenate([steps, own])))
     return sum(integrate.quad(integrand, *piece, epsabs=1e-14, epsrel=1e-10, limit=200)[0] for piece in pieces)
 
 
