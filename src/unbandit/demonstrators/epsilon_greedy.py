@@ -32,6 +32,7 @@ class EpsilonGreedy(RandomisedRule):
     name: ClassVar[str] = "epsilon-greedy"
     shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     smooth: ClassVar[bool] = False
+    greedy: ClassVar[bool] = True
     examples: ClassVar[Examples] = (
         {},
         {"epsilon": 0.5, "initial": 2},

@@ -75,7 +75,8 @@ class EXP3(RandomisedRule):
         if since % np.int64(parameters.batch) == 0:
             for other in range(pulls.size):
                 memory[other, 2] = memory[other, 1]  # the gains as the rule sees them until it looks again
-        memory[arm, 1] += reward / mixed(parameters, pulls, memory, 2, arm)
+        if reward != 0.0:  # half of the time there is nothing to divide
+            memory[arm, 1] += reward / mixed(parameters, pulls, memory, 2, arm)
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the rule's numbers; a rate of 0 stands for `mixing / K`."""

@@ -40,6 +40,9 @@ class RandomisedRule(Demonstrator):
     smooth: ClassVar[bool] = True
     """Whether probabilities change smoothly with the sums of rewards; not so where only the largest mean counts."""
 
+    greedy: ClassVar[bool] = False
+    """Whether probabilities depend on rewards only through which arm's sample mean is the largest."""
+
     one_draw: ClassVar[bool] = True
     """Whether `choose` reads one uniform number, not one per arm."""
 

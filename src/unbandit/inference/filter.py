@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.inference.leader import can_meet, twist_leaders
 from unbandit.inference.lookahead import BernoulliLog, bernoulli_log
 from unbandit.inference.twist import TwistedLog, can_twist, twist_log
 from unbandit.kernels.compile import Integers, Numbers
@@ -18,6 +19,7 @@ from unbandit.kernels.smc.bernoulli import Visits, filter_bernoulli
 from unbandit.kernels.smc.cloud import NEVER, Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
+from unbandit.kernels.smc.leader import filter_leader, leader_chances, no_twist
 from unbandit.kernels.smc.randomised import filter_randomised
 from unbandit.kernels.smc.twist import filter_twisted
 from unbandit.kernels.tally import read_epochs
@@ -35,6 +37,7 @@ PILOT_PARTICLES = (
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 BERNOULLI_SHARE, MOST_BERNOULLI = 4 / 3, 2_000  # of this number, and the most, for the largest of Beta draws
 CLEARLY_MORE = 1.0  # log evidence by which a small cloud must be ahead that does not look at the future
+LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
 MOST_RELAXED = 0.005
@@ -129,6 +132,8 @@ def run_filters(
         task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, fewer=particles is None)
     elif isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
         task, pilot = _twisted(task, rule, steps, clouds, fewer=particles is None)
+    elif isinstance(rule, RandomisedRule) and task.follows_leader:
+        task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
     with current_work().stage("Filtering", clouds * task.particles * sum(map(_steps, readings))):
         outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
@@ -188,6 +193,25 @@ def _looking_ahead(
     if not _log_evidence(pilot) <= clearly and not _log_evidence(straight.run(clouds + 3)) <= clearly:
         return task, pilot
     return ahead, pilot
+
+
+def _towards_meetings(
+    task: "_Filter", rule: RandomisedRule, steps: list[Steps], clouds: int, *, more: bool
+) -> tuple["_Filter", tuple[FilterPass, ...]]:
+    """Let the filter of a greedy rule look at all changes of its leader, if small clouds find more evidence by it."""
+    task = replace(task, particles=LEADER_SHARE * task.particles if more else task.particles)
+    if not can_meet(rule, steps, len(task.log.arms)):
+        return task, ()
+    chances = [task.leader_chances(each, horizon) for each, horizon in zip(steps, task.horizons, strict=True)]
+    twists = twist_leaders(rule, task.belief, steps, chances, max(task.horizons), task.known_rewards())
+    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
+    tried = [straight, *(replace(straight, twisted=each) for each in twists)]
+    found = np.array([[_log_evidence(each.run(clouds + at)) for at in (1, 2)] for each in tried if twists])
+    if not found.any() or found.min(axis=1).argmax() == 0:
+        return task, ()
+    pilot = straight.run(clouds)
+    best = tried[int(found.min(axis=1).argmax())].twisted
+    return replace(task, twisted=best), () if isinstance(pilot, CloudCollapsed) else pilot
 
 
 def _log_evidence(passes: tuple[FilterPass, ...] | CloudCollapsed) -> float:
@@ -372,6 +396,10 @@ class _Filter:
             died = filter_index(rule.parameters(horizon), reading, cloud, rule.uses_round, ties, shifts, most_relaxed)
             return pulls, died, reading.round
         assert isinstance(rule, RandomisedRule)
+        if self.follows_leader:
+            chances, shifts = self.leader_chances(reading, horizon), rule.shifts and level
+            died = filter_leader(reading, cloud, chances, rule.batch, shifts, 0, *no_twist(arms))
+            return pulls, died, reading.round
         memories = np.zeros((number, arms, rule.columns))
         tries = 2 if belief.bernoulli else 1 if rule.smooth else TRIES
         died = filter_randomised(
@@ -386,11 +414,16 @@ class _Filter:
         assert isinstance(reading, Steps)
         assert twisted is not None
         number, arms = cloud.sums.shape
-        memories = np.zeros((number, arms, rule.columns))
-        died = filter_twisted(
-            rule.parameters(horizon), reading, cloud, memories, means, twisted.firsts[which], rule.score or 0,
-            twisted.transitions, twisted.sites, twisted.twist,
-        )  # fmt: skip
+        first, sites, twist = twisted.firsts[which], twisted.sites, twisted.twist
+        if rule.greedy:
+            shifts = rule.shifts and self.log.rewards is None and which == len(self.readings) - 1
+            died = filter_leader(reading, cloud, self.leader_chances(reading, horizon), 1, shifts, first, sites, twist)
+        else:
+            memories = np.zeros((number, arms, rule.columns))
+            died = filter_twisted(
+                rule.parameters(horizon), reading, cloud, memories, means, first, rule.score or 0, twisted.transitions,
+                sites, twist,
+            )  # fmt: skip
         if which == 0:
             cloud.increments[0] += twisted.log_start
         return np.bincount(reading.arm, minlength=arms), died, reading.round
@@ -409,13 +442,28 @@ class _Filter:
             cloud.increments[0] += log.log_start
         return np.bincount(reading.arm, minlength=cloud.sums.shape[1]), died, reading.round
 
+    @property
+    def follows_leader(self) -> bool:
+        """Return whether a kernel can read a greedy rule's leader; ties have probability 0 unless rewards are known."""
+        rule = self.rule
+        if not (isinstance(rule, RandomisedRule) and rule.greedy and rule.initial > 0 and not self.belief.bernoulli):
+            return False
+        return self.log.rewards is None or getattr(rule, "ties", "lowest") == "lowest"
+
+    def leader_chances(self, reading: Steps, horizon: int) -> Numbers:
+        """Return the log probability of a demonstration's actions, by the arm that leads at each decision."""
+        assert isinstance(self.rule, RandomisedRule)
+        return leader_chances(self.rule.parameters(horizon), reading, self.rule.batch, len(self.log.arms))
+
     def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
+        rule = self.rule
         other = self.twisted is not None or self.bernoulli is not None
-        looks_ahead = isinstance(self.rule, RandomisedRule) and self.rule.batch == 1 and not other
-        if not isinstance(reading, Steps) or not looks_ahead:
+        if not isinstance(rule, RandomisedRule) or not isinstance(reading, Steps) or other:
             return rounds
         ahead = (rounds >= reading.opening) & (rounds < rounds.size)
+        if rule.batch > 1:
+            ahead &= ((rounds - reading.opening) % rule.batch == 0) & self.follows_leader
         return np.where(ahead, rounds + 1, rounds)
 
 

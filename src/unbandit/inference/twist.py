@@ -111,7 +111,7 @@ def transitions_of(
         noise=np.where(hidden, belief.sigma * np.sqrt(1 + share), 0.0),
         known=np.where(hidden, 0.0, rewards),
         start=start,
-        separate=rule.score != 0 or len(readings) > 1 or not hidden.all(),
+        separate=(rule.score or 0) != 0 or len(readings) > 1 or not hidden.all(),
     )
     if belief.bernoulli:
         transitions.noise[:] = _deviations(transitions, start[arm])

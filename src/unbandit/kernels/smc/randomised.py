@@ -46,7 +46,7 @@ def filter_randomised(
     bernoulli = cloud.belief.bernoulli
     pulls, seen_pulls = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
     seen = memories if batch == 1 else memories.copy()  # the memory as of the last decision
-    candidates, chances, trial = np.empty(tries), np.empty(tries), np.empty((arms, columns))
+    candidates, chances, trials = np.empty(tries), np.empty(tries), np.empty((tries, arms, columns))
     mark, decided = 0, np.int64(1)
     ahead = False  # whether the weights already contain the probability of this round's action
     for step in range(steps.arm.size):
@@ -76,6 +76,7 @@ def filter_randomised(
             if look_ahead:
                 following, average = steps.arm[step + 1], 0.0
                 for at in range(size):
+                    trial = trials[at]
                     for row in range(arms):
                         for column in range(columns):
                             trial[row, column] = memory[row, column]
@@ -91,8 +92,13 @@ def filter_randomised(
             while chosen + 1 < size and second >= chances[chosen]:
                 second -= chances[chosen]
                 chosen += 1
-            learn(parameters, pulls, memory, step + 1, arm, candidates[chosen])
-            memory[arm, 0] += candidates[chosen]
+            if look_ahead:
+                for row in range(arms):
+                    for column in range(columns):
+                        memory[row, column] = trials[chosen, row, column]
+            else:
+                learn(parameters, pulls, memory, step + 1, arm, candidates[chosen])
+                memory[arm, 0] += candidates[chosen]
             cloud.log_weights[particle] += log_weight
         ahead = look_ahead
         pulls[arm] += 1
