@@ -207,7 +207,8 @@ def _towards_meetings(
     straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
     tried = [straight, *(replace(straight, twisted=each) for each in twists)]
     found = np.array([[_log_evidence(each.run(clouds + at)) for at in (1, 2)] for each in tried if twists])
-    if not found.any() or found.min(axis=1).argmax() == 0:
+    found[np.isnan(found)] = -math.inf
+    if not twists or found.min(axis=1).argmax() == 0:
         return task, ()
     pilot = straight.run(clouds)
     best = tried[int(found.min(axis=1).argmax())].twisted
