@@ -317,7 +317,8 @@ def run_tasks(pickled: PickledStudy, numbers: Sequence[int], folder: str) -> Rec
 class _Calls:
     """The calls in hand, and a queue of those that ended; an error in its block cancels what has not begun.
 
-    It then waits for the rest, at most `limit` seconds, so that parts stay whole. Not `concurrent.futures.wait`: it
+    It then waits for the rest, at most `limit` seconds, so that parts stay whole; with a limit of 0 it leaves them all
+    to whoever kills the executor, which must not find them cancelled. Not `concurrent.futures.wait`: it
     scans all futures at every call, and accepts none but those of its own module.
     """
 
@@ -346,7 +347,7 @@ class _Calls:
         return self
 
     def __exit__(self, error: object, *_: object) -> None:
-        if error is None:
+        if error is None or self._limit == 0:
             return
         for future in self._in_hand:
             future.cancel()

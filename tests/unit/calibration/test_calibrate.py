@@ -145,17 +145,17 @@ PROGRAM = "from unbandit.cli import main; main()"
 
 
 def test_control_c_does_not_wait_for_a_posterior(tmp_path):
-    asked = ["calibrate", "timing", "--rule", "ucb", "--runs", "2", "-o", "look", "--threads", "2"]
+    asked = ["calibrate", "timing", "posterior", "--rule", "ucb", "-o", "look", "--threads", "2"]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen([sys.executable, "-c", PROGRAM, *asked], cwd=tmp_path, **piped) as run:
         until = time.monotonic() + 120
         while not list(tmp_path.glob("look/timing/*/parts")) and time.monotonic() < until:
             time.sleep(0.05)
-        time.sleep(5)  # now processes are at work: the large record takes half a minute
+        time.sleep(3)  # now processes are at work: the large record takes half a minute
         os.killpg(run.pid, signal.SIGINT)
         began = time.monotonic()
         _, error = run.communicate(timeout=60)
     assert time.monotonic() - began < 5  # a second on an idle machine
     assert run.returncode == 130
     assert "Stopped. What was measured is kept in look: the same command resumes." in error
-    assert "Traceback" not in error
+    assert error.count("\n") == 1, error  # nothing of killed processes and of tasks that waited
