@@ -207,7 +207,7 @@ def calibrate(
     measures: Annotated[list[str] | None, Argument(metavar="MEASURE", help="By name; all, if none.")] = None,
     folder: str = Option("calibration", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
     rule: Annotated[list[str] | None, Option("--rule", metavar="NAME", help="Only this; may be repeated.")] = None,
-    runs: int = Option(None, "--runs", help="Of every cell, 2 or more, instead of its own number: 300 or more."),
+    runs: int = Option(None, "--runs", help="Of every cell, 2 or more, instead of its own number: 300 in most."),
     seed: options.Seed = 1,
     particles: int = Option(None, "--particles", help="Of each cloud of a posterior. Default: what users get."),
     clouds: int = Option(None, "--clouds", help="Of each posterior. Default: what users get."),
@@ -216,8 +216,8 @@ def calibrate(
     """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised or refused.
 
     MEASURES are closed-forms, posterior, sampler, identify, check and timing; without any, all of them, which takes
-    more than a day of one core. "page" measures nothing, and writes the page again from what the folder holds. Logs are
-    simulated, so the truth behind them is known. The same command resumes one that was stopped. All figures go to
+    about three days of one core. "page" measures nothing, and writes the page again from what the folder holds. Logs
+    are simulated, so the truth behind them is known. The same command resumes one that was stopped. All figures go to
     FOLDER/figures.csv, and with their meaning to FOLDER/calibration.md.
 
     Example:  unbandit calibrate posterior --rule ucb --runs 50 -o look
