@@ -8,7 +8,7 @@ import sys
 
 import unbandit as ub
 
-MOST_MODULES = 28  # an answer, its arguments, its width and its check; the log is read by seven files
+MOST_MODULES = 29  # an answer, its arguments, its width, its check and how it is waited for; seven files read the log
 
 # Counts the modules of ours in which a function is called while no module of ours is being imported. A class body and a
 # module's own code are no function calls; Numba shows its compiled functions as frames without globals.
@@ -53,6 +53,8 @@ def modules_run(*arguments: str, cwd: object) -> list[str]:
 def test_an_estimate_runs_few_modules(tmp_path):
     log = ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.5, 0.2], 0.5), 500, seed=1)
     log.write(tmp_path / "log.csv")
-    ran = modules_run("estimate", "log.csv", "--rule", "ucb:alpha=0.25", "--best-mean", "1", cwd=tmp_path)
+    asked = ("estimate", "log.csv", "--rule", "ucb:alpha=0.25", "--best-mean", "1")
+    modules_run(*asked, cwd=tmp_path)  # compiles kernels, which runs some of their modules
+    ran = modules_run(*asked, cwd=tmp_path)
     assert len(ran) <= MOST_MODULES, "\n".join(ran)
     assert sum(name.startswith("cli/") for name in ran) <= 5, ran
