@@ -12,7 +12,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeVar
 
 from unbandit.errors import ParameterError
-from unbandit.progress import WorkerThreads, unless_stopped
+from unbandit.progress import WorkerThreads, current_work, interruptible, unless_stopped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -249,6 +249,25 @@ def threads(count: object = None, most: int | None = None) -> int:
     """Return how many threads to use: as many as were asked for, by default one per processor, at most `most`."""
     wanted = os.cpu_count() or 1 if count is None else whole("threads", count)
     return wanted if most is None else max(1, min(wanted, most))
+
+
+def in_parts(
+    stage: str, work: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], count: int = 1
+) -> list[Result]:
+    """Call `work` as `in_threads` does; Ctrl-C ends it, and several calls are shown as parts of a stage."""
+
+    def part(*each: Any) -> Result:
+        result = work(*each)
+        current_work().finish_part()
+        return result
+
+    def all_parts() -> list[Result]:
+        if len(arguments) == 1:
+            return [work(*arguments[0])]
+        with current_work().stage(stage, len(arguments), in_parts=True):
+            return in_threads(part, arguments, count)
+
+    return interruptible(all_parts)
 
 
 def in_threads(work: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], count: int) -> list[Result]:

@@ -7,13 +7,14 @@ not 0. Whoever waits looks at the first a few times per second, and sets the sec
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from unbandit.formatting import duration
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from rich.console import Console
+    from rich.status import Status
 
 Result = TypeVar("Result")
 Show = Callable[[str, float | None, float | None], None]  # takes a stage, its share that is done, and the seconds left
@@ -28,9 +30,11 @@ Show = Callable[[str, float | None, float | None], None]  # takes a stage, its s
 LOOK_SECONDS = 0.1  # between two looks at work under way
 SECONDS_TO_STOP = 0.5  # within which work ends that was asked to; what takes longer is being compiled, and left alone
 SECONDS_TO_JUDGE = 1.0  # of a stage, before its speed says how long it will take
-
+LINE_SECONDS = 10.0  # between two lines of one stage, where there is no terminal and progress was asked for
 SECONDS_PER_LINE = 60.0  # of messages that go to a file
 HOUR = 3_600.0
+
+SWITCH = "UNBANDIT_PROGRESS"  # the environment variable that asks for progress without a terminal (on), or none (off)
 
 DONE, STOP = 0, 1  # the numbers in `Work.signals`
 
@@ -44,15 +48,17 @@ class Work:
         self.signals: NDArray[np.int64] = np.zeros(2, np.int64)
         self._show, self._stage, self._begun = show, "", time.monotonic()
         self._total: int | None = None
+        self._parts: int | None = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def stage(self, name: str, total: int | None = None) -> Iterator[None]:
-        """Enter a stage of so many particles times steps, if that is known; one within another is part of it."""
+    def stage(self, name: str, total: int | None = None, *, in_parts: bool = False) -> Iterator[None]:
+        """Enter a stage of so many particles times steps, if that is known, or parts; one within another adds to it."""
         with self._lock:
             is_outermost = not self._stage
             if is_outermost:
                 self._stage, self._total, self._begun = name, total, time.monotonic()
+                self._parts = 0 if in_parts else None
                 self.signals[DONE] = 0
         try:
             yield
@@ -60,11 +66,17 @@ class Work:
             if is_outermost:
                 self._stage = ""
 
+    def finish_part(self) -> None:
+        """Count a part of a stage that is counted in parts."""
+        with self._lock:
+            self._parts = None if self._parts is None else self._parts + 1
+
     def look(self) -> None:
         """Show how far the stage is, and how many seconds it will take at its speed so far."""
         if self._show is None or not self._stage:
             return
-        share = min(float(self.signals[DONE]) / self._total, 1.0) if self._total else None
+        done = float(self.signals[DONE]) if self._parts is None else self._parts
+        share = min(done / self._total, 1.0) if self._total else None
         passed = time.monotonic() - self._begun
         left = passed * (1 - share) / share if share and passed >= SECONDS_TO_JUDGE else None
         self._show(self._stage, share, left)
@@ -154,6 +166,68 @@ def unless_stopped(function: Callable[..., Result], *arguments: Any, **options: 
     result = function(*arguments, **options)
     work.end_if_stopped()
     return result
+
+
+def stage_text(stage: str, share: float | None, left: float | None) -> str:
+    """Write how far a stage is.
+
+    Examples
+    --------
+    >>> stage_text("Filtering", 0.457, 95.0), stage_text("Filtering", 0.01, None), stage_text("Reading", None, None)
+    ('Filtering: 45%, about 1 min 35 s left', 'Filtering: 1%', 'Reading')
+    """
+    if share is None:
+        return stage
+    return f"{stage}: {int(100 * share)}%" + ("" if left is None else f", about {duration(max(left, 1.0))} left")
+
+
+class StageLine:
+    """One line that says which stage a command is in, and how far; on a terminal it is rewritten in place.
+
+    Where there is no terminal, nothing is shown unless `SWITCH` asks for it: then every stage, and a line now and then.
+    """
+
+    def __init__(self, console: Console, stage: str) -> None:
+        self._console, self._stage, self._next = console, stage, 0.0
+        self._status: Status | None = console.status(stage) if is_shown(console) and console.is_terminal else None
+
+    def __enter__(self) -> Self:
+        self._token = _show.set(self.show)
+        if self._status is not None:
+            self._status.start()
+        self.update(self._stage)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _show.reset(self._token)
+        if self._status is not None:
+            self._status.stop()
+
+    def update(self, stage: str) -> None:
+        """Show the next stage."""
+        self._next = 0.0
+        self.show(stage, None, None)
+
+    def show(self, stage: str, share: float | None, left: float | None) -> None:
+        """Show how far a stage is."""
+        if self._status is not None:
+            self._status.update(stage_text(stage, share, left))
+        elif is_shown(self._console) and (stage != self._stage or time.monotonic() >= self._next):
+            self._console.print(stage_text(stage, share, left), soft_wrap=True)
+            self._next = time.monotonic() + LINE_SECONDS
+        self._stage = stage
+
+
+def is_shown(console: Console) -> bool:
+    """Return whether progress is shown on a console: on a terminal, or as `SWITCH` says."""
+    asked = _asked()
+    return console.is_terminal if asked is None else asked
+
+
+def _asked() -> bool | None:
+    """Return whether progress was asked for by the environment; None if it says nothing."""
+    words = {"on": True, "1": True, "yes": True, "true": True, "off": False, "0": False, "no": False, "false": False}
+    return words.get(os.environ.get(SWITCH, "").lower())
 
 
 class Progress:
@@ -251,7 +325,8 @@ def speed_text(speed: float | None) -> str:
 
 
 def progress_on(console: Console, label: str = "Simulating", *, rounds: bool = True) -> Progress:
-    """Return a bar if the console is a terminal, else nothing, or lines of text for work of hours."""
-    if console.is_terminal:
-        return Bar(console, label, rounds=rounds)
-    return Progress() if rounds else ProgressLines(console, label)
+    """Return a bar if the console is a terminal, else nothing, or lines for work of hours; or what `SWITCH` says."""
+    asked = _asked()
+    if asked is False or (asked is None and rounds and not console.is_terminal):
+        return Progress()
+    return Bar(console, label, rounds=rounds) if console.is_terminal else ProgressLines(console, label)

@@ -15,7 +15,11 @@ from rich.console import Console
 
 import unbandit as ub
 from unbandit import checks, progress
-from unbandit.inference.filter import CloudCollapsed
+from unbandit.inference import usual_prior
+from unbandit.inference.filter import CloudCollapsed, particles_for, run_filters
+from unbandit.inference.prior import belief_of
+from unbandit.instance import Gaussian
+from unbandit.kernels.compile import CACHE_DIRECTORY
 
 RULE = ub.UCB(alpha=0.25)
 LOG = RULE.demonstrate(ub.Instance([0.7, 0.5, 0.2], 0.5), 300, seed=1)
@@ -135,3 +139,93 @@ def test_work_of_hours_says_once_a_minute_how_long_it_will_take(monkeypatch):
     lines.end()
     assert text.getvalue() == "Measuring: 60.0%, 6 min 0 s left\nMeasuring: 70.0%, 5 min 0 s left\n"
     assert type(progress.progress_on(Console(file=text))) is progress.Progress
+
+
+# What a person sees
+
+
+def test_a_posterior_is_shown_stage_by_stage(monkeypatch):
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.002)
+    monkeypatch.setattr(progress, "SECONDS_TO_JUDGE", 0.01)
+    seen: list[tuple[str, float | None, float | None]] = []
+    with progress.shown_by(lambda *each: seen.append(each)):
+        ub.posterior(LOG, RULE, sigma=0.5, particles=2_000, check=True)
+    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["Filtering", "Checking the rule"]
+    shares = [share for stage, share, _ in seen if stage == "Filtering" and share is not None]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.5
+    assert any(left is not None for stage, _, left in seen if stage == "Filtering")
+
+
+def test_candidates_are_shown_as_parts(monkeypatch):
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.002)
+    seen: list[tuple[str, float | None, float | None]] = []
+    with progress.shown_by(lambda *each: seen.append(each)):
+        ub.identify(LOG, ["ucb:alpha=0.25", "ucb1", "sae:alpha=0.25"], sigma=0.5, particles=100)
+    shares = {share for stage, share, _ in seen if stage.startswith("Heat 1 of")}
+    assert len(shares) > 2
+    assert all(share is not None and 0 <= share <= 1 for share in shares)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "asked", "expected"),
+    [
+        (True, "", ["Reading", "Filtering: 45%, about 12 s left"]),
+        (True, "off", []),
+        (False, "", []),
+        (False, "on", ["Reading\n", "Filtering: 45%, about 12 s left\n"]),
+    ],
+)
+def test_a_line_says_what_is_left(terminal, asked, expected, monkeypatch):
+    monkeypatch.setenv(progress.SWITCH, asked)
+    out = io.StringIO()
+    with progress.StageLine(Console(file=out, force_terminal=terminal, width=100), "Reading") as line:
+        time.sleep(0.2 if terminal else 0)  # a terminal is drawn a few times per second
+        line.show("Filtering", 0.457, 12.3)
+        line.show("Filtering", 0.458, 12.2)
+        time.sleep(0.2 if terminal else 0)
+    said = out.getvalue()
+    assert all(said.count(each) >= 1 for each in expected)
+    assert said.count("\n") == 2 if asked == "on" else bool(said) == bool(expected)
+
+
+@pytest.mark.parametrize(("asked", "kind"), [("on", progress.ProgressLines), ("off", progress.Progress), ("", None)])
+def test_studies_write_lines_where_they_are_asked_for(asked, kind, monkeypatch):
+    monkeypatch.setenv(progress.SWITCH, asked)
+    piped, terminal = Console(file=io.StringIO()), Console(file=io.StringIO(), force_terminal=True)
+    assert type(progress.progress_on(piped)) is (kind or progress.Progress)
+    assert type(progress.progress_on(piped, rounds=False)) is (kind or progress.ProgressLines)
+    assert type(progress.progress_on(terminal)) is (progress.Progress if asked == "off" else progress.Bar)
+
+
+def test_of_many_demonstrations_only_two_keep_their_particles():
+    log = RULE.demonstrate(ub.Instance([0.7, 0.2], 0.5), 20, runs=5, seed=1)
+    belief = belief_of(usual_prior(Gaussian(0.5), None), 2, Gaussian(0.5), None)
+    passes = run_filters(log, RULE, belief, [20] * 5, 30, 1, 0, 1).passes[0]
+    assert [each.cloud.sums.shape[0] for each in passes] == [30, 0, 0, 0, 30]
+    assert all(each.cloud.increments.size == 20 for each in passes)
+
+
+def test_many_demonstrations_have_fewer_particles_for_all_of_them_together():
+    assert particles_for(100) == particles_for(*[100] * 10) == 4_000
+    assert particles_for(*[100] * 97) == 20_000_000 // 9_700
+    assert particles_for(*[100] * 5_000) == 250
+
+
+POOLED = """
+import resource
+import unbandit as ub
+
+rule = ub.UCB(alpha=0.25)
+log = rule.demonstrate(ub.Instance([0.7, 0.5, 0.3, 0.1], 0.5), 12, runs=97, seed=1)
+ub.posterior(log, rule, sigma=0.5, pool=True, check=False, particles=2_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the largest memory is in other units")
+@pytest.mark.skipif(CACHE_DIRECTORY is None, reason="without kernels on disk, compiling them takes more memory")
+def test_ninety_seven_people_fit_into_memory():
+    posterior()  # compiled here, and kept on disk: that takes more memory than what follows
+    said = subprocess.run([sys.executable, "-c", POOLED], capture_output=True, text=True, check=True, timeout=300)
+    assert int(said.stdout) < 500  # megabytes; with every demonstration's paths, 450 more

@@ -25,11 +25,11 @@ from unbandit.errors import (
     printable,
     shell_option,
 )
+from unbandit.progress import StageLine
 
 if TYPE_CHECKING:
     import polars
     from rich.console import Console
-    from rich.status import Status
     from rich.table import Table
 
     from unbandit.fit import Check
@@ -100,10 +100,10 @@ def announce_compilation() -> None:
         typer.echo("Compiling the kernels: once for each version, half a minute or less.", err=True)
 
 
-def working(stage: str) -> Status:
-    """Show what a command is doing, for use in a `with` block."""
+def working(stage: str) -> StageLine:
+    """Show what a command is doing, how far it is and how long it will take, for use in a `with` block."""
     announce_compilation()
-    return console(error=True).status(stage)
+    return StageLine(console(error=True), stage)
 
 
 def check_folder(path: str) -> None:

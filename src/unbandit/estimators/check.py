@@ -15,7 +15,7 @@ from unbandit.estimators.procedures import Request
 from unbandit.fit import Check, not_checked, short_name
 from unbandit.formatting import short_numbers
 from unbandit.log import ActionLog
-from unbandit.progress import interruptible
+from unbandit.progress import current_work, interruptible
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior
@@ -40,21 +40,28 @@ def checked(
         return not_checked(NOT_WANTED)
     if reason := _obstacle(request):
         return not_checked(reason)
-    from unbandit.inference.check import AnsweredMeans, check_log
+    from unbandit.inference.check import MOST_CHECKED, AnsweredMeans, check_log
 
     log = request.log
     assert isinstance(log, ActionLog)
 
     def answered(which: int) -> AnsweredMeans:
+        if which > 0:
+            current_work().finish_part()
         row = min(which, len(numbers["gap"]) - 1)  # demonstrations that were pooled have one answer
         gap, low, high = (numbers[name][row] for name in ("gap", "gap_low", "gap_high"))
         draws = posteriors[min(which, len(posteriors) - 1)].draws if posteriors else None
         return AnsweredMeans(gap, low, high, request.z, numbers["mean"][row] if "mean" in numbers else None, draws)
 
-    return interruptible(
-        check_log, log, request.rule, request.noise, request.horizons.tolist(), answered,
-        noise_known=request.noise_known, seed=seed, threads=threads,
-    )  # fmt: skip
+    def check_by_demonstration() -> Check:
+        number = min(len(log), MOST_CHECKED)
+        with current_work().stage("Checking the rule", number if number > 1 else None, in_parts=True):
+            return check_log(
+                log, request.rule, request.noise, request.horizons.tolist(), answered,
+                noise_known=request.noise_known, seed=seed, threads=threads,
+            )  # fmt: skip
+
+    return interruptible(check_by_demonstration)
 
 
 def _obstacle(request: Request) -> str | None:

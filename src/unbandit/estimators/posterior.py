@@ -75,7 +75,8 @@ def _by_one_convention(
     It is the one that explains most of them and, of those, under which all together are most probable. A demonstration
     that it does not explain keeps the one that does.
     """
-    pairs = [infer_request(request, record, rounds, prior, particles, seed) for record, rounds in demonstrations]
+    tasks = [(request, record, rounds, prior, particles, seed) for record, rounds in demonstrations]
+    pairs = checks.in_parts("Filtering demonstrations", infer_request, tasks)
     first = pairs[0][1]
     if all(convention == first for _, convention in pairs):
         return [found for found, _ in pairs], first
@@ -116,11 +117,11 @@ def bootstrapped_posterior(
         instance = Instance(within, request.noise, request.log.arms)
         horizon, length = int(request.horizons[which]), int(request.log.lengths[which])
         logs = request.rule.demonstrate(instance, horizon, runs=resamples, seed=seed)
-        drawn = []
-        for run in range(resamples):
-            again = ActionLog.from_codes(np.ascontiguousarray(logs.demonstration(run)[:length]), request.log.arms)
-            found, _ = infer_request(request, again, [horizon], prior, particles or 250, seed + run, **REPLICATES)
-            drawn.append([found.draws.mean(axis=0), found.gaps.reshape(-1, means.size).mean(axis=0)])
+        tasks = [
+            (request, logs.demonstration(run)[:length], horizon, prior, particles or 250, seed + run)
+            for run in range(resamples)
+        ]
+        drawn = checks.in_parts("Filtering simulations", _replicate, tasks)
         strayed = np.array(drawn) - np.array([means, instance.gaps])
         for name, centre, off in (("mean", means, strayed[:, 0]), ("gap", answer.numbers["gap"][which], strayed[:, 1])):
             low, high = centre - np.quantile(off, [1 - tail, tail], axis=0)
@@ -130,6 +131,15 @@ def bootstrapped_posterior(
     said = f"Intervals are read off {resamples:,} simulations at the posterior's expectations, from seed {seed}."
     answer.notes.append(Notice("bootstrap", said))
     return answer
+
+
+def _replicate(
+    request: Request, actions: NDArray[Any], horizon: int, prior: Prior, particles: int, seed: int
+) -> NDArray[np.float64]:
+    """Return the posterior's expectations of means and gaps, given a simulated record."""
+    record = ActionLog.from_codes(np.ascontiguousarray(actions), request.log.arms)
+    found, _ = infer_request(request, record, [horizon], prior, particles, seed, **REPLICATES)
+    return np.array([found.draws.mean(axis=0), found.gaps.reshape(-1, len(record.arms)).mean(axis=0)])
 
 
 def infer_request(

@@ -33,7 +33,6 @@ from unbandit.inference.filter import (
 from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
-from unbandit.progress import interruptible
 
 GuessKey = tuple[int, int]  # a candidate's position, and that of one of its guesses
 
@@ -218,12 +217,12 @@ def successive_halving(
     running: list[GuessKey] = [(at, guess) for at, each in enumerate(field) for guess in range(len(each.guesses))]
     evidences: dict[GuessKey, LogEvidence] = {}
     for heat, number in enumerate(request.heats, 1):
+        stage = f"Heat {heat} of {len(request.heats)}, {len(running)} rules, {CLOUDS} clouds of {number:,} particles"
         if progress is not None:
-            clouds = f"{CLOUDS} clouds of {number:,} particles"
-            progress(f"Heat {heat} of {len(request.heats)}: {len(running)} rules, {clouds}")
-        evidences |= _heat(request, field, running, number, evidences)
+            progress(stage)
+        evidences |= _heat(request, field, running, number, evidences, stage)
         added = _by_conventions(request.noise, field, running, evidences, listed)
-        evidences |= _heat(request, field, added, number, evidences)
+        evidences |= _heat(request, field, added, number, evidences, f"{stage}, {len(added)} other conventions")
         running = _still_running(field, evidences)
         if not running:
             break
@@ -232,11 +231,11 @@ def successive_halving(
 
 def _heat(
     request: IdentificationRequest, candidates: Sequence[Candidate], running: Sequence[GuessKey], particles: int,
-    before: Mapping[GuessKey, LogEvidence],
+    before: Mapping[GuessKey, LogEvidence], stage: str,
 ) -> dict[GuessKey, LogEvidence]:  # fmt: skip
     """Compute the evidence of some guesses."""
     tasks = [(request, candidates[at].guesses[guess][0], particles, before.get((at, guess))) for at, guess in running]
-    results = interruptible(checks.in_threads, log_evidence, tasks, checks.threads(request.threads))
+    results = checks.in_parts(stage, log_evidence, tasks, checks.threads(request.threads))
     return dict(zip(running, results, strict=True))
 
 

@@ -29,6 +29,7 @@ from unbandit.tape import Tape
 
 Reading = Steps | EliminationTests  # a demonstration as the filter of the rule's kind reads it
 WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
+POOLED_WORK = 20_000_000  # the same, at most, for all demonstrations of an instance together
 FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
 TWISTED_SHARE = 2 / 3  # of this number, where particles see the whole log: the small clouds before them take the rest
 PILOT_PARTICLES = (
@@ -62,6 +63,12 @@ class FilterPass:
     length: int  # of the demonstration
     counts: Integers  # pulls of each arm at each of the cloud's marks
     relaxed: tuple[int, ...]  # rounds whose choice no particle explains exactly
+
+    def without_particles(self) -> "FilterPass":
+        """Return the pass with what each step showed alone, to save memory."""
+        names = ("sums", "past", "log_weights", "ancestors", "lineage", "shift")
+        empty = {name: getattr(self.cloud, name)[:0].copy() for name in names}
+        return replace(self, cloud=self.cloud._replace(**empty))
 
     def path(self) -> Numbers:
         """Return the sample means that each particle's ancestors had at the marks: (marks, particles, arms), or NaN."""
@@ -102,9 +109,13 @@ class FilterResult:
         return np.asarray(np.mean(rows, axis=0))
 
 
-def particles_for(steps: int) -> int:
-    """Return the default number of particles of a cloud: fewer for a longer record, so that the work stays the same."""
-    return int(min(max(WORK // max(steps, 1), FEWEST_PARTICLES), MOST_PARTICLES))
+def particles_for(*steps: int) -> int:
+    """Return the default number of particles of a cloud: fewer for a longer record, so that the work stays the same.
+
+    Several demonstrations have the particles of the longest, but fewer if all of them together are too much work.
+    """
+    work = min(WORK // max(1, *steps), POOLED_WORK // max(sum(steps), 1))
+    return int(min(max(work, FEWEST_PARTICLES), MOST_PARTICLES))
 
 
 def run_filters(
@@ -123,7 +134,7 @@ def run_filters(
     """
     rule = rule.for_arms(len(log.arms))
     readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
-    number = particles or particles_for(max(_work(reading) for reading in readings))
+    number = particles or particles_for(*map(_work, readings))
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
     pilot: tuple[FilterPass, ...] = ()
     steps = [reading for reading in readings if isinstance(reading, Steps)]
@@ -348,6 +359,8 @@ class _Filter:
                     round=int(judged[relaxed[0] if too_many else died - 1]) if rounds.size else died,
                     remedy="Another rule or other parameters made it, or it takes more particles.",
                 )
+            if len(passes) > 1:  # of particles, only those of the first and the last demonstration are looked at
+                passes[-1] = passes[-1].without_particles()
             length, counts = int(self.log.lengths[which]), _counts(reading, state)
             passes.append(FilterPass(state, pulls, rounds, judged, length, counts, tuple(judged[relaxed].tolist())))
             past, before, log_weights = state.past + state.sums, state.before + pulls, state.log_weights

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
 from unbandit import checks
+from unbandit.progress import shown_by, stage_text
 from unbandit.web.problems import (
     BROKEN,
     CLOSED,
@@ -307,12 +308,11 @@ def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
         except (EOFError, OSError, KeyboardInterrupt):
             return
 
-        def report_stage(stage: str, share: float | None) -> None:
-            pipe.send(("stage", stage, share))
-
         outcome: tuple[str, Any]
         try:
-            outcome = ("done", module.TASKS[name](*arguments, limits, report_stage))
+            stages = JobStages(pipe)
+            with shown_by(stages.show):
+                outcome = ("done", module.TASKS[name](*arguments, limits, stages.report))
         except KeyboardInterrupt:
             return
         except Exception as error:
@@ -321,6 +321,29 @@ def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
                 console.show(error)
             outcome = ("failed", problem)
         pipe.send(outcome)
+
+
+class JobStages:
+    """Sends the stages of a job, and how far the work in each of them is."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._share: float | None = None
+        self._sent: tuple[str, float | None] = ("", None)
+
+    def report(self, stage: str, share: float | None) -> None:
+        """Send a stage, and the share of the whole job that was done before it, if that is known."""
+        self._share = share
+        self._send(stage, share)
+
+    def show(self, stage: str, share: float | None, left: float | None) -> None:
+        """Send how far the work of a stage is; the share is the stage's where that of the job is not known."""
+        self._send(stage_text(stage, share, left), share if self._share is None else self._share)
+
+    def _send(self, words: str, share: float | None) -> None:
+        if (words, share) != self._sent:
+            self._sent = words, share
+            self._pipe.send(("stage", words, share))
 
 
 def _end_with_parent() -> None:
