@@ -141,6 +141,34 @@ def test_work_of_hours_says_once_a_minute_how_long_it_will_take(monkeypatch):
     assert type(progress.progress_on(Console(file=text))) is progress.Progress
 
 
+SIMULATED = """
+import unbandit as ub
+
+rule = ub.UCB1()
+instance = ub.Instance([0.7, 0.5, 0.2], 0.5)
+rule.demonstrate(instance, 300, seed=1)
+print("begun", flush=True)
+try:
+    rule.demonstrate(instance, 200_000_000, seed=1)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+import os
+os._exit(0)  # the kernel goes on, as no one counts its rounds
+"""
+
+
+def test_ctrl_c_does_not_wait_for_a_long_simulation():
+    with subprocess.Popen([sys.executable, "-c", SIMULATED], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        assert run.stdout.readline() == "stopped\n"
+        assert time.monotonic() - began < 1
+        assert run.wait(timeout=5) == 0
+
+
 # What a person sees
 
 

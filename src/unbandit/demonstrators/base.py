@@ -32,6 +32,7 @@ from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Tallies, tally
+from unbandit.progress import interruptible, unless_stopped
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ Grid = Mapping[str, Sequence[Any]]  # values worth considering for each of some 
 Gather = Callable[[Bandit, Any, int, Any], None]
 """A function that fills in the evidence of some runs, given a bandit, the rule's parameters and the first run."""
 
+LONG = 20_000_000  # rounds whose simulation is worth a thread, so that Ctrl-C need not wait for its end
 MOST_SCRATCH_ROUNDS = 2_000_000  # rounds simulated at a time where the actions are only counted
 
 known_rules: dict[str, type[Demonstrator]] = {}
@@ -176,7 +178,7 @@ class Demonstrator(BaseModel, ABC):
         def fill(first: int, last: int) -> None:
             rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
 
-        _in_blocks(fill, runs, threads)
+        _in_blocks(fill, runs, horizon, threads)
         return ActionLog.from_codes(actions, instance.arms)
 
     def demonstrate_at(
@@ -202,7 +204,7 @@ class Demonstrator(BaseModel, ABC):
         def fill(first: int, last: int) -> None:
             rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
 
-        _in_blocks(fill, runs, threads)
+        _in_blocks(fill, runs, played, threads)
         return actions
 
     def evidence(
@@ -260,7 +262,7 @@ class Demonstrator(BaseModel, ABC):
         def fill(first: int, last: int) -> None:
             gather(bandit.block(first, last), parameters, first_run + first, gathered.part(first, last))
 
-        _in_blocks(fill, runs, threads)
+        _in_blocks(fill, runs, horizon, threads)
         return gathered
 
     def _empty_evidence(self, runs: int, arms: int) -> Tallies:
@@ -319,12 +321,13 @@ class Demonstrator(BaseModel, ABC):
         """Fill `actions`, one row per run, with the runs from `first_run` on."""
 
 
-def _in_blocks(fill: Callable[[int, int], None], runs: int, threads: int | None) -> None:
+def _in_blocks(fill: Callable[[int, int], None], runs: int, horizon: int, threads: int | None) -> None:
     """Call `fill(first, last)` over blocks of runs, on threads; several blocks per thread, if there are many runs."""
     workers = checks.threads(threads, runs)
     blocks = 1 if workers == 1 else workers * (4 if runs >= 64 * workers else 1)
     ends = np.linspace(0, runs, blocks + 1).astype(int).tolist()
-    checks.in_threads(fill, list(pairwise(ends)), workers)
+    call = interruptible if runs * horizon >= LONG else unless_stopped
+    call(checks.in_threads, fill, list(pairwise(ends)), workers)
 
 
 def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]:
