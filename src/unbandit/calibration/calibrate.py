@@ -20,9 +20,8 @@ import polars as pl
 from unbandit import checks
 from unbandit.calibration import settings
 from unbandit.calibration.closed_forms import ClosedForms
-from unbandit.calibration.criteria import Criterion
 from unbandit.calibration.identify import Identify
-from unbandit.calibration.measure import Findings, Measure, stored
+from unbandit.calibration.measure import Criterion, Findings, Measure, stored
 from unbandit.calibration.misfits import Misfits, rule_text
 from unbandit.calibration.page import coverage_chart, page
 from unbandit.calibration.posterior import Posteriors, Sampler

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from unbandit import datasets
 from unbandit._version import __version__
-from unbandit.calibration.criteria import MISSED, UNKNOWN, Criterion, Score, grid, judge, percent, times
-from unbandit.calibration.measure import Measure
-from unbandit.calibration.metrics import Floats, ratio, share_of
+from unbandit.calibration.measure import MISSED, UNKNOWN, Criterion, Measure, Score, grid, judge, percent, times
 from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NOISE, SIGMA, CellTrials, Sizes, rule_name, short
 from unbandit.demonstrators import UCB, Demonstrator, EliminationRule, parse_rule
 from unbandit.estimators.coverage import LEVEL, SimulatedCoverage, noise_kind
@@ -30,7 +28,7 @@ from unbandit.formatting import markdown_table
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.tallies import Tallies
 from unbandit.result import BOUNDED, ESTIMATED
-from unbandit.study.monte_carlo import Measured
+from unbandit.study.monte_carlo import Floats, Measured, ratio, share_of
 from unbandit.study.taskgrid import Task, describe_rule
 from unbandit.tape import Tape
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from unbandit.calibration import settings
-from unbandit.calibration.criteria import Criterion, Score, judge, percent
-from unbandit.calibration.measure import Measure
+from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
 from unbandit.calibration.settings import Sizes, TrialSetting, short, trial_setting
 from unbandit.calibration.trials import DECIDING, Trial, Trials
 from unbandit.demonstrators import Demonstrator, parse_rule

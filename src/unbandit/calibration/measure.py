@@ -1,4 +1,4 @@
-"""What a measure of the calibration is, and what is stored of it.
+"""What a measure of the calibration is, what is stored of it, and its criteria: goals, and whether runs decide them.
 
 A measure defines the cells that are played, the metrics of the rows of a cell, and its part of the page; the queue, the
 folder, the page and the table of coverages follow by themselves. A new one joins by being listed in
@@ -6,20 +6,122 @@ folder, the page and the table of coverages follow by themselves. A new one join
 """
 
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import polars as pl
 
 from unbandit._version import __version__
-from unbandit.calibration.criteria import Criterion
 from unbandit.calibration.settings import CellTrials, Sizes
 from unbandit.errors import UnbanditError, first_line
 from unbandit.estimators.coverage import SimulatedCoverage
+from unbandit.formatting import markdown_table
+from unbandit.study.monte_carlo import FOLDS, LEVEL, Measured, Share
 from unbandit.study.results import STUDY, ResultsFolder
+
+Verdict = Literal["met", "not decided", "missed", "not measured"]
+MET: Verdict = "met"
+OPEN: Verdict = "not decided"
+MISSED: Verdict = "missed"
+UNKNOWN: Verdict = "not measured"
+MARKS: dict[Verdict | None, str] = {MET: " ✓", OPEN: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measured number with its verdict, and its place in the criterion's table."""
+
+    row: str  # rule
+    column: str  # cell
+    measured: Measured
+    text: str  # the number as it is written
+    verdict: Verdict | None  # None if the criterion does not apply
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion, and every score that it applies to."""
+
+    key: str
+    measure: str  # what is measured
+    goal: str
+    note: str = ""  # what a reader of its table has to know
+    rows: str = "rule"  # what the rows of its table are
+    charted: str = ""  # whose intervals these are, if their coverage stands in the chart
+    scores: Sequence[Score] = ()
+
+    @property
+    def span(self) -> str:
+        """Return the smallest and the largest score that were judged, as they are written."""
+        judged = [score for score in self.scores if score.verdict not in (None, UNKNOWN)] or self.scores
+        shown = sorted(judged, key=lambda score: score.measured.value)
+        shown = [score for score in shown if math.isfinite(score.measured.value)]
+        return " to ".join(dict.fromkeys((shown[0].text, shown[-1].text))) if shown else "-"
+
+    @property
+    def counted(self) -> str:
+        """Return how many scores have which verdict: `2 met, 1 missed`."""
+        counts = Counter(score.verdict for score in self.scores)
+        order = (MET, OPEN, MISSED, UNKNOWN)
+        return ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in order if counts[verdict]) or "no goal"
+
+
+def judge(value: Measured, low: float = -math.inf, high: float = math.inf) -> Verdict:
+    """Return whether a number lies between its limits, as far as the runs decide.
+
+    A goal is met if all of the number's 95% interval lies within the limits, and missed if all of it lies outside.
+    A share of independent runs has an exact interval, so that not even 12 of 12 runs decide more than they can; fewer
+    than 20 runs decide nothing else, since their error is hardly known.
+
+    Examples
+    --------
+    >>> from unbandit.study.monte_carlo import share
+    >>> [judge(share(held, runs), low=0.93) for held, runs in ((12, 12), (300, 300), (9, 12), (240, 300))]
+    ['not decided', 'met', 'not decided', 'missed']
+    """
+    if not math.isfinite(value.value):
+        return UNKNOWN
+    if not isinstance(value, Share) and 0 < value.folds < FOLDS:
+        return OPEN
+    below, above = value.interval(LEVEL)
+    if low <= below and above <= high:
+        return MET
+    return MISSED if above < low or below > high else OPEN
+
+
+def percent(value: Measured) -> str:
+    """Write a share with its error, `94.8 ± 0.5%`; of independent runs with its exact interval, `1.0% (0.1 to 3.6)`."""
+    if not math.isfinite(value.value):
+        return "-"
+    if isinstance(value, Share):
+        low, high = value.interval(LEVEL)
+        return f"{100 * value.value:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
+    return f"{_with_error(100 * value.value, 100 * value.error, 1)}%"
+
+
+def times(value: Measured) -> str:
+    """Write a ratio with its error: `1.03 ± 0.02`, `1.046 ± 0.002`, `0.0012 ± 0.0002`."""
+    digits = 4 if value.value < 0.1 else 3 if value.error < 0.005 else 2
+    return _with_error(value.value, value.error, digits) if math.isfinite(value.value) else "-"
+
+
+def _with_error(value: float, error: float, digits: int) -> str:
+    return f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if math.isfinite(error) else "")
+
+
+def grid(heading: str, entries: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Lay out (row, column, text) entries as a table in Markdown."""
+    table: dict[str, dict[str, str]] = {}
+    for row, column, text in entries:
+        table.setdefault(row, {})[column] = text
+    columns = list(dict.fromkeys(column for texts in table.values() for column in texts))
+    cells = [(f"`{row}`", *(texts.get(column, "") for column in columns)) for row, texts in table.items()]
+    return markdown_table((heading, *columns), cells)
 
 
 class Measure(ABC):

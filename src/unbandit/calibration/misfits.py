@@ -20,8 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.calibration.criteria import MISSED, Criterion, Score, judge, percent
-from unbandit.calibration.measure import Measure
+from unbandit.calibration.measure import MISSED, Criterion, Measure, Score, judge, percent
 from unbandit.calibration.settings import NOISE, NORMAL, SIGMA, CellTrials, Sizes, short
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.errors import InferenceError, UnbanditError

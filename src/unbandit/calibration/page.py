@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unbandit._version import __version__
-from unbandit.calibration.criteria import MARKS, Criterion, grid
-from unbandit.calibration.measure import Findings
+from unbandit.calibration.measure import MARKS, Criterion, Findings, grid
 from unbandit.formatting import capitalise, markdown_table
 from unbandit.plots import parts
 

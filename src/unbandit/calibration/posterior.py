@@ -14,9 +14,7 @@ import polars as pl
 
 from unbandit._version import __version__
 from unbandit.calibration import settings
-from unbandit.calibration.criteria import MISSED, Criterion, Score, Verdict, judge, percent, times
-from unbandit.calibration.measure import Measure
-from unbandit.calibration.metrics import RANKS, Floats, average, holm, rank_test, ratio
+from unbandit.calibration.measure import MISSED, Criterion, Measure, Score, Verdict, judge, percent, times
 from unbandit.calibration.settings import Sizes, TrialSetting, rule_name, trial_setting
 from unbandit.calibration.trials import Trial, Trials, draw_knowing_rewards
 from unbandit.demonstrators import RandomisedRule
@@ -25,7 +23,7 @@ from unbandit.estimators.coverage import LEVEL, SimulatedCoverage, noise_kind
 from unbandit.estimators.procedures import compare_naive
 from unbandit.formatting import markdown_table
 from unbandit.inference import Posterior, infer_by_conventions
-from unbandit.study.monte_carlo import Measured, computed
+from unbandit.study.monte_carlo import RANKS, Floats, Measured, average, computed, holm, rank_test, ratio
 
 MOST_FAILURES = 0.01
 """If more than this share of the runs gives no posterior, the intervals of the others are a selection."""

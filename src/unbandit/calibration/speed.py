@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration import settings
-from unbandit.calibration.criteria import Criterion, Score, judge
-from unbandit.calibration.measure import Measure
+from unbandit.calibration.measure import Criterion, Measure, Score, judge
 from unbandit.calibration.settings import CellTrials, Sizes, short, trial_setting
 from unbandit.calibration.trials import DECIDING, play
 from unbandit.demonstrators import IndexRule, Thompson, parse_rule

@@ -242,7 +242,7 @@ def calibrate(
 
 def _print_criteria(done: "Calibration") -> None:
     """Print each criterion beside what was measured, then every score that misses it."""
-    from unbandit.calibration.criteria import MISSED
+    from unbandit.calibration.measure import MISSED
 
     out = printer.console()
     headings = (("measure", 3), ("goal", 2), ("measured", 2), ("cells", 2))

@@ -10,9 +10,8 @@ import pytest
 
 from unbandit import SAE, UCB, EpsilonGreedy, Gaussian, Thompson, parse_rule
 from unbandit.calibration.closed_forms import ClosedFormCell, ClosedFormMetrics, ClosedForms
-from unbandit.calibration.criteria import MET, MISSED, OPEN, UNKNOWN, Criterion, Score, judge, percent
 from unbandit.calibration.identify import Identify, IdentifyMetrics
-from unbandit.calibration.measure import Findings, Measure
+from unbandit.calibration.measure import MET, MISSED, OPEN, UNKNOWN, Criterion, Findings, Measure, Score, judge, percent
 from unbandit.calibration.page import coverage_chart, page
 from unbandit.calibration.posterior import PosteriorMetrics, Posteriors, Sampler, SamplerMetrics
 from unbandit.calibration.settings import TrialSetting

@@ -8,9 +8,9 @@ import pytest
 
 from unbandit import UCB
 from unbandit.calibration.identify import CANNOT_TELL, RIGHT, WRONG, identify_metrics
-from unbandit.calibration.metrics import holm, rank_test, ratio
 from unbandit.calibration.posterior import posterior_metrics
 from unbandit.calibration.settings import TrialSetting
+from unbandit.study.monte_carlo import holm, rank_test, ratio
 
 ARMS = 3
 SETTING = TrialSetting(UCB(), ARMS, 500, 400)

@@ -10,8 +10,7 @@ import pytest
 
 import unbandit as ub
 from unbandit import parse_rule
-from unbandit.calibration.criteria import MET, MISSED, OPEN
-from unbandit.calibration.measure import Findings
+from unbandit.calibration.measure import MET, MISSED, OPEN, Findings
 from unbandit.calibration.misfits import (
     EVEN_DAR,
     EVIDENCES,

@@ -11,13 +11,13 @@ import pytest
 
 from unbandit import KLUCB, SAE, UCB, Bernoulli, InferenceError, ParameterError, ResumeError, Tape
 from unbandit.calibration import posterior
-from unbandit.calibration.metrics import RANKS
 from unbandit.calibration.posterior import LONG, Posteriors, PosteriorTrials, Sampler, SamplerTrials
 from unbandit.calibration.settings import BERNOULLI, BETA, GAUSSIAN, Sizes, TrialSetting
 from unbandit.calibration.trials import play
 from unbandit.demonstrators import parse_rule
 from unbandit.inference import infer
 from unbandit.study.dispatch import run, run_task
+from unbandit.study.monte_carlo import RANKS
 from unbandit.study.results import Result
 
 SETTINGS = (
