@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from unbandit.inference.conventions import Convention
 from unbandit.inference.filter import (
     CloudCollapsed,
     FilterResult,
+    LookAhead,
     log_mean,
     particles_for,
     relative_error,
@@ -51,6 +52,8 @@ FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
 SEEN, PER_ROUND = 20.0, 0.1  # the largest shortfall of clouds whose rule made the record: altogether, and per round
 
 LARGEST_SHORTFALL = 1e7
+
+MOST_KEPT = 2_000_000  # numbers in how one rule's clouds look ahead that are kept from heat to heat
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class LogEvidence:
     demonstration: int | None = None
     collapsed: bool = False  # whether that is only because no particle explains it; with more of them one might
     relaxed: int | None = None  # the first round that no particle of some cloud explains exactly, if there is one
+    looks: tuple[LookAhead | None, ...] = field(default=(), repr=False, compare=False)  # kept for the next heat
 
     @classmethod
     def impossible(cls, reason: str, **where: Any) -> LogEvidence:
@@ -151,15 +155,16 @@ def log_evidence(
 ) -> LogEvidence:
     """Return the log evidence of one rule; demonstrations have instances of their own, so probabilities multiply.
 
-    `before` is the result with fewer particles.
+    `before` is the result with fewer particles; how its clouds look ahead is not chosen again.
     """
     belief = belief_of(request.prior, len(request.log.arms), request.noise, None)
     parts: list[FilterResult] = []
-    for which, horizon in enumerate(request.horizons):
+    looks = before.looks if before is not None and before.looks else (None,) * len(request.horizons)
+    for which, (horizon, look_ahead) in enumerate(zip(request.horizons, looks, strict=True)):
         try:
             result = run_filters(
                 request.log.select(which), rule, belief, [horizon], particles, CLOUDS, request.seed, threads=1,
-                keep_paths=False, tolerant=True,
+                keep_paths=False, tolerant=True, look_ahead=look_ahead,
             )  # fmt: skip
         except (InferenceError, NotIdentifiable) as refusal:
             collapsed = isinstance(refusal, CloudCollapsed)
@@ -182,7 +187,14 @@ def log_evidence(
         surprise=tuple(part.surprise for part in parts),
         particles=particles,
         relaxed=next((part.relaxed[0] for part in parts if part.relaxed), None),
+        looks=_kept(tuple(part.look_ahead for part in parts)),
     )
+
+
+def _kept(looks: tuple[LookAhead | None, ...]) -> tuple[LookAhead | None, ...]:
+    """Return how clouds look ahead, or nothing where it takes too much memory to keep."""
+    numbers = sum(twisted.sites.bend.size for look in looks if look is not None for twisted in look.twists)
+    return looks if numbers <= MOST_KEPT else ()
 
 
 def averaged(candidate: Candidate, evidences: Sequence[LogEvidence]) -> LogEvidence:
@@ -213,20 +225,22 @@ def successive_halving(
     A guess that does not explain the log is tried by other conventions before it is excluded. Returns the candidates
     with those that explain it, and one list of evidences per candidate, in the order of its guesses.
     """
-    field, listed = list(candidates), {str(rule) for each in candidates for rule, _ in each.guesses}
-    running: list[GuessKey] = [(at, guess) for at, each in enumerate(field) for guess in range(len(each.guesses))]
+    entrants, listed = list(candidates), {str(rule) for each in candidates for rule, _ in each.guesses}
+    running: list[GuessKey] = [(at, guess) for at, each in enumerate(entrants) for guess in range(len(each.guesses))]
     evidences: dict[GuessKey, LogEvidence] = {}
     for heat, number in enumerate(request.heats, 1):
         stage = f"Heat {heat} of {len(request.heats)}, {len(running)} rules, {CLOUDS} clouds of {number:,} particles"
         if progress is not None:
             progress(stage)
-        evidences |= _heat(request, field, running, number, evidences, stage)
-        added = _by_conventions(request.noise, field, running, evidences, listed)
-        evidences |= _heat(request, field, added, number, evidences, f"{stage}, {len(added)} other conventions")
-        running = _still_running(field, evidences)
+        evidences |= _heat(request, entrants, running, number, evidences, stage)
+        added = _by_conventions(request.noise, entrants, running, evidences, listed)
+        evidences |= _heat(request, entrants, added, number, evidences, f"{stage}, {len(added)} other conventions")
+        running = _still_running(entrants, evidences)
+        for key in evidences.keys() - set(running if heat < len(request.heats) else ()):
+            evidences[key] = replace(evidences[key], looks=())
         if not running:
             break
-    return _explaining(candidates, field, evidences)
+    return _explaining(candidates, entrants, evidences)
 
 
 def _heat(

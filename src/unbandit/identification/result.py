@@ -52,7 +52,7 @@ class Identification:
     check
         Whether the first one reproduces the record.
     surprises
-        The rounds that it expected least.
+        The rounds that it expected least, of those whose probability is known (see `Posterior.surprise`).
     warnings, notes
         What may be wrong, and what is worth knowing.
 

@@ -58,12 +58,15 @@ def infer(
     evidence, error = log_mean(result.evidences)
     number = result.passes[0][0].cloud.sums.shape[0]
     smallest = min(float(p.cloud.effective_size.min(initial=number)) for passes in result.passes for p in passes)
-    rounds, path = _path(result)
+    first = result
+    if result.twisted and len(log) > 1:  # particles at the end of the first demonstration know what comes after it
+        first = run_filters(log.select(0), rule, belief, horizons[:1], particles, clouds, seed, threads, tolerant=True)
+    rounds, path = _path(first)
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
         effective_size=smallest, particles=number, surprise=result.surprise, path_rounds=rounds, path=path,
-        warnings=(*_relaxed(result), *_few_known(log, rule), *_clouds_differ(by_cloud, log.arms, number)),
+        warnings=(*_relaxed(result), *_few_known(log, rule, result), *_clouds_differ(by_cloud, log.arms, number)),
     )  # fmt: skip
 
 
@@ -139,9 +142,13 @@ def _relaxed(result: FilterResult) -> list[Notice]:
     return [Notice("strained", text, round=rounds[0])]
 
 
-def _few_known(log: ActionLog, rule: Demonstrator) -> list[Notice]:
-    """Warn where the level of all means rests on a few known rewards, for which a cloud is a poor approximation."""
-    if log.rewards is None or not getattr(rule, "shifts", True):
+def _few_known(log: ActionLog, rule: Demonstrator, result: FilterResult) -> list[Notice]:
+    """Warn where the level of all means rests on a few known rewards, for which a cloud is a poor approximation.
+
+    Not where particles were drawn given the whole log: known rewards are part of it.
+    """
+    given_all = result.look_ahead is not None and bool(result.look_ahead.twists)
+    if log.rewards is None or given_all or not getattr(rule, "shifts", True):
         return []
     known = int(np.count_nonzero(~np.isnan(log.rewards)))
     text = (

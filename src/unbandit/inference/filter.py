@@ -12,7 +12,7 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, Ran
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.leader import can_meet, twist_leaders
 from unbandit.inference.lookahead import BernoulliLog, bernoulli_log
-from unbandit.inference.twist import TwistedLog, can_twist, twist_log
+from unbandit.inference.twist import TwistedLog, can_twist, predict_log, twist_log
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.kernels.smc.bernoulli import Visits, filter_bernoulli
@@ -32,12 +32,13 @@ WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number 
 POOLED_WORK = 20_000_000  # the same, at most, for all demonstrations of an instance together
 FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
 TWISTED_SHARE = 2 / 3  # of this number, where particles see the whole log: the small clouds before them take the rest
-PILOT_PARTICLES = (
-    200  # of the cloud that shows how probable each round was given those before it, where others look ahead
-)
+PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 BERNOULLI_SHARE, MOST_BERNOULLI = 4 / 3, 2_000  # of this number, and the most, for the largest of Beta draws
-CLEARLY_MORE = 1.0  # log evidence by which a small cloud must be ahead that does not look at the future
+AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
+CLEARLY_MORE = 1.0  # log evidence by which clouds must be ahead that do not look at the future
+NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the best, and still serve half the clouds
+ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
@@ -83,12 +84,25 @@ class FilterPass:
 
 
 @dataclass(frozen=True, eq=False)
+class LookAhead:
+    """How clouds look at the whole log, and what is expected of each round without such a look.
+
+    There may be two twists, which the clouds take in turn: an error that all clouds of one twist make shows only
+    between the two.
+    """
+
+    twists: tuple[TwistedLog, ...]  # none where clouds that do not look at the future find clearly more
+    predictions: Numbers  # log probability of each round given those before it: by normal states, or a small cloud
+
+
+@dataclass(frozen=True, eq=False)
 class FilterResult:
     """All clouds at the end of a log."""
 
     passes: tuple[tuple[FilterPass, ...], ...]  # per cloud, by demonstration; collapsed clouds are left out
     evidences: Numbers  # log evidence by each cloud; minus infinity by a collapsed one
-    pilot: tuple[FilterPass, ...] = ()  # a cloud that saw no action before its round, where the others saw all
+    look_ahead: LookAhead | None = None  # for rules whose filter can look at the whole log
+    twisted: bool = False  # whether particles were drawn given all actions
 
     @property
     def relaxed(self) -> tuple[int, ...]:
@@ -97,16 +111,27 @@ class FilterResult:
 
     @property
     def surprise(self) -> Numbers:
-        """Return the log probability of each round given those before, averaged over clouds; 0 between steps."""
-        rows = []
-        for passes in (self.pilot,) if self.pilot else self.passes:
-            values = [np.zeros(each.length) for each in passes]
-            for row, each in zip(values, passes, strict=True):
-                np.add.at(row, each.judged - 1, each.cloud.increments)
-                if each.judged.size and each.judged[0] == 2:  # there the first two rounds are judged together
-                    row[:2] = row[1] / 2
-            rows.append(np.concatenate(values))
-        return np.asarray(np.mean(rows, axis=0))
+        """Return the log probability of each round given those before; 0 between steps, NaN where it is not known.
+
+        Clouds that see the whole log cannot say it, and small ones that do not may be lost on long logs of many arms.
+        Predictions are used unless they miss the evidence of the whole log.
+        """
+        if not self.twisted or self.look_ahead is None:
+            return np.asarray(np.mean([_by_round(passes) for passes in self.passes], axis=0))
+        predictions = self.look_ahead.predictions
+        evidence = log_mean(np.array([_log_evidence(passes) for passes in self.passes]))[0]
+        right = abs(predictions.sum() - evidence) < ASTRAY + ASTRAY_PER_ROUND * predictions.size
+        return predictions if right else np.full_like(predictions, np.nan)
+
+
+def _by_round(passes: tuple[FilterPass, ...]) -> Numbers:
+    """Return the change of the log evidence of one cloud in each round of all demonstrations."""
+    values = [np.zeros(each.length) for each in passes]
+    for row, each in zip(values, passes, strict=True):
+        np.add.at(row, each.judged - 1, each.cloud.increments)
+        if each.judged.size and each.judged[0] == 2:  # there the first two rounds are judged together
+            row[:2] = row[1] / 2
+    return np.concatenate(values)
 
 
 def particles_for(*steps: int) -> int:
@@ -121,11 +146,13 @@ def particles_for(*steps: int) -> int:
 def run_filters(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], particles: int | None, clouds: int,
     seed: int, threads: int | None, *, keep_paths: bool = True, tolerant: bool = False, relaxing: bool = False,
+    look_ahead: LookAhead | None = None,
 ) -> FilterResult:  # fmt: skip
     """Send clouds through all demonstrations of a log, one after the other, as of one instance.
 
     If `tolerant`, one cloud that explains the record is enough; `relaxing` keeps clouds of an index
     rule even if no particle explains a round exactly: such particles were kept with a penalty.
+    `look_ahead` is that of another run over the same log; otherwise small clouds choose it.
 
     Raises
     ------
@@ -136,15 +163,19 @@ def run_filters(
     readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(*map(_work, readings))
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
-    pilot: tuple[FilterPass, ...] = ()
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     if isinstance(rule, RandomisedRule) and rule.beta_prior is not None and belief.bernoulli:
         read = bernoulli_log(rule.beta_prior, steps, len(log.arms))
         task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, fewer=particles is None)
+        look_ahead = LookAhead((), _by_round(pilot)) if pilot else None
     elif isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
-        task, pilot = _twisted(task, rule, steps, clouds, fewer=particles is None)
+        look_ahead = look_ahead or _look_ahead(task, rule, steps, clouds)
+        if look_ahead.twists and particles is None:
+            number = max(FEWEST_PARTICLES, int(TWISTED_SHARE * number))
+        task = replace(task, twists=look_ahead.twists, particles=number)
     elif isinstance(rule, RandomisedRule) and task.follows_leader:
         task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
+        look_ahead = LookAhead((), _by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
     with current_work().stage("Filtering", clouds * task.particles * sum(map(_steps, readings))):
         outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
@@ -153,38 +184,39 @@ def run_filters(
         raise collapsed[0]
     opening = sum(_opening(log, which, rule) for which in range(len(log)))
     evidences = [_log_evidence(own) + opening for own in passes]
-    return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), pilot)
+    return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), look_ahead, task.looks_ahead)
 
 
-def _twisted(
-    task: "_Filter", rule: RandomisedRule, steps: list[Steps], clouds: int, *, fewer: bool
-) -> tuple["_Filter", tuple[FilterPass, ...]]:
-    """Let a filter look at the whole log; return it, and a small cloud that looks at no action before its round.
+def _look_ahead(task: "_Filter", rule: RandomisedRule, steps: list[Steps], clouds: int) -> LookAhead:
+    """Choose how clouds look at the whole log.
 
     A poor approximation misses where particles should be, and the evidence falls short: so the best one is that by
     which two small clouds find most, the worse of them. They are not used any further: the evidence stays unbiased.
     Where clouds without a look at the future find clearly more, the worse of two than the best of all others, as with
-    choices that leave next to nothing to chance, the filter stays as it is.
+    choices that leave next to nothing to chance, there is none; they are not asked if two approximations agree.
     """
-    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
-    pilot = straight.run(clouds)
-    twists = twist_log(rule, task.belief, steps, max(task.horizons), task.known_rewards(), task.seed)
-    small = replace(straight, particles=min(task.particles, TWIST_PARTICLES))
-    twisted = [replace(small, twisted=each) for each in twists]
-    found = np.array([[_log_evidence(each.run(clouds + at)) for at in (1, 2)] for each in twisted])
+    horizon = max(task.horizons)
+    twists = twist_log(rule, task.belief, steps, horizon, task.known_rewards(), task.seed)
+    small = replace(task, particles=min(task.particles, TWIST_PARTICLES), keep_paths=False)
+    found = np.array(
+        [[_log_evidence(replace(small, twists=(each,)).run(clouds + at)) for at in (0, 1)] for each in twists]
+    )
     found[np.isnan(found)] = -math.inf
-    clearly = float(found.max()) + CLEARLY_MORE
-    if _log_evidence(pilot) > clearly and _log_evidence(straight.run(clouds + 3)) > clearly:
-        return task, ()
-    number = max(FEWEST_PARTICLES, int(TWISTED_SHARE * task.particles)) if fewer else task.particles
-    best = replace(task, twisted=twists[int(found.min(axis=1).argmax())], particles=number)
-    return best, () if isinstance(pilot, CloudCollapsed) else pilot
+    worse = found.min(axis=1)
+    best, second = (int(at) for at in np.argsort(-worse)[:2])
+    if not worse[second] > float(found.max()) - AGREE:
+        straight = replace(small, particles=min(task.particles, PILOT_PARTICLES))
+        if min(_log_evidence(straight.run(clouds + at)) for at in (2, 3)) > float(found.max()) + CLEARLY_MORE:
+            return LookAhead((), np.zeros(0))
+    nearly = worse[second] > worse[best] - NEARLY_AS_GOOD
+    chosen = (twists[best], twists[second]) if nearly else (twists[best],)
+    return LookAhead(chosen, predict_log(rule, twists[0], steps, horizon))
 
 
 def _looking_ahead(
     task: "_Filter", log: BernoulliLog, clouds: int, *, fewer: bool
 ) -> tuple["_Filter", tuple[FilterPass, ...]]:
-    """Let the filter of Beta draws look at the whole log, as `_twisted` does; return it, and the cloud that did not.
+    """Let the filter of Beta draws look at the whole log, as `_look_ahead` does; return it, and the cloud that did not.
 
     That cloud shows how probable the rest of the log is from each state. Where clouds that do not look ahead find
     clearly more than two small ones that do, the filter stays as it is.
@@ -216,14 +248,14 @@ def _towards_meetings(
     chances = [task.leader_chances(each, horizon) for each, horizon in zip(steps, task.horizons, strict=True)]
     twists = twist_leaders(rule, task.belief, steps, chances, max(task.horizons), task.known_rewards())
     straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
-    tried = [straight, *(replace(straight, twisted=each) for each in twists)]
+    tried = [straight, *(replace(straight, twists=(each,)) for each in twists)]
     found = np.array([[_log_evidence(each.run(clouds + at)) for at in (1, 2)] for each in tried if twists])
     found[np.isnan(found)] = -math.inf
     if not twists or found.min(axis=1).argmax() == 0:
         return task, ()
     pilot = straight.run(clouds)
-    best = tried[int(found.min(axis=1).argmax())].twisted
-    return replace(task, twisted=best), () if isinstance(pilot, CloudCollapsed) else pilot
+    best = tried[int(found.min(axis=1).argmax())].twists
+    return replace(task, twists=best), () if isinstance(pilot, CloudCollapsed) else pilot
 
 
 def _log_evidence(passes: tuple[FilterPass, ...] | CloudCollapsed) -> float:
@@ -323,9 +355,14 @@ class _Filter:
     seed: int
     keep_paths: bool
     relaxing: bool = False
-    twisted: TwistedLog | None = None
+    twists: tuple[TwistedLog, ...] = ()  # the clouds take them in turn
     bernoulli: BernoulliLog | None = None
     visits: Visits | None = None  # where the states that a cloud visits are recorded
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Return whether particles are drawn given all actions."""
+        return bool(self.twists) or (self.bernoulli is not None and self.bernoulli.lookahead.constant.size > 0)
 
     def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
         """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
@@ -335,7 +372,8 @@ class _Filter:
         sums, before = self.known_rewards()
         past = np.tile(sums, (self.particles, 1))
         log_weights = np.zeros(self.particles)
-        means = None if self.twisted is None else np.tile(self.twisted.transitions.start, (self.particles, 1))
+        twisted = self.twists[cloud % len(self.twists)] if self.twists else None
+        means = None if twisted is None else np.tile(twisted.transitions.start, (self.particles, 1))
         values = None if self.bernoulli is None else np.full(self.particles, self.bernoulli.log_start)
         passes: list[FilterPass] = []
         for which, (reading, horizon) in enumerate(zip(self.readings, self.horizons, strict=True)):
@@ -344,9 +382,9 @@ class _Filter:
             if values is not None:
                 state.log_weights[:] = log_weights
                 pulls, died, rounds = self._filter_bernoulli(which, state, values)
-            elif means is not None:
+            elif means is not None and twisted is not None:
                 state.log_weights[:] = log_weights
-                pulls, died, rounds = self._filter_twisted(which, state, means, horizon)
+                pulls, died, rounds = self._filter_twisted(which, state, means, horizon, twisted)
             else:
                 pulls, died, rounds = self._filter(reading, state, horizon)
             current_work().end_if_stopped()
@@ -421,12 +459,13 @@ class _Filter:
         )
         return pulls, died, reading.round
 
-    def _filter_twisted(self, which: int, cloud: Cloud, means: Numbers, horizon: int) -> tuple[Integers, int, Integers]:
+    def _filter_twisted(
+        self, which: int, cloud: Cloud, means: Numbers, horizon: int, twisted: TwistedLog
+    ) -> tuple[Integers, int, Integers]:
         """Run the twisted filter over a demonstration; the particles' expectations `means` are moved on."""
-        rule, reading, twisted = self.rule, self.readings[which], self.twisted
+        rule, reading = self.rule, self.readings[which]
         assert isinstance(rule, RandomisedRule)
         assert isinstance(reading, Steps)
-        assert twisted is not None
         number, arms = cloud.sums.shape
         first, sites, twist = twisted.firsts[which], twisted.sites, twisted.twist
         if rule.greedy:
@@ -472,7 +511,7 @@ class _Filter:
     def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
         rule = self.rule
-        other = self.twisted is not None or self.bernoulli is not None
+        other = bool(self.twists) or self.bernoulli is not None
         if not isinstance(rule, RandomisedRule) or not isinstance(reading, Steps) or other:
             return rounds
         ahead = (rounds >= reading.opening) & (rounds < rounds.size)

@@ -44,11 +44,11 @@ class Posterior:
     effective_size, particles
         The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
     surprise
-        The log probability of each round given those before it. For an index rule, whose filter looks ahead, it
-        stands in the round whose reward was constrained.
+        The log probability of each round given those before it; NaN if its approximation misses the log's evidence.
+        For an index rule, whose filter looks ahead, it stands in the round whose reward was constrained.
     path_rounds, path
-        At some rounds the hidden sample mean of each arm: (rounds, arms, 3), the ends of a 95% band and the median
-        between them; NaN before an arm's first pull.
+        At some rounds of the first demonstration, and given it alone, the hidden sample mean of each arm: (rounds,
+        arms, 3), the ends of a 95% band and the median between them; NaN before an arm's first pull.
     warnings
         What may be wrong.
     check

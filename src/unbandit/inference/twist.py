@@ -25,6 +25,7 @@ from unbandit.kernels.smc.twist import (
     expand_sites,
     factor_covariances,
     follow_twist,
+    predict_actions,
     solve_twist,
 )
 from unbandit.progress import current_work
@@ -32,7 +33,7 @@ from unbandit.progress import current_work
 MOST_NEWTON_STEPS, MOST_HALVINGS = 40, 8
 SETTLED = 0.01  # Newton's method ends when a step raises the log probability by less
 AVERAGES = 2  # how often sites are averaged over the approximation before
-SHARES = (0.5, 0.7)  # of the curvature at the mode, and of the averaged one, in approximations that are wider
+MODE_SHARES, AVERAGE_SHARE = (0.05, 0.25), 0.7  # of the curvature at the mode, and of the averaged one, that are used
 MOST_DIRECTIONS = 10  # in which a site is averaged
 MOST_TWISTED = 10_000_000  # numbers in the sites; a longer log with more arms is filtered without a look at its future
 
@@ -69,10 +70,23 @@ def twist_log(
         transitions.noise[:] = _deviations(transitions, fit.means)
         fit.climb()
     firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
-    generator, at_mode = np.random.default_rng([seed, 4]), fit.twisted(SHARES[0], firsts)
+    twists = [fit.twisted(share, firsts) for share in MODE_SHARES]
+    generator = np.random.default_rng([seed, 4])
     for _ in range(AVERAGES):
         fit.average(generator)
-    return [at_mode, fit.twisted(1.0, firsts), fit.twisted(SHARES[1], firsts)]
+    return [*twists, fit.twisted(AVERAGE_SHARE, firsts)]
+
+
+def predict_log(rule: RandomisedRule, twisted: TwistedLog, readings: Sequence[Steps], horizon: int) -> Numbers:
+    """Return the log probability of each round given those before it, by normal approximations; 0 where none is judged.
+
+    Also for logs on which clouds of particles that do not look ahead go astray; but the error of each round adds up, so
+    that their sum shows whether they can be trusted.
+    """
+    log_chances = np.empty(twisted.transitions.arm.size)
+    rounds, size = np.concatenate([each.round for each in readings]), twisted.twist.pull.shape[1]
+    predict_actions(rule.parameters(horizon), twisted.transitions, rounds, size, log_chances)
+    return log_chances
 
 
 def transitions_of(

@@ -24,6 +24,7 @@ from unbandit.identification.evidence import (
     shortfall_bound,
     successive_halving,
 )
+from unbandit.inference import filter as filters
 from unbandit.inference.filter import CloudCollapsed
 
 NOT_SO = InferenceError("not so.", round=2)
@@ -47,7 +48,7 @@ def made_up(monkeypatch):
         found = found(particles) if callable(found) else found
         if isinstance(found, Exception):
             raise found
-        return SimpleNamespace(evidences=np.array(found, float), surprise=np.zeros(4), relaxed=())
+        return SimpleNamespace(evidences=np.array(found, float), surprise=np.zeros(4), relaxed=(), look_ahead=None)
 
     monkeypatch.setattr(evidence, "run_filters", run_filters)
     return values, asked
@@ -194,3 +195,21 @@ def test_probabilities_are_those_of_the_estimates():
     )
     assert found.order == (1, 0, 2)
     assert found.probabilities == pytest.approx([math.exp(-2) / (1 + math.exp(-2)), 1 / (1 + math.exp(-2)), 0.0])
+
+
+def test_how_clouds_look_ahead_is_chosen_once(monkeypatch):
+    """In the first heat, and dropped at the end; not kept where it would take much memory."""
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.5], 0.5), 60, seed=1)
+    made, choose = [], filters._look_ahead
+    monkeypatch.setattr(filters, "_look_ahead", lambda *given: made.append(0) or choose(*given))
+    prior, noise = ub.NormalPrior(0, 1), ub.Gaussian(0.5)
+    request = evidence.IdentificationRequest(log, (60,), prior, noise, 500, 1, 1)
+    rule = ub.Softmax(temperature=0.3)
+    first = log_evidence(request, rule, 100)
+    assert len(made) == 1
+    assert log_evidence(request, rule, 300, first).value == pytest.approx(first.value, abs=0.5)
+    assert len(made) == 1
+    _, ((last,),) = successive_halving(request, [one(rule)])
+    assert last.looks == ()
+    monkeypatch.setattr(evidence, "MOST_KEPT", 10)
+    assert log_evidence(request, rule, 100).looks == ()

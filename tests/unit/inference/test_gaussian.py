@@ -12,7 +12,7 @@ SIGMA, PRIOR, RUNS, ROUNDS = 0.5, ub.NormalPrior(0.2, 0.7), 200_000, 7
 RULES = [
     "ucb:alpha=0.25,scale=0.3", "ucb1:exploration=0.3", "lilucb:reward_range=0.4", "klucb:noise=gaussian,level=round",
     "sae:scale=0.15", "phased:scale=0.15", "explore-then-commit:explore=2", "epsilon-greedy:epsilon=0.2",
-    "softmax:temperature=0.4", "learning-softmax:rate=0.5,temperature=0.4",
+    "softmax:temperature=0.4", "learning-softmax:rate=0.5,temperature=0.4", "thompson:mean=0.3,deviation=0.8,sigma=0.6",
 ]  # fmt: skip
 
 
@@ -35,7 +35,8 @@ def played(rule, arms, generator):
             index = np.array([_index(rule, sample[:, k], pulls[:, k], at + 1) for k in range(arms)]).T
             arm = index.argmax(axis=1)
         else:
-            arm = (_chances(rule, sample, values).cumsum(axis=1) < generator.random((RUNS, 1))).sum(axis=1)
+            chances = _chances(rule, sums, pulls, values, generator)
+            arm = (chances.cumsum(axis=1) < generator.random((RUNS, 1))).sum(axis=1)
         rewards = means[everyone, arm] + SIGMA * generator.standard_normal(RUNS)
         values[everyone, arm] += getattr(rule, "rate", 0.0) * (rewards - values[everyone, arm])
         sums[everyone, arm] += rewards
@@ -52,7 +53,16 @@ def _index(rule, mean, pulls, round):
     return mean + width[pulls.astype(int) - 1]
 
 
-def _chances(rule, sample, values):
+def _chances(rule, sums, pulls, values, generator):
+    """Return the probability of each arm; for Thompson sampling that given the draws, 0 or 1."""
+    if rule.name == "thompson":
+        precision = rule.deviation**-2 + pulls / rule.sigma**2
+        centre = (rule.mean / rule.deviation**2 + sums / rule.sigma**2) / precision
+        return np.eye(sums.shape[1])[
+            (centre + generator.standard_normal(sums.shape) / np.sqrt(precision)).argmax(axis=1)
+        ]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sample = sums / pulls
     if rule.name == "epsilon-greedy":
         greedy = np.eye(sample.shape[1])[sample.argmax(axis=1)]
         return (1 - rule.epsilon) * greedy + rule.epsilon / sample.shape[1]

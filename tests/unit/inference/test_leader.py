@@ -61,7 +61,7 @@ def twisted(task, width=None):
     steps = list(task.readings)
     chances = [task.leader_chances(each, horizon) for each, horizon in zip(steps, task.horizons, strict=True)]
     twists = leaders.twist_leaders(task.rule, task.belief, steps, chances, max(task.horizons), task.known_rewards())
-    return replace(task, twisted=twists[0])
+    return replace(task, twists=(twists[0],))
 
 
 @pytest.mark.parametrize("text", ["epsilon=0.2", "epsilon=0.5,decay=4", "epsilon=0.3,initial=2", "epsilon=0.3,batch=3"])
@@ -83,7 +83,7 @@ def test_a_look_at_the_meetings_changes_nothing_but_the_noise(monkeypatch, width
     monkeypatch.setattr(leaders, "WIDTHS", (width,))
     evidence, means, _ = averaged(RULE, [THREE], 3)
     task = twisted(filter_task(ub.ActionLog.from_actions([THREE], arms=[0, 1, 2]), RULE.for_arms(3), 20_000))
-    assert task.twisted.transitions.judged.sum() == 1
+    assert task.twists[0].transitions.judged.sum() == 1
     passes = task.run(0)
     opening = filters._opening(task.log, 0, task.rule)
     assert filters._log_evidence(passes) + opening == pytest.approx(evidence, abs=0.05)

@@ -77,21 +77,11 @@ def expand_sites(
         if transitions.begins[at]:
             for arm in range(arms):
                 pulls[arm] = 0
-        log_chances[at] = 0.0
         for row in range(arms):
-            sites.centre[at, row], sites.slope[at, row] = scores[at, row], 0.0
-            for column in range(arms):
-                sites.bend[at, row, column] = 0.0
-        if transitions.judged[at] > 0:
-            _count(transitions.arm, at, transitions.judged[at], counts)
-            for arm in range(arms):
-                if counts[arm] > 0:
-                    log_chance = log_expansion(parameters, pulls, scores[at], rounds[at], arm, slope, bend)
-                    log_chances[at] += counts[arm] * log_chance
-                    for row in range(arms):
-                        sites.slope[at, row] += counts[arm] * slope[row]
-                        for column in range(arms):
-                            sites.bend[at, row, column] += counts[arm] * bend[row, column]
+            sites.centre[at, row] = scores[at, row]
+        _count(transitions.arm, at, transitions.judged[at], counts)
+        arguments = (parameters, pulls, counts, rounds[at], scores[at])
+        log_chances[at] = _expand_all(*arguments, sites.slope[at], sites.bend[at], slope, bend)
         pulls[transitions.arm[at]] += 1
 
 
@@ -102,6 +92,27 @@ def _count(arm: Integers, first: int, number: int, counts: Integers) -> None:
         counts[each] = 0
     for at in range(first, first + number):
         counts[arm[at]] += 1
+
+
+@inlined
+def _expand_all(
+    parameters: Any, pulls: Integers, counts: Integers, round: int, scores: Numbers, slope: Numbers, bend: Numbers,
+    one_slope: Numbers, one_bend: Numbers,
+) -> float:  # fmt: skip
+    """Return the log probability of some pulls of each arm; fill in its gradient and negative Hessian."""
+    value, arms = 0.0, counts.size
+    for row in range(arms):
+        slope[row] = 0.0
+        for column in range(arms):
+            bend[row, column] = 0.0
+    for arm in range(arms):
+        if counts[arm] > 0:
+            value += counts[arm] * log_expansion(parameters, pulls, scores, round, arm, one_slope, one_bend)
+            for row in range(arms):
+                slope[row] += counts[arm] * one_slope[row]
+                for column in range(arms):
+                    bend[row, column] += counts[arm] * one_bend[row, column]
+    return value
 
 
 @compiled
@@ -243,14 +254,8 @@ def factor_covariances(transitions: Transitions, twist: Twist, factors: Numbers)
                     if row < arms or column < arms:
                         covariance[row, column] = 0.0
         _factor(covariance, factors[at])
-        # F C F', as z = F x + h.
         keeps, _, from_mean = _row(transitions, at)
-        for column in range(size):
-            mean = covariance[arms + arm, column] if transitions.separate else 0.0
-            covariance[arm, column] = keeps * covariance[arm, column] + from_mean * mean
-        for row in range(size):
-            mean = covariance[row, arms + arm] if transitions.separate else 0.0
-            covariance[row, arm] = keeps * covariance[row, arm] + from_mean * mean
+        _move(covariance, arms, arm, keeps, from_mean)
         # C - d w' - w d' + d d' (1 + pull' w) / precision, with w = C pull / precision.
         noise, precision, pull = transitions.noise[at], twist.precision[at], twist.pull[at]
         by_score, by_mean, spread = transitions.gains[at] * noise, transitions.learns[at] * noise, 1.0
@@ -276,6 +281,18 @@ def factor_covariances(transitions: Transitions, twist: Twist, factors: Numbers)
 
 
 @called
+def _move(covariance: Numbers, arms: int, arm: int, keeps: float, from_mean: float) -> None:
+    """Turn the covariance `C` of a state `x` into `F C F'`, that of `z = F x + h`."""
+    size = covariance.shape[0]
+    for column in range(size):
+        mean = covariance[arms + arm, column] if size > arms else 0.0
+        covariance[arm, column] = keeps * covariance[arm, column] + from_mean * mean
+    for row in range(size):
+        mean = covariance[row, arms + arm] if size > arms else 0.0
+        covariance[row, arm] = keeps * covariance[row, arm] + from_mean * mean
+
+
+@called
 def _factor(covariance: Numbers, factor: Numbers) -> None:
     """Fill in the Cholesky factor of the scores' covariance; what does not vary has zeros."""
     for row in range(factor.shape[0]):
@@ -287,6 +304,135 @@ def _factor(covariance: Numbers, factor: Numbers) -> None:
                 factor[row, column] = rest / factor[column, column] if factor[column, column] > 0.0 else 0.0
             else:
                 factor[row, row] = math.sqrt(rest) if rest > 1e-10 * covariance[row, row] else 0.0
+
+
+MOST_STEPS, MOST_HALVINGS = 20, 8  # of Newton's method, for the state at one round
+SETTLED = 1e-4  # it ends when a step raises the log probability by less
+
+
+@compiled
+def predict_actions(
+    parameters: Any, transitions: Transitions, rounds: Integers, size: int, log_chances: Numbers
+) -> None:
+    """Fill in the log probability of what each round judges, given all rounds before it and none after.
+
+    A filter whose state is normal, `N(m, P)` with `size` coordinates, and moves as in `solve_twist`. What an action
+    adds is by Laplace's method: if `g` and `-B` are gradient and Hessian of its log probability at the scores `m + P
+    y`, then the mode has `y = g`, the log probability of the action is `log p - y' P y / 2 - log det(1 + B P) / 2`
+    there, and the new covariance is `P - P (1 + B P)^-1 B P`.
+    """
+    arms = transitions.start.size
+    state, covariance = np.zeros(size), np.zeros((size, size))
+    pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
+    work, bends, system = np.empty((6, arms)), np.empty((2, arms, arms)), np.empty((arms, arms + 1 + size))
+    scores, trial, y, aim, slope, bend = work[0], work[1], work[2], work[3], work[4], bends[0]
+    for row in range(arms, size):
+        state[row] = transitions.start[row - arms]
+    for at in range(transitions.arm.size):
+        arm = transitions.arm[at]
+        if transitions.begins[at]:
+            for row in range(arms):
+                pulls[row], state[row] = 0, 0.0
+                for column in range(size):
+                    covariance[row, column] = covariance[column, row] = 0.0
+        log_chances[at] = 0.0
+        if transitions.judged[at] > 0:
+            _count(transitions.arm, at, transitions.judged[at], counts)
+            for row in range(arms):
+                scores[row], y[row] = state[row], 0.0
+            value, gain = (
+                _expand_all(parameters, pulls, counts, rounds[at], scores, slope, bend, work[5], bends[1]),
+                1.0,
+            )
+            for _ in range(MOST_STEPS):
+                log_determinant = _condition(system, slope, bend, scores, state, covariance)
+                if gain < SETTLED:
+                    break
+                step, higher = 1.0, -math.inf
+                for _ in range(MOST_HALVINGS):
+                    penalty = 0.0
+                    for row in range(arms):
+                        aim[row] = y[row] + step * (system[row, arms] - y[row])
+                    for row in range(arms):
+                        product = 0.0
+                        for column in range(arms):
+                            product += covariance[row, column] * aim[column]
+                        trial[row] = state[row] + product
+                        penalty += 0.5 * aim[row] * product
+                    higher = _expand_all(parameters, pulls, counts, rounds[at], trial, slope, bend, work[5], bends[1])
+                    higher -= penalty
+                    if higher >= value:
+                        break
+                    step *= 0.5
+                gain, value = higher - value, higher
+                for row in range(arms):
+                    scores[row], y[row] = trial[row], aim[row]
+            log_chances[at] = value - 0.5 * log_determinant
+            _take_action(system, y, state, covariance)
+        # x' = F x + h + d e.
+        keeps, shift, from_mean = _row(transitions, at)
+        mean = state[arms + arm] if size > arms else 0.0
+        state[arm] = keeps * state[arm] + shift + from_mean * mean
+        _move(covariance, arms, arm, keeps, from_mean)
+        noise = transitions.noise[at]
+        by_score, by_mean = transitions.gains[at] * noise, transitions.learns[at] * noise
+        covariance[arm, arm] += by_score * by_score
+        if size > arms:
+            covariance[arm, arms + arm] += by_score * by_mean
+            covariance[arms + arm, arm] += by_score * by_mean
+            covariance[arms + arm, arms + arm] += by_mean * by_mean
+        pulls[arm] += 1
+
+
+@called
+def _condition(
+    system: Numbers, slope: Numbers, bend: Numbers, scores: Numbers, state: Numbers, covariance: Numbers
+) -> float:
+    """Solve `(1 + B P) (y, A) = (g + B (scores - m), B C')`, `C` being the scores' columns of `P`.
+
+    The solution stands right of the first columns of `system`. Returns `log det(1 + B P)`.
+    """
+    arms, size, log_determinant = slope.size, state.size, 0.0
+    for row in range(arms):
+        system[row, arms] = slope[row]
+        for column in range(arms):
+            system[row, arms] += bend[row, column] * (scores[column] - state[column])
+        for column in range(size):
+            product = 0.0
+            for other in range(arms):
+                product += bend[row, other] * covariance[other, column]
+            system[row, arms + 1 + column] = product
+            if column < arms:
+                system[row, column] = product + (1.0 if row == column else 0.0)
+    for pivot in range(arms):
+        largest = pivot
+        for row in range(pivot + 1, arms):
+            if abs(system[row, pivot]) > abs(system[largest, pivot]):
+                largest = row
+        for column in range(pivot, system.shape[1]):
+            system[pivot, column], system[largest, column] = system[largest, column], system[pivot, column]
+        scale = 1.0 / system[pivot, pivot]
+        log_determinant -= math.log(abs(scale))
+        for column in range(pivot, system.shape[1]):
+            system[pivot, column] *= scale
+        for row in range(arms):
+            if row != pivot:
+                factor = system[row, pivot]
+                for column in range(pivot, system.shape[1]):
+                    system[row, column] -= factor * system[pivot, column]
+    return log_determinant
+
+
+@called
+def _take_action(system: Numbers, y: Numbers, state: Numbers, covariance: Numbers) -> None:
+    """Move a normal state to its mode given an action: `m + C y`, and `P - C A` with `A` from `_condition`."""
+    arms, size = y.size, state.size
+    columns = covariance[:, :arms].copy()
+    for row in range(size):
+        for other in range(arms):
+            state[row] += columns[row, other] * y[other]
+            for column in range(size):
+                covariance[row, column] -= columns[row, other] * system[other, arms + 1 + column]
 
 
 @compiled
