@@ -35,6 +35,7 @@ class LearningSoftmax(RandomisedRule):
     name: ClassVar[str] = "learning-softmax"
     columns: ClassVar[int] = 2
     score: ClassVar[int] = 1
+    quick: ClassVar[bool] = True
     examples: ClassVar[Examples] = (
         {},
         {"rate": 1, "temperature": 0.5, "start": 2},

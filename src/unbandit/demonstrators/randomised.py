@@ -46,6 +46,9 @@ class RandomisedRule(Demonstrator):
     one_draw: ClassVar[bool] = True
     """Whether `choose` reads one uniform number, not one per arm."""
 
+    quick: ClassVar[bool] = False
+    """Whether a probability takes no longer than drawing a reward: more particles cost little then."""
+
     @property
     def shifts(self) -> bool:
         """Return whether the same number added to all rewards would change no probability."""

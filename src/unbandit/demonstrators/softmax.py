@@ -29,6 +29,7 @@ class Softmax(RandomisedRule):
 
     name: ClassVar[str] = "softmax"
     score: ClassVar[int] = 0
+    quick: ClassVar[bool] = True
     shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "annealing"})
     examples: ClassVar[Examples] = (

@@ -32,6 +32,7 @@ WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number 
 POOLED_WORK = 20_000_000  # the same, at most, for all demonstrations of an instance together
 FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
 TWISTED_SHARE = 2 / 3  # of this number, where particles see the whole log: the small clouds before them take the rest
+QUICK_PER_ARM, MOST_FEWEST = 75, 1_000  # particles per arm at least, where a probability costs little, and their most
 PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 BERNOULLI_SHARE, MOST_BERNOULLI = 4 / 3, 2_000  # of this number, and the most, for the largest of Beta draws
@@ -171,7 +172,8 @@ def run_filters(
     elif isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
         look_ahead = look_ahead or _look_ahead(task, rule, steps, clouds)
         if look_ahead.twists and particles is None:
-            number = max(FEWEST_PARTICLES, int(TWISTED_SHARE * number))
+            fewest = min(max(FEWEST_PARTICLES, QUICK_PER_ARM * len(log.arms) * rule.quick), MOST_FEWEST)
+            number = max(fewest, int(TWISTED_SHARE * number))
         task = replace(task, twists=look_ahead.twists, particles=number)
     elif isinstance(rule, RandomisedRule) and task.follows_leader:
         task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
