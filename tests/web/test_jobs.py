@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from unbandit.web.jobs import JobQueue, Limits
+from unbandit.web.jobs import JobQueue, JobStages, Limits
 from unbandit.web.problems import Refusal
 
 PATIENCE = 900.0
@@ -184,3 +185,19 @@ def test_closing_stops_the_processes_and_what_they_do():
         made.submit("too late", "echo", 9)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_the_page_is_told_how_far_a_stage_is():
+    sent = []
+    stages = JobStages(SimpleNamespace(send=sent.append))
+    stages.report("Reading the file", None)
+    stages.show("Filtering", 0.25, 30.0)
+    stages.show("Filtering", 0.25, 30.0)  # the same again is not sent
+    stages.report("Estimating", 0.05)
+    stages.show("Filtering", 0.5, None)
+    assert sent == [
+        ("stage", "Reading the file", None),
+        ("stage", "Filtering: 25%, about 30 s left", 0.25),
+        ("stage", "Estimating", 0.05),
+        ("stage", "Filtering: 50%", 0.05),  # the bar is that of the whole job
+    ]
