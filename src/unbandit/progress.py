@@ -76,6 +76,8 @@ class Work:
         if self._show is None or not self._stage:
             return
         done = float(self.signals[DONE]) if self._parts is None else self._parts
+        if self._parts is None and not done:  # kernels are being loaded or compiled
+            self._begun = time.monotonic()
         share = min(done / self._total, 1.0) if self._total else None
         passed = time.monotonic() - self._begun
         left = passed * (1 - share) / share if share and passed >= SECONDS_TO_JUDGE else None
