@@ -11,7 +11,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.inference.leader import can_meet, twist_leaders
-from unbandit.inference.lookahead import BernoulliLog, bernoulli_log
+from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each
 from unbandit.inference.twist import TwistedLog, can_twist, predict_log, twist_log
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
@@ -35,7 +35,7 @@ TWISTED_SHARE = 2 / 3  # of this number, where particles see the whole log: the 
 QUICK_PER_ARM, MOST_FEWEST = 75, 1_000  # particles per arm at least, where a probability costs little, and their most
 PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
-BERNOULLI_SHARE, MOST_BERNOULLI = 4 / 3, 2_000  # of this number, and the most, for the largest of Beta draws
+BERNOULLI_SHARE, MOST_BERNOULLI = 1.2, 2_000  # of this number, and the most, for the largest of Beta draws
 AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
 CLEARLY_MORE = 1.0  # log evidence by which clouds must be ahead that do not look at the future
 NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the best, and still serve half the clouds
@@ -223,8 +223,9 @@ def _looking_ahead(
 ) -> tuple["_Filter", tuple[FilterPass, ...]]:
     """Let the filter of Beta draws look at the whole log, as `_look_ahead` does; return it, and the cloud that did not.
 
-    That cloud shows how probable the rest of the log is from each state. Where clouds that do not look ahead find
-    clearly more than two small ones that do, the filter stays as it is.
+    That cloud shows how probable the rest of the log is from each state. A second look-ahead is learnt from what it
+    visited and from a cloud that looks ahead by the first one; two small clouds each show which is better. Where clouds
+    that do not look ahead find clearly more, the filter stays as it is.
     """
     if fewer:
         task = replace(task, particles=min(int(BERNOULLI_SHARE * task.particles), MOST_BERNOULLI))
@@ -235,12 +236,18 @@ def _looking_ahead(
     pilot = replace(straight, visits=visits).run(clouds)
     if isinstance(pilot, CloudCollapsed):
         return task, ()
-    ahead = replace(task, bernoulli=replace(log, lookahead=log.learn(visits)))
-    small = replace(ahead, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
-    clearly = max(_log_evidence(small.run(clouds + at)) for at in (1, 2)) + CLEARLY_MORE
-    if not _log_evidence(pilot) <= clearly and not _log_evidence(straight.run(clouds + 3)) <= clearly:
+    learnt = replace(log, lookahead=log.learn(visits))
+    second = log.visits(visitors // 2)
+    replace(straight, particles=visitors // 2, bernoulli=learnt, visits=second).run(clouds + 1)
+    candidates = (learnt, replace(log, lookahead=log.learn(half_each(visits, second))))
+    small = replace(straight, particles=min(task.particles, PILOT_PARTICLES))
+    tried = [replace(small, bernoulli=each) for each in candidates]
+    found = np.array([[_log_evidence(each.run(clouds + at)) for at in (2, 3)] for each in tried])
+    found[np.isnan(found)] = -math.inf
+    clearly = float(found.max()) + CLEARLY_MORE
+    if _log_evidence(pilot) > clearly and _log_evidence(straight.run(clouds + 4)) > clearly:
         return task, pilot
-    return ahead, pilot
+    return replace(task, bernoulli=candidates[int(found.min(axis=1).argmax())]), pilot
 
 
 def _towards_meetings(

@@ -73,6 +73,11 @@ def bernoulli_log(prior: tuple[float, float], readings: Sequence[Steps], arms: i
     return BernoulliLog(*prior, pulled, firsts, np.array(pairs, np.int64), separate, _lookahead(0, coordinates))
 
 
+def half_each(first: Visits, second: Visits) -> Visits:
+    """Return every other state of some visits, and all states of others."""
+    return Visits(*(np.concatenate([one[:, ::2], other], axis=1) for one, other in zip(first, second, strict=True)))
+
+
 def _lookahead(rounds: int, coordinates: int) -> Lookahead:
     """Return a look-ahead that sees nothing."""
     centre, scale, lowest, highest, slope = (np.zeros((rounds, coordinates)) for _ in range(5))

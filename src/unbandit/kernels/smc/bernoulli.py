@@ -33,7 +33,7 @@ from unbandit.kernels.smc.cloud import (
 )
 
 GROWTH = 1.0  # tables serve for this many square roots of an arm's pulls
-RIDGE = 1e-3  # of the regression, relative to the variances of its terms
+RIDGE = 1e-3  # how firmly the terms of a round are drawn to those of the following one, relative to their variances
 BEYOND = 0.5  # how far beyond the visited values a look-ahead still changes, in standard deviations
 POWER = 0.5  # visited states are weighted by this power of `psi`, or a lower one ...
 VISITS_PER_TERM = 10.0  # ... so that the effective number of states per term of the regression is at least this
@@ -252,8 +252,9 @@ def fit_lookahead(arm: Integers, visits: Visits, pairs: Integers, lookahead: Loo
         total = _weigh(targets, VISITS_PER_TERM * terms, weights)
         _standardise(angles, weights, total, at, lookahead)
         centre, scale = lookahead.centre[at], lookahead.scale[at]
+        _carry(lookahead, at, pairs, right)
         for term in range(terms):
-            right[term] = 0.0
+            right[term] *= RIDGE * total if term > 0 else 0.0
             for other in range(terms):
                 gram[term, other] = 0.0
         for visit in range(number):
@@ -278,6 +279,32 @@ def fit_lookahead(arm: Integers, visits: Visits, pairs: Integers, lookahead: Loo
             one, other, value = pairs[pair, 0], pairs[pair, 1], 0.5 * right[1 + size + pair]
             lookahead.bend[at, one, other] += value
             lookahead.bend[at, other, one] += value
+
+
+@called
+def _carry(lookahead: Lookahead, at: int, pairs: Integers, terms: Numbers) -> None:
+    """Fill in the terms that the look-ahead of the following round has in the coordinates of this one.
+
+    With `z = (angle - centre) scale` the following round's `z' = d z + e` for each coordinate.
+    """
+    size = lookahead.centre.shape[1]
+    stretch, offset = np.zeros(size), np.zeros(size)
+    slope, bend = lookahead.slope[at + 1], lookahead.bend[at + 1]
+    for row in range(size):
+        if lookahead.scale[at, row] > 0.0:
+            stretch[row] = lookahead.scale[at + 1, row] / lookahead.scale[at, row]
+        offset[row] = (lookahead.centre[at, row] - lookahead.centre[at + 1, row]) * lookahead.scale[at + 1, row]
+    terms[0] = lookahead.constant[at + 1]
+    for row in range(size):
+        pull = 0.0
+        for column in range(size):
+            pull += bend[row, column] * offset[column]
+        terms[0] += offset[row] * (slope[row] + pull)
+        terms[1 + row] = stretch[row] * (slope[row] + 2.0 * pull)
+    for pair in range(pairs.shape[0]):
+        one, other = pairs[pair, 0], pairs[pair, 1]
+        share = 1.0 if one == other else 2.0
+        terms[1 + size + pair] = share * stretch[one] * stretch[other] * bend[one, other]
 
 
 @called
