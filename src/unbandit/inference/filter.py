@@ -39,6 +39,8 @@ BERNOULLI_SHARE, MOST_BERNOULLI = 1.2, 2_000  # of this number, and the most, fo
 AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
 CLEARLY_MORE = 1.0  # log evidence by which clouds must be ahead that do not look at the future
 NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the best, and still serve half the clouds
+MOST_PILOTED = 10_000  # rounds times arms up to which a small cloud without a look at the future predicts rounds
+CLOSE = 2.0  # log evidence by which it may miss that of the others
 ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
@@ -199,6 +201,9 @@ def _look_ahead(task: "_Filter", rule: RandomisedRule, steps: list[Steps], cloud
     which two small clouds find most, the worse of them. They are not used any further: the evidence stays unbiased.
     Where clouds without a look at the future find clearly more, the worse of two than the best of all others, as with
     choices that leave next to nothing to chance, there is none; they are not asked if two approximations agree.
+
+    Rounds are predicted by one more such cloud if it finds about as much, which is exact but for its Monte-Carlo error;
+    otherwise by normal states, which make rare actions too probable.
     """
     horizon = max(task.horizons)
     twists = twist_log(rule, task.belief, steps, horizon, task.known_rewards(), task.seed)
@@ -215,6 +220,10 @@ def _look_ahead(task: "_Filter", rule: RandomisedRule, steps: list[Steps], cloud
             return LookAhead((), np.zeros(0))
     nearly = worse[second] > worse[best] - NEARLY_AS_GOOD
     chosen = (twists[best], twists[second]) if nearly else (twists[best],)
+    if sum(each.arm.size for each in steps) * len(task.log.arms) <= MOST_PILOTED:
+        pilot = replace(small, particles=min(task.particles, PILOT_PARTICLES)).run(clouds + 2)
+        if not isinstance(pilot, CloudCollapsed) and abs(_log_evidence(pilot) - worse[best]) < CLOSE:
+            return LookAhead(chosen, _by_round(pilot))
     return LookAhead(chosen, predict_log(rule, twists[0], steps, horizon))
 
 
