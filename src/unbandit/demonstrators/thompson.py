@@ -51,8 +51,8 @@ class Thompson(RandomisedRule):
     mean: float | None = Field(None, description="mean of its Normal prior; 0 unless given")
     deviation: float | None = Field(None, gt=0, description="deviation of its Normal prior; 1 unless given")
     sigma: float | None = Field(None, gt=0, description="noise of a reward, as it believes; 1 unless given")
-    successes: float | None = Field(None, ge=0.1, description="successes of its Beta prior; 1 unless given")
-    failures: float | None = Field(None, ge=0.1, description="failures of its Beta prior; 1 unless given")
+    successes: float | None = Field(None, ge=0.1, le=1e8, description="successes of its Beta prior; 1 unless given")
+    failures: float | None = Field(None, ge=0.1, le=1e8, description="failures of its Beta prior; 1 unless given")
 
     @model_validator(mode="before")
     @classmethod

@@ -1,6 +1,7 @@
 """`infer`: draws of every mean from clouds of hidden reward sums."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable, option
 from unbandit.formatting import quoted
-from unbandit.inference.filter import FilterPass, FilterResult, log_mean, run_filters, systematic
+from unbandit.inference.filter import CloudCollapsed, FilterPass, FilterResult, log_mean, run_filters, systematic
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
 from unbandit.instance import Bernoulli, Noise
@@ -60,7 +61,10 @@ def infer(
     smallest = min(float(p.cloud.effective_size.min(initial=number)) for passes in result.passes for p in passes)
     first = result
     if result.twisted and len(log) > 1:  # particles at the end of the first demonstration know what comes after it
-        first = run_filters(log.select(0), rule, belief, horizons[:1], particles, clouds, seed, threads, tolerant=True)
+        with suppress(CloudCollapsed):  # then the path is what all demonstrations say of it
+            first = run_filters(
+                log.select(0), rule, belief, horizons[:1], particles, clouds, seed, threads, tolerant=True
+            )
     rounds, path = _path(first)
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
@@ -147,8 +151,7 @@ def _few_known(log: ActionLog, rule: Demonstrator, result: FilterResult) -> list
 
     Not where particles were drawn given the whole log: known rewards are part of it.
     """
-    given_all = result.look_ahead is not None and bool(result.look_ahead.twists)
-    if log.rewards is None or given_all or not getattr(rule, "shifts", True):
+    if log.rewards is None or result.twisted or not getattr(rule, "shifts", True):
         return []
     known = int(np.count_nonzero(~np.isnan(log.rewards)))
     text = (

@@ -43,6 +43,8 @@ MOST_PILOTED = 10_000  # rounds times arms up to which a small cloud without a l
 CLOSE = 2.0  # log evidence by which it may miss that of the others
 ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
+MOST_TABLED = 20_000  # rounds up to which Beta draws are tabulated: tables grow with the number of possible successes
+MOST_CHANCES = 20_000_000  # rounds times arms up to which a greedy rule's probabilities are laid out by its leader
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
 TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
 
@@ -168,7 +170,8 @@ def run_filters(
     number = particles or particles_for(*map(_work, readings))
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
     steps = [reading for reading in readings if isinstance(reading, Steps)]
-    if isinstance(rule, RandomisedRule) and rule.beta_prior is not None and belief.bernoulli:
+    if isinstance(rule, RandomisedRule) and task.draws_betas:
+        assert rule.beta_prior is not None
         read = bernoulli_log(rule.beta_prior, steps, len(log.arms))
         task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, fewer=particles is None)
         look_ahead = LookAhead((), _by_round(pilot)) if pilot else None
@@ -246,9 +249,10 @@ def _looking_ahead(
     if isinstance(pilot, CloudCollapsed):
         return task, ()
     learnt = replace(log, lookahead=log.learn(visits))
-    second = log.visits(visitors // 2)
-    replace(straight, particles=visitors // 2, bernoulli=learnt, visits=second).run(clouds + 1)
-    candidates = (learnt, replace(log, lookahead=log.learn(half_each(visits, second))))
+    second, candidates = log.visits(visitors // 2), [learnt]
+    again = replace(straight, particles=visitors // 2, bernoulli=learnt, visits=second).run(clouds + 1)
+    if not isinstance(again, CloudCollapsed):
+        candidates.append(replace(log, lookahead=log.learn(half_each(visits, second))))
     small = replace(straight, particles=min(task.particles, PILOT_PARTICLES))
     tried = [replace(small, bernoulli=each) for each in candidates]
     found = np.array([[_log_evidence(each.run(clouds + at)) for at in (2, 3)] for each in tried])
@@ -489,7 +493,7 @@ class _Filter:
         assert isinstance(reading, Steps)
         number, arms = cloud.sums.shape
         first, sites, twist = twisted.firsts[which], twisted.sites, twisted.twist
-        if rule.greedy:
+        if self.follows_leader:
             shifts = rule.shifts and self.log.rewards is None and which == len(self.readings) - 1
             died = filter_leader(reading, cloud, self.leader_chances(reading, horizon), 1, shifts, first, sites, twist)
         else:
@@ -519,10 +523,20 @@ class _Filter:
     @property
     def follows_leader(self) -> bool:
         """Return whether a kernel can read a greedy rule's leader; ties have probability 0 unless rewards are known."""
-        rule = self.rule
+        rule, rounds = self.rule, int(self.log.lengths.max())
         if not (isinstance(rule, RandomisedRule) and rule.greedy and rule.initial > 0 and not self.belief.bernoulli):
             return False
-        return self.log.rewards is None or getattr(rule, "ties", "lowest") == "lowest"
+        known = self.log.rewards is not None
+        fits = rounds * len(self.log.arms) <= MOST_CHANCES and _plays_as_declared(rule, "greedy")
+        return fits and (not known or getattr(rule, "ties", "lowest") == "lowest")
+
+    @property
+    def draws_betas(self) -> bool:
+        """Return whether a kernel can compute a rule's probabilities from tables of Beta draws."""
+        rule, rounds = self.rule, int(self.log.lengths.sum())
+        if not (isinstance(rule, RandomisedRule) and rule.beta_prior is not None and self.belief.bernoulli):
+            return False
+        return rounds <= MOST_TABLED and _plays_as_declared(rule, "beta_prior")
 
     def leader_chances(self, reading: Steps, horizon: int) -> Numbers:
         """Return the log probability of a demonstration's actions, by the arm that leads at each decision."""
@@ -539,6 +553,12 @@ class _Filter:
         if rule.batch > 1:
             ahead &= ((rounds - reading.opening) % rule.batch == 0) & self.follows_leader
         return np.where(ahead, rounds + 1, rounds)
+
+
+def _plays_as_declared(rule: RandomisedRule, name: str) -> bool:
+    """Return whether a rule chooses as the class that declares something of it: a subclass may choose otherwise."""
+    declares = next(each for each in type(rule).__mro__ if name in each.__dict__)
+    return type(rule).probability is getattr(declares, "probability", None)
 
 
 def _counts(reading: Reading, cloud: Cloud) -> Integers:

@@ -35,6 +35,7 @@ SETTLED = 0.01  # Newton's method ends when a step raises the log probability by
 AVERAGES = 2  # how often sites are averaged over the approximation before
 MODE_SHARES, AVERAGE_SHARE = (0.05, 0.25), 0.7  # of the curvature at the mode, and of the averaged one, that are used
 MOST_DIRECTIONS = 10  # in which a site is averaged
+MOST_PREDICTED = 2_000_000_000  # rounds times the cube of a state's size up to which normal states predict the rounds
 MOST_TWISTED = 10_000_000  # numbers in the sites; a longer log with more arms is filtered without a look at its future
 
 
@@ -81,9 +82,11 @@ def predict_log(rule: RandomisedRule, twisted: TwistedLog, readings: Sequence[St
     """Return the log probability of each round given those before it, by normal approximations; 0 where none is judged.
 
     Also for logs on which clouds of particles that do not look ahead go astray; but the error of each round adds up, so
-    that their sum shows whether they can be trusted.
+    that their sum shows whether they can be trusted. NaN where that would take too long.
     """
-    log_chances = np.empty(twisted.transitions.arm.size)
+    log_chances = np.full(twisted.transitions.arm.size, np.nan)
+    if log_chances.size * twisted.twist.pull.shape[1] ** 3 > MOST_PREDICTED:
+        return log_chances
     rounds, size = np.concatenate([each.round for each in readings]), twisted.twist.pull.shape[1]
     predict_actions(rule.parameters(horizon), twisted.transitions, rounds, size, log_chances)
     return log_chances

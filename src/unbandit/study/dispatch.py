@@ -30,7 +30,7 @@ from unbandit import checks
 from unbandit.clusters import WAIT, Cluster, LostWorker
 from unbandit.errors import ClusterError, Interrupts, ParameterError, option
 from unbandit.formatting import counted
-from unbandit.progress import Progress, WorkerThreads, stopped_together
+from unbandit.progress import Progress, WorkerThreads
 from unbandit.study.results import ResultsFolder
 from unbandit.study.taskgrid import Task, TaskGrid, differences
 
@@ -251,7 +251,7 @@ def _dispatch_one_by_one(
         return executor.submit(run_task, place.study, number, os.fspath(place.path))
 
     left = deque(range(len(jobs)))
-    with _Calls(submit, limit) as calls, stopped_together():
+    with _Calls(submit, limit) as calls:  # on Ctrl-C tasks in hand are finished, or killed by the caller
         while left or calls:
             while left and len(calls) < in_hand:
                 calls.begin([left.popleft()])

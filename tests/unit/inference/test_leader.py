@@ -144,3 +144,38 @@ def test_clouds_agree_where_an_arm_takes_the_lead_late():
     found = ub.posterior(log, rule, prior=ub.NormalPrior(), sigma=SIGMA, particles=300, seed=1, check=False)
     assert blind.std() > 3  # one action ahead is not enough here
     assert found.evidences.std() < 1.5
+
+
+def test_known_rewards_that_tie_are_compared_as_the_rule_does():
+    actions, rewards = [0, 1, 1, 0, 1, 0], [0.3, 0.5, 0.1, 0.2, 0.4, 0.1]  # after round 3 both means are 0.3
+    log = ub.ActionLog.from_actions([actions], arms=[0, 1], rewards=[rewards])
+    expected, sums, pulls = 0.0, np.zeros(2), np.zeros(2)
+    for at, (arm, reward) in enumerate(zip(actions, rewards, strict=True)):
+        if at >= 2:
+            leading = int((sums / pulls).argmax())
+            expected += math.log(RULE.epsilon / 2 + (1 - RULE.epsilon) * (leading == arm))
+        sums[arm] += reward
+        pulls[arm] += 1
+    task = filter_task(log, RULE, particles=10)
+    assert task.follows_leader
+    assert filters._log_evidence(task.run(0)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_subclass_that_chooses_otherwise_is_read_by_its_own_probabilities():
+    class Careful(ub.EpsilonGreedy):
+        """Epsilon-greedy but for its probabilities."""
+
+        @staticmethod
+        def probability(parameters, pulls, memory, round, arm):
+            """Return the same for all arms."""
+            return 1.0 / pulls.size
+
+    log = ub.ActionLog.from_actions([MEETING], arms=[0, 1])
+    assert filter_task(log, RULE).follows_leader
+    assert not filter_task(log, Careful(epsilon=0.2)).follows_leader
+
+
+def test_a_log_too_long_for_a_table_is_filtered_without_it(monkeypatch):
+    log = ub.ActionLog.from_actions([MEETING], arms=[0, 1])
+    monkeypatch.setattr(filters, "MOST_CHANCES", 10)
+    assert not filter_task(log, RULE).follows_leader

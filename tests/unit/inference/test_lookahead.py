@@ -182,3 +182,12 @@ def test_half_of_the_first_visits_and_all_of_the_second():
     first = Visits(*(np.full((2, 6, *shape), 1, np.float32) for shape in ((3,), (2,), (), ())))
     second = Visits(*(np.full((2, 3, *shape), 2, np.float32) for shape in ((3,), (2,), (), ())))
     assert half_each(first, second).success.tolist() == [[1, 1, 1, 2, 2, 2]] * 2
+
+
+def test_a_log_too_long_for_tables_of_betas_gives_the_same_evidence(monkeypatch):
+    rule = ub.Thompson(noise="bernoulli")
+    log = rule.demonstrate(ub.Instance([0.7, 0.3], ub.Bernoulli()), 30, seed=1)
+    asked = {"bernoulli": True, "particles": 2_000, "check": False}
+    by_tables = ub.posterior(log, rule, **asked)
+    monkeypatch.setattr(filters, "MOST_TABLED", 10)
+    assert ub.posterior(log, rule, **asked).log_evidence == pytest.approx(by_tables.log_evidence, abs=0.15)

@@ -145,8 +145,9 @@ def filter_leader(
                         top, rival = sums[particle, each] / pulls[each], each
                 above, below = chances[following, arm], chances[following, rival]
                 needed = top * after - sums[particle, arm]
-                if not hidden:
-                    log_weights[particle] += above if known > needed or (known == needed and arm < rival) else below
+                if not hidden:  # as the rule compares: a tie of rounded rewards is a tie of means
+                    own = (sums[particle, arm] + known) / after
+                    log_weights[particle] += above if own > top or (own == top and arm < rival) else below
                 else:
                     threshold = ((needed - mean) / deviation - centre) / narrow
             if hidden:
