@@ -75,14 +75,19 @@ class Calibration:
         return table.with_columns(pl.col(numbers).fill_nan(None).round_sig_figs(6))
 
     def write(self) -> None:
-        """Write the page with its chart, and both tables."""
+        """Write the page with its chart, and both tables; refuse a folder that holds no measure, and write nothing."""
+        if not any(each.metrics for each in self.found):
+            why = "; ".join(text for each in self.found for text in each.left_out[:1]) or "nothing is finished in it"
+            text = f"expected a folder that holds a measure; this one has none ({why})."
+            remedy = "Name the folder that calibrate wrote to, or measure something first."
+            raise ParameterError(text, owner=str(self.folder), value=str(self.folder), remedy=remedy)
         with suppress(OSError):  # the next line says why the folder cannot be used
             self.folder.mkdir(parents=True, exist_ok=True)
         write_table(lambda: self.figures, self.folder / FIGURES)
         chart = coverage_chart(self.criteria)
         if chart is not None:
             save(chart, self.folder / CHART)
-        rows = [row for each in self.found for row in each.measure.coverages(each.metrics)]
+        rows = [row for each in self.found for row in each.coverages]
         texts = {COVERAGES: coverages_csv(rows), PAGE: page(self.found, None if chart is None else CHART)}
         for name, text in texts.items():
             with written_whole(self.folder / name) as temporary:

@@ -28,7 +28,7 @@ from unbandit.formatting import markdown_table
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.tallies import Tallies
 from unbandit.result import BOUNDED, ESTIMATED
-from unbandit.study.monte_carlo import Floats, Measured, ratio, share_of
+from unbandit.study.monte_carlo import FOLDS, Floats, Measured, ratio, share_of
 from unbandit.study.taskgrid import Task, describe_rule
 from unbandit.tape import Tape
 
@@ -309,7 +309,7 @@ def closed_form_criteria(cells: Sequence[ClosedFormMetrics]) -> list[Criterion]:
     """Return the criteria of the closed forms with their scores, design by design."""
     share_note = (
         f"In brackets the share of all arms that have such an interval. Fewer than {FEWEST_INTERVALS} intervals are "
-        "shown, but not judged."
+        "shown, but not judged; those of fewer than 20 runs decide nothing."
     )
     criteria = []
     for design in DESIGNS:
@@ -477,5 +477,5 @@ class ClosedForms(Measure):
                 continue
             where = str(cell.rule), noise_kind(cell.noise), cell.arms, cell.horizon
             for method, held in (("bracket", each.coverage), ("switching", each.procedures)):
-                if math.isfinite(held.value) and each.intervals >= FEWEST_INTERVALS:
+                if math.isfinite(held.error) and held.folds >= FOLDS:
                     yield SimulatedCoverage(method, "gap", *where, held.value, held.error, cell.runs, __version__)

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -29,6 +29,7 @@ MET: Verdict = "met"
 OPEN: Verdict = "not decided"
 MISSED: Verdict = "missed"
 UNKNOWN: Verdict = "not measured"
+FEWEST_QUOTED = 100  # runs of a cell, for reports to quote how often its intervals held
 MARKS: dict[Verdict | None, str] = {MET: " ✓", OPEN: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
 
 
@@ -54,6 +55,7 @@ class Criterion:
     rows: str = "rule"  # what the rows of its table are
     charted: str = ""  # whose intervals these are, if their coverage stands in the chart
     scores: Sequence[Score] = ()
+    only_misses: bool = False  # whether a score can miss the goal, but not meet it
 
     @property
     def span(self) -> str:
@@ -68,7 +70,9 @@ class Criterion:
         """Return how many scores have which verdict: `2 met, 1 missed`."""
         counts = Counter(score.verdict for score in self.scores)
         order = (MET, OPEN, MISSED, UNKNOWN)
-        return ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in order if counts[verdict]) or "no goal"
+        known = any(math.isfinite(score.measured.value) for score in self.scores)
+        otherwise = "no goal" if not self.only_misses else "none missed" if known else UNKNOWN
+        return ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in order if counts[verdict]) or otherwise
 
 
 def judge(value: Measured, low: float = -math.inf, high: float = math.inf) -> Verdict:
@@ -161,11 +165,17 @@ class Findings:
     trials: list[CellTrials] = field(default_factory=list)  # that the metrics are of
     unfinished: int = 0  # cells some of whose runs are missing
     left_out: list[str] = field(default_factory=list)  # why folders were not read
+    quotable: list[Any] = field(default_factory=list)  # the metrics of cells with enough runs of what users get
 
     @property
     def criteria(self) -> list[Criterion]:
         """Return what is to be reached, with what was measured."""
         return self.measure.criteria(self.metrics) if self.metrics else []
+
+    @property
+    def coverages(self) -> list[SimulatedCoverage]:
+        """Return how often intervals held, for reports to quote."""
+        return [*self.measure.coverages(self.quotable)]
 
     @property
     def runs(self) -> str:
@@ -216,10 +226,14 @@ def _read_cells(found: Findings, trials: CellTrials, place: ResultsFolder) -> No
     """Take in the metrics of the cells that are finished."""
     finished, numbers = place.finished(), [(task.cell, task.number) for task in trials.tasks]
     found.trials.append(trials)
+    defaults = {each.name: each.default for each in fields(trials)}
+    as_users_get = all(getattr(trials, name) == defaults[name] for name in ("particles", "clouds") if name in defaults)
     for at, cell in enumerate(trials.cells):
         own = [number for which, number in numbers if which == at]
         if finished.issuperset(own):
             rows = pl.concat([place.read(number) for number in own])
             found.metrics.append(found.measure.metrics(cell, rows))
+            if cell.runs >= FEWEST_QUOTED and as_users_get:
+                found.quotable.append(found.metrics[-1])
         else:
             found.unfinished += 1

@@ -342,21 +342,27 @@ def with_bounds(cells: Sequence[CheckMetrics]) -> Iterator[CheckMetrics]:
     for each in cells:
         cell, bound = each.cell, None
         if cell.made in AT_RANDOM:
-            own = _known(each.evidences[:, [EVIDENCES.index(cell.read)]])
-            bound = _possible(own[:, 0]) if len(own) else None
+            own = each.evidences[:, EVIDENCES.index(cell.read)]
+            own = own[~np.isnan(own)]
+            bound = _possible(own) if own.size else None
         elif not cell.right and cell.made in WITH_EVIDENCE and (not cell.twist or cell.twist in SCATTER):
             columns = [EVIDENCES.index(cell.twist or cell.made), EVIDENCES.index(cell.read)]
             made = each.evidences if cell.twist else right.get((cell.made, cell.arms), np.zeros((0, len(EVIDENCES))))
             read = right.get((cell.read, cell.arms), np.zeros((0, len(EVIDENCES))))
-            made, read = _known(made[:, columns], finite=True), _known(read[:, columns], finite=True)
-            if min(len(made), len(read)) >= FEWEST:
-                bound = power_bound(made[:, 0] - made[:, 1], read[:, 0] - read[:, 1])
+            ratios = _ratios(made[:, columns], 0), _ratios(read[:, columns], 1)
+            if min(each.size for each in ratios) >= FEWEST:
+                bound = power_bound(*ratios)
         yield replace(each, bound=bound)
 
 
-def _known(evidences: Floats, *, finite: bool = False) -> Floats:
-    """Leave out records without evidences, or that a rule cannot have made."""
-    return evidences[np.isfinite(evidences).all(axis=1) if finite else ~np.isnan(evidences).any(axis=1)]
+def _ratios(evidences: Floats, own: int) -> Floats:
+    """Return `ln P(record | made) - ln P(record | read)` of records of one of the two rules, whose column is `own`.
+
+    A record that the other rule cannot have made has an infinite one, and every test flags it or passes it rightly.
+    Left out are records without evidences: NaN, or where the particles of the very rule that made them found no way.
+    """
+    known = np.isfinite(evidences[:, own]) & ~np.isnan(evidences).any(axis=1)
+    return np.asarray(evidences[known, 0] - evidences[known, 1])
 
 
 def _possible(log_evidences: Floats) -> Measured:

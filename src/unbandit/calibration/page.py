@@ -97,19 +97,24 @@ def _section(own: Findings) -> Iterator[str]:
     """Yield what a page says about one measure."""
     yield from ("", f"## {own.measure.title}", "")
     if not own.metrics:
-        yield f"Not measured by this version: {own.measure.about}. To do so: `unbandit calibrate {own.measure.name}`."
+        yield f"Not measured yet: {own.measure.about}. To measure it: `unbandit calibrate {own.measure.name}`."
         return
     yield f"Measured: {own.measure.about}. Runs per cell: {own.runs}."
     criteria = own.criteria
     for criterion in criteria:
         yield from ("", f"### {capitalise(criterion.key)}", "")
-        yield f"{capitalise(criterion.measure)}. Goal: {criterion.goal}."
+        yield f"{capitalise(criterion.measure)}.{_goal(criterion.goal)}"
         if criterion.note:
             yield criterion.note
         yield ""
         scores = [(score.row, score.column, f"{score.text}{MARKS[score.verdict]}") for score in criterion.scores]
         yield from grid(criterion.rows, scores)
     yield from own.measure.remarks(own.metrics, criteria)
+
+
+def _goal(goal: str) -> str:
+    """Return the sentence about a goal, if there is one: `no goal: a property of the rule` says why there is none."""
+    return "" if goal == "no goal" else f" {capitalise(goal)}." if goal.startswith("no goal") else f" Goal: {goal}."
 
 
 def short_labels(names: Sequence[str]) -> list[str]:

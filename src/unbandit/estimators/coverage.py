@@ -5,20 +5,23 @@
 
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from unbandit._version import __version__
-from unbandit.demonstrators import Demonstrator
-from unbandit.formatting import counted, short_numbers
+from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators.widths import RegretWidth
+from unbandit.formatting import counted, number, short_numbers
 from unbandit.instance import Gaussian, Noise
 from unbandit.result import Quantity
 
 LEVEL = 0.95  # of the intervals that were simulated
+SIGMA = 0.5  # of the Gaussian rewards that were simulated
 MOST_ARMS_RATIO, MOST_ROUNDS_RATIO = 2.0, 4.0  # by which a simulation may have more or fewer, and still be like a log
+MOST_NUMBERS_RATIO = 2.0  # by which sigma and a rule's numbers may be larger or smaller
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,15 @@ class SimulatedCoverage:
     runs: int
     version: str  # of the program that measured it
 
-    def __str__(self) -> str:
+    def quoted(self, differences: str = "") -> str:
+        """Return the sentence that a report quotes; `differences` are those between the log and the simulations."""
+        which = "the nearest simulations" if differences else "simulations like this one"
         where = f"{short_numbers(self.rule)}, {counted(self.arms, 'arm')}, {counted(self.rounds, 'round')}"
+        where += f"; {differences}" if differences else ""
+        held = f"{LEVEL:.0%} intervals of {self.quantity}s held the truth in {100 * self.coverage:.1f}% of cases"
         older = "" if self.version == __version__ else f", measured by unbandit {self.version}"
-        held = f"{100 * self.coverage:.1f}% of cases (± {100 * self.error:.1f}%, {counted(self.runs, 'run')}{older})"
-        return f"In simulations like this one ({where}) {LEVEL:.0%} intervals of {self.quantity}s held in {held}."
+        whose = "" if self.method == "posterior" else "; arms with the verdict estimated"
+        return f"In {which} ({where}) {held} (± {100 * self.error:.1f}%, {counted(self.runs, 'run')}{older}{whose})."
 
 
 @cache
@@ -68,28 +75,95 @@ def noise_kind(noise: Noise) -> str:
     return "gaussian" if isinstance(noise, Gaussian) else "bernoulli"
 
 
-def coverage_like(
-    method: str, quantity: Quantity, rule: Demonstrator, bernoulli: bool, arms: int, rounds: int,
+def quote_coverage(
+    method: str, quantity: Quantity, rule: Demonstrator, sigma: float | None, arms: int, rounds: int,
     table: Iterable[SimulatedCoverage] | None = None,
-) -> SimulatedCoverage | None:  # fmt: skip
-    """Return the simulations most like a log: of the same rule, if possible with its parameters, and nearest in size.
+) -> str:  # fmt: skip
+    """Say how often intervals held in the simulations most like a log, or that there are none; `sigma` None: 0 or 1."""
+    row, difference = coverage_like(method, quantity, rule, sigma, arms, rounds, table)
+    return none_like(difference) if row is None else row.quoted(difference)
 
-    None if there are none with half to twice as many arms, and a quarter to four times as many rounds.
+
+def none_like(difference: str) -> str:
+    """Say that there are no simulations like a log; `difference` begins with none: `none with batch=20`."""
+    return f"No simulation like this one was run ({difference}), so how often these intervals hold was not measured."
+
+
+def coverage_like(
+    method: str, quantity: Quantity, rule: Demonstrator, sigma: float | None, arms: int, rounds: int,
+    table: Iterable[SimulatedCoverage] | None = None,
+) -> tuple[SimulatedCoverage | None, str]:  # fmt: skip
+    """Return the simulations most like a log, and how they differ from it: None, and why, if none are like it.
+
+    They are of the same rule, decide in the same way (`_structure`), have half to twice its numbers and half to twice
+    as many arms, and a quarter to four times as many rounds. The same numbers come first, then the nearest.
     """
-    kind = "bernoulli" if bernoulli else "gaussian"
+    kind, structure, numbers = "gaussian" if sigma is not None else "bernoulli", _structure(rule, arms), _numbers(rule)
+    rows = [row for row in (shipped_coverages() if table is None else table) if row.method == method]
+    played = {text: parse_rule(text) for text in {row.rule for row in rows if _name(row.rule) == rule.name}}
+    alike = {text for text, other in played.items() if _structure(other, arms) == structure}
+    apart = {text: _numbers_apart(numbers, _numbers(played[text])) for text in alike}
+    limit = math.log(MOST_NUMBERS_RATIO) + 1e-9
+    near = {text for text, distance in apart.items() if distance <= limit}
+    for difference, like in (
+        (f"none of the method {method}", lambda row: True),
+        (f"none of the rule {rule.name}", lambda row: row.rule in played),
+        (f"none of {quantity}s", lambda row: row.quantity == quantity),
+        (f"none with {'rewards of 0 and 1' if sigma is None else 'normal rewards'}", lambda row: row.noise == kind),
+        (f"none with {_unusual(rule)}", lambda row: row.rule in alike),
+        ("none with parameters near these", lambda row: row.rule in near),
+        (f"none with sigma near {number(sigma)}", lambda row: sigma is None or _apart(sigma, SIGMA) <= limit),
+        (f"none with about {counted(arms, 'arm')}", lambda row: _apart(row.arms, arms) <= math.log(MOST_ARMS_RATIO)),
+        (
+            f"none with about {counted(rounds, 'round')}",
+            lambda row: _apart(row.rounds, rounds) <= math.log(MOST_ROUNDS_RATIO),
+        ),
+    ):
+        rows = [row for row in rows if like(row)]
+        if not rows:
+            return None, difference
+    found = min(rows, key=lambda row: (apart[row.rule], _apart(row.arms, arms) + _apart(row.rounds, rounds)))
+    differences = ["your rule has other parameters"] if apart[found.rule] > 1e-9 else []
+    if sigma is not None and sigma != SIGMA:
+        differences.append(f"sigma {SIGMA:g} where yours is {number(sigma)}")
+    return found, ", ".join(differences)
 
-    def distance(row: SimulatedCoverage) -> tuple[bool, float]:
-        return row.rule != str(rule), _apart(row.arms, arms) + _apart(row.rounds, rounds)
 
-    near = [
-        row
-        for row in (shipped_coverages() if table is None else table)
-        if (row.method, row.quantity, row.noise, row.rule.partition(":")[0]) == (method, quantity, kind, rule.name)
-        and _apart(row.arms, arms) <= math.log(MOST_ARMS_RATIO)
-        and _apart(row.rounds, rounds) <= math.log(MOST_ROUNDS_RATIO)
+def _name(rule: str) -> str:
+    return rule.partition(":")[0]
+
+
+def _structure(rule: Demonstrator, arms: int) -> dict[str, object]:
+    """Return what decides how a rule works rather than how far it goes: words, whole numbers, and what is not set."""
+    values = rule.for_arms(arms).model_dump()
+    named = ("scale", "sigma") if isinstance(rule, RegretWidth) else ()  # two ways to give one number
+    return {key: type(each) if isinstance(each, float) else each for key, each in values.items() if key not in named}
+
+
+def _numbers(rule: Demonstrator) -> dict[str, float]:
+    """Return a rule's numbers that may be any."""
+    numbers = {key: value for key, value in rule.model_dump().items() if isinstance(value, float)}
+    if isinstance(rule, RegretWidth):
+        numbers = {key: value for key, value in numbers.items() if key != "sigma"} | {"scale": rule.factor}
+    return numbers
+
+
+def _unusual(rule: Demonstrator) -> str:
+    """Name the parameters that set how a rule works, where they are not its defaults."""
+    fields_of, values = type(rule).model_fields, rule.model_dump()
+    set_otherwise = [
+        f"{key}={value}"
+        for key, value in values.items()
+        if not isinstance(value, float) and value is not None and value != fields_of[key].default
     ]
-    return min(near, key=distance, default=None)
+    return ", ".join(set_otherwise) or "its default settings"
 
 
-def _apart(one: int, other: int) -> float:
-    return abs(math.log(one / other))
+def _numbers_apart(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Return the largest logarithm of a ratio between numbers; infinite between 0 and another number."""
+    pairs = [(one[key], other[key]) for key in one]
+    return max((_apart(mine, theirs) for mine, theirs in pairs if mine != theirs), default=0.0)
+
+
+def _apart(one: float, other: float) -> float:
+    return abs(math.log(one / other)) if one * other > 0 else math.inf

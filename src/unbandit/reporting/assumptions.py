@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unbandit.demonstrators import Demonstrator, EliminationRule
-from unbandit.estimators.coverage import LEVEL, coverage_like
+from unbandit.estimators.coverage import LEVEL, none_like, quote_coverage
 from unbandit.estimators.procedures import IN_ORDER
 from unbandit.formatting import counted, listed, number, quoted, share
 from unbandit.log import ActionLog
@@ -52,19 +52,35 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
 
 def _in_simulations(answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]) -> str:
     """Quote how often intervals held in simulations like this log, or say that there are none."""
-    known = log.rewards is not None or options.get("best_mean") is not None or options.get("anchor")
     posterior, quantity = answer.method == "posterior", reported_quantity(answer)
-    bootstrapped = any(notice.code == "bootstrap" for notice in answer.notes)
-    unlike = (
-        answer.level != LEVEL or quantity == "ratio" or options.get("pool") or bootstrapped or (posterior and known)
+    if difference := _unlike_simulations(answer, rule, log, options):
+        return none_like(difference)
+    size = len(answer.arms), int(np.median(log.lengths))
+    return quote_coverage(answer.method, quantity if posterior else "gap", rule, answer.sigma, *size)
+
+
+def _unlike_simulations(answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]) -> str:
+    """Say in a few words what was given or asked otherwise than in every simulation, if anything was."""
+    anchor, posterior = options.get("anchor") or {}, answer.method == "posterior"
+    named = tuple(map(str, anchor))
+    of_best = options.get("best_mean") is not None or (
+        bool(anchor) and all(tuple(best) == named for best in answer.best_by_demonstration)
     )
-    if not unlike:
-        rounds = int(np.median(log.lengths))
-        size = answer.sigma is None, len(answer.arms), rounds
-        found = coverage_like(answer.method, quantity if posterior else "gap", rule, *size)
-        if found is not None:
-            return str(found)
-    return "No simulation like this one was run, so how often these intervals hold was not measured."
+    needs_mean = not posterior and (answer.sigma is None or not getattr(rule, "shifts", True))
+    texts = {
+        f"none with intervals of {share(answer.level)}": answer.level != LEVEL,
+        "none of ratios": reported_quantity(answer) == "ratio",
+        "none of pooled demonstrations": options.get("pool"),
+        "none of bootstrap intervals": any(notice.code == "bootstrap" for notice in answer.notes),
+        "none with sigma assumed": any(notice.code == "sigma-assumed" for notice in answer.warnings),
+        "none with a horizon other than the record's length": not np.array_equal(answer.horizons, log.lengths),
+        "none of posteriors that know a mean or rewards": posterior and (of_best or anchor or log.rewards is not None),
+        "none of posteriors with such a prior or number of particles": posterior
+        and (options.get("prior") is not None or options.get("particles") is not None),
+        "none with the mean of another arm than the best": anchor and not of_best,
+        "none without the best arm's mean": needs_mean and not of_best,
+    }
+    return next((text for text, applies in texts.items() if applies), "")
 
 
 def _fits(answer: Estimate) -> str:

@@ -178,18 +178,22 @@ def holm(chances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ratio(above: NDArray[np.float64], below: NDArray[np.float64], *, root: bool = False) -> Measured:
-    """Return the ratio of two sums over runs (rows), or its root, with its error by leaving out folds of runs."""
+    """Return the ratio of two sums over runs (rows), or its root, with its error by leaving out folds of runs.
+
+    Its error comes from no more groups than there are runs with anything in the sum below.
+    """
     if not below.sum() > 0:
         return NOTHING
     with np.errstate(invalid="ignore", divide="ignore"):
         quotients = replicates(lambda top, bottom: top.sum() / bottom.sum(), above, below)
-    return measured(np.sqrt(quotients) if root else quotients)
+    found = measured(np.sqrt(quotients) if root else quotients)
+    return replace(found, folds=min(found.folds, int((below != 0).any(axis=1).sum())))
 
 
 def share_of(held: NDArray[np.bool_], cases: NDArray[np.bool_]) -> Measured:
-    """Return the share of some intervals that hold; arms of a run err together."""
+    """Return the share of some intervals that hold; arms of a run err together. NaN error if one fold has all cases."""
     if not cases.any():
         return NOTHING
     hits, among = (held & cases).sum(axis=1).astype(np.float64), cases.sum(axis=1).astype(np.float64)
-    found = ratio(hits, among)
-    return replace(found, error=float(np.fmax(found.error, least_error(hits.sum(), among.sum()))))
+    found = ratio(hits[:, None], among[:, None])
+    return replace(found, error=float(np.maximum(found.error, least_error(hits.sum(), among.sum()))))

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.calibration import calibrate, closed_forms, misfits, read_calibration, settings, speed
+from unbandit.calibration import calibrate, closed_forms, measure, misfits, read_calibration, settings, speed
 from unbandit.calibration.speed import TimingCell, Timings, TimingTrials
 
 PAPER_CELLS = closed_forms.paper_cells
@@ -50,8 +50,7 @@ def test_everything_is_measured_and_written(tmp_path):
     table = pl.read_csv(tmp_path / "new" / "figures.csv")
     assert set(table["figures"]) == {criterion.key for criterion in done.criteria}
     quoted = pl.read_csv(tmp_path / "new" / "coverage.csv")
-    assert set(quoted["method"]) >= {"posterior"}
-    assert quoted.filter(method="posterior")["runs"].to_list() == [3] * 4
+    assert quoted.height == 0  # three runs, and particles that users do not get
     before = contents(tmp_path / "new")
     assert {name.split("/")[0] for name in before} == {
         *measures, "figures.csv", "coverage.csv", "calibration.md", "calibration.png"
@@ -69,6 +68,24 @@ def test_everything_is_measured_and_written(tmp_path):
     again = calibrate(tmp_path / "new", **SMALL, measures=["identify", "posterior"], threads=2)
     assert contents(tmp_path / "new") == before
     assert again.figures.equals(done.figures)
+
+
+def test_only_enough_runs_of_what_users_get_are_quoted(tmp_path, monkeypatch):
+    def quotable(name: str, fewest: int, **sizes) -> int:
+        monkeypatch.setattr(measure, "FEWEST_QUOTED", fewest)
+        calibrate(tmp_path / name, measures=["posterior"], rules=["uniform", "ucb"], runs=3, **sizes)
+        found = read_calibration(tmp_path / name).found[1]
+        return len(found.quotable)
+
+    assert measure.FEWEST_QUOTED == 100
+    assert [quotable("usual", fewest) for fewest in (3, 4)] == [2, 0]
+    assert quotable("few", 3, particles=20) == quotable("clouds", 3, clouds=2) == 0
+
+
+def test_a_folder_without_a_measure_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match=r"nothing: expected a folder that holds a measure; this one has none"):
+        read_calibration(tmp_path / "nothing").write()
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_one_measure_of_one_rule(tmp_path):

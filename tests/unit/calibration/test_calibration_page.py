@@ -51,6 +51,7 @@ def test_limits_of_the_posterior():
     assert judged["posterior, means"] == [MET, OPEN, MISSED]
     assert judged["spread between clouds"] == [MET, OPEN, MISSED]
     assert judged["posterior, against naive"] == [MET, OPEN, MISSED]
+    assert [Posteriors().criteria(own)[2].counted for own in (cells[:1], cells)] == ["none missed", "1 missed"]
     assert judged["ranks"] == [None, None, MISSED]  # 0.006 of three is 0.012, and a large p-value proves nothing
     assert judged["posterior, gaps"] == [MET, MET, MET]  # 97%: more than 95% is no fault
     assert judged["information kept"] == [None] * 3
@@ -77,6 +78,7 @@ def test_runs_without_a_posterior_are_shown_and_count():
     assert "95.0 ± 0.5% (5 of 500 failed) ✓" in text
     assert "95.0 ± 0.5% (6 of 500 failed) ✗" in text
     assert "### Where the tool warns or gives up" in text
+    assert [(row.arms, row.quantity) for row in Posteriors().coverages(cells)] == [(4, "mean"), (4, "gap")]
 
 
 def closed(
@@ -201,7 +203,8 @@ def test_what_was_not_measured_is_said_to_be_missing():
     assert text.count("**not measured**") == 3
     assert "posterior/ucb: measured by unbandit 0.3.0" in text
     assert "3 cells unfinished" in text
-    assert "To do so: `unbandit calibrate identify`." in text
+    assert "Not measured yet: how often `identify` names" in text
+    assert "To measure it: `unbandit calibrate identify`." in text
     assert "✓ |" not in text
 
 
@@ -213,6 +216,11 @@ def test_nothing_measured_is_nothing_said():
     assert judged["posterior, gaps"] == [UNKNOWN]
     assert judged["ranks"] == [None]
     assert list(Posteriors().coverages([nothing])) == []
+    assert Posteriors().criteria([nothing])[2].counted == UNKNOWN
+    text = page([found(Posteriors(), [nothing]), found(ClosedForms(), [closed("even")])])
+    assert "over that of Procedures 1 and 2.\n" in text
+    assert "that the actions keep. No goal: a property of the rule.\n" in text
+    assert "Goal: no goal" not in text
 
 
 def test_the_chart_has_a_row_for_every_rule_and_averages_its_cells():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from unbandit import UCB
 from unbandit.calibration.identify import CANNOT_TELL, RIGHT, WRONG, identify_metrics
-from unbandit.calibration.posterior import posterior_metrics
+from unbandit.calibration.measure import MET, OPEN, judge
+from unbandit.calibration.posterior import Sampler, posterior_metrics
 from unbandit.calibration.settings import TrialSetting
-from unbandit.study.monte_carlo import holm, rank_test, ratio
+from unbandit.study.monte_carlo import holm, rank_test, ratio, share_of
 
 ARMS = 3
 SETTING = TrialSetting(UCB(), ARMS, 500, 400)
@@ -131,6 +134,34 @@ def test_a_ratio_has_the_error_of_its_runs():
     # the delta method: both have a coefficient of variation of 1; the jackknife's error is known to a sixth of itself
     assert found.error == pytest.approx(found.value * np.sqrt(2 / 4_000), rel=0.5)
     assert np.isnan(ratio(above, np.zeros((4_000, 1))).value)
+
+
+def test_runs_without_a_case_decide_nothing():
+    cases = np.zeros((500, 4), np.bool_)
+    cases[3:14] = True  # 44 intervals, of 11 runs
+    few = share_of(cases, cases)
+    assert (few.value, few.folds) == (1.0, 11)
+    assert judge(few, 0.5) == OPEN
+    assert ratio(2.0 * cases, 1.0 * cases).folds == 11
+    cases[3:24] = True
+    assert judge(share_of(cases, cases), 0.5) == MET
+    cases[:] = False
+    cases[7] = True  # without that run nothing is left, so its error is unknown
+    assert np.isnan(share_of(cases, cases).error)
+    assert judge(share_of(cases, cases), 0.5) == OPEN
+
+
+def test_runs_without_a_long_posterior_are_counted():
+    rows = pl.DataFrame({"run": np.repeat(np.arange(40), ARMS), "arm": np.tile(np.arange(ARMS), 40)}).with_columns(
+        gap=0.0, gap_estimate=1.0, long_gap=1.0, log_evidence=-3.0, long_log_evidence=-3.0,
+        failure=pl.when(pl.col("run") < 2).then(pl.lit("no")),
+    )  # fmt: skip
+    found = Sampler().metrics(replace(SETTING, runs=40), rows)
+    assert (found.failed, found.against_long.value) == (2, 1.0)
+    score = Sampler().criteria([found])[0].scores[0]
+    assert (score.text, score.verdict) == ("1.000 ± 0.000 (2 of 40 failed)", "missed")
+    whole = Sampler().metrics(replace(SETTING, runs=40), rows.with_columns(failure=pl.lit(None, pl.String)))
+    assert (whole.failed, Sampler().criteria([whole])[0].scores[0].verdict) == (0, MET)
 
 
 def test_what_records_were_taken_for():

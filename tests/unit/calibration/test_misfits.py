@@ -126,6 +126,25 @@ def test_the_bound_is_the_power_of_the_most_powerful_test():
         assert found.error < 0.03
 
 
+def test_a_record_that_the_other_rule_cannot_have_made_counts_as_flagged():
+    def metrics(made, read, evidences):
+        rows = np.full((30, len(EVIDENCES)), np.nan)
+        rows[:, [EVIDENCES.index(UCB1), EVIDENCES.index(UCB)]] = evidences
+        held = share(0, 30)
+        return CheckMetrics(CheckCell(made, read, 4, 2_000, 30, 0.9), held, {"random": held}, 0, rows)
+
+    def bound(impossible: int, lost: int) -> float:
+        """Return the bound where some records are impossible for `read`, and some lost by `made`'s own particles."""
+        share_alike = 1 - impossible / (30 - lost)
+        alike = [-9.0 + math.log(share_alike), -9.0]
+        own = [[-9.0, -np.inf]] * impossible + [[-np.inf, -9.0]] * lost + [alike] * (30 - impossible - lost)
+        cells = [metrics(UCB1, UCB1, own), metrics(UCB, UCB, [alike] * 30), metrics(UCB1, UCB, own)]
+        return list(with_bounds(cells))[2].bound.value
+
+    assert bound(15, 0) == pytest.approx(0.5 + 0.5 * 0.01)  # of the others, a hundredth
+    assert bound(10, 5) == pytest.approx(0.4 + 0.6 * 0.01)  # of those whose evidence is known
+
+
 def flagged(held, runs=200, *, right=False, unchecked=0):
     cell = CheckCell(UCB, UCB if right else UCB1, 4, 2_000, runs, 0.02 if right else 0.95)
     return CheckMetrics(cell, share(held, runs), {}, unchecked, np.zeros((0, len(EVIDENCES))))
