@@ -50,6 +50,7 @@ def test_targets_are_large_enough_for_a_finger(opened, log):
     for place in ("home", "look", "simulate"):
         page.goto("/")
         PLACES[place](page, log)
+        page.wait_for_function("getComputedStyle(document.querySelector('nav a')).display == 'flex'")  # has its style
         for target in page.query_selector_all("button, .button, input[type=text], select, summary, nav a, .option"):
             box = target.bounding_box()
             if target.is_visible() and box is not None and box["height"] > 1:
