@@ -46,10 +46,10 @@ def codes(found):
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
-def test_thirty_logs_with_ties_at_random_are_accepted():
+def test_logs_with_ties_at_random_are_accepted():
     """By the posterior, and the first of them by `estimate` and `identify`; in a few no tie went to a later arm."""
     at_random = 0
-    for seed in range(30):
+    for seed in range(16):
         log = plain_ucb1(seed, 100, ties="random")
         found = ub.posterior(log, "ucb1", seed=1, **FEW)
         assert ("ties=random" in found.rule) == ("ties-at-random" in codes(found))
@@ -57,11 +57,11 @@ def test_thirty_logs_with_ties_at_random_are_accepted():
         if "ties=random" in found.rule:
             assert found.warnings[0].round is not None
             assert f"The answer is for {found.rule}." in found.warnings[0].message
-        if seed < 5:
+        if seed < 3:
             assert ub.estimate(log, "ucb1", method="posterior", seed=1, **FEW).rule == found.rule
             named = ub.identify(log, "ucb1:exploration=2,uniform", bernoulli=True, particles=150)
             assert named["ucb1:exploration=2"].probability > 0.9
-    assert at_random >= 25
+    assert at_random >= 12
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -88,15 +88,15 @@ def test_a_convention_written_out_is_tried_and_changed_too():
 
 @pytest.mark.parametrize("rule", ["ucb:alpha=0.25", "klucb", "moss", "lilucb:reward_range=1", "ucbv"])
 def test_other_index_rules(rule):
-    """Ten of our own logs with ties broken at random; most are impossible with ties to the lowest arm."""
+    """Six of our own logs with ties broken at random; most are impossible with ties to the lowest arm."""
     at_random = ub.parse_rule(rule).model_copy(update={"ties": "random"})
-    logs = at_random.demonstrate(ub.Instance([0.8, 0.6, 0.4, 0.2], ub.Bernoulli()), 120, runs=10, seed=3)
+    logs = at_random.demonstrate(ub.Instance([0.8, 0.6, 0.4, 0.2], ub.Bernoulli()), 120, runs=6, seed=3)
     changed = 0
-    for which in range(10):
+    for which in range(6):
         found = ub.posterior(logs.select(which), rule, seed=1, **FEW)
         assert ("ties-at-random" in codes(found)) == ("ties=random" in found.rule)
         changed += "ties=random" in found.rule
-    assert changed >= 8
+    assert changed >= 4
 
 
 @pytest.mark.parametrize("rule", ["ucb:scale=0.5", "ucb1:exploration=0.5"])
