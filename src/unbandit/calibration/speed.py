@@ -110,8 +110,8 @@ class Timings(Measure):
 
     def metrics(self, cell: TimingCell, rows: pl.DataFrame) -> TimingMetrics:
         """Return the median time, and the memory."""
-        memory = rows["memory"].max()
-        return TimingMetrics(cell, float(np.median(rows["seconds"])), np.nan if memory is None else float(memory))  # type: ignore[arg-type]
+        memory = rows["memory"].drop_nulls().to_numpy()
+        return TimingMetrics(cell, float(np.median(rows["seconds"])), float(memory.max()) if memory.size else np.nan)
 
     def criteria(self, metrics: Sequence[TimingMetrics]) -> list[Criterion]:
         """Return the criteria of time and memory with their scores."""

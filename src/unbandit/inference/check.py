@@ -31,10 +31,11 @@ from unbandit.inference.decisions import (
     residuals,
 )
 from unbandit.inference.draws import check_rewards, draw_means
-from unbandit.inference.filter import reading_of, run_filters, systematic
+from unbandit.inference.filter import run_filters, systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
+from unbandit.inference.steps import reading_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 

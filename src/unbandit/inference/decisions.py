@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import AdditiveIndexRule, IndexRule
-from unbandit.inference.filter import new_cloud, steps_of
+from unbandit.inference.filter import new_cloud
 from unbandit.inference.prior import Prior, belief_of
+from unbandit.inference.steps import steps_of
 from unbandit.instance import Noise
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.smc.cloud import Steps

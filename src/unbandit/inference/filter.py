@@ -8,26 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
-from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.errors import InferenceError
 from unbandit.inference.leader import can_meet, twist_leaders
 from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each
+from unbandit.inference.steps import Reading, number_of_steps, opening_chance, reading_of, work_of
 from unbandit.inference.twist import TwistedLog, can_twist, predict_log, twist_log
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.kernels.smc.bernoulli import Visits, filter_bernoulli
-from unbandit.kernels.smc.cloud import NEVER, Belief, Cloud, Rng, Steps
-from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests, filter_elimination
+from unbandit.kernels.smc.cloud import Belief, Cloud, Rng, Steps
+from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
 from unbandit.kernels.smc.leader import filter_leader, leader_chances, no_twist
 from unbandit.kernels.smc.randomised import filter_randomised
 from unbandit.kernels.smc.twist import filter_twisted
-from unbandit.kernels.tally import read_epochs
 from unbandit.log import ActionLog
 from unbandit.progress import current_work
 from unbandit.tape import Tape
 
-Reading = Steps | EliminationTests  # a demonstration as the filter of the rule's kind reads it
 WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
 POOLED_WORK = 20_000_000  # the same, at most, for all demonstrations of an instance together
 FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
@@ -167,7 +166,7 @@ def run_filters(
     """
     rule = rule.for_arms(len(log.arms))
     readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
-    number = particles or particles_for(*map(_work, readings))
+    number = particles or particles_for(*map(work_of, readings))
     task = _Filter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     if isinstance(rule, RandomisedRule) and task.draws_betas:
@@ -186,13 +185,13 @@ def run_filters(
         look_ahead = LookAhead((), _by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
     elif isinstance(rule, RandomisedRule) and particles is None:
         task = replace(task, particles=int(STRAIGHT_SHARE * number))
-    with current_work().stage("Filtering", clouds * task.particles * sum(map(_steps, readings))):
+    with current_work().stage("Filtering", clouds * task.particles * sum(map(number_of_steps, readings))):
         outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
     if collapsed and not (tolerant and passes):
         raise collapsed[0]
-    opening = sum(_opening(log, which, rule) for which in range(len(log)))
+    opening = sum(opening_chance(log, which, rule) for which in range(len(log)))
     evidences = [_log_evidence(own) + opening for own in passes]
     return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), look_ahead, task.looks_ahead)
 
@@ -334,39 +333,6 @@ def new_cloud(
     )  # fmt: skip
 
 
-def reading_of(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> Reading:
-    """Cut a demonstration into what the filter of the rule's kind reads; refuse one that no such rule makes."""
-    actions = log.demonstration(which).astype(np.int64)
-    given = log.select(which).rewards
-    rewards = np.full(actions.size, np.nan) if given is None else np.array(given)
-    if isinstance(rule, EliminationRule):
-        return _tests(actions, rewards, log.arms, rule, horizon)
-    if isinstance(rule, IndexRule):
-        return steps_of(actions, rewards, log.arms, rule.initial, rule.batch)
-    if isinstance(rule, RandomisedRule):
-        return steps_of(actions, rewards, log.arms, rule.initial, 1)
-    raise NotIdentifiable(f"{rule.name}: there is no posterior for rules of this kind.")
-
-
-def _steps(reading: Reading) -> int:
-    return reading.arm.size if isinstance(reading, Steps) else reading.epoch.size
-
-
-def _work(reading: Reading) -> int:
-    return _steps(reading) if isinstance(reading, Steps) else _steps(reading) * reading.last.size
-
-
-def _opening(log: ActionLog, which: int, rule: Demonstrator) -> float:
-    """Return the log probability of an opening: 0 in the arms' order, otherwise that of one of all orders."""
-    turns = 1 if isinstance(rule, EliminationRule) else int(getattr(rule, "initial", 0))
-    arms = len(log.arms)
-    head = log.demonstration(which)[: turns * arms]
-    in_order = getattr(rule, "ties", "lowest") == "lowest" or not isinstance(rule, IndexRule)
-    if in_order and np.array_equal(head, np.arange(head.size) % arms):
-        return 0.0
-    return -turns * math.lgamma(arms + 1)
-
-
 @dataclass(frozen=True, eq=False)
 class _Filter:
     """A log, cut into steps or tests, and the rule whose filter reads them."""
@@ -450,7 +416,7 @@ class _Filter:
 
     def _cloud(self, reading: Reading, past: Numbers, before: Numbers, name: int, *, keep: bool) -> Cloud:
         number, arms = past.shape
-        steps = _steps(reading)
+        steps = number_of_steps(reading)
         kept = min(MOST_MARKS, max(2, MOST_KEPT // (number * arms)), steps) if keep else 0
         marks = np.unique(np.linspace(0, steps - 1, kept).astype(np.int64)) if kept else np.zeros(0, np.int64)
         return new_cloud(self.belief, past.copy(), before.copy(), steps, marks, self.seed, name)
@@ -569,123 +535,3 @@ def _counts(reading: Reading, cloud: Cloud) -> Integers:
         return np.asarray(np.maximum.accumulate(pulls, axis=0)[cloud.marks])
     rows = [np.bincount(reading.arm[: mark + 1], reading.count[: mark + 1], arms) for mark in cloud.marks]
     return np.array(rows, np.int64).reshape(len(rows), arms)
-
-
-# A demonstration as the filters read it: the steps of a rule, or the tests of an elimination rule
-
-
-def steps_of(actions: Integers, rewards: Numbers, labels: tuple[str, ...], initial: int, batch: int) -> Steps:
-    """Cut a demonstration into steps: the opening pull by pull, then batch by batch.
-
-    A record that no rule with such an opening and such batches makes is refused, with the round.
-    """
-    arms, opening = len(labels), initial * len(labels)
-    _check_opening(actions, labels, initial)
-    starts = np.concatenate([np.arange(min(opening, actions.size)), np.arange(opening, actions.size, batch)])
-    counts = np.diff(starts, append=actions.size)
-    chosen = actions[starts].astype(np.int64)
-    expected = np.repeat(chosen, counts)
-    if not np.array_equal(expected, actions):
-        at = int(np.flatnonzero(expected != actions)[0])
-        raise InferenceError(
-            f"a rule that decides every {batch} rounds from round {opening + 1} on would have stayed with arm "
-            f'"{labels[expected[at]]}"; the record has "{labels[actions[at]]}".',
-            round=at + 1,
-            remedy="Check batch and initial.",
-        )
-    next_round, binding = np.full(starts.size, NEVER), np.ones(starts.size, np.bool_)
-    for arm in range(arms):
-        own = np.flatnonzero(chosen == arm)
-        decided = own[own >= opening]
-        place = np.searchsorted(decided, own, side="right")
-        later = place < decided.size
-        next_round[own[later]] = starts[decided[place[later]]] + 1
-        binding[own[own < opening][:-1]] = False
-    opened = min(opening, starts.size)
-    stretches = _stretches(chosen, counts, starts + 1, opened)
-    return Steps(chosen, counts, starts + 1, next_round, opened, binding, *stretches, rewards)
-
-
-def _stretches(
-    chosen: Integers, counts: Integers, rounds: Integers, opening: int
-) -> tuple[Integers, Integers, Integers]:
-    """Find for each step of a stretch of one arm how many of its pulls are left, which arm ends it, and when.
-
-    The last step of a stretch has none left; a stretch to the end of the record is ended by nobody, and has none.
-    """
-    ends = np.flatnonzero(np.append(chosen[1:] != chosen[:-1], True))  # the last step of each stretch
-    last = ends[np.searchsorted(ends, np.arange(chosen.size))]
-    summed = np.cumsum(counts)
-    ended = last + 1 < chosen.size
-    following = np.where(ended, last + 1, 0)
-    left = np.where(ended, summed[last] - summed, 0)
-    left[:opening] = 0
-    return left, chosen[following], rounds[following]
-
-
-def _tests(
-    actions: Integers, rewards: Numbers, labels: tuple[str, ...], rule: EliminationRule, horizon: int
-) -> EliminationTests:
-    """Read every test that a demonstration shows; a record that no such rule makes is refused, with the round."""
-    arms = len(labels)
-    _check_opening(actions, labels, 1)
-    pulls = np.bincount(actions, minlength=arms)
-    passed, broken = read_epochs(actions, arms)
-    if broken:
-        raise InferenceError(
-            f'arm "{labels[actions[broken - 1]]}" is pulled again after its turn had passed, which no elimination rule '
-            "does.",
-            round=broken,
-            remedy="Another rule made this record, or rows are missing.",
-        )
-    gone = passed > 0
-    epochs = np.arange(1, int(pulls[~gone].min()) + 1)
-    epochs = epochs[rule.tests(epochs) & (epochs <= np.sort(pulls)[-2])]  # a single arm is not tested
-    early = np.flatnonzero(gone & ~np.isin(pulls, epochs))
-    if early.size:
-        arm = int(early[np.argmin(passed[early])])
-        raise InferenceError(
-            f'arm "{labels[arm]}" was dropped after {pulls[arm]} pulls, where {rule} makes no test.',
-            round=int(passed[arm]),
-            remedy="Check the rule and its parameters.",
-        )
-    beyond = pulls[None, :] - epochs[:, None]
-    fate = np.where(beyond < 0, OUT, np.where(beyond > 0, STAYS, np.where(gone, GOES, OPEN))).astype(np.int8)
-    widths = rule.width(np.maximum(epochs, 1).astype(np.float64), horizon)
-    # When an arm went it lay 2 C below the leading one; at the test before, it did not.
-    last = np.where(gone, pulls, 0)
-    at_last = np.searchsorted(epochs, last)
-    below = 2 * np.append(widths, 0.0)[at_last]
-    above = np.where(at_last > 0, 2 * np.append(widths, 0.0)[at_last - 1], 2 * below)
-    drop, drop_variance = (below + above) / 2, (above - below) ** 2 / 6
-    known, known_sum = _known_between_tests(actions, rewards, epochs, arms)
-    order = np.argsort(np.where(gone, -last, -NEVER), kind="stable")
-    return EliminationTests(epochs, np.asarray(widths), fate, last, order, drop, drop_variance, known, known_sum)
-
-
-def _known_between_tests(actions: Integers, rewards: Numbers, epochs: Integers, arms: int) -> tuple[Integers, Numbers]:
-    """Count and sum the known rewards of each arm between two tests."""
-    known, known_sum = np.zeros((epochs.size, arms), np.int64), np.zeros((epochs.size, arms))
-    for arm in range(arms) if not np.isnan(rewards).all() else ():
-        own = rewards[actions == arm]
-        seen = np.flatnonzero(~np.isnan(own))
-        test = np.searchsorted(epochs, seen + 1)
-        inside = test < epochs.size
-        np.add.at(known[:, arm], test[inside], 1)
-        np.add.at(known_sum[:, arm], test[inside], own[seen[inside]])
-    return known, known_sum
-
-
-def _check_opening(actions: Integers, labels: tuple[str, ...], initial: int) -> None:
-    """Refuse a record whose first rounds do not pull every arm `initial` times, in any order."""
-    seen = np.zeros(len(labels), np.int64)
-    for at, arm in enumerate(actions[: initial * len(labels)].tolist()):
-        seen[arm] += 1
-        if seen[arm] > initial:
-            times = "once" if initial == 1 else f"{initial} times"
-            raise InferenceError(
-                f'the rule pulls every arm {times} first, and "{labels[arm]}" comes again before all {len(labels)} '
-                "have been.",
-                round=at + 1,
-                remedy="Another rule made this record, or it begins in mid-run.",
-            )

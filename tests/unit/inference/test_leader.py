@@ -13,6 +13,7 @@ import unbandit as ub
 from unbandit.inference import filter as filters
 from unbandit.inference import leader as leaders
 from unbandit.inference.prior import belief_of
+from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.kernels.formula import probability
 from unbandit.kernels.smc.leader import leader_chances, most_likely_leaders
 
@@ -51,7 +52,7 @@ def averaged(rule, records, arms, known=None):
 
 def filter_task(log, rule, particles=4_000):
     arms, horizons = len(log.arms), log.lengths.tolist()
-    readings = tuple(filters.reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons))
+    readings = tuple(reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons))
     belief = belief_of(PRIOR, arms, ub.Gaussian(SIGMA), None)
     return filters._Filter(log, rule, belief, tuple(horizons), readings, particles, 1, keep_paths=False)
 
@@ -85,7 +86,7 @@ def test_a_look_at_the_meetings_changes_nothing_but_the_noise(monkeypatch, width
     task = twisted(filter_task(ub.ActionLog.from_actions([THREE], arms=[0, 1, 2]), RULE.for_arms(3), 20_000))
     assert task.twists[0].transitions.judged.sum() == 1
     passes = task.run(0)
-    opening = filters._opening(task.log, 0, task.rule)
+    opening = opening_chance(task.log, 0, task.rule)
     assert filters._log_evidence(passes) + opening == pytest.approx(evidence, abs=0.05)
     drawn = filters.systematic(passes[0].cloud.log_weights, 20_000, np.random.default_rng(0))
     by_particle = (PRIOR.mean * SIGMA**2 + PRIOR.deviation**2 * passes[0].cloud.sums) / (
@@ -114,7 +115,7 @@ def test_demonstrations_and_known_rewards_are_pooled_with_a_twist():
 
 def test_chances_are_the_rules_probabilities_and_leaders_the_best_sequence():
     rule, actions = RULE.for_arms(3), [0, 1, 2, 2, 2, 1, 1, 1, 1]
-    reading = filters.reading_of(ub.ActionLog.from_actions([actions], arms=[0, 1, 2]), 0, rule, 9)
+    reading = reading_of(ub.ActionLog.from_actions([actions], arms=[0, 1, 2]), 0, rule, 9)
     chances = leader_chances(rule.parameters(9), reading, 1, 3)
     for at, leader in itertools.product(range(3, 9), range(3)):
         memory = np.array([[0.3], [0.2], [0.1]])

@@ -9,8 +9,9 @@ from reference_posterior import exact_posterior
 import unbandit as ub
 from unbandit.inference import filter as filters
 from unbandit.inference import lookahead
-from unbandit.inference.filter import new_cloud, run_filters, steps_of
+from unbandit.inference.filter import new_cloud, run_filters
 from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each
+from unbandit.inference.steps import steps_of
 from unbandit.kernels.smc.bernoulli import RIDGE, Lookahead, Visits, filter_bernoulli
 from unbandit.kernels.smc.cloud import Belief
 

@@ -10,8 +10,9 @@ from reference_twisted import DensePath
 
 import unbandit as ub
 from unbandit.inference import filter as filters
-from unbandit.inference.filter import FilterPass, new_cloud, reading_of, run_filters
+from unbandit.inference.filter import FilterPass, new_cloud, run_filters
 from unbandit.inference.prior import belief_of
+from unbandit.inference.steps import reading_of
 from unbandit.inference.twist import _Fit, can_twist, transitions_of, twist_log
 from unbandit.kernels.formula import learn, log_expansion, probability
 from unbandit.kernels.smc.twist import (
