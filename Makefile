@@ -64,7 +64,8 @@ contract: env
 	$(BIN)/lint-imports
 
 # One worker more than there are cores, as many tests wait for servers, browsers and clusters; and one cache of compiled
-# kernels for all of them. tests/conftest.py says who runs what, and what comes first. Bytecode is kept: without it every process that a test starts would compile our sources again.
+# kernels for all of them. tests/conftest.py says who runs what, and what comes first. Bytecode is kept: without it every
+# process that a test starts would compile our sources again.
 PYTEST := $(BIN)/python -m pytest -p no:cacheprovider
 CORES := $(shell $(PYTHON) -c "import os; print(min(7, os.cpu_count() or 1))")
 WORKERS := -n $$(($(CORES) + 1)) --dist loadscope --no-loadscope-reorder
