@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from unbandit import datasets
 from unbandit._version import __version__
 from unbandit.calibration.measure import MISSED, UNKNOWN, Criterion, Measure, Score, grid, judge, percent, times
-from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NOISE, SIGMA, CellTrials, Sizes, rule_name, short
+from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NOISE, CellTrials, Sizes, rule_name, short
 from unbandit.demonstrators import UCB, Demonstrator, EliminationRule, parse_rule
-from unbandit.estimators.coverage import LEVEL, SimulatedCoverage, noise_kind
+from unbandit.estimators.coverage import LEVEL, SIGMA, SimulatedCoverage, noise_kind
 from unbandit.estimators.diagnostics import MANY_CLOSE
 from unbandit.estimators.procedures import Anchor, Method, can_compare, compare, intervals, quantile
 from unbandit.formatting import markdown_table

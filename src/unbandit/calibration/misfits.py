@@ -21,10 +21,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.calibration.measure import MISSED, Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, SIGMA, CellTrials, Sizes, short
+from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes, short
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.errors import InferenceError, UnbanditError
 from unbandit.estimators import estimate
+from unbandit.estimators.coverage import SIGMA
 from unbandit.estimators.procedures import quantile
 from unbandit.fit import Check
 from unbandit.inference.check import AnsweredMeans, check_log

@@ -12,11 +12,10 @@ import polars as pl
 from unbandit import checks
 from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.estimators.coverage import SIGMA
 from unbandit.inference import BetaPrior, NormalPrior, Prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.study.taskgrid import Task, TaskGrid, Tasks, code, describe_rule
-
-SIGMA = 0.5  # noise of Gaussian rewards, where means have a standard deviation of 1
 
 NOISE, NORMAL, BETA = Gaussian(SIGMA), NormalPrior(), BetaPrior()
 """Gaussian noise, and what means of Gaussian and of Bernoulli rewards are drawn from."""

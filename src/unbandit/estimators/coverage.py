@@ -19,7 +19,7 @@ from unbandit.instance import Gaussian, Noise
 from unbandit.result import Quantity
 
 LEVEL = 0.95  # of the intervals that were simulated
-SIGMA = 0.5  # of the Gaussian rewards that were simulated
+SIGMA = 0.5  # of the Gaussian rewards that are simulated, where means have a standard deviation of 1
 MOST_ARMS_RATIO, MOST_ROUNDS_RATIO = 2.0, 4.0  # by which a simulation may have more or fewer, and still be like a log
 MOST_NUMBERS_RATIO = 2.0  # by which sigma and a rule's numbers may be larger or smaller
 

@@ -8,7 +8,6 @@ import pytest
 
 from unbandit import parse_rule
 from unbandit._version import __version__
-from unbandit.calibration import settings
 from unbandit.estimators import coverage
 from unbandit.estimators.coverage import (
     SimulatedCoverage,
@@ -84,10 +83,6 @@ def test_the_table_is_read_as_it_was_written(tmp_path, monkeypatch):
         assert shipped_coverages() == TABLE
     finally:
         shipped_coverages.cache_clear()
-
-
-def test_sigma_is_the_one_that_is_simulated():
-    assert coverage.SIGMA == settings.SIGMA
 
 
 def test_the_table_that_is_shipped_has_every_rule_with_a_closed_form():
