@@ -99,9 +99,11 @@ class Rules(OfARule):
 
     def run(self) -> list[nodes.Node]:
         """Return a table with one row a rule."""
-        lines = ["| rule | what it does | kind | its record tells |", "|---|---|---|---|"]
+        lines = ["| rule | name | what it does | kind | its record tells |", "|---|---|---|---|---|"]
         for name, rule in rules().items():
-            lines.append(f"| [`{name}`]({name}.md) | {_cell(rule.summary())} | {kind(rule)} | {tells(rule)} |")
+            also = "".join(f", `{alias}`" for alias in rule.aliases)
+            called = f"[`{name}`]({name}.md){also} | {_cell(rule.title or name)}"
+            lines.append(f"| {called} | {_cell(rule.summary())} | {kind(rule)} | {tells(rule)} |")
         return self.table(lines)
 
 

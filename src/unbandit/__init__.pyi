@@ -22,6 +22,7 @@ from .demonstrators import LilUCB as LilUCB
 from .demonstrators import PhasedElimination as PhasedElimination
 from .demonstrators import RandomisedRule as RandomisedRule
 from .demonstrators import Softmax as Softmax
+from .demonstrators import SuccessiveElimination as SuccessiveElimination
 from .demonstrators import Thompson as Thompson
 from .demonstrators import Uniform as Uniform
 from .demonstrators.base import parse_rule as parse_rule

@@ -197,8 +197,8 @@ def did_you_mean(value: object, options: Iterable[str]) -> str | None:
     return f'Did you mean "{near[0]}"?' if near else None
 
 
-def one_of(name: str | None, value: object, options: Iterable[str], **data: Any) -> str:
-    """Check that a value is one of some options, and suggest the nearest where it is not."""
+def one_of(name: str | None, value: object, options: Iterable[str], *, also: Iterable[str] = (), **data: Any) -> str:
+    """Check that a value is one of some options; where it is not, suggest the nearest of these, and of some others."""
     known = list(options)
     if isinstance(value, str) and value in known:
         return value
@@ -207,7 +207,7 @@ def one_of(name: str | None, value: object, options: Iterable[str], **data: Any)
         f"expected one of {', '.join(known)}; got {got}.",
         parameter=name,
         value=value,
-        remedy=did_you_mean(value, known),
+        remedy=did_you_mean(value, [*known, *also]),
         **data,
     )
 

@@ -70,13 +70,29 @@ def test_help_imports_nothing_heavy(arguments):
     assert done.stdout.splitlines()[-1] == "HEAVY []"
 
 
-def test_demonstrators_are_listed_with_one_line_each(unbandit):
+def test_demonstrators_are_listed_by_plain_names_with_what_they_do_below(unbandit):
     done = unbandit("demonstrators")
     assert done.code == 0
     *lines, empty, hint = done.out.splitlines()
-    assert [line.split()[0] for line in lines] == list(package.rules())
+    named, below = lines[::2], lines[1::2]
+    assert [line.split()[0] for line in named] == list(package.rules())
     assert (empty, hint.split()[-1]) == ("", "ucb")
-    assert len({line.index(package.rules()[line.split()[0]].summary()) for line in lines}) == 1  # in one column
+    assert [line.strip() for line in below] == [rule.summary() for rule in package.rules().values()]
+    columns = {line.index(rule.title) for line, rule in zip(named, package.rules().values(), strict=True)}
+    assert columns == {len(line) - len(line.lstrip()) for line in below}  # one column
+    assert len(columns) == 1
+    (sampling,) = (line for line in named if line.startswith("thompson"))
+    assert sampling.endswith("Thompson sampling (also: ts, thompson-sampling)")
+
+
+def test_rules_answer_to_the_names_that_people_know(unbandit, refused):
+    for alias, name in {
+        "ts": "thompson",
+        "Q_Learning": "learning-softmax",
+        "even-dar": "successive-elimination",
+    }.items():
+        assert unbandit("demonstrators", alias).out.split()[0] == name
+    assert 'Did you mean "thompson-sampling"?' in refused(2, "demonstrators", "tompson-sampling")
 
 
 def test_demonstrators_that_are_named_show_their_parameters(unbandit, refused):
@@ -92,6 +108,7 @@ def test_demonstrators_as_json(unbandit):
     listed = json.loads(unbandit("demonstrators", "--json").out)
     assert set(listed) == set(package.rules())
     assert {"alpha", "scale", "sigma"} <= set(listed["ucb"]["parameters"])
+    assert (listed["softmax"]["title"], listed["softmax"]["aliases"]) == ("Softmax (Boltzmann) choice", ["boltzmann"])
     assert list(json.loads(unbandit("demonstrators", "sae", "--json").out)) == ["sae"]
 
 

@@ -12,10 +12,13 @@ from reference import reference_index, reference_sae, reference_switching, simul
 from reference_randomised import reference_randomised
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
+from unbandit.demonstrators.base import aliases
 from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import ParameterError
+from unbandit.identification.candidates import candidates_for
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.tally import read_epochs
+from unbandit.log import ActionLog
 from unbandit.tape import Tape
 
 INSTANCES = {
@@ -25,6 +28,7 @@ INSTANCES = {
     "many probabilities": Instance(np.linspace(0, 1, 70), Bernoulli()),
 }
 COINS = Instance([0.3, 0.8, 0.5, 0.8], Bernoulli())  # an instance that every rule can play
+COINS_LOG = ActionLog.from_actions([[0, 1, 2, 3] * 4])
 EXAMPLES = [rule(**given) for rule in rules().values() for given in rule.examples]
 
 
@@ -153,6 +157,38 @@ def test_is_known_by_its_name(name):
     assert rule.name == name
     assert issubclass(rule, Demonstrator)
     assert parse_rule(name) == parse_rule(name.upper()) == parse_rule(f"{name}:") == rule()
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("ts", "thompson"), ("thompson-sampling", "thompson"), ("egreedy", "epsilon-greedy"),
+        ("q-learning", "learning-softmax"), ("rescorla-wagner", "learning-softmax"), ("boltzmann", "softmax"),
+        ("successive-elimination", "successive-elimination"),
+    ],
+)  # fmt: skip
+def test_is_known_by_the_names_that_people_know(alias, name):
+    for written in (alias, alias.upper(), alias.replace("-", "_")):
+        assert parse_rule(written) == rules()[name]()
+    assert str(parse_rule(f"{alias}:batch=3")).startswith(name)
+    assert identify_candidate(alias) == name
+
+
+def identify_candidate(text: str) -> str:
+    (candidate,), _ = candidates_for(text, Bernoulli(), COINS_LOG)
+    return candidate.name
+
+
+def test_aliases_are_no_rules_names_and_each_is_one_rules():
+    given = [alias for rule in rules().values() for alias in rule.__dict__.get("aliases", ())]
+    assert len(set(given)) == len(given)
+    assert not set(given) & set(rules())
+    assert set(aliases()) == set(given)
+
+
+def test_a_misspelt_alias_is_recognised():
+    with pytest.raises(ParameterError, match='got "rescorla-wagnr". Did you mean "rescorla-wagner"'):
+        parse_rule("rescorla-wagnr")
 
 
 @every_width

@@ -43,6 +43,7 @@ def read(text, means, horizon, seed=1):
         ("klucb:noise=gaussian,sigma=0.5", 4, 2_000, 0.67),
         ("sae:alpha=0.25,scale=0.4", 4, 2_000, 1.05),
         ("phased:alpha=0.25,scale=0.4", 4, 2_000, 1.10),
+        ("successive-elimination", 4, 2_000, 1.05),
     ],
 )
 def test_points_err_less_and_intervals_hold_on_random_arms(text, arms, horizon, most):

@@ -113,14 +113,21 @@ def demonstrators(
     chosen = {each.name: type(each) for each in named} or rules()
     if as_json:
         listed = {
-            name: {"summary": rule.summary(), "parameters": rule.model_json_schema()["properties"]}
+            name: {
+                "title": rule.title or name,
+                "aliases": rule.aliases,
+                "summary": rule.summary(),
+                "parameters": rule.model_json_schema()["properties"],
+            }
             for name, rule in chosen.items()
         }
         typer.echo(json.dumps(listed, indent=2))
         return
     column = max(map(len, chosen)) + 2
     for name, rule in chosen.items():
-        typer.echo(f"{name:{column}}{rule.summary()}")
+        also = f" (also: {', '.join(rule.aliases)})" if rule.aliases else ""
+        typer.echo(f"{name:{column}}{rule.title or name}{also}")
+        typer.echo(f"{'':{column}}{rule.summary()}")
         fields = rule.model_fields.items() if names else ()
         for key, field in sorted(fields, key=lambda each: each[0] in {"ties", *rule.unwritten}):  # shared ones last
             usual = "" if field.default is None else f" (default {field.default})"

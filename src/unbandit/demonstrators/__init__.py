@@ -16,6 +16,7 @@ from unbandit.demonstrators.moss import MOSS
 from unbandit.demonstrators.randomised import RandomisedRule
 from unbandit.demonstrators.sae import SAE, PhasedElimination
 from unbandit.demonstrators.softmax import Softmax
+from unbandit.demonstrators.successive_elimination import SuccessiveElimination
 from unbandit.demonstrators.thompson import Thompson
 from unbandit.demonstrators.ucb import UCB
 from unbandit.demonstrators.ucb1 import UCB1
@@ -25,5 +26,5 @@ from unbandit.demonstrators.uniform import Uniform
 __all__ = [
     "EXP3", "KLUCB", "MOSS", "SAE", "UCB", "UCB1", "UCBV", "AdditiveIndexRule", "Demonstrator", "EliminationRule",
     "EpsilonGreedy", "ExploreThenCommit", "IndexRule", "LearningSoftmax", "LilUCB", "PhasedElimination",
-    "RandomisedRule", "Softmax", "Thompson", "Uniform", "parse_rule", "rules",
+    "RandomisedRule", "Softmax", "SuccessiveElimination", "Thompson", "Uniform", "parse_rule", "rules",
 ]  # fmt: skip

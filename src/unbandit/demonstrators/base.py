@@ -60,6 +60,15 @@ class Demonstrator(BaseModel, ABC):
     name: ClassVar[str]
     """The rule's name in the shell, in tables and in files."""
 
+    title: ClassVar[str] = ""
+    """The rule's name in plain words; its `name` where there is none."""
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Other names that people know the rule by: read like its own, never written."""
+
+    proposed: ClassVar[bool] = True
+    """Whether `identify` and `check` consider the rule without being asked to; they were calibrated with those."""
+
     examples: ClassVar[Examples] = ({},)
     """Parameters worth trying: the contract tests run on each of them."""
 
@@ -468,8 +477,33 @@ def _load(entry: EntryPoint) -> None:
         )
 
 
+def aliases() -> dict[str, type[Demonstrator]]:
+    """Return every other name of a rule, with its rule; what is a rule's own name is no other one's alias.
+
+    Examples
+    --------
+    >>> aliases()["ts"].name
+    'thompson'
+    """
+    known = rules()
+    named = {alias: rule for rule in known.values() for alias in rule.__dict__.get("aliases", ())}
+    return {alias: rule for alias, rule in named.items() if alias not in known}
+
+
+def rule_named(name: str, parameter: str = "rule") -> type[Demonstrator]:
+    """Return a rule by its name or an alias, in capitals or not; underscores count as hyphens."""
+    known, others = rules(), aliases()
+    lower = name.lower()
+    for each in (lower, lower.replace("_", "-")):
+        if each in known or each in others:
+            return known.get(each) or others[each]
+    return known[checks.one_of(parameter, name, known, also=others)]
+
+
 def parse_rule(text: str | Demonstrator, parameter: str = "rule") -> Demonstrator:
     """Read `name:key=value,...`, given as `parameter`; take a rule as it is, and refuse everything else.
+
+    A name may be an alias: `ts` is `thompson`, `egreedy` is `epsilon-greedy`.
 
     Examples
     --------
@@ -488,8 +522,7 @@ def parse_rule(text: str | Demonstrator, parameter: str = "rule") -> Demonstrato
         remedy += " The log comes before it." if hasattr(text, "demonstrations") else ""
         raise ParameterError(f"expected a rule; got {got}.", parameter=parameter, value=text, remedy=remedy)
     name, _, rest = text.strip().partition(":")
-    known = rules()
-    rule = known[checks.one_of(parameter, name.lower() if name.lower() in known else name, known)]
+    rule = rule_named(name, parameter)
     parameters: dict[str, int | float | str] = {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))

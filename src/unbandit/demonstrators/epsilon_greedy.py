@@ -30,6 +30,8 @@ class EpsilonGreedy(RandomisedRule):
     """
 
     name: ClassVar[str] = "epsilon-greedy"
+    title: ClassVar[str] = "Epsilon-greedy"
+    aliases: ClassVar[tuple[str, ...]] = ("egreedy", "e-greedy", "eps-greedy")
     shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     smooth: ClassVar[bool] = False
     greedy: ClassVar[bool] = True

@@ -34,6 +34,7 @@ class EXP3(RandomisedRule):
     """
 
     name: ClassVar[str] = "exp3"
+    title: ClassVar[str] = "EXP3, exponential weights"
     columns: ClassVar[int] = 3
     bernoulli_only: ClassVar[bool] = True
     examples: ClassVar[Examples] = (

@@ -26,6 +26,8 @@ class ExploreThenCommit(EliminationRule):
     """
 
     name: ClassVar[str] = "explore-then-commit"
+    title: ClassVar[str] = "Explore, then commit"
+    aliases: ClassVar[tuple[str, ...]] = ("etc",)
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "best"
     examples: ClassVar[Examples] = ({}, {"explore": 1}, {"explore": 3})
 

@@ -50,6 +50,8 @@ class KLUCB(RoundIndexRule):
     """
 
     name: ClassVar[str] = "klucb"
+    title: ClassVar[str] = "KL-UCB"
+    aliases: ClassVar[tuple[str, ...]] = ("kl-ucb",)
     examples: ClassVar[Examples] = (
         {},
         {"level": "round", "double_log": 3},

@@ -33,6 +33,8 @@ class LearningSoftmax(RandomisedRule):
     """
 
     name: ClassVar[str] = "learning-softmax"
+    title: ClassVar[str] = "Softmax on learnt values, as in Q-learning and Rescorla-Wagner models"
+    aliases: ClassVar[tuple[str, ...]] = ("q-learning", "rescorla-wagner")
     columns: ClassVar[int] = 2
     score: ClassVar[int] = 1
     quick: ClassVar[bool] = True

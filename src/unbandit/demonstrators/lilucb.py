@@ -23,6 +23,8 @@ class LilUCB(AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "lilucb"
+    title: ClassVar[str] = "LilUCB"
+    aliases: ClassVar[tuple[str, ...]] = ("lil-ucb",)
     examples: ClassVar[Examples] = (
         {},
         {"reward_range": 0.2},

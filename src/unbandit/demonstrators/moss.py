@@ -25,6 +25,7 @@ class MOSS(AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "moss"
+    title: ClassVar[str] = "MOSS"
     examples: ClassVar[Examples] = ({}, {"scale": 0.5}, {"scale": 3, "ties": "random", "batch": 2})
 
     scale: float = Field(1.0, gt=0, description="factor of the width")

@@ -25,6 +25,8 @@ class SAE(RegretWidth, EliminationRule):
     """
 
     name: ClassVar[str] = "sae"
+    title: ClassVar[str] = "Successive arm elimination, Algorithm 1 of the paper"
+    aliases: ClassVar[tuple[str, ...]] = ("successive-arm-elimination",)
     examples: ClassVar[Examples] = ({}, {"alpha": 0}, {"alpha": 0.1, "scale": 0.1}, {"alpha": 0.5, "sigma": 1e-7})
 
 
@@ -40,6 +42,8 @@ class PhasedElimination(RegretWidth, EliminationRule):
     """
 
     name: ClassVar[str] = "phased"
+    title: ClassVar[str] = "Phased elimination"
+    aliases: ClassVar[tuple[str, ...]] = ("phased-elimination",)
     examples: ClassVar[Examples] = (
         {},
         {"alpha": 0.1, "scale": 0.1},

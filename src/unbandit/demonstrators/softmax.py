@@ -28,6 +28,8 @@ class Softmax(RandomisedRule):
     """
 
     name: ClassVar[str] = "softmax"
+    title: ClassVar[str] = "Softmax (Boltzmann) choice"
+    aliases: ClassVar[tuple[str, ...]] = ("boltzmann",)
     score: ClassVar[int] = 0
     quick: ClassVar[bool] = True
     shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone

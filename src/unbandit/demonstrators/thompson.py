@@ -38,6 +38,8 @@ class Thompson(RandomisedRule):
     """
 
     name: ClassVar[str] = "thompson"
+    title: ClassVar[str] = "Thompson sampling"
+    aliases: ClassVar[tuple[str, ...]] = ("ts", "thompson-sampling")
     one_draw: ClassVar[bool] = False
     examples: ClassVar[Examples] = (
         {},

@@ -23,6 +23,7 @@ class UCB1(RoundIndexRule):
     """
 
     name: ClassVar[str] = "ucb1"
+    title: ClassVar[str] = "UCB1"
     uses_round: ClassVar[bool] = True
     shifts: ClassVar[bool] = True
     examples: ClassVar[Examples] = (

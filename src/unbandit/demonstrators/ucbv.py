@@ -25,6 +25,8 @@ class UCBV(RoundIndexRule):
     """
 
     name: ClassVar[str] = "ucbv"
+    title: ClassVar[str] = "UCB-V"
+    aliases: ClassVar[tuple[str, ...]] = ("ucb-v",)
     uses_round: ClassVar[bool] = True
     bernoulli_only: ClassVar[bool] = True  # for other rewards the mean does not determine the variance
     examples: ClassVar[Examples] = (

@@ -17,6 +17,8 @@ class Uniform(RandomisedRule):
     """
 
     name: ClassVar[str] = "uniform"
+    title: ClassVar[str] = "Any arm at random"
+    aliases: ClassVar[tuple[str, ...]] = ("random",)
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "nothing"
     examples: ClassVar[Examples] = ({}, {"initial": 2})
 

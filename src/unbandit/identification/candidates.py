@@ -8,6 +8,7 @@ from itertools import product
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule, rules
+from unbandit.demonstrators.base import rule_named
 from unbandit.errors import Notice, ParameterError, option
 from unbandit.inference.conventions import Convention
 from unbandit.instance import Bernoulli, Gaussian, Noise
@@ -61,7 +62,8 @@ def candidates_for(
     """Read the candidates; by default every rule that takes such rewards."""
     notes: list[Notice] = []
     if specs is None:
-        candidates = [each for rule in rules().values() if (each := _default(rule, noise, log, notes)) is not None]
+        proposed = [rule for rule in rules().values() if rule.proposed]
+        candidates = [each for rule in proposed if (each := _default(rule, noise, log, notes)) is not None]
     elif not checks.is_list(specs) or isinstance(specs, bytes):
         text = f"expected rules or their texts; got {type(specs).__name__}."
         raise ParameterError(text, parameter="candidates", value=specs, remedy='Write them as "ucb,thompson".')
@@ -116,9 +118,8 @@ def _one(spec: CandidateSpec, noise: Noise, log: ActionLog) -> Candidate:
             parameter="candidates",
             value=spec,
         )
-    known = rules()
-    if spec.strip().lower() in known:
-        return _one(known[spec.strip().lower()], noise, log)
+    if ":" not in spec:
+        return _one(rule_named(spec.strip(), "candidates"), noise, log)
     return _equally_likely(spec.strip(), [parse_rule(text, "candidates") for text in _alternatives(spec)], noise)
 
 

@@ -47,7 +47,7 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> l
     """
     arms, found = len(log.arms), list[Rival]()
     for each in rules().values():
-        if not issubclass(each, IndexRule) or each.name == rule.name:
+        if not (issubclass(each, IndexRule) and each.proposed) or each.name == rule.name:
             continue
         usual = usual_parameters(each, noise, log)
         if isinstance(usual, IndexRule) and predicts(usual, noise):

@@ -12,7 +12,7 @@ RULES = [
     "ucb:alpha=0.25,scale=0.5", "ucb:scale=0.3,ties=random", "ucb:scale=0.5,batch=3", "ucb:scale=0.4,initial=2",
     "lilucb:reward_range=0.5", "moss:scale=0.7", "ucb1:exploration=0.5", "ucb1:exploration=0.3,ties=random",
     "klucb", "klucb:level=round", "ucbv:exploration=0.3",
-    "sae:scale=0.2", "sae:scale=0.15,batch=2", "phased:scale=0.2", "explore-then-commit:explore=2",
+    "sae:scale=0.2", "sae:scale=0.15,batch=2", "phased:scale=0.2", "successive-elimination:sigma=0.05", "explore-then-commit:explore=2",
     "thompson:noise=bernoulli", "thompson:sigma=0.5", "thompson:noise=bernoulli,batch=3", "epsilon-greedy:epsilon=0.2",
     "epsilon-greedy:epsilon=0.3,ties=random,initial=2", "softmax:temperature=0.3", "softmax:temperature=0.5,batch=2",
     "learning-softmax:rate=0.4,temperature=0.4", "exp3:mixing=0.3", "exp3:mixing=0.4,rate=0.5,batch=2",
