@@ -187,7 +187,7 @@ def test_aliases_are_no_rules_names_and_each_is_one_rules():
 
 
 def test_a_misspelt_alias_is_recognised():
-    with pytest.raises(ParameterError, match='got "rescorla-wagnr". Did you mean "rescorla-wagner"'):
+    with pytest.raises(ParameterError, match=r'got "rescorla-wagnr"\. Did you mean "rescorla-wagner"'):
         parse_rule("rescorla-wagnr")
 
 
