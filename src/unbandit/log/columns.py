@@ -1,7 +1,8 @@
 """The columns of a table: which plays which role, by its name or as the user says.
 
 A table needs a column `arm`; `demonstration`, `round` and `reward` are read when they are there, and `arm` with `pulls`
-instead of rounds is a table of counts. People call these columns many things, so each role has aliases.
+instead of rounds is a table of counts. People call these columns many things, so each role has aliases. Where nothing
+numbers the rounds, times put them in order.
 """
 
 import re
@@ -41,6 +42,12 @@ COUNTS |= {"participants", "size", "samples", "samplesize", "observations", "obs
 COUNTS |= {"rounds", "iterations", "attempts", "tests", "draws", "uses", "shown", "displays", "requests", "traffic"}
 COUNTS |= {"audience", "hits"}
 
+# Times, which put rounds in order where nothing numbers them.
+TIMES = {"timestamp", "timestamps", "timestamputc", "timestampms", "ts", "datetime", "datetimeutc", "date", "dates"}
+TIMES |= {"when", "created", "createdat", "eventtime", "eventtimestamp", "eventtimeutc", "eventdate", "servedat"}
+TIMES |= {"shownat", "assignedat", "assignmenttime", "loggedat", "occurredat", "requesttime", "requesttimestamp"}
+TIMES |= {"servertime", "servertimestamp", "unixtime", "unixtimestamp", "utctime"}
+
 _REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
 _COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]
 
@@ -58,6 +65,16 @@ def is_reward_like(name: str) -> bool:
 def is_count_like(name: str) -> bool:
     """Return whether a column may hold counts of choices, by its name."""
     return _folded(name) in _COUNT_LIKE
+
+
+def is_time_like(name: str) -> bool:
+    """Return whether a column should hold times, by its name."""
+    return _folded(name) in TIMES
+
+
+def is_round_like(name: str) -> bool:
+    """Return whether a column should hold numbers of rounds, and no times, by its name."""
+    return _folded(name) in ({"round"} | ALIASES["round"]) - {"t", "time"}
 
 
 def _check_roles(columns: Columns) -> dict[str, str]:
@@ -115,9 +132,11 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
     if "arm" not in found:
         text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
         raise refuse(text, column="arm", remedy=f"Say which one holds the arms with {naming('arm')}.")
-    # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name.
+    # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name; times
+    # that nobody asked for do not.
     if "round" in found and "pulls" in found:
-        del found["round" if named.get("pulls") else "pulls"]
+        is_dated = "round" not in named and is_time_like(names[found["round"][0]])
+        del found["round" if named.get("pulls") or is_dated else "pulls"]
     return {role: found[role] for role in ROLES if role in found}
 
 
@@ -146,6 +165,7 @@ def _recognised(
         [at for at in free if names[at].strip() == role],
         [at for at in free if folded[at] == role],
         [at for at in free if folded[at] in ALIASES[role]],
+        [at for at in free if role == "round" and folded[at] in TIMES],
     )
     places: list[int] = next(filter(None, tiers), [])
     if len(places) > 1 and role != "reward":  # rewards are not needed, so a notice is enough

@@ -12,16 +12,8 @@ from unbandit.formatting import counted
 from unbandit.log.columns import is_count_like, is_reward_like, naming
 from unbandit.log.csv import POLARS_ERRORS
 from unbandit.log.labels import Codes, Integers, run_starts, smallest_type
-from unbandit.log.reader import (
-    GROUPED,
-    Collection,
-    Parts,
-    Reader,
-    in_demonstration,
-    in_order,
-    offsets_of,
-    whole_numbers,
-)
+from unbandit.log.numbers import GROUPED, whole_numbers
+from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, offsets_of
 from unbandit.log.sources import Duplicates, Source
 
 MOST_UNREAD = 50  # columns without a role that are searched for counts

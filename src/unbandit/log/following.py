@@ -78,14 +78,15 @@ class Follower:
     def notices(self) -> tuple[Notice, ...]:
         """Return what the user should know about the reading."""
         waiting = (f"{path} is not complete yet: files after it wait." for path in self._waiting.values())
-        reading = () if self._reader is None else self._reader.notices
+        reading = () if self._reader is None else self._reader.notices + self._reader.time_notices()
         return (*reading, *(Notice("reading", text) for text in waiting))
 
     def position(self) -> dict[str, Any]:
         """Return how far every file was read, as something for JSON."""
         rounds = None if self._reader is None else self._reader.rounds
         files = {name: {"keys": tail.file.partition, "read": dict(tail.read)} for name, tail in self._tails.items()}
-        return {"files": files, "rounds": rounds, **self._request}
+        times = None if self._reader is None else self._reader.times
+        return {"files": files, "rounds": rounds, "times": times, **self._request}
 
     def news(self) -> Iterator[int]:
         """Read what came since; yield the number of rows after every batch, when `position` is up to date."""
@@ -115,8 +116,9 @@ class Follower:
         if not tail.find_names():
             return
         if self._reader is None:
-            labels, rounds = (self._log.arm_column, self._log.demonstration_column), self._before.get("rounds")
-            self._reader = OrderedReader(tail.names, tail.refuse, self._columns, *labels, rounds)
+            labels = self._log.arm_column, self._log.demonstration_column
+            reached = self._before.get("rounds"), self._before.get("times")
+            self._reader = OrderedReader(tail.names, tail.refuse, self._columns, *labels, *reached)
             self._kinds = {name: tail.kind(name) for name in self._reader.columns()}
         check_columns(tail, self._kinds, "files before")
         self.settled = False

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
-from unbandit.log.columns import column_notices, find_columns, is_count_like, naming
+from unbandit.log.columns import column_notices, find_columns, is_count_like
 from unbandit.log.labels import (
     MOST_SPAN,
     Codes,
@@ -29,11 +29,9 @@ from unbandit.log.labels import (
     run_starts,
     smallest_type,
 )
+from unbandit.log.numbers import RoundColumn, whole_numbers
 from unbandit.log.rewards import RewardColumn, Rewards
 from unbandit.log.sources import ROWS, Batch, Columns, Source
-
-GROUPED = r"^[+-]?[1-9][0-9]{0,2}([.,'\u{a0}\u{202f} ][0-9]{3})+$"
-"""A number whose mark may separate thousands or, if it has only one, decimals."""
 
 MOST_PAIRS_NAMED = 3  # of labels that look alike
 
@@ -147,52 +145,6 @@ def _marked(label: str) -> str:
     return label.replace("\\", "\\\\").replace("+", "\\+")
 
 
-def whole_numbers(refuse: Refuse, column: pl.Series, name: str, role: str) -> Integers:
-    """Return a column of whole numbers; refuse everything else."""
-    refuse_missing(refuse, column, name, role)
-    kind = column.dtype
-    if isinstance(kind, pl.Categorical | pl.Enum):
-        column = column.cast(pl.String)
-    if kind.is_integer() and (kind != pl.UInt64 or int(column.max()) < 1 << 63):  # type: ignore[arg-type]
-        return column.cast(pl.Int64).to_numpy()
-    if not (column.dtype == pl.String or kind.is_numeric()):
-        text = f"expected whole numbers for {role}; got a column of type {kind}."
-        raise refuse(text, column=name, remedy=f"Name another column with {naming(role)}, or leave this one out.")
-    cells = column
-    if column.dtype == pl.String:
-        whole = column.cast(pl.Int64, strict=False)
-        if whole.null_count():
-            cells = column.str.strip_chars()
-            whole = cells.cast(pl.Int64, strict=False)
-        if not whole.null_count():
-            return whole.to_numpy()
-        if role == "pulls":
-            _refuse_grouped(refuse, cells, name)
-    # Not integers throughout: "3.0" and 3.0 are whole as well.
-    values = cells.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
-    wrong = ~(np.isfinite(values) & (np.abs(values) < 1 << 53))
-    wrong |= np.where(wrong, 0.0, values) % 1 != 0
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        value = column[row]
-        got = str(value) if not isinstance(value, str) else f'"{value}"' if value.strip() else "a blank cell"
-        text = f"expected a whole number for {role}; got {got}."
-        raise refuse(text, row=row + 1, column=name, value=value, remedy="Correct it or remove the row.")
-    return values.astype(np.int64)
-
-
-def _refuse_grouped(refuse: Refuse, cells: pl.Series, name: str) -> None:
-    """Refuse counts such as "1.000": one, or a thousand?"""
-    grouped = cells.str.contains(GROUPED).arg_true()
-    if len(grouped):
-        row = int(grouped[0])
-        value = str(cells[row])
-        first, *others = re.split("[^0-9+-]", value)
-        text = f'expected a count in digits only; got "{value}", whose mark may separate thousands or decimals.'
-        remedy = f"Write it as {first}{''.join(others)}" + (f" or as {first}" if others == ["000"] else "")
-        raise refuse(text, row=row + 1, column=name, value=value, remedy=f"{remedy}, and the other counts likewise.")
-
-
 def batches_of(sources: Sequence[Source], names: Iterable[str], rows: int = ROWS) -> Iterator[Batch]:
     """Read columns of all sources; refuse a log without rows."""
     wanted, is_empty = list(names), True
@@ -219,13 +171,15 @@ class Parts(NamedTuple):
 class Collection:
     """All rows of a log in memory, as they come from the files; `codes`, `starts` and `who` as in `Rows`.
 
-    `numbers` are the rounds, or in a table of counts the pulls, batch by batch; empty where there are none. Rounds are
-    in order if they count up from 0 or 1 within each demonstration, provided that the rows of each are contiguous.
+    `numbers` are the rounds or their times, or in a table of counts the pulls, batch by batch; empty where there are
+    none; `rounds` is the column of rounds, if any. Rounds are in order if they count up from 0 or 1 within each
+    demonstration, provided that the rows of each are contiguous.
     """
 
     def __init__(self, sources: Sequence[Source], reader: Reader, rows: int) -> None:
         names, role = reader.name, next((role for role in ("pulls", "round") if role in reader.name), None)
         self.column = None if role is None else names[role]  # of `numbers`
+        self.rounds = RoundColumn(names["round"]) if role == "round" else None
         self.perhaps_counts = reader.perhaps_counts
         self.rewards: RewardColumn | None = None
         if "reward" in names and role != "pulls":
@@ -238,7 +192,13 @@ class Collection:
             if self.rewards is not None:
                 self.rewards.read(batch.refuse, batch.columns[self.rewards.name])
             if role is not None:
-                self.numbers.append(whole_numbers(batch.refuse, batch.columns[names[role]], names[role], role))
+                cells = batch.columns[names[role]]
+                pulls_or_rounds = (
+                    whole_numbers(batch.refuse, cells, names[role], role)
+                    if self.rounds is None
+                    else self.rounds.read(batch.refuse, cells)
+                )
+                self.numbers.append(pulls_or_rounds)
                 firsts.append(self.numbers[-1][parts[-1].starts[:-1]])
                 self.is_in_order = self.is_in_order and _counts_up(self.numbers[-1], parts[-1].starts)
             batch.columns = {}

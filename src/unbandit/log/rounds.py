@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.errors import LogError
+from unbandit.errors import LogError, Notice
 from unbandit.log.columns import naming
 from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Integers, LabelColumn
+from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.sources import ROWS, Arms, Columns, Duplicates, Source, check_alike
 
@@ -35,10 +36,15 @@ def collect(
     offsets = offsets_of(lengths)
     notices = reader.notices + label_notices(present, demonstrations, lengths, reader.name.get("demonstration"))
     codes, rewards = table.codes, None
+    places: Integers | None
     if table.rewards is not None:
         rewards = table.rewards.values()
         notices += (table.rewards.notice(),)
-    places = _places(table, offsets, demonstrations)
+    if table.rounds is not None and table.rounds.form:
+        places, notice = _places_by_time(table, table.rounds)
+        notices += (notice,)
+    else:
+        places = _places(table, offsets, demonstrations)
     if places is not None:
         codes = _moved(codes, places)
         rewards = None if rewards is None else _moved(rewards, places)
@@ -72,6 +78,21 @@ def _places(table: Collection, offsets: Integers, names: Sequence[str]) -> Integ
     if not (np.isin(begins, (0, 1)).all() and inside.all() and taken.all()):
         raise _wrong_rounds(table, rounds, np.broadcast_to(demonstration, rounds.shape), begins, names)
     return places
+
+
+def _places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, Notice]:
+    """Return the place of each row in the order of demonstrations and times, and what to say; ties stay as they are."""
+    times, who = np.concatenate(table.numbers), table.demonstration_of_rows()
+    as_written = np.argsort(who, kind="stable")
+    is_same = np.diff(who[as_written]) == 0
+    steps = np.diff(times[as_written])[is_same]
+    order = np.lexsort((times, who))
+    ties = int(np.count_nonzero(np.diff(times[order])[is_same] == 0))
+    backward = int(np.count_nonzero(steps < 0))
+    places = np.empty(times.size, np.int64)
+    places[order] = np.arange(times.size)
+    newest_first = backward > 0 and not (steps > 0).any()
+    return places, column.notice(ties, backward=backward, newest_first=newest_first)
 
 
 def _moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:

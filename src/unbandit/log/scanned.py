@@ -10,24 +10,31 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
-from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse
-from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices, whole_numbers
+from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, run_starts
+from unbandit.log.numbers import RoundColumn
+from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike
 from unbandit.log.tallies import Need, Tallies, broken_rounds
 
 MOST_PAIRS = 2_000
 """Up to this many arms, the switching round of each against every other is kept of a demonstration being read."""
 
+_IN_ORDER = (
+    "A log that is scanned or followed must be in order, also from file to file: sort it, or, if it fits in memory, "
+    "read it whole."
+)
+
 
 class OrderedReader(Reader):
     """Reader of a log of which only tallies are kept: rewards are not read, and the rows must come in order.
 
-    `rounds` is where an earlier reader stopped (its `rounds`), if there was one; for the rest see `Reader`.
+    `rounds` and `times` are where an earlier reader stopped (its `rounds` and `times`), if there was one; for the rest
+    see `Reader`.
     """
 
     def __init__(
         self, names: Sequence[str], refuse: Refuse, columns: Columns, arms: LabelColumn,
-        demonstrations: LabelColumn, rounds: Sequence[Sequence[int]] | None = None,
+        demonstrations: LabelColumn, rounds: Sequence[Sequence[int]] | None = None, times: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(names, refuse, columns, arms, demonstrations)
         if "pulls" in self.name:
@@ -38,12 +45,26 @@ class OrderedReader(Reader):
         if "reward" in self.name:
             text = f'column "{self.name.pop("reward")}" is not read: a log that is scanned gives no rewards.'
             self.notices += (Notice("reading", text),)
+        self._round_column = RoundColumn(self.name["round"], times) if "round" in self.name else None
         self._begins, self._counted = (np.array(each, np.int64) for each in rounds or ([-1], [0]))
 
     @property
     def rounds(self) -> list[list[int]]:
-        """Return each demonstration's first round (-1 before it came), and how many followed."""
+        """Return each demonstration's first round (-1 before it came), and how many followed.
+
+        Of times instead the latest, and how many rows shared theirs with the row before.
+        """
         return [self._begins.tolist(), self._counted.tolist()]
+
+    @property
+    def times(self) -> str | None:
+        """Return how times are written, "" for round numbers; None if that is not known yet."""
+        return None if self._round_column is None else self._round_column.form
+
+    def time_notices(self) -> tuple[Notice, ...]:
+        """Say that times order the rounds, if they do."""
+        column = self._round_column
+        return (column.notice(int(self._counted.sum())),) if column is not None and column.form else ()
 
     def known(self) -> tuple[int, int]:
         """Return how many demonstrations and arms were met so far."""
@@ -52,9 +73,28 @@ class OrderedReader(Reader):
     def read(self, batch: Batch) -> Rows:
         """Turn the next rows into codes; refuse them if their rounds do not follow on those read before."""
         rows, column = super().read(batch), self.name.get("round")
-        if column is not None and column in batch.columns:
-            self._check_rounds(batch.refuse, whole_numbers(batch.refuse, batch.columns[column], column, "round"), rows)
+        if self._round_column is not None and column in batch.columns:
+            rounds = self._round_column.read(batch.refuse, batch.columns[column])
+            (self._check_times if self._round_column.form else self._check_rounds)(batch.refuse, rounds, rows)
         return rows
+
+    def _check_times(self, refuse: Refuse, times: Integers, rows: Rows) -> None:
+        """Refuse times that go back within a demonstration."""
+        count = int(rows.who.max()) + 1
+        self._begins, self._counted = grown(self._begins, (count,), -1), grown(self._counted, (count,))
+        who = np.repeat(rows.who, np.diff(rows.starts))
+        order = np.argsort(who, kind="stable")
+        which, ordered = who[order], times[order]
+        begins = run_starts(which)
+        before = np.concatenate(([0], ordered[:-1]))
+        before[begins[:-1]] = self._begins[which[begins[:-1]]]
+        if (ordered < before).any():
+            wrong = int(order[ordered < before].min())
+            where = in_demonstration(self.demonstration_names, int(who[wrong]))
+            text = f"expected times that do not go back{where}; got one before that of an earlier row."
+            raise refuse(text, row=wrong + 1, column=self.name["round"], remedy=_IN_ORDER)
+        np.add.at(self._counted, which[ordered == before], 1)
+        self._begins[which[begins[:-1]]] = ordered[begins[1:] - 1]
 
     def _check_rounds(self, refuse: Refuse, rounds: Integers, rows: Rows) -> None:
         from unbandit.kernels.tally import first_out_of_order
@@ -74,9 +114,7 @@ class OrderedReader(Reader):
             last = int(self._begins[which] + self._counted[which]) + wrong - int(rows.starts[run]) - 1
             text = f"expected round {last + 1} after round {last}{where}; got {got}"
             text += ", so rows are missing or out of order."
-        remedy = "A log that is scanned must be in order, also from file to file: sort it, or, if it fits in memory, "
-        remedy += "read it whole."
-        raise refuse(text, row=wrong + 1, column=self.name["round"], value=got, remedy=remedy)
+        raise refuse(text, row=wrong + 1, column=self.name["round"], value=got, remedy=_IN_ORDER)
 
 
 def grown(array: NDArray[Any], shape: tuple[int, ...], fill: Any = 0) -> NDArray[Any]:
@@ -269,7 +307,7 @@ class ScannedLog:
         arrays = [grid if is_sorted and grid.flags.c_contiguous else grid.take(order, axis=1) for grid in grids]
         for array in (lengths, *arrays):
             array.setflags(write=False)
-        notices = label_notices(labels, names, lengths, reader.name.get("demonstration"))
+        notices = label_notices(labels, names, lengths, reader.name.get("demonstration")) + reader.time_notices()
         return _Read(tuple(labels[code] for code in order), order, names, lengths, Tallies(*arrays), notices)
 
     def _switch_again(self, lengths: Integers, torn: NDArray[np.bool_], best: Integers, grids: list[Integers]) -> None:

@@ -74,6 +74,7 @@ class _Position(_Strict):
     columns: dict[str, Any]
     files: dict[str, _FileWords]
     rounds: list[list[int]] | None
+    times: str | None = None
 
 
 class SnapshotWords(_Strict):

@@ -98,7 +98,7 @@ def test_listed_arms_are_checked(arms: list[object], words: str) -> None:
 
 
 def test_types_that_are_no_numbers_or_labels_are_refused() -> None:
-    times = pl.Series([0, 1]).cast(pl.Datetime)
+    times = pl.Series([0, 1]).cast(pl.Duration)
     with pytest.raises(LogError, match=r"columns={'round': 'NAME'}"):
         ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"], "time": times}))
     with pytest.raises(LogError, match="Convert it to text first"):

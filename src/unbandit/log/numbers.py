@@ -1,0 +1,211 @@
+"""Whole numbers and times: what the cells of rounds and of counts say.
+
+Rounds are numbered, or their times put them in order; the first cell of their column decides which.
+"""
+
+import re
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unbandit.errors import LogError, Notice
+from unbandit.formatting import counted
+from unbandit.log.columns import is_round_like, is_time_like, naming
+from unbandit.log.labels import Integers, Refuse, is_number, refuse_missing
+
+GROUPED = r"^[+-]?[1-9][0-9]{0,2}([.,'\u{a0}\u{202f} ][0-9]{3})+$"
+"""A number whose mark may separate thousands or, if it has only one, decimals."""
+
+_TIME = (
+    r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}/[0-9]{2}/[0-9]{2}|[0-9]{8})"  # the date
+    r"(?:[T ]([0-9]{2}):?([0-9]{2})(?::?([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"  # hour, minute, second, fraction of it
+    r" ?(Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"  # the zone
+)
+_SECOND, _DAY = 10**9, 86_400 * 10**9  # in nanoseconds, as all times are here
+_EARLIEST, _END = 10**17, 1 << 62  # in the years 1973 and 2116: where numbers are times since 1970, and where times end
+_DATES, _LOCAL, _ZONED = "dates", "dates and times without a zone", "dates and times with a zone"
+_EXCEL, _EXCEL_1970 = "days as Excel counts them", 25_569
+_PLAIN = "numbers"  # in a column whose name says that it holds times
+_SINCE_1970 = {"seconds since 1970": _SECOND, "milliseconds since 1970": 10**6, "microseconds since 1970": 10**3}
+_SINCE_1970 |= {"nanoseconds since 1970": 1}
+_UNITS = _SINCE_1970 | {_EXCEL: _DAY, _PLAIN: 10**6}
+
+Truths = NDArray[np.bool_]
+
+
+class RoundColumn:
+    """Column by which the rows of a demonstration are in order, read batch by batch: round numbers, or times.
+
+    `form` is how times are written, "" for round numbers, None before the first row. The first cell decides, and cells
+    of another form are refused. Times are read as nanoseconds, since 1970 where that is known.
+    """
+
+    def __init__(self, name: str, form: str | None = None) -> None:
+        self.name, self.form, self._has_begun = name, form, form is not None
+
+    def read(self, refuse: Refuse, column: pl.Series) -> Integers:
+        """Return the next rounds or times; refuse cells that are neither, or not what the first one was."""
+        refuse_missing(refuse, column, self.name, "round")
+        if self.form is None:
+            self.form = self._form_of(column[:1])
+        if not self.form:
+            return whole_numbers(refuse, column, self.name, "round")
+        if column.dtype == pl.String or isinstance(column.dtype, pl.Categorical | pl.Enum):
+            column = column.cast(pl.String).str.strip_chars()
+        times, is_right = self._numbers(column) if self.form in _UNITS else self._dates(column)
+        if not is_right.all():
+            raise self._refusal(refuse, column, int(np.argmin(is_right)))
+        self._has_begun = True
+        return times
+
+    def _form_of(self, first: pl.Series) -> str:
+        """Return how times are written, by one cell; "" for round numbers, and for what is neither."""
+        form, value = _form_of_type(first.dtype), str(first[0]).strip()
+        if form or not value:
+            return form
+        if not is_number(value):
+            return _written_times(pl.Series([value]))[1][0] or (_LOCAL if is_time_like(self.name) else "")
+        number = float(value)
+        units = (form for form, size in _SINCE_1970.items() if _EARLIEST <= number * size < _END)
+        form = "" if is_round_like(self.name) else next(units, "")
+        if form or not is_time_like(self.name):
+            return form
+        return _EXCEL if 0 <= (number - _EXCEL_1970) * _DAY < _END else _PLAIN
+
+    def _numbers(self, column: pl.Series) -> tuple[Integers, Truths]:
+        """Return times that are written as numbers, and which cells are such."""
+        assert self.form is not None
+        size, least = _UNITS[self.form], _EARLIEST if self.form in _SINCE_1970 else 0
+        if not (column.dtype == pl.String or column.dtype.is_numeric()):
+            return np.zeros(len(column), np.int64), np.zeros(len(column), np.bool_)
+        values = column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+        values = (values - _EXCEL_1970 if self.form == _EXCEL else values) * size
+        is_right = (values >= least) & (values < _END)
+        whole = column.cast(pl.Int64, strict=False) if self.form != _EXCEL and is_right.all() else None
+        if whole is not None and not column.dtype.is_float() and not whole.null_count():
+            return whole.to_numpy() * size, is_right
+        # To the microsecond, which is as fine as a number with a fraction can be.
+        return np.rint(np.where(is_right, values, 0.0) / 1000).astype(np.int64) * 1000, is_right
+
+    def _dates(self, column: pl.Series) -> tuple[Integers, Truths]:
+        """Return dates and times, and which cells are such and written in the form of the first."""
+        kind = column.dtype
+        if kind == pl.String:
+            times, forms = _written_times(column)
+            is_right = forms == self.form
+        elif isinstance(kind, pl.Date | pl.Datetime):
+            is_fine = isinstance(kind, pl.Datetime) and kind.time_unit == "ns"
+            is_right = column.dt.year().is_between(1970, 2115) & (_form_of_type(kind) == self.form)
+            times = column.dt.epoch("ns" if is_fine else "us") * (1 if is_fine else 1000)
+        else:
+            return np.zeros(len(column), np.int64), np.zeros(len(column), np.bool_)
+        return times.fill_null(0).to_numpy(), (is_right & times.is_between(0, _END - 1)).fill_null(False).to_numpy()
+
+    def _refusal(self, refuse: Refuse, column: pl.Series, row: int) -> LogError:
+        """Return the error for a cell that is no time, or one of another form than those before it."""
+        value = str(column[row])
+        form = _written_times(pl.Series([value]))[1][0] or _form_of_type(column.dtype)
+        expected = (
+            f"{self.form}, as in the rows before" if row or self._has_begun else "a time such as 2026-05-31T14:03:22Z"
+        )
+        if form == self.form:
+            expected = "a time in the years 1970 to 2115"
+        got = f'"{value}"'
+        if re.fullmatch(r"[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}([ T,].*)?", value):
+            got += ", of which the day and the month cannot be told apart"
+        remedy = "Write all times in one form, such as ISO 8601 with a zone, name another column with "
+        remedy += f"{naming('round')}, or, if the rows are complete and in order, none with {naming('round', '')}."
+        return refuse(f"expected {expected}; got {got}.", row=row + 1, column=self.name, value=value, remedy=remedy)
+
+    def notice(self, ties: int, *, backward: int = 0, newest_first: bool = False) -> Notice:
+        """Say that times order the rounds: how many rows share one, and what had to be put in order.
+
+        `backward` counts the rows that were earlier than the one before them in the file.
+        """
+        text = f'rounds are in the order of the times in "{self.name}", read as {self.form}'
+        if newest_first:
+            text += "; the log runs newest first and was sorted"
+        elif backward:
+            text += f"; {counted(backward, 'row')} came after a later one, so the log was sorted"
+        if ties:
+            share = counted(ties, "row shares its time with the row before, and keeps", "rows share their time with ")
+            text += f"; {share}{'' if ties == 1 else 'the row before, and keep'} the order of the file"
+        text += "."
+        if ties and newest_first:
+            text += " If rows of one time run backwards too, reverse the file first."
+        elif backward and self.form == _LOCAL:
+            text += " Check that no clock was set back: times without a zone do not show it."
+        return Notice("times", text, count=ties)
+
+
+def _form_of_type(kind: pl.DataType) -> str:
+    """Return the form of times that a type holds; "" if it holds none."""
+    if isinstance(kind, pl.Datetime):
+        return _LOCAL if kind.time_zone is None else _ZONED
+    return _DATES if kind == pl.Date else ""
+
+
+def _written_times(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return times that are written as ISO 8601 has them, and the form of each; null where a cell is no time."""
+    date, hour, minute, second, fraction, zone = cells.str.extract_groups(_TIME).struct.unnest()
+    days = date.str.replace_all("[-/]", "").str.to_date("%Y%m%d", strict=False).cast(pl.Int64)
+    hours, minutes, seconds = (part.cast(pl.Int64).fill_null(0) for part in (hour, minute, second))
+    nanoseconds = fraction.str.pad_end(9, "0").cast(pl.Int64).fill_null(0)
+    digits = zone.str.replace_all("[^0-9+-]", "").fill_null("")
+    ahead = digits.str.slice(1, 2).cast(pl.Int64, strict=False).fill_null(0) * 60
+    ahead += digits.str.slice(3, 2).cast(pl.Int64, strict=False).fill_null(0)
+    ahead *= 1 - 2 * digits.str.starts_with("-").cast(pl.Int64)
+    is_time = days.is_not_null() & (hours < 24) & (minutes < 60) & (seconds <= 60) & (ahead.abs() <= 14 * 60)
+    times = days * _DAY + ((hours * 60 + minutes - ahead) * 60 + seconds) * _SECOND + nanoseconds
+    frame = pl.DataFrame({"times": times, "hour": hour, "zone": zone, "is_time": is_time})
+    with_time = pl.when(pl.col("zone").is_null()).then(pl.lit(_LOCAL)).otherwise(pl.lit(_ZONED))
+    form = pl.when(pl.col("hour").is_null()).then(pl.lit(_DATES)).otherwise(with_time)
+    frame = frame.select(times=pl.when("is_time").then("times"), form=pl.when("is_time").then(form))
+    return frame["times"], frame["form"]
+
+
+def whole_numbers(refuse: Refuse, column: pl.Series, name: str, role: str) -> Integers:
+    """Return a column of whole numbers; refuse everything else."""
+    refuse_missing(refuse, column, name, role)
+    kind = column.dtype
+    if isinstance(kind, pl.Categorical | pl.Enum):
+        column = column.cast(pl.String)
+    if kind.is_integer() and (kind != pl.UInt64 or int(column.max()) < 1 << 63):  # type: ignore[arg-type]
+        return column.cast(pl.Int64).to_numpy()
+    if not (column.dtype == pl.String or kind.is_numeric()):
+        text = f"expected whole numbers for {role}; got a column of type {kind}."
+        raise refuse(text, column=name, remedy=f"Name another column with {naming(role)}, or leave this one out.")
+    cells = column
+    if column.dtype == pl.String:
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count():
+            cells = column.str.strip_chars()
+            whole = cells.cast(pl.Int64, strict=False)
+        if not whole.null_count():
+            return whole.to_numpy()
+        if role == "pulls":
+            _refuse_grouped(refuse, cells, name)
+    # Not integers throughout: "3.0" and 3.0 are whole as well.
+    values = cells.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    wrong = ~(np.isfinite(values) & (np.abs(values) < 1 << 53))
+    wrong |= np.where(wrong, 0.0, values) % 1 != 0
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value = column[row]
+        got = str(value) if not isinstance(value, str) else f'"{value}"' if value.strip() else "a blank cell"
+        text = f"expected a whole number for {role}; got {got}."
+        raise refuse(text, row=row + 1, column=name, value=value, remedy="Correct it or remove the row.")
+    return values.astype(np.int64)
+
+
+def _refuse_grouped(refuse: Refuse, cells: pl.Series, name: str) -> None:
+    """Refuse counts such as "1.000": one, or a thousand?"""
+    grouped = cells.str.contains(GROUPED).arg_true()
+    if len(grouped):
+        row = int(grouped[0])
+        value = str(cells[row])
+        first, *others = re.split("[^0-9+-]", value)
+        text = f'expected a count in digits only; got "{value}", whose mark may separate thousands or decimals.'
+        remedy = f"Write it as {first}{''.join(others)}" + (f" or as {first}" if others == ["000"] else "")
+        raise refuse(text, row=row + 1, column=name, value=value, remedy=f"{remedy}, and the other counts likewise.")

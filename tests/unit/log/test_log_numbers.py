@@ -1,0 +1,220 @@
+"""Times that order the rounds: how they are written, what is said, and what is refused."""
+
+import datetime
+import re
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unbandit import ActionLog, LogError
+from unbandit.log.following import Follower
+from unbandit.log.growing import GrowingLog
+from unbandit.log.numbers import RoundColumn
+
+ORDER = "ABCAB"
+MOMENTS = [
+    datetime.datetime(2026, 3, 28, 23, 59, 57, tzinfo=datetime.UTC) + datetime.timedelta(seconds=s) for s in range(5)
+]
+FORMS = {
+    "iso with Z": lambda m: m.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    "iso with a zone": lambda m: m.astimezone(ZoneInfo("Europe/Berlin")).isoformat(),
+    "zone without a colon": lambda m: m.astimezone(ZoneInfo("America/New_York")).strftime("%Y-%m-%d %H:%M:%S%z"),
+    "without a zone": lambda m: m.strftime("%Y-%m-%d %H:%M:%S"),
+    "slashes": lambda m: m.strftime("%Y/%m/%d %H:%M:%S"),
+    "basic format": lambda m: m.strftime("%Y%m%dT%H%M%SZ"),
+    "fractions, seldom": lambda m: m.isoformat().replace(":58+", ":58.250000+"),
+    "decimal comma": lambda m: m.strftime("%Y-%m-%d %H:%M:%S,125"),
+    "seconds": lambda m: str(int(m.timestamp())),
+    "seconds with a fraction": lambda m: f"{m.timestamp() + 0.25:.2f}",
+    "milliseconds": lambda m: str(int(m.timestamp() * 1000)),
+    "microseconds": lambda m: str(int(m.timestamp() * 1_000_000)),
+    "nanoseconds": lambda m: str(int(m.timestamp()) * 10**9 + 1),
+    "Excel": lambda m: f"{25569 + m.timestamp() / 86400:.7f}",
+    "numbers": lambda m: str(int(m.timestamp()) % 1000 * 7),
+}
+
+
+def log_of(times, arms=ORDER, name="timestamp", **options):
+    rows = "".join(f'"{time}",{arm}\n' for time, arm in zip(times, arms, strict=True))
+    return ActionLog.from_bytes(f"{name},arm\n{rows}".encode(), **options)
+
+
+def choices(log):
+    return [log.arms[code] for code in log.actions]
+
+
+def said(log):
+    return next(notice for notice in log.reading if notice.code == "times")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_put_in_the_order_of_their_times(form):
+    times = [FORMS[form](moment) for moment in MOMENTS]
+    shuffled = [3, 0, 4, 2, 1]
+    log = log_of([times[at] for at in shuffled], [ORDER[at] for at in shuffled])
+    assert choices(log) == list(ORDER)
+    assert "so the log was sorted" in said(log).text
+    assert said(log).count == 0
+    assert choices(log_of(times)) == list(ORDER)
+    assert "sorted" not in said(log_of(times)).text
+
+
+def test_zones_are_taken_into_account():
+    log = log_of(["2026-01-01T12:00:00+02:00", "2026-01-01T10:30:00Z", "2026-01-01T10:00:00-01"], "ABC")
+    assert choices(log) == ["A", "B", "C"]
+    log = log_of(["2026-01-01T12:00:00-02:00", "2026-01-01T12:30:00Z"], "AB")
+    assert choices(log) == ["B", "A"]
+
+
+def test_columns_of_dataframes_and_parquet_hold_times(tmp_path):
+    for column in (
+        pl.Series(MOMENTS, dtype=pl.Datetime("us", "UTC")),
+        pl.Series(MOMENTS, dtype=pl.Datetime("ns", "UTC")),
+        pl.Series([m.replace(tzinfo=None) for m in MOMENTS], dtype=pl.Datetime("ms")),
+        pl.Series([m.date() + datetime.timedelta(days=i) for i, m in enumerate(MOMENTS)]),
+        pl.Series([int(m.timestamp()) for m in MOMENTS]),
+        pl.Series([m.timestamp() + 0.5 for m in MOMENTS]),
+    ):
+        frame = pl.DataFrame({"arm": list(ORDER), "timestamp": column})
+        frame[::-1].write_parquet(tmp_path / "log.parquet")
+        for log in (ActionLog.from_frame(frame[::-1]), ActionLog.read(tmp_path / "log.parquet")):
+            assert choices(log) == list(ORDER)
+            assert "newest first and was sorted" in said(log).text
+
+
+def test_ties_keep_the_order_of_the_file_and_are_counted():
+    log = log_of(["2026-01-02", "2026-01-01", "2026-01-02", "2026-01-01", "2026-01-01"], "ABCDE")
+    assert choices(log) == ["B", "D", "E", "A", "C"]
+    assert said(log).count == 3
+    assert "3 rows share their time with the row before, and keep the order of the file" in said(log).text
+    assert "1 row shares its time with the row before, and keeps" in said(log_of(["1", "1"], "AB")).text
+
+
+def test_a_log_that_runs_newest_first_is_sorted_and_said():
+    log = log_of(["2026-01-03", "2026-01-02", "2026-01-02", "2026-01-01"], "ABCD")
+    assert choices(log) == ["D", "B", "C", "A"]
+    assert "newest first and was sorted" in said(log).text
+    assert "reverse the file first" in said(log).text  # ties
+
+
+def test_every_demonstration_is_ordered_by_itself():
+    data = b"timestamp,user,arm\n9,x,A\n1,y,B\n5,x,B\n3,y,C\n5,x,C\n"
+    log = ActionLog.from_bytes(data)
+    assert [log.arms[code] for code in log.actions] == ["B", "C", "A", "B", "C"]
+    assert log.demonstrations == ("x", "y")
+    assert said(log).count == 1
+
+
+def test_rewards_move_with_their_rows():
+    log = ActionLog.from_bytes(b"when,arm,reward\n2026-01-02,A,1\n2026-01-01,B,0\n")
+    assert log.rewards.tolist() == [0, 1]
+
+
+def test_columns_may_be_named_and_left_out():
+    times = ["2026-01-02", "2026-01-01"]
+    assert choices(log_of(times, "AB", name="zeit", columns={"round": "zeit"})) == ["B", "A"]
+    assert choices(log_of(times, "AB", columns={"round": ""})) == ["A", "B"]
+    log = ActionLog.from_bytes(b"trial,timestamp,arm\n1,2026-01-02,A\n2,2026-01-01,B\n")
+    assert choices(log) == ["A", "B"]  # numbers of rounds go before times
+    log = ActionLog.from_bytes(b"trial,timestamp,arm\n1,2026-01-02,A\n2,2026-01-01,B\n", columns={"round": "timestamp"})
+    assert choices(log) == ["B", "A"]
+
+
+def test_times_do_not_make_rounds_of_counts():
+    log = ActionLog.from_bytes(b"date,variant,visitors\n2026-01-02,A,10\n2026-01-02,B,30\n")
+    assert log.pulls.tolist() == [[10, 30]]
+
+
+@pytest.mark.parametrize("name", ["round", "trial", "step"])
+def test_numbers_of_rounds_are_not_taken_for_times(name):
+    with pytest.raises(LogError, match="so the opening is missing"):
+        log_of(["1700000000", "1700000001"], "AB", name=name)
+    with pytest.raises(LogError, match="so the opening is missing"):
+        log_of(["45000", "45001"], "AB", name=name)
+
+
+@pytest.mark.parametrize(
+    ("times", "row", "problem"),
+    [
+        (["2026-01-01", "2026-01-01T10:00:00"], 2, "expected dates, as in the rows before"),
+        (["2026-01-01T10:00:00", "2026-01-01T10:00:00Z"], 2, "expected dates and times without a zone"),
+        (["2026-01-01T10:00:00Z", "1767261600"], 2, "expected dates and times with a zone"),
+        (["1767261600", "2026-01-01T10:00:00Z"], 2, "expected seconds since 1970, as in the rows before"),
+        (["1767261600", "1767261600000"], 2, "expected seconds since 1970, as in the rows before"),
+        (["45231.5", "1767261600"], 2, "expected days as Excel counts them"),
+        (["2026-02-30", "2026-03-01"], 1, "expected a time such as"),
+        (["2026-01-01 25:00", "2026-01-02 10:00"], 1, "expected a time such as"),
+        (["2026-01-01 10:00", "yesterday"], 2, 'got "yesterday"'),
+        (["01/02/2026 10:00", "01/03/2026 10:00"], 1, "of which the day and the month cannot be told apart"),
+        (["1.2.2026", "1.3.2026"], 1, "of which the day and the month cannot be told apart"),
+        (["2026-01-01", ""], 2, "got a blank cell"),
+        (["1969-12-31", "1970-01-01"], 1, "expected a time in the years 1970 to 2115"),
+        (["2026-01-01", "2116-12-31"], 2, "expected a time in the years 1970 to 2115"),
+    ],
+)
+def test_mixed_forms_and_what_is_no_time_are_refused(times, row, problem):
+    with pytest.raises(LogError, match=re.escape(problem)) as refused:
+        log_of(times, "AB")
+    assert (refused.value.row, refused.value.column) == (row, "timestamp")
+
+
+def test_two_columns_of_times_are_not_guessed_between():
+    with pytest.raises(LogError, match='expected one column for round; got "created_at" and "served_at"'):
+        ActionLog.from_bytes(b"created_at,served_at,arm\n2026-01-01,2026-01-02,A\n2026-01-01,2026-01-02,B\n")
+
+
+def test_a_form_holds_from_batch_to_batch():
+    column = RoundColumn("timestamp")
+    assert column.read(LogError, pl.Series(["2026-01-01"])).tolist() == [1767225600 * 10**9]
+    with pytest.raises(LogError, match="expected dates, as in the rows before"):
+        column.read(LogError, pl.Series(["2026-01-01T00:00Z"]))
+    with pytest.raises(LogError, match="expected dates, as in the rows before"):
+        column.read(LogError, pl.Series([5]))
+
+
+def written(tmp_path, rows):
+    path = tmp_path / "log.csv"
+    path.write_text("timestamp,user,arm\n" + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+def followed(path, position=None):
+    log = GrowingLog()
+    follower = Follower(path, log, position=position)
+    for _ in follower.news():
+        pass
+    return log, follower
+
+
+def test_read_scanned_and_followed_give_the_same(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [f"{1_700_000_000 + at // 3},{rng.choice(['x', 'y'])},{rng.choice(['A', 'B', 'C'])}" for at in range(500)]
+    path = written(tmp_path, rows)
+    read, scanned, (grown, follower) = ActionLog.read(path), ActionLog.scan(path), followed(path)
+    for log in (scanned, grown):
+        for name in ("pulls", "first", "last", "own", "of_best", "rounds"):
+            expected = getattr(read.tallied("switching"), name)
+            assert getattr(log.tallied("switching"), name).tolist() == expected.tolist()
+    assert said(read) == said(scanned) == next(n for n in follower.notices if n.code == "times")
+
+
+def test_what_cannot_be_sorted_is_refused(tmp_path):
+    path = written(tmp_path, ["3,x,A", "3,y,A", "2,y,B"])
+    for attempt in (lambda: ActionLog.scan(path).pulls, lambda: followed(path)):
+        with pytest.raises(LogError, match='do not go back in demonstration "y"') as refused:
+            attempt()
+        assert refused.value.row == 3
+    assert "read it whole" in str(refused.value)
+
+
+def test_following_resumes_in_the_form_and_at_the_time_it_had(tmp_path):
+    path = written(tmp_path, ["1700000003,x,A", "1700000003,y,A"])
+    _, follower = followed(path)
+    position = follower.position()
+    assert position["times"] == "seconds since 1970"
+    for row, problem in (("1700000002,x,B", "do not go back"), ("1700000004000,x,B", "expected seconds since 1970")):
+        written(tmp_path, ["1700000003,x,A", "1700000003,y,A", row])
+        with pytest.raises(LogError, match=problem):
+            followed(path, position)
