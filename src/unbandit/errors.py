@@ -49,6 +49,8 @@ def shell_option(name: str, value: Any = None) -> str:
     flag = name if name.isupper() else "--" + name.replace("_", "-")
     if value is None or value is True:
         return flag
+    if value is False:
+        return flag.replace("--", "--no-", 1)
     if isinstance(value, dict):
         value = ",".join(f"{key}={each}" for key, each in value.items())
     if isinstance(value, list):

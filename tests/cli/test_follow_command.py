@@ -51,7 +51,7 @@ def test_several_files_a_folder_and_a_pattern_are_one_log(unbandit, log, tmp_pat
 
 
 def test_what_is_large_is_scanned_and_said_so(unbandit, log, tmp_path, monkeypatch):
-    monkeypatch.setattr("unbandit.log.sources.memory", lambda: 1000)
+    monkeypatch.setattr("unbandit.log.formats.memory", lambda: 1000)
     log.write(tmp_path / "log.parquet")
     done = unbandit("estimate", "log.parquet", *ASKED)
     assert done.code == 0

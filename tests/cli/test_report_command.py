@@ -139,7 +139,7 @@ def test_what_cannot_be_read_or_written_ends_with_3(refused, log, tmp_path):
     assert 'expected a column "mean"' in refused(3, "report", "log.csv", *ASKED, "--truth", "log.csv")
     assert "nowhere.csv" in refused(3, "report", "log.csv", *ASKED, "--truth", "nowhere.csv")
     assert "standard input: expected a header" in refused(3, "report", "-", *ASKED, stdin=b"")
-    (tmp_path / "latin.csv").write_bytes("arm\ncafé\nB\n".encode("latin-1"))
+    (tmp_path / "latin.csv").write_bytes(b"arm\ncaf\x81\nB\n")
     assert "row 1 (line 2)" in refused(3, "report", "latin.csv", *ASKED)
 
 

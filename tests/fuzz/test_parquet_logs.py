@@ -96,12 +96,12 @@ def read_files(first: int, end: int) -> None:
     """Read files and print the outcome of each; this is what the other process does."""
     from unbandit import ActionLog
     from unbandit.errors import LogError
-    from unbandit.log import sources
+    from unbandit.log import formats
     from unbandit.web.forms import ReadAs
     from unbandit.web.jobs import Limits
     from unbandit.web.preview import Upload, preview
 
-    sources.PARQUET_ROWS = 64  # so that small files are read in several pieces
+    formats.PARQUET_ROWS = 64  # so that small files are read in several pieces
     whole = corpus()
     path = Path(tempfile.mkdtemp()) / "log.parquet"
     for number in range(first, end):

@@ -12,7 +12,8 @@ from mutations import damaged, damaged_text, files, generator, outcomes, text_lo
 import unbandit.log.csv as reader
 from unbandit.errors import LogError, UnbanditError
 from unbandit.log import ActionLog
-from unbandit.log.sources import ROWS, open_bytes
+from unbandit.log.formats import open_bytes
+from unbandit.log.sources import ROWS
 
 FEW = 1_500
 
@@ -37,13 +38,26 @@ def strictly(text: str, separator: str) -> Table | None:
     return (names, rows) if all(len(row) == len(names) for row in rows) else None
 
 
+def first_letter_is_utf_8(data: bytes) -> bool:
+    """Return whether the first letter beyond ASCII is one in UTF-8; if there is none, too."""
+    rest = data.lstrip(bytes(range(128)))
+    for size in (2, 3, 4) if rest else ():
+        try:
+            rest[:size].decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        return True
+    return not rest or (rest.startswith((b"\xff\xfe", b"\xfe\xff")) and data == rest)
+
+
 def oracle(data: bytes, name: str) -> Table | None:
     """Read a file as `csv` does with the separator by which it is a table of most columns; None if it is no table.
 
     Nor is it one if two separators make as many columns, unless one of them cuts names in quotes, or tabs are expected.
     """
     try:
-        text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8-sig")
+        unpacked = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        text = unpacked.decode("utf-8-sig" if first_letter_is_utf_8(unpacked) else "cp1252")
     except (OSError, EOFError, ValueError, gzip.zlib.error):  # type: ignore[attr-defined]
         return None
     readings = {separator: strictly(text, separator) for separator in ",\t;"}

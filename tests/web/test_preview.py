@@ -141,6 +141,16 @@ def test_roles_are_known_also_where_the_log_is_refused():
     assert dict(seen.roles) == {"arm": "choice", "round": "trial"}
 
 
+def test_json_lines_latin_1_and_times_are_understood_on_the_page():
+    lines = b'{"timestamp": "2026-01-02", "arm": "A"}\n{"timestamp": "2026-01-01", "arm": "B"}\n'
+    seen = looked(lines)
+    assert seen.problem is None
+    assert dict(seen.roles) == {"arm": "arm", "round": "timestamp"}
+    assert any("newest first" in notice for notice in seen.notices)
+    assert any("Latin-1" in notice for notice in looked("arm\nÄ\nB\n".encode("latin-1")).notices)
+    assert "line of column names above it" in looked(b"A\nB\nA\n").problem
+
+
 def test_a_problem_speaks_of_the_page_not_of_the_shell():
     assert "--" not in looked(b"picked\nA\nB\n").problem
 
@@ -150,7 +160,7 @@ def test_a_problem_speaks_of_the_page_not_of_the_shell():
     [
         (b"", "empty file"),
         (b"arm\n", "header only"),
-        ("arm\nÄ\nB\n".encode("latin-1"), "UTF-8"),
+        (b"arm\n\x81\nB\n", "UTF-8"),
         ("arm\nA\n".encode("utf-16"), "text"),
         (b"PAR1 and no more", "Parquet"),
         (gzip.compress(b"arm\nA\nB\n", mtime=0)[:-3], "gzip"),

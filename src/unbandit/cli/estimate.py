@@ -38,6 +38,8 @@ def estimate(
     constant: options.Constant = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    sheet: options.Sheet = None,
+    no_header: options.NoHeader = False,
     duplicates: options.Duplicates = None,
     pool: options.Pool = False,
     prior: options.Prior = None,
@@ -56,14 +58,15 @@ def estimate(
 ) -> None:
     """Estimate what every arm of a log was worth.
 
-    LOG is CSV, TSV or Parquet (gzip too), or - for standard input: a column "arm" and optionally "demonstration",
-    "round" and "reward" (known rewards, for method posterior); or final counts, "arm" and "pulls". Several files, a
-    folder or a pattern in quotes are one log; a large one is scanned and need not fit in memory.
+    LOG is CSV, TSV, JSON lines, Parquet, Arrow or a spreadsheet (gzip too), or - for standard input: a column "arm" and
+    optionally "demonstration", "round" (numbers or times) and "reward" (known rewards, for method posterior); or final
+    counts, "arm" and "pulls". Several files, a folder or a pattern in quotes are one log; a large one is scanned and
+    need not fit in memory.
 
     Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14
 
-    With --follow the table is printed again whenever the log has grown: a CSV that lines are added to, or a folder that
-    Parquet files are added to.
+    With --follow the table is printed again whenever the log has grown: CSV or JSON lines that lines are added to, or a
+    folder that Parquet files are added to.
     """
     from unbandit.estimators import estimate as estimate_log
     from unbandit.estimators import sensitivity as estimate_nearby
@@ -90,7 +93,7 @@ def estimate(
     with printer.working("Estimating"):
         read = ActionLog.read if draws(method, asked.rule) else read_or_scan
         path = logs[0] if len(logs) == 1 else logs
-        log = read(path, columns=asked.columns, arms=asked.arms, duplicates=duplicates)
+        log = read(path, **asked.reading)
         with printer.answering(options.log_name(*asked.logs)):
             answer = estimate_log(log, asked.rule, **asked.options)
             others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
@@ -127,8 +130,11 @@ def _follow(
         )
     if snapshot is not None and not Path(snapshot).absolute().parent.is_dir():
         raise ParameterError(f'expected a file in a folder that is there; got "{snapshot}".', parameter="snapshot")
-    streaming = StreamingEstimate(asked.rule, arms=asked.arms, snapshot=snapshot, **asked.options)
-    follower = Follower(asked.log, streaming.log, asked.columns, streaming.position)
+    streaming = StreamingEstimate(asked.rule, arms=asked.reading["arms"], snapshot=snapshot, **asked.options)
+    reading = asked.reading
+    if reading["sheet"] is not None:
+        raise ParameterError(f"expected without {option('follow')}: a spreadsheet does not grow.", parameter="sheet")
+    follower = Follower(asked.log, streaming.log, reading["columns"], streaming.position, header=reading["header"])
     answers = _Printer(streaming, follower, as_json, output)
     news = saved = time.monotonic()
     try:

@@ -49,6 +49,8 @@ def posterior(
     strict: options.Strict = False,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    sheet: options.Sheet = None,
+    no_header: options.NoHeader = False,
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="A table, .json, a picture, or .nc for ArviZ."),
 ) -> None:
@@ -69,7 +71,7 @@ def posterior(
     if by and not rivals:
         raise ParameterError("expected only with --pair; leave it out, or give two arms.", parameter="by", value=by)
     with printer.working("Filtering"):
-        record = options.read_log(log, columns, arms)
+        record = options.read_log(log, columns, arms, sheet, no_header)
         with printer.answering(options.log_name(log)):
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
@@ -143,6 +145,8 @@ def check(
     level: options.Level = 0.95,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    sheet: options.Sheet = None,
+    no_header: options.NoHeader = False,
     seed: options.Seed = 0,
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
@@ -158,7 +162,7 @@ def check(
 
     printer.check_output(output, ".json")
     with printer.working("Reading") as status:
-        record = options.read_log(log, columns, arms)
+        record = options.read_log(log, columns, arms, sheet, no_header)
         with printer.answering(options.log_name(log)):
             found = identification.check(
                 record, candidates, sigma=sigma, bernoulli=bernoulli, horizon=horizon, best_mean=best_mean,
@@ -202,6 +206,8 @@ def identify(
     level: float = Option(0.95, "--level", help="Level of the intervals of --values."),
     arms: options.Arms = None,
     columns: options.Columns = None,
+    sheet: options.Sheet = None,
+    no_header: options.NoHeader = False,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -224,7 +230,7 @@ def identify(
     checks.level(level)
     printer.check_output(output, *printer.PICTURES, ".json")
     with printer.working("Reading") as status:
-        record = options.read_log(log, columns, arms)
+        record = options.read_log(log, columns, arms, sheet, no_header)
         with printer.answering(options.log_name(log)):
             answer = identification.identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,

@@ -26,6 +26,8 @@ Logs = Annotated[
 Rule = Annotated[str, Option("--rule", help="The rule that made it: name:key=value,... (see: unbandit demonstrators)")]
 Arms = Annotated[str | None, Option("--arms", metavar="A,B,C", help="All arms, including those never pulled.")]
 Columns = Annotated[str | None, Option("--columns", metavar="arm=...,round=...", help="Names of columns.")]
+Sheet = Annotated[str | None, Option("--sheet", metavar="NAME", help="The sheet of a spreadsheet; default the first.")]
+NoHeader = Annotated[bool, Option("--no-header", help="The first row is data: columns are called 1, 2, ...")]
 Duplicates = Annotated[
     str | None,
     Option("--duplicates", metavar="CHOICE", help="Rows of counts with one name: refuse (default), separate or add."),
@@ -118,8 +120,7 @@ class EstimateCommand(NamedTuple):
     logs: list[str]  # paths, or "-"
     rule: Demonstrator
     options: dict[str, Any]  # of `unbandit.estimate`
-    columns: dict[str, str] | None
-    arms: list[str] | None
+    reading: dict[str, Any]  # of `ActionLog.read`
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> EstimateCommand:
@@ -132,8 +133,9 @@ class EstimateCommand(NamedTuple):
         options["check"] = read_check(given["no_check"], given["strict"])
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
-        columns, arms = read_columns(given["columns"]), read_arms(given["arms"])
-        return cls(given["logs"], rule, options, columns, arms)
+        names = ("columns", "arms", "sheet", "no_header")
+        reading = read_layout(*(given[name] for name in names)) | {"duplicates": given["duplicates"]}
+        return cls(given["logs"], rule, options, reading)
 
     @property
     def log(self) -> str:
@@ -158,11 +160,17 @@ def log_name(path: str, *others: str) -> str:
     return ("standard input" if path == "-" else path) + more
 
 
-def read_log(path: str, columns: str | None, arms: str | None) -> ActionLog:
-    """Read a log, with the names of columns and arms as they were given."""
+def read_log(path: str, columns: str | None, arms: str | None, sheet: str | None, no_header: bool) -> ActionLog:
+    """Read a log, with the names of columns and arms and the layout as they were given."""
     from unbandit.log import ActionLog
 
-    return ActionLog.read(path, columns=read_columns(columns), arms=read_arms(arms))
+    return ActionLog.read(path, **read_layout(columns, arms, sheet, no_header))
+
+
+def read_layout(columns: str | None, arms: str | None, sheet: str | None, no_header: bool) -> dict[str, Any]:
+    """Return the options of `ActionLog.read` that say how a log is laid out."""
+    named = {"columns": read_columns(columns), "arms": read_arms(arms)}
+    return named | {"sheet": sheet, "header": not no_header}
 
 
 def _comma_list(text: str) -> list[str]:

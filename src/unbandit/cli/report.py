@@ -29,6 +29,8 @@ def report(
     constant: options.Constant = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    sheet: options.Sheet = None,
+    no_header: options.NoHeader = False,
     duplicates: options.Duplicates = None,
     pool: options.Pool = False,
     prior: options.Prior = None,
@@ -56,7 +58,7 @@ def report(
     _check_files(asked, output, pdf, truth)
     with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
-        log, source = read_log(asked.log, columns=asked.columns, arms=asked.arms, duplicates=duplicates)
+        log, source = read_log(asked.log, **asked.reading)
         with printer.answering(options.log_name(*asked.logs)):
             written = reporting.report(
                 log, asked.rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]), truth=means,

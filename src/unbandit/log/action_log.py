@@ -15,19 +15,12 @@ from unbandit import checks
 from unbandit.errors import Notice, ParameterError
 from unbandit.files import write_table
 from unbandit.log.counts import refuse_duplicates
+from unbandit.log.formats import is_large, open_bytes, sources_of
 from unbandit.log.frames import FrameSource, series_of
 from unbandit.log.labels import Codes, checked_label, given_arms, numbered
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect
-from unbandit.log.sources import (
-    Arms,
-    Columns,
-    Duplicates,
-    Paths,
-    is_large,
-    open_bytes,
-    sources_of,
-)
+from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths
 from unbandit.log.tallies import Need, Tallies, tally
 
 if TYPE_CHECKING:
@@ -84,9 +77,10 @@ class ActionLog:
 
     @classmethod
     def read(
-        cls, path: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None
-    ) -> ActionLog:
-        """Read CSV, TSV, Parquet, or gzipped text; "-" is standard input.
+        cls, path: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
+        sheet: str | None = None, header: bool = True,
+    ) -> ActionLog:  # fmt: skip
+        """Read CSV, TSV, JSON lines, Parquet, Arrow or a spreadsheet, also gzipped; "-" is standard input.
 
         Parameters
         ----------
@@ -100,6 +94,9 @@ class ActionLog:
         duplicates
             What rows of one name in a table of counts are: an error (`refuse`, the default), arms that only share a
             name (`separate`: "A", "A (2)" ...), or one arm (`add`). Refused for a log of rounds.
+        sheet, header
+            The sheet of a spreadsheet, by default the first; and whether the first row names the columns. Without a
+            header, the only column is the arm, and several are called 1, 2 and so on.
 
         Examples
         --------
@@ -109,10 +106,13 @@ class ActionLog:
         >>> ActionLog.read(path, arms=[1, 2, 3]).pulls.tolist()
         [[1, 2, 0]]
         """
-        return cls(*collect(sources_of(path, unpack=True), columns, arms, duplicates=duplicates))
+        layout = Layout(sheet, header)
+        return cls(*collect(sources_of(path, layout, unpack=True), columns, arms, duplicates=duplicates))
 
     @staticmethod
-    def scan(paths: Paths, *, columns: Columns = None, arms: Arms = None) -> ScannedLog:
+    def scan(
+        paths: Paths, *, columns: Columns = None, arms: Arms = None, sheet: str | None = None, header: bool = True
+    ) -> ScannedLog:
         """Open files that need not fit in memory: rows are read in streaming passes, of which only tallies are kept.
 
         Parameters
@@ -120,7 +120,7 @@ class ActionLog:
         paths
             As `read` takes them; a folder may have folders in it, also such as ``demonstration=7``. Files come in the
             order of their names, with numbers in them by value; the rows of each demonstration must be in order.
-        columns, arms
+        columns, arms, sheet, header
             As `read` takes them.
 
         Examples
@@ -134,12 +134,12 @@ class ActionLog:
         """
         from unbandit.log.scanned import ScannedLog  # most logs are read whole
 
-        return ScannedLog(sources_of(paths), columns, arms)
+        return ScannedLog(sources_of(paths, Layout(sheet, header)), columns, arms)
 
     @classmethod
     def from_bytes(
         cls, data: bytes, *, name: str = "the log", columns: Columns = None, arms: Arms = None,
-        duplicates: Duplicates = None,
+        duplicates: Duplicates = None, sheet: str | None = None, header: bool = True,
     ) -> ActionLog:  # fmt: skip
         """Read the content of a file, in any format that `read` knows; `name` is only what messages call it.
 
@@ -149,7 +149,8 @@ class ActionLog:
         <ActionLog: 1 demonstration, 2 arms, 2 rounds>
         """
         checks.text("name", name)
-        return cls(*collect([open_bytes(data, name or "the log")], columns, arms, duplicates=duplicates))
+        source = open_bytes(data, name or "the log", Layout(sheet, header))
+        return cls(*collect([source], columns, arms, duplicates=duplicates))
 
     @classmethod
     def from_frame(
@@ -434,14 +435,16 @@ class ActionLog:
 
 
 def read_or_scan(
-    paths: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None
-) -> ActionLog | ScannedLog:
+    paths: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
+    sheet: str | None = None, header: bool = True,
+) -> ActionLog | ScannedLog:  # fmt: skip
     """Read a file, several, a folder or a pattern; scan what is large, and say so in a notice."""
     if not is_large(paths):
-        return ActionLog.read(paths, columns=columns, arms=arms, duplicates=duplicates)
+        return ActionLog.read(paths, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header)
     from unbandit.log.scanned import ScannedLog  # most logs are read whole
 
     refuse_duplicates(duplicates)  # a table of counts is not scanned
 
     text = "the log is large, so it is scanned: read in passes, of which only counts are kept in memory."
-    return ScannedLog(sources_of(paths), columns, arms, notices=(Notice("reading", text),))
+    sources = sources_of(paths, Layout(sheet, header))
+    return ScannedLog(sources, columns, arms, notices=(Notice("reading", text),))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from unbandit.errors import LogError, Notice, ParameterError, option
-from unbandit.log.labels import Refuse, listed
+from unbandit.log.labels import Refuse, is_number, listed
 from unbandit.log.sources import Columns
 
 ROLES = ("arm", "demonstration", "round", "pulls", "reward")
@@ -111,7 +111,9 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
     for name in (name.strip() for name in names):
         if name and name in seen:
             text = f'expected each column once; got "{name}" twice.'
-            raise refuse(text, column=name, value=name, remedy="Rename or remove one of the two.")
+            remedy = "Rename or remove one of the two."
+            remedy = f"If the first row is data, say so with {option('header', False)}." if is_number(name) else remedy
+            raise refuse(text, column=name, value=name, remedy=remedy)
         seen.add(name)
     found = {role: _positions(role, name, names, refuse) for role, name in named.items() if name != ""}
     taken = [at for places in found.values() for at in places]
@@ -131,7 +133,10 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
                 taken.append(position)
     if "arm" not in found:
         text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
-        raise refuse(text, column="arm", remedy=f"Say which one holds the arms with {naming('arm')}.")
+        remedy = f"Say which one holds the arms with {naming('arm')}."
+        if len(names) == 1 or any(is_number(name) or re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", name) for name in names):
+            remedy += f" If the first row is data and not the names of columns, say so with {option('header', False)}."
+        raise refuse(text, column="arm", remedy=remedy)
     # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name; times
     # that nobody asked for do not.
     if "round" in found and "pulls" in found:

@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV, semicolons) in blocks of whole rows, every cell as text.
+"""Delimited text (CSV, TSV, semicolons) and JSON lines in blocks of whole rows, every cell as text.
 
 Cells stay text so that a label such as "01" survives, and so that an error can show the cell as it is in the file.
 
@@ -20,6 +20,7 @@ import polars as pl
 
 from unbandit.errors import LogError
 from unbandit.formatting import counted
+from unbandit.log.jsonlines import BLOCK_OF_LINES, Row, is_json_lines, json_cells, json_names, json_rows
 
 BLOCK = 1 << 24  # bytes that are read at once
 
@@ -40,8 +41,8 @@ class Header(NamedTuple):
     """What the beginning of a file says about all of it."""
 
     names: list[str]
-    separator: str
-    text: bytes  # the line of names with its line break, and what comes before it
+    separator: str  # "" for JSON lines
+    text: bytes  # the line of names with its line break, if there is one, and what comes before it
     old: bool  # whether lines end in a carriage return, as on the old Macintosh
 
     def usual(self, data: bytes, path: str) -> bytes:
@@ -132,11 +133,39 @@ class TextBlock:
         return frame.get_columns() if frame.height == self.rows else None
 
 
-def header_of(data: bytes, path: str, *, ended: bool = True) -> Header | None:
+class JsonBlock(TextBlock):
+    """Some whole lines of a file, each an object: see `log/jsonlines.py`."""
+
+    def __init__(self, header: Header, data: bytes, path: str, before: Before, parsed: list[tuple[int, Row]]) -> None:
+        super().__init__(header, data, path, before, len(parsed), [])
+        self._objects, self._lines = [row for _, row in parsed], [line for line, _ in parsed]
+
+    def cells(self, positions: Sequence[int]) -> list[pl.Series]:
+        """Return columns; a member that is missing, null or blank is null."""
+
+        def refuse(text: str, at: int, name: str) -> LogError:
+            row = self.rows_before + at + 1
+            refused = LogError(text, path=self._path, remedy="Write it as one value, or name another column.")
+            return refused.at(row=row, line=self.line(row), column=name)
+
+        names = [self._header.names[at] for at in positions]
+        return [pl.Series(name, json_cells(self._objects, name, refuse), pl.String) for name in names]
+
+    def line(self, row: int) -> int:
+        """Return the line of a row; blank lines count."""
+        return self._before.lines + self._lines[row - 1 - self._before.rows]
+
+
+def header_of(data: bytes, path: str, *, ended: bool = True, has_names: bool = True) -> Header | None:
     """Read the names of the columns from the beginning of a file; None if it takes more than that to know them.
 
-    A file is known by its header and its first row, unless it has `ended`.
+    A file is known by its header and its first row, unless it has `ended`. One that `has_names` not begins with data:
+    its only column is the arm, and several are called 1, 2 and so on. Objects on lines name their members themselves.
     """
+    if is_json_lines(data):
+        whole = data if ended else data[: data.rfind(b"\n") + 1]
+        _refuse_what_is_no_text(whole, path, Before(0, 0))
+        return Header(json_names(whole, path), "", b"", False) if whole.strip() else None
     old = b"\n" not in data and b"\r" in data[:-1]
     data = data.replace(b"\r", b"\n") if old else data
     data = data if ended else data[: data.rfind(b"\n") + 1]
@@ -174,6 +203,8 @@ def header_of(data: bytes, path: str, *, ended: bool = True) -> Header | None:
         raise LogError(text, path=path, remedy="Save the table as CSV.")
     _, names, end = readings[separator]
     names = [(name.replace("\n", "\r") if old else name).strip() for name in names]
+    if not has_names:
+        names, end = ["arm"] if len(names) == 1 else [str(at) for at in range(1, len(names) + 1)], 0
     return Header(names, separator, data[: len(data) - len(body) + end], old)
 
 
@@ -201,10 +232,10 @@ def _best_separator(readings: dict[str, _Reading], path: str) -> str:
     return "\t" if len(best) > 1 else best[0]
 
 
-def read_header(chunks: Iterable[tuple[bytes, bool]], path: str) -> tuple[Header, bytes]:
+def read_header(chunks: Iterable[tuple[bytes, bool]], path: str, *, has_names: bool = True) -> tuple[Header, bytes]:
     """Read no more of a file than it takes to know its columns; return also the bytes that were read.
 
-    `chunks` are bytes of the file, one chunk after the other, and whether each is the last.
+    `chunks` are bytes of the file, one chunk after the other, and whether each is the last; see also `header_of`.
     """
     beginning, tried = b"", 0
     for data, ended in chunks:
@@ -212,7 +243,7 @@ def read_header(chunks: Iterable[tuple[bytes, bool]], path: str) -> tuple[Header
         if not ended and len(beginning) < 2 * tried:
             continue
         tried = len(beginning)
-        header = header_of(beginning, path, ended=ended)
+        header = header_of(beginning, path, ended=ended, has_names=has_names)
         if header is not None:
             return header, beginning
         if tried > _LONGEST_ROW:
@@ -226,6 +257,8 @@ def next_block(header: Header, data: bytes, at: int, path: str, before: Before, 
     At the end of what is there a row without its line break waits, as do blank lines, which are no rows at the end of a
     file; unless the file has `ended`.
     """
+    if not header.separator:
+        return _next_lines(header, data, at, path, before, ended=ended)
     if len(data) - at > SMALL_PIECE:
         piece, rows = _plain_rows(header, data, at)
         if len(piece) > SMALL_PIECE:
@@ -240,6 +273,23 @@ def next_block(header: Header, data: bytes, at: int, path: str, before: Before, 
         records, length = _read_strictly(header, piece, path, before, ended=is_last and ended)
         if records:
             return TextBlock(header, piece[:length], path, before, len(records), records)
+        if is_last:
+            return None
+        size *= 4
+
+
+def _next_lines(header: Header, data: bytes, at: int, path: str, before: Before, *, ended: bool) -> JsonBlock | None:
+    """Return the next whole lines that hold objects; None if there are none."""
+    size = BLOCK_OF_LINES
+    while True:
+        piece, is_last = data[at : at + size], at + size >= len(data)
+        if not (is_last and ended):
+            piece = piece[: piece.rfind(b"\n") + 1]
+        if piece.strip():
+            _refuse_what_is_no_text(piece, path, before)
+            parsed = list(json_rows(piece, path, *before))
+            if parsed:
+                return JsonBlock(header, piece, path, before, parsed)
         if is_last:
             return None
         size *= 4
@@ -269,6 +319,12 @@ def endless_row(path: str, before: Before, most: int = _LONGEST_ROW) -> LogError
 
 def first_cells(data: bytes, header: Header, positions: Sequence[int], count: int) -> list[pl.Series]:
     """Return the first cells of columns, unchecked, from the beginning of a file; a missing cell is blank."""
+    if not header.separator:
+        whole = data[: data.rfind(b"\n") + 1] or data
+        rows = [row for _, row in islice(json_rows(whole, "", 0, 0), count)]
+        named = [header.names[at] for at in positions]
+        cells = [[None if row.get(name) is None else str(row[name]) for row in rows] for name in named]
+        return [pl.Series(name, column, pl.String) for name, column in zip(named, cells, strict=True)]
     usual = data.replace(b"\r", b"\n") if header.old else data
     records = list[list[str]]()
     with suppress(_BrokenRow, UnicodeDecodeError):

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from unbandit.errors import LogError, Notice, ResumeError
 from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next_block
+from unbandit.log.formats import WHOLE, ParquetSource, layout_notices
 from unbandit.log.growing import GrowingLog
 from unbandit.log.parquet import PARQUET
 from unbandit.log.scanned import OrderedReader
@@ -22,12 +23,12 @@ from unbandit.log.sources import (
     Batch,
     Columns,
     LogFile,
-    ParquetSource,
     Source,
     by_value,
     check_columns,
     files_of,
     is_several,
+    source_notices,
     unreadable,
 )
 
@@ -49,9 +50,9 @@ class Follower:
 
     def __init__(
         self, path: str | os.PathLike[str], log: GrowingLog, columns: Columns = None,
-        position: Mapping[str, Any] | None = None,
+        position: Mapping[str, Any] | None = None, *, header: bool = True,
     ) -> None:  # fmt: skip
-        self._path, self._log, self._columns = path, log, columns
+        self._path, self._log, self._columns, self._has_names = path, log, columns, header
         self._reader: OrderedReader | None = None
         self._kinds: dict[str, str] = {}  # what the columns hold
         self._tails: dict[str, Tail] = {}
@@ -70,7 +71,7 @@ class Follower:
                 raise ResumeError(
                     text, path=os.fspath(path), remedy="Remove the snapshot to begin anew, or name another."
                 )
-            tail = tail_of(LogFile(Path(name), state["keys"]), state["read"])
+            tail = tail_of(LogFile(Path(name), state["keys"]), state["read"], header=header)
             assert tail is not None
             self._tails[name] = tail
 
@@ -79,7 +80,8 @@ class Follower:
         """Return what the user should know about the reading."""
         waiting = (f"{path} is not complete yet: files after it wait." for path in self._waiting.values())
         reading = () if self._reader is None else self._reader.notices + self._reader.time_notices()
-        return (*reading, *(Notice("reading", text) for text in waiting))
+        layout = source_notices(list(self._tails.values()))
+        return (*layout, *reading, *(Notice("reading", text) for text in waiting))
 
     def position(self) -> dict[str, Any]:
         """Return how far every file was read, as something for JSON."""
@@ -141,7 +143,7 @@ class Follower:
             if folder in empty:
                 self._wait_for(empty[folder])
                 continue
-            tail = tail_of(file)
+            tail = tail_of(file, header=self._has_names)
             if tail is None:
                 empty[folder] = file.path
                 continue
@@ -206,9 +208,15 @@ class Tail(Source):
 class TextTail(Tail):
     """A CSV or TSV file to which lines are added."""
 
-    def __init__(self, file: LogFile, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, file: LogFile, state: dict[str, Any] | None = None, *, header: bool = True) -> None:
         super().__init__(file, {"offset": 0, "rows": 0, "lines": 0, "first": "", "latest": ""} | (state or {}))
         self._header: Header | None = None
+        self._has_names = header
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Say how the file is laid out, where that is not the usual."""
+        return () if self._header is None else layout_notices(self._header, has_names=self._has_names)
 
     def find_names(self) -> bool:
         """Read the header once it and a row are there."""
@@ -218,8 +226,11 @@ class TextTail(Tail):
             if beginning[:2] == GZIP:
                 text = "expected text that lines are added to; got a file compressed by gzip."
                 raise self.refuse(text, remedy="Follow the unpacked one.")
+            if beginning[:4] in WHOLE:
+                text = "expected text that lines are added to; got a spreadsheet or an Arrow file, which do not grow."
+                raise self.refuse(text, remedy="Estimate it without following.")
             self._refuse_old_lines(beginning)
-            header = header_of(beginning, self._path, ended=False)
+            header = header_of(beginning, self._path, ended=False, has_names=self._has_names)
             if header is None:
                 if len(beginning) == _LONGEST and beginning.strip(_BLANK):
                     raise endless_row(self._path, Before(-1, 0), _LONGEST)
@@ -256,7 +267,7 @@ class TextTail(Tail):
             data = file.read(_LONGEST)
         if self.read["offset"] == 0:
             lines = data[: data.rfind(b"\n") + 1]
-            header = header_of(lines, self._path) if lines.strip(_BLANK) else None
+            header = header_of(lines, self._path, has_names=self._has_names) if lines.strip(_BLANK) else None
             if header is None:
                 return True
             data = data[len(header.text) :]
@@ -349,8 +360,8 @@ class ParquetTail(Tail):
         return not self.read["whole"]
 
 
-def tail_of(file: LogFile, state: dict[str, Any] | None = None) -> Tail | None:
-    """Look at the first bytes of a file; return None while it has too few."""
+def tail_of(file: LogFile, state: dict[str, Any] | None = None, *, header: bool = True) -> Tail | None:
+    """Look at the first bytes of a file; return None while it has too few. `header` is as in `Layout`."""
     try:
         with file.path.open("rb") as content:
             beginning = content.read(4)
@@ -359,4 +370,4 @@ def tail_of(file: LogFile, state: dict[str, Any] | None = None) -> Tail | None:
     if len(beginning) < 4 and state is None:
         return None
     is_parquet = beginning == PARQUET if state is None or "whole" not in state else True
-    return ParquetTail(file, state) if is_parquet else TextTail(file, state)
+    return ParquetTail(file, state) if is_parquet else TextTail(file, state, header=header)

@@ -9,6 +9,8 @@ from unbandit.log.labels import Refuse, is_missing_word
 
 Rewards = NDArray[np.float64]  # one number per round, NaN where it is not known
 
+_COMMA, _THOUSANDS = r"^[+-]?[0-9]*,[0-9]+$", r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
+_NO_REWARD = option("columns", {"reward": ""})
 _TRUTHS = {"true": 1.0, "false": 0.0}
 
 
@@ -21,11 +23,14 @@ class RewardColumn:
     def __init__(self, name: str, *, named: bool) -> None:
         self.name, self._named = name, named
         self._known = 0
+        self._commas, self._points, self._is_settled = 0, 0, False  # cells such as "0,5" and "0.5"; not only "1,500"
+        self._unsettled: LogError | None = None
         self._wrong: LogError | None = None
         self._batches: list[Rewards] = []
 
     def read(self, refuse: Refuse, column: pl.Series) -> None:
         """Read the next rows; refuse a cell that is no number."""
+        column = self._with_points(refuse, column)
         values = _numbers(column)
         if values is None:
             text = f"expected numbers for reward; got a column of type {column.dtype}."
@@ -52,8 +57,32 @@ class RewardColumn:
             raise self._wrong
         self._batches.append(values)
 
+    def _with_points(self, refuse: Refuse, column: pl.Series) -> pl.Series:
+        """Write decimal commas as points, where no cell has a point."""
+        if column.dtype != pl.String or not column.str.contains(",", literal=True).any():
+            if column.dtype == pl.String:
+                self._points += int(column.str.contains(".", literal=True).sum())
+            return column
+        cells = column.str.strip_chars()
+        is_comma = cells.str.contains(_COMMA).fill_null(False)
+        self._commas += int(is_comma.sum())
+        self._points += int(cells.str.contains(".", literal=True).sum())
+        if self._points or not is_comma.any():
+            return column
+        self._is_settled = self._is_settled or not cells.filter(is_comma).str.contains(_THOUSANDS).all()
+        if self._unsettled is None:
+            row = int(is_comma.arg_true()[0])
+            text = f'expected a number for reward; got "{cells[row]}", whose comma may separate thousands or decimals.'
+            remedy = f"Write it with a point or without thousands, or ignore the column with {_NO_REWARD}."
+            self._unsettled = refuse(text, row=row + 1, column=self.name, value=cells[row], remedy=remedy)
+        frame = pl.DataFrame({"cells": cells, "is_comma": is_comma})
+        with_point = pl.col("cells").str.replace(",", ".", literal=True)
+        return frame.select(pl.when("is_comma").then(with_point).otherwise("cells")).to_series()
+
     def values(self) -> Rewards | None:
         """Return all rewards; None where none is known."""
+        if self._commas and not self._is_settled and self._unsettled is not None:
+            raise self._unsettled
         return np.concatenate(self._batches) if self._known and self._wrong is None else None
 
     def notice(self) -> Notice:
@@ -62,6 +91,7 @@ class RewardColumn:
             return Notice("reading", f'column "{self.name}" is ignored: it holds no rewards that are numbers.')
         total = sum(values.size for values in self._batches)
         held = f'column "{self.name}" holds {self._known:,} of {total:,} rewards'
+        held += ", written with decimal commas" if self._commas else ""
         text = f"{held}: only {option('method', 'posterior')} uses them."
         if not self._named and self.name.strip() != "reward":
             text += f" If it holds something else, say so with {option('columns', {'reward': ''})}."

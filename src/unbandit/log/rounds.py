@@ -13,7 +13,7 @@ from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_
 from unbandit.log.labels import Integers, LabelColumn
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
-from unbandit.log.sources import ROWS, Arms, Columns, Duplicates, Source, check_alike
+from unbandit.log.sources import ROWS, Arms, Columns, Duplicates, Source, check_alike, source_notices
 
 
 def collect(
@@ -28,13 +28,16 @@ def collect(
     table = Collection(sources, reader, rows)
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
+    layout = source_notices(sources)
     if "pulls" in reader.name:
-        return counted_parts(table, reader, label_notices(present, demonstrations), duplicates)
+        return counted_parts(table, reader, layout + label_notices(present, demonstrations), duplicates)
     refuse_duplicates(duplicates)
     refuse_unread_counts(sources, table, reader)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     offsets = offsets_of(lengths)
-    notices = reader.notices + label_notices(present, demonstrations, lengths, reader.name.get("demonstration"))
+    notices = (
+        layout + reader.notices + label_notices(present, demonstrations, lengths, reader.name.get("demonstration"))
+    )
     codes, rewards = table.codes, None
     places: Integers | None
     if table.rewards is not None:

@@ -13,7 +13,7 @@ from unbandit.formatting import counted
 from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, run_starts
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
-from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike
+from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
 from unbandit.log.tallies import Need, Tallies, broken_rounds
 
 MOST_PAIRS = 2_000
@@ -307,7 +307,10 @@ class ScannedLog:
         arrays = [grid if is_sorted and grid.flags.c_contiguous else grid.take(order, axis=1) for grid in grids]
         for array in (lengths, *arrays):
             array.setflags(write=False)
-        notices = label_notices(labels, names, lengths, reader.name.get("demonstration")) + reader.time_notices()
+        notices = source_notices(self._sources) + label_notices(
+            labels, names, lengths, reader.name.get("demonstration")
+        )
+        notices += reader.time_notices()
         return _Read(tuple(labels[code] for code in order), order, names, lengths, Tallies(*arrays), notices)
 
     def _switch_again(self, lengths: Integers, torn: NDArray[np.bool_], best: Integers, grids: list[Integers]) -> None:

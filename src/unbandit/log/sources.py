@@ -2,27 +2,21 @@
 
 import glob
 import gzip
-import io
 import itertools
 import os
 import re
-import sys
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import polars as pl
 
-from unbandit.errors import LogError, ParameterError, first_line
-from unbandit.log.csv import BLOCK, POLARS_ERRORS, first_cells, read_header, text_blocks
+from unbandit.errors import LogError, Notice, ParameterError, first_line
 from unbandit.log.labels import is_same_label, listed
-from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Columns = Mapping[str, str] | None
@@ -33,21 +27,26 @@ Duplicates = str | None
 
 ROWS = 1 << 17  # rows of a batch: few enough that they are still in a core's cache when they are coded
 
-PARQUET_ROWS = 1 << 20
-"""Rows that are decoded at once: more than a batch has, since polars takes its time for every call."""
-
-ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+ENDINGS = (
+    ".parquet", ".pq", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz", ".txt.gz", ".jsonl.gz",
+    ".ndjson.gz", ".feather", ".arrow", ".ipc", ".xlsx", ".ods",
+)  # fmt: skip
 """The names that count in a folder; a file named by itself may be called anything."""
-
-SHARE = 4  # a log that would take more than one part in this many of the machine's memory is scanned
-
-BYTES_PER_ROW, BYTES_PER_BYTE, BYTES_PER_PACKED_BYTE = 40, 4, 20
-"""What a row of Parquet, a byte of text, and one compressed by gzip take while they are read into memory, roughly."""
 
 GZIP = b"\x1f\x8b"  # the first bytes of a file compressed by gzip
 
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 """What Python raises where a gzip file is damaged."""
+
+
+class Layout(NamedTuple):
+    """How files are laid out: the sheet of a spreadsheet, and whether the first row names the columns."""
+
+    sheet: str | None = None
+    header: bool = True
+
+
+USUAL = Layout()
 
 
 class LogFile(NamedTuple):
@@ -175,6 +174,11 @@ class Source(ABC):
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         """Read columns of the source itself, about `rows` or more at a time."""
 
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Return what the user should know about how the file is laid out, once it was read."""
+        return ()
+
     def set_columns(self, own: Sequence[str], partition: Mapping[str, str] | None) -> None:
         """Take the columns of the file itself, and what the names of its folders say."""
         said = partition or {}
@@ -236,169 +240,9 @@ def _refuse_contradiction(batch: Batch, key: str, value: str) -> None:
             )
 
 
-class ParquetSource(Source):
-    """A Parquet file on disk or in memory."""
-
-    def __init__(self, content: Path | bytes, path: str, partition: Mapping[str, str] | None = None) -> None:
-        self.path, self._content = path, content
-        with self._reading():
-            self._layout = ParquetLayout(content)
-            self._kinds = pl.read_parquet_schema(self._opened())
-        self.set_columns(list(self._kinds), partition)
-
-    def kind(self, name: str) -> str:
-        """Return what a column holds."""
-        kind = pl.String() if name in self.partition else self._kinds[name]
-        if kind.is_integer():
-            return "integers"
-        if kind.is_float() or kind.is_decimal():
-            return "numbers"
-        return "text" if isinstance(kind, pl.String | pl.Categorical | pl.Enum) else str(kind)
-
-    def rows(self) -> int:
-        """Return the number of rows, which the end of the file states."""
-        return self._layout.rows
-
-    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
-        with self._reading():
-            self._layout.check(names)
-        step = self.rows() if isinstance(self._content, bytes) else PARQUET_ROWS
-        places = range(0, self.rows(), step or 1)
-        if len(places) < 2:
-            yield from (Batch(self._decoded(names, place, step), self.path, place) for place in places)
-            return
-        with ThreadPoolExecutor(1) as decoder:  # works on the next rows while ours are used
-            following = decoder.submit(self._decoded, names, 0, step)
-            for place in places:
-                columns = following.result()
-                if place != places[-1]:
-                    following = decoder.submit(self._decoded, names, place + step, step)
-                yield Batch(columns, self.path, place)
-
-    def _decoded(self, names: list[str], place: int, count: int) -> dict[str, pl.Series]:
-        """Return columns of some rows; a damaged file fails within, and never while a batch is being used."""
-        with self._reading():
-            scan = pl.scan_parquet(self._opened(), glob=False, hive_partitioning=False).select(names)
-            frame = scan.slice(place, count).collect(engine="streaming" if count < self.rows() else "auto")
-            for column in frame.select(pl.selectors.categorical()):  # polars does not check that these are text
-                column.unique().cast(pl.String).cast(pl.Binary).cast(pl.String)
-        if frame.height != min(count, self.rows() - place):
-            raise self.refuse("the file changed while it was being read.", remedy="Wait until it is written.")
-        return {column.name: column for column in frame}
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Refuse the file where polars cannot read it, without the text that polars prints then."""
-        try:
-            with without_panic_text():
-                yield
-        except (UnreadableParquet, *POLARS_ERRORS) as error:
-            raise self._broken(error) from error
-
-    def _opened(self) -> str | io.BytesIO:
-        # An absolute path, so that no name is taken for an address on the network.
-        return io.BytesIO(self._content) if isinstance(self._content, bytes) else str(self._content.absolute())
-
-    def _broken(self, error: BaseException) -> LogError:
-        # Polars gives the kind of an error of the system, not always its number.
-        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
-            return unreadable(str(self.path), error)
-        if isinstance(error, UnreadableParquet) and error.expected is not None:
-            return self.refuse(f"expected {error.expected}; {error}.", remedy=error.remedy)
-        reason = "its values are damaged" if isinstance(error, pl.exceptions.PanicException) else first_line(error)
-        text = f"expected a whole Parquet file; it could not be read ({reason})."
-        return self.refuse(text, remedy="Write or copy it again.")
-
-
-class TextSource(Source):
-    """A CSV or TSV file on disk, compressed by gzip or not, or in memory."""
-
-    empty = ("expected one row per choice below the header; got the header only, without rows.", "Check the file.")
-
-    def __init__(self, content: Path | bytes, path: str, partition: Mapping[str, str] | None = None) -> None:
-        self._content, self.path, self._path = content, path, path
-        self._header, _ = read_header(self._chunks(1 << 16), path)
-        self.set_columns(self._header.names, partition)
-
-    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
-        """Return the first rows of columns; a missing cell is blank."""
-        _, beginning = read_header(self._chunks(1 << 16), self._path)
-        return first_cells(beginning, self._header, positions, count)
-
-    def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
-        positions = [self._header.names.index(name) for name in names]
-        chunks = self._chunks(BLOCK if rows >= ROWS else 8 * rows)
-        for block, columns in text_blocks(chunks, self._header, self._path, positions):
-            yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, block.line)
-
-    def _chunks(self, size: int) -> Iterator[tuple[bytes, bool]]:
-        """Yield the bytes of the file, decompressed, and whether they are the last."""
-        try:
-            with self._opened() as file:
-                data = file.read(size)
-                while True:
-                    following = file.read(size)
-                    yield data, not following
-                    if not following:
-                        return
-                    data = following
-        except (*BROKEN_GZIP, OSError) as error:
-            raise unreadable(self._path, error) from error
-
-    def _opened(self) -> IO[bytes]:
-        if isinstance(self._content, bytes):
-            return io.BytesIO(self._content)
-        with self._content.open("rb") as file:
-            packed = file.read(2) == GZIP
-        return gzip.open(self._content, "rb") if packed else self._content.open("rb")  # type: ignore[return-value]
-
-
-def open_bytes(data: bytes, name: str) -> Source:
-    """Open the content of a file; `name` is only what messages call it."""
-    if not isinstance(data, bytes | bytearray | memoryview):
-        text = f"expected the content of a file, as bytes; got {type(data).__name__}."
-        raise ParameterError(text, parameter="data", value=data, remedy="A file is read by ActionLog.read.")
-    data = bytes(data)
-    if data.startswith(GZIP):
-        try:
-            with gzip.GzipFile(
-                fileobj=io.BytesIO(data)
-            ) as packed:  # `decompress` takes the square of many members' time
-                data = packed.read()
-        except (*BROKEN_GZIP, OSError) as error:
-            raise unreadable(name, error) from error
-    return ParquetSource(data, name) if data.startswith(PARQUET) else TextSource(data, name)
-
-
-def open_source(
-    path: str | os.PathLike[str], partition: Mapping[str, str] | None = None, *, unpack: bool = True
-) -> Source:
-    """Open one file ("-" is standard input) far enough to know its columns; the first bytes decide on its format.
-
-    Parquet compressed by gzip is unpacked into memory, or refused.
-    """
-    name, file = os.fspath(path), Path(path)
-    if name == "-":
-        return open_bytes(sys.stdin.buffer.read(), "standard input")
-    try:
-        with file.open("rb") as content:
-            beginning = content.read(4)
-        if beginning.startswith(GZIP):
-            with gzip.open(file, "rb") as packed:
-                is_packed_parquet = packed.read(4) == PARQUET
-            if is_packed_parquet and unpack:
-                return open_bytes(file.read_bytes(), name)
-            if is_packed_parquet:
-                text = "expected a Parquet file as it is; got one compressed by gzip."
-                raise LogError(text, path=name, remedy="Unpack it first.")
-    except (*BROKEN_GZIP, OSError, ValueError) as error:
-        raise unreadable(name, error) from error
-    return (ParquetSource if beginning == PARQUET else TextSource)(file, name, partition)
-
-
-def sources_of(paths: Paths, *, unpack: bool = False) -> list[Source]:
-    """Open every file of a log far enough to know its columns."""
-    return [open_source(file.path, file.partition, unpack=unpack) for file in files_of(paths)]
+def source_notices(sources: Sequence[Source]) -> tuple[Notice, ...]:
+    """Return what the user should know about how files are laid out, once they were read; each once."""
+    return tuple(dict.fromkeys(notice for source in sources for notice in source.notices))
 
 
 def check_columns(source: Source, kinds: Mapping[str, str], where: str) -> None:
@@ -434,31 +278,3 @@ def unreadable(name: str, error: BaseException) -> LogError:
     elif isinstance(error, PermissionError):
         text, remedy = "expected a file that you may read; permission was denied.", "Check its mode."
     return LogError(text, path=name, remedy=remedy)
-
-
-def is_large(paths: Paths) -> bool:
-    """Return whether a log should be scanned: it would take too much of the machine's memory."""
-    return sum(_size(file.path) for file in files_of(paths)) > memory() / SHARE
-
-
-def memory() -> int:
-    """Return the bytes of memory that this machine has, or this process may use."""
-    limits = []
-    with suppress(OSError, ValueError, AttributeError):
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    with suppress(OSError, ValueError):  # in a container
-        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(limits, default=8 * 2**30)
-
-
-def _size(path: Path) -> int:
-    """Guess what a file would take in memory; nothing for what can be read only once, or not at all."""
-    if not path.is_file():
-        return 0
-    with suppress(OSError, LogError):  # reading it will say why
-        with path.open("rb") as file:
-            beginning = file.read(4)
-        if beginning == PARQUET:
-            return BYTES_PER_ROW * ParquetSource(path, str(path)).rows()
-        return path.stat().st_size * (BYTES_PER_PACKED_BYTE if beginning.startswith(GZIP) else BYTES_PER_BYTE)
-    return 0

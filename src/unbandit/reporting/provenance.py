@@ -65,7 +65,7 @@ class LogSource:
 
 def read_log(
     path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None,
-    duplicates: Duplicates = None,
+    duplicates: Duplicates = None, sheet: str | None = None, header: bool = True,
 ) -> tuple[ActionLog, LogSource]:  # fmt: skip
     """Read a log together with the checksum of the bytes that were read; "-" is standard input.
 
@@ -76,10 +76,12 @@ def read_log(
     if name == "-" or _is_stream(file):
         called = STANDARD_INPUT if name == "-" else name
         data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
-        log = ActionLog.from_bytes(data, name=called, columns=columns, arms=arms, duplicates=duplicates)
+        log = ActionLog.from_bytes(
+            data, name=called, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header
+        )
         return log, LogSource.of_bytes(called, data)
     before = _state(file)
-    log = ActionLog.read(path, columns=columns, arms=arms, duplicates=duplicates)
+    log = ActionLog.read(path, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header)
     source = LogSource.of_file(file)
     if _state(file) != before:
         refusal = "the file changed while it was being read."

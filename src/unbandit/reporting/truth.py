@@ -9,8 +9,8 @@ import polars as pl
 
 from unbandit.errors import ParameterError
 from unbandit.formatting import counted, quoted
+from unbandit.log.formats import open_source
 from unbandit.log.labels import label_of
-from unbandit.log.sources import open_source
 from unbandit.result import ArmEstimate, Estimate, Quantity
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
+from unbandit.log.formats import open_bytes
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
-from unbandit.log.sources import BROKEN_GZIP, GZIP, open_bytes, unreadable
+from unbandit.log.sources import BROKEN_GZIP, GZIP, unreadable
 from unbandit.web.examples import EXAMPLES, Example
 from unbandit.web.forms import ReadAs
 from unbandit.web.jobs import Limits
@@ -165,11 +167,21 @@ def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
     data = _gunzip(sent, limits.unpacked, name) if sent.startswith(GZIP) else sent
     if data.startswith(GZIP):
         raise LogError("expected a table; it is packed with gzip twice. Unpack it once, and send that.", path=name)
+    if data.startswith(b"PK\x03\x04"):
+        _refuse_large_archive(data, name, limits)
     rows = _parquet_rows(data) if data.startswith(PARQUET) else max(data.count(b"\n"), data.count(b"\r")) - 1
     if rows > limits.rows:
         remedy = "Take a part of it, or use the command line, which takes more: unbandit report."
         raise LogError(f"expected at most {limits.rows:,} rows; it has {rows:,}.", path=name, remedy=remedy)
     return data
+
+
+def _refuse_large_archive(data: bytes, name: str, limits: Limits) -> None:
+    """Refuse a spreadsheet whose parts are too large once they are unpacked; a broken one is refused when it is read."""
+    with suppress(zipfile.BadZipFile, ValueError), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(part.file_size for part in archive.infolist()) > limits.unpacked:
+            refusal = f"expected at most {size(limits.unpacked)} once it is unpacked; it holds more."
+            raise LogError(refusal, path=name, remedy="Take a part of it, or use the command line: unbandit report.")
 
 
 def _parquet_rows(data: bytes) -> int:

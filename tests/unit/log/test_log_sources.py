@@ -83,7 +83,7 @@ def test_standard_input_is_named_in_a_refusal(monkeypatch: pytest.MonkeyPatch) -
         (b"arm,round\n", "header only", "Check the file"),
         (parquet(FRAME.head(0)), "without rows", "Check that it was saved"),
         (b"arm\nA\n\0\0\0\n", "binary file", "Check the name"),
-        (b"PK\x03\x04\0\0", "spreadsheet", "Save the sheet as CSV"),
+        (b"PK\x03\x04\0\0", "spreadsheet", "save the sheet as CSV"),
         ("arm\nA\nB\n".encode("utf-16"), "UTF-16", "encoding UTF-8"),
         (gzip.compress(GOOD, mtime=0)[:-9], "gzip", "Write or copy it again"),
         (b"\x1f\x8bnonsense", "gzip", "Write or copy it again"),
@@ -104,9 +104,14 @@ def test_parquet_broken_in_the_middle_is_refused(tmp_path: Path) -> None:
     assert "Write or copy it again" in refusal(saved(tmp_path, bytes(content))).message
 
 
-def test_other_encodings_are_refused_with_their_line(tmp_path: Path) -> None:
-    error = refusal(saved(tmp_path, "arm\nA\nm\u00fcsli\n".encode("latin-1")))
-    assert (error.row, error.line, error.value) == (2, 3, b"\xfc")
+def test_what_is_neither_utf_8_nor_latin_1_is_refused_with_its_line(tmp_path: Path) -> None:
+    for content in (b"arm\nA\nm\x81sli\n", "arm\nA\nm\u00fcsli\n".encode() + b"\xfc"):
+        error = refusal(saved(tmp_path, content))
+        assert error.row is not None
+        assert error.line == error.row + 1
+        assert "expected text in UTF-8" in error.message
+    error = refusal(saved(tmp_path, b"arm\nA\nm\x81sli\n"))
+    assert (error.row, error.line, error.value) == (2, 3, b"\x81")
     assert "Save the file again with the encoding UTF-8" in error.message
 
 
@@ -249,7 +254,7 @@ def test_rows_in_many_blocks_are_those_of_one(tmp_path: Path, monkeypatch: pytes
     whole = ActionLog.read(path)
     assert whole.arms == tuple("0123456")
     monkeypatch.setattr("unbandit.log.csv.SMALL_PIECE", 300)
-    monkeypatch.setattr("unbandit.log.sources.BLOCK", 7_000)
+    monkeypatch.setattr("unbandit.log.formats.BLOCK", 7_000)
     assert ActionLog.read(path) == whole
     saved(tmp_path, "\n".join(["note,arm", *rows, 'a"b,c,1', *rows]))
     assert (refusal(path).row, refusal(path).line) == (5_001, 5_002)

@@ -15,9 +15,9 @@ import pytest
 
 from unbandit import ActionLog
 from unbandit.errors import LogError
-from unbandit.log import sources
+from unbandit.log import formats
+from unbandit.log.formats import ParquetSource
 from unbandit.log.parquet import ParquetLayout, UnreadableParquet, without_panic_text
-from unbandit.log.sources import ParquetSource
 
 
 def written(frame: pl.DataFrame, **options: object) -> bytes:
@@ -83,7 +83,7 @@ def test_no_change_of_a_count_or_a_length_goes_unseen():
 
 
 def test_large_files_are_read_piece_by_piece_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "PARQUET_ROWS", 1000)
+    monkeypatch.setattr(formats, "PARQUET_ROWS", 1000)
     arms = np.random.default_rng(3).integers(0, 7, 10_001)
     pl.DataFrame({"arm": arms, "other": arms[::-1]}).write_parquet(tmp_path / "log.parquet", row_group_size=300)
     batches = list(ParquetSource(tmp_path / "log.parquet", "log.parquet").batches(["arm"], rows=500))
@@ -92,7 +92,7 @@ def test_large_files_are_read_piece_by_piece_in_order(tmp_path, monkeypatch):
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "PARQUET_ROWS", 1000)
+    monkeypatch.setattr(formats, "PARQUET_ROWS", 1000)
     path = tmp_path / "log.parquet"
     pl.DataFrame({"arm": ["A"] * 5_000}).write_parquet(path)
     source = ParquetSource(path, "log.parquet")
