@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import time
+import zipfile
 
 import polars as pl
 import pytest
@@ -141,6 +142,13 @@ def test_roles_are_known_also_where_the_log_is_refused():
     assert dict(seen.roles) == {"arm": "choice", "round": "trial"}
 
 
+def archive(size):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("xl/worksheets/sheet1.xml", bytes(size))
+    return held.getvalue()
+
+
 def test_json_lines_latin_1_and_times_are_understood_on_the_page():
     lines = b'{"timestamp": "2026-01-02", "arm": "A"}\n{"timestamp": "2026-01-01", "arm": "B"}\n'
     seen = looked(lines)
@@ -167,6 +175,7 @@ def test_a_problem_speaks_of_the_page_not_of_the_shell():
         (gzip.compress(bytes(50_000_000), mtime=0), "once it is unpacked"),
         (b"arm\n" + b"A\n" * 100_002, "at most 100,000 rows"),
         (b"\x89PNG\r\n\x1a\n" + bytes(100), "binary"),
+        (archive(50_000_000), "once it is unpacked"),
         (b"a,b\n1,2,3\n", ""),
     ],
 )

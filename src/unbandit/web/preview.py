@@ -177,11 +177,13 @@ def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
 
 
 def _refuse_large_archive(data: bytes, name: str, limits: Limits) -> None:
-    """Refuse a spreadsheet whose parts are too large once they are unpacked; a broken one is refused when it is read."""
+    """Refuse a spreadsheet that is too large once it is unpacked; a broken one is refused when it is read."""
+    unpacked = 0
     with suppress(zipfile.BadZipFile, ValueError), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if sum(part.file_size for part in archive.infolist()) > limits.unpacked:
-            refusal = f"expected at most {size(limits.unpacked)} once it is unpacked; it holds more."
-            raise LogError(refusal, path=name, remedy="Take a part of it, or use the command line: unbandit report.")
+        unpacked = sum(part.file_size for part in archive.infolist())
+    if unpacked > limits.unpacked:
+        refusal = f"expected at most {size(limits.unpacked)} once it is unpacked; it holds more."
+        raise LogError(refusal, path=name, remedy="Take a part of it, or use the command line: unbandit report.")
 
 
 def _parquet_rows(data: bytes) -> int:

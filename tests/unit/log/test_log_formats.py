@@ -56,7 +56,8 @@ def test_json_lines_are_read_scanned_and_followed(name, tmp_path):
 
 
 def test_values_stay_as_they_are_written():
-    data = b'{"arm": 1.0, "x": [1], "y": {"s": 1, "s": 2}}\n\n{"arm": "01"}\r\n{"arm": true}\n{"arm": 10000000000000000000000001}'
+    data = b'{"arm": 1.0, "x": [1], "y": {"s": 1, "s": 2}}\n\n{"arm": "01"}\r\n{"arm": true}\n'
+    data += b'{"arm": 10000000000000000000000001}'
     assert ActionLog.from_bytes(data).arms == ("1.0", "01", "true", "10000000000000000000000001")
     assert open_bytes(data, "log").names == ["arm"]  # lists are no columns
 
