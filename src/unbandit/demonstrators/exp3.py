@@ -1,5 +1,6 @@
 """EXP3: exponential weights for exploration and exploitation, against any sequence of rewards."""
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +53,11 @@ class EXP3(RandomisedRule):
         """Return shares of the uniform rule."""
         return {"mixing": (0.05, 0.1, 0.2, 0.5)}
 
+    @property
+    def gains(self) -> int:
+        """Return the column of the importance-weighted gains."""
+        return 1
+
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return the arm's share of the exponential weights, mixed with `1 / K`."""
@@ -78,6 +84,38 @@ class EXP3(RandomisedRule):
                 memory[other, 2] = memory[other, 1]  # the gains as the rule sees them until it looks again
         if reward != 0.0:  # half of the time there is nothing to divide
             memory[arm, 1] += reward / mixed(parameters, pulls, memory, 2, arm)
+
+    @staticmethod
+    def log_expansion(
+        parameters: Any, pulls: Pulls, scores: Draws, round: Any, arm: Any, slope: Draws, bend: Memory
+    ) -> float:
+        """Return the log of `probability`; fill in its gradient, and the information that a choice has of the gains.
+
+        With shares `q` of the weights, `p_l = (1 - mixing) q_l + mixing / K` has the gradient `(1 - mixing) rate q_l
+        (1[l = j] - q_j)`. The information is the expectation of the negative Hessian, which need not be positive.
+        """
+        uniform = parameters.mixing / pulls.size
+        rate = parameters.rate if parameters.rate > 0.0 else uniform
+        largest, total, information = scores.max(), 0.0, 0.0
+        for each in range(pulls.size):
+            slope[each] = math.exp(rate * (scores[each] - largest))
+            total += slope[each]
+        for each in range(pulls.size):
+            slope[each] /= total
+            bend[each, each] = ((1.0 - parameters.mixing) * rate * slope[each]) ** 2
+            bend[each, each] /= (1.0 - parameters.mixing) * slope[each] + uniform
+            information += bend[each, each]
+        for row in range(pulls.size):
+            for column in range(row):
+                crossed = bend[row, row] * slope[column] + bend[column, column] * slope[row]
+                bend[row, column] = bend[column, row] = information * slope[row] * slope[column] - crossed
+        for row in range(pulls.size):
+            bend[row, row] += information * slope[row] * slope[row] - 2.0 * bend[row, row] * slope[row]
+        own = (1.0 - parameters.mixing) * slope[arm]
+        chance = own + uniform
+        for each in range(pulls.size):
+            slope[each] = own / chance * rate * ((1.0 if each == arm else 0.0) - slope[each])
+        return math.log(chance)
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the rule's numbers; a rate of 0 stands for `mixing / K`."""

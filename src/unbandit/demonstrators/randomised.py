@@ -64,6 +64,14 @@ class RandomisedRule(Demonstrator):
         return None
 
     @property
+    def gains(self) -> int | None:
+        """Return the column of `memory` that alone decides, if `learn` adds `reward / probability` to it; else None.
+
+        For rewards of 0 and 1. Such a rule's posterior looks at the whole log at once; it needs a `log_expansion`.
+        """
+        return None
+
+    @property
     def beta_prior(self) -> tuple[float, float] | None:
         """Return prior successes and failures, if the rule pulls the arm with the largest of Beta draws; else None."""
         return None
@@ -99,7 +107,7 @@ class RandomisedRule(Demonstrator):
     ) -> float:
         """Return the log of `probability`; fill in its gradient and negative Hessian with respect to the scores.
 
-        For rules with a `score`. It shapes how rewards are proposed and enters no weight, so it may be approximate;
+        For rules with a `score` or with `gains`. It shapes how rewards are proposed and enters no weight, so it may be approximate;
         but it must be a number for any scores, also where the probability is too small for one.
         """
         raise NotImplementedError

@@ -11,7 +11,15 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError
 from unbandit.inference.leader import can_meet, twist_leaders
-from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each
+from unbandit.inference.lookahead import (
+    BernoulliLog,
+    OutlookLog,
+    bernoulli_log,
+    half_each,
+    has_outlook,
+    outlooks_of,
+    reward_paths,
+)
 from unbandit.inference.steps import Reading, number_of_steps, opening_chance, reading_of, work_of
 from unbandit.inference.twist import TwistedLog, can_twist, predict_log, twist_log
 from unbandit.kernels.compile import Integers, Numbers
@@ -21,6 +29,7 @@ from unbandit.kernels.smc.cloud import Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
 from unbandit.kernels.smc.leader import filter_leader, leader_chances, no_twist
+from unbandit.kernels.smc.outlook import filter_outcomes
 from unbandit.kernels.smc.randomised import filter_randomised
 from unbandit.kernels.smc.twist import filter_twisted
 from unbandit.log import ActionLog
@@ -41,6 +50,8 @@ NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the
 MOST_PILOTED = 10_000  # rounds times arms up to which a small cloud without a look at the future predicts rounds
 CLOSE = 2.0  # log evidence by which it may miss that of the others
 ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
+STARTS = 4  # paths of a small cloud from which climbs to probable paths begin
+OUTLOOK_SHARE = 0.6  # of this number, where look-aheads around paths are evaluated for every particle
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 MOST_TABLED = 20_000  # rounds up to which Beta draws are tabulated: tables grow with the number of possible successes
 MOST_CHANCES = 20_000_000  # rounds times arms up to which a greedy rule's probabilities are laid out by its leader
@@ -183,6 +194,9 @@ def run_filters(
     elif isinstance(rule, RandomisedRule) and task.follows_leader:
         task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
         look_ahead = LookAhead((), _by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
+    elif isinstance(rule, RandomisedRule) and task.divides_rewards and has_outlook(rule, steps, len(log.arms)):
+        task, pilot = _around_paths(task, rule, steps, clouds, default=particles is None)
+        look_ahead = LookAhead((), _by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
     elif isinstance(rule, RandomisedRule) and particles is None:
         task = replace(task, particles=int(STRAIGHT_SHARE * number))
     with current_work().stage("Filtering", clouds * task.particles * sum(map(number_of_steps, readings))):
@@ -260,6 +274,36 @@ def _looking_ahead(
     if _log_evidence(pilot) > clearly and _log_evidence(straight.run(clouds + 4)) > clearly:
         return task, pilot
     return replace(task, bernoulli=candidates[int(found.min(axis=1).argmax())]), pilot
+
+
+def _around_paths(
+    task: "_Filter", rule: RandomisedRule, steps: list[Steps], clouds: int, *, default: bool
+) -> tuple["_Filter", tuple[FilterPass, ...]]:
+    """Let the filter of a rule that divides rewards look at the whole log, if small clouds find as much evidence by it.
+
+    Some paths of a small cloud show where climbs to probable paths may begin. Returns the filter, and that cloud.
+    """
+    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES))
+    if default:
+        task = replace(task, particles=int(STRAIGHT_SHARE * task.particles))
+    pilot, starts = straight.run(clouds), [np.full(sum(each.arm.size for each in steps), np.nan)]
+    if not isinstance(pilot, CloudCollapsed):
+        first = pilot[0]
+        chosen = systematic(first.cloud.log_weights, STARTS, np.random.default_rng([task.seed, 5]))
+        paths = reward_paths(steps[0].arm, first.cloud.marks, first.counts, first.path()[:, chosen])
+        starts += [np.concatenate([path, starts[0][path.size :]]) for path in paths if path.size]
+    outlooks = outlooks_of(rule, task.belief, steps, max(task.horizons), task.known_rewards(), starts)
+    small = replace(straight, particles=min(task.particles, TWIST_PARTICLES), keep_paths=False)
+    tried = [replace(small, outlook=each) for each in outlooks]
+    found = np.array([[_log_evidence(each.run(clouds + at)) for at in (1, 2)] for each in tried])
+    found[np.isnan(found)] = -math.inf
+    clearly, by_pilot = float(found.max()) + CLEARLY_MORE, _log_evidence(pilot)
+    if by_pilot > clearly and _log_evidence(replace(straight, keep_paths=False).run(clouds + 3)) > clearly:
+        return task, ()
+    if default:
+        task = replace(task, particles=max(FEWEST_PARTICLES, int(OUTLOOK_SHARE * task.particles)))
+    task = replace(task, outlook=outlooks[int(found.min(axis=1).argmax())])
+    return task, () if isinstance(pilot, CloudCollapsed) else pilot
 
 
 def _towards_meetings(
@@ -348,12 +392,14 @@ class _Filter:
     relaxing: bool = False
     twists: tuple[TwistedLog, ...] = ()  # the clouds take them in turn
     bernoulli: BernoulliLog | None = None
+    outlook: OutlookLog | None = None
     visits: Visits | None = None  # where the states that a cloud visits are recorded
 
     @property
     def looks_ahead(self) -> bool:
         """Return whether particles are drawn given all actions."""
-        return bool(self.twists) or (self.bernoulli is not None and self.bernoulli.lookahead.constant.size > 0)
+        learnt = self.bernoulli is not None and self.bernoulli.lookahead.constant.size > 0
+        return learnt or bool(self.twists) or self.outlook is not None
 
     def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
         """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
@@ -365,14 +411,16 @@ class _Filter:
         log_weights = np.zeros(self.particles)
         twisted = self.twists[cloud % len(self.twists)] if self.twists else None
         means = None if twisted is None else np.tile(twisted.transitions.start, (self.particles, 1))
-        values = None if self.bernoulli is None else np.full(self.particles, self.bernoulli.log_start)
+        looks = self.outlook or self.bernoulli
+        values = None if looks is None else np.full(self.particles, looks.log_start)
         passes: list[FilterPass] = []
         for which, (reading, horizon) in enumerate(zip(self.readings, self.horizons, strict=True)):
             name = cloud * len(self.readings) + which
             state = self._cloud(reading, past, before, name, keep=self.keep_paths and which == 0)
             if values is not None:
                 state.log_weights[:] = log_weights
-                pulls, died, rounds = self._filter_bernoulli(which, state, values)
+                filter_them = self._filter_bernoulli if self.outlook is None else self._filter_outcomes
+                pulls, died, rounds = filter_them(which, state, values)
             elif means is not None and twisted is not None:
                 state.log_weights[:] = log_weights
                 pulls, died, rounds = self._filter_twisted(which, state, means, horizon, twisted)
@@ -486,6 +534,30 @@ class _Filter:
             cloud.increments[0] += log.log_start
         return np.bincount(reading.arm, minlength=cloud.sums.shape[1]), died, reading.round
 
+    def _filter_outcomes(self, which: int, cloud: Cloud, values: Numbers) -> tuple[Integers, int, Integers]:
+        """Run the filter of a rule that divides rewards over a demonstration, with a look around some paths."""
+        rule, reading, log = self.rule, self.readings[which], self.outlook
+        assert isinstance(rule, RandomisedRule)
+        assert isinstance(reading, Steps)
+        assert log is not None
+        assert rule.gains is not None
+        number, arms = cloud.sums.shape
+        memories, parameters = np.zeros((number, arms, rule.columns)), rule.parameters(self.horizons[which])
+        died = filter_outcomes(
+            parameters, reading, cloud, memories, rule.batch, rule.gains, log.firsts[which], values, log.outlook
+        )
+        if which == 0:
+            cloud.increments[0] += log.log_start
+        return np.bincount(reading.arm, minlength=arms), died, reading.round
+
+    @property
+    def divides_rewards(self) -> bool:
+        """Return whether a kernel can look at the whole log around paths of rewards that are divided by chances."""
+        rule = self.rule
+        if not (isinstance(rule, RandomisedRule) and rule.gains is not None and self.belief.bernoulli):
+            return False
+        return _plays_as_declared(rule, "gains")
+
     @property
     def follows_leader(self) -> bool:
         """Return whether a kernel can read a greedy rule's leader; ties have probability 0 unless rewards are known."""
@@ -512,7 +584,8 @@ class _Filter:
     def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
         rule = self.rule
-        other = bool(self.twists) or self.bernoulli is not None
+        looks_at_all = self.bernoulli is not None or self.outlook is not None
+        other = looks_at_all or (bool(self.twists) and not self.follows_leader)
         if not isinstance(rule, RandomisedRule) or not isinstance(reading, Steps) or other:
             return rounds
         ahead = (rounds >= reading.opening) & (rounds < rounds.size)

@@ -1,24 +1,42 @@
-"""A look at the whole log for Thompson sampling with Beta draws, learnt from a cloud that looks at no action to come.
+"""A look at the whole log for rules that see rewards of 0 and 1, in two ways.
 
-A cloud of particles goes through the log and records the states that it visits. From these `fit_lookahead` learns,
-from the last round to the first, how probable the rest of the log is from a state; with it the clouds of the posterior
-propose each reward given all actions. A log with too many rounds and arms for that is filtered by more particles.
+For Thompson sampling with Beta draws it is learnt. A cloud of particles that looks at no action to come goes through
+the log and records the states that it visits. From these `fit_lookahead` learns, from the last round to the first, how
+probable the rest of the log is from a state; with it the clouds of the posterior propose each reward given all actions.
+A log with too many rounds and arms for that is filtered by more particles.
+
+For EXP3 it is computed around hidden paths of high density (`kernels/smc/outlook.py`): Gauss-Newton steps lead there
+from rewards as expected, and from the paths of some particles of a small cloud.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers
+from unbandit.demonstrators import RandomisedRule
+from unbandit.inference.twist import deviations_of, transitions_of
+from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.smc.bernoulli import Lookahead, Visits, fit_lookahead
-from unbandit.kernels.smc.cloud import Steps
+from unbandit.kernels.smc.cloud import Belief, Steps
+from unbandit.kernels.smc.outlook import Outlook, innovations_of, play_path, solve_outlook
+from unbandit.progress import current_work
 
 VISITORS = 1_000  # particles whose states are recorded, where there is room for them
 MOST_VISITED = 40_000_000  # numbers in the record of a log
 FEWEST_PER_TERM = 12  # particles per term of the fitted functions, at least
 MOST_PAIRED = 8  # coordinates up to which all products of two are terms
 ALWAYS_PAIRED = 2  # with more of them, only squares and products with the coordinates of these most-pulled arms
+
+MOST_OUTLOOK = 10_000_000  # numbers in the bends around a path
+MOST_PATHS, FAR_BEHIND = (
+    3,
+    8.0,
+)  # whose look-aheads are added, and by how much less evidence one may claim than the best
+SHARES = (1.0, 0.6)  # of the sites' curvature that are tried
+SAME = 0.05  # evidence within which two paths are one
+MOST_STEPS, MOST_HALVINGS, SETTLED = 40, 8, 0.01  # of the climb to a path; it ends when a step gains less
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,3 +101,109 @@ def _lookahead(rounds: int, coordinates: int) -> Lookahead:
     centre, scale, lowest, highest, slope = (np.zeros((rounds, coordinates)) for _ in range(5))
     bend = np.zeros((rounds, coordinates, coordinates))
     return Lookahead(centre, scale, lowest, highest, np.zeros(rounds), slope, bend)
+
+
+@dataclass(frozen=True, eq=False)
+class OutlookLog:
+    """A log with a look-ahead around some hidden paths; read by all clouds."""
+
+    outlook: Outlook
+    firsts: tuple[int, ...]  # the first round of each demonstration
+
+    @property
+    def log_start(self) -> float:
+        """Return the log of the look-ahead before the first round."""
+        return float(np.logaddexp.reduce(self.outlook.constant[:, 0]))
+
+
+def has_outlook(rule: RandomisedRule, readings: Sequence[Steps], arms: int) -> bool:
+    """Return whether the filter of a rule can look at the whole log around some paths."""
+    return rule.gains is not None and sum(each.arm.size for each in readings) * (2 * arms) ** 2 <= MOST_OUTLOOK
+
+
+def outlooks_of(
+    rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int, known: tuple[Numbers, Numbers],
+    starts: Sequence[Numbers],
+) -> list[OutlookLog]:  # fmt: skip
+    """Return look-aheads around the same paths, with several shares of the curvature.
+
+    `known` has sums and counts of the rewards that are known, and each of `starts` a reward of every round, NaN for one
+    as expected, from which the climb to a path begins.
+    """
+    climbs = sorted(
+        (_Climb(rule, belief, readings, horizon, known, each) for each in starts), key=lambda each: -each.value
+    )
+    paths: list[_Climb] = []
+    for each in climbs:
+        if len(paths) < MOST_PATHS and all(SAME < other.value - each.value < FAR_BEHIND for other in paths):
+            paths.append(each)
+    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
+    logs = []
+    for share in SHARES:
+        outlook = Outlook(
+            *(np.concatenate(parts) for parts in zip(*(each.outlook(share) for each in paths), strict=True))
+        )
+        outlook.constant[:, -1] = -math.log(len(paths))  # all that is left after the last round has probability 1
+        logs.append(OutlookLog(outlook, firsts))
+    return logs
+
+
+class _Climb:
+    """A path of high density, found from some rewards."""
+
+    def __init__(
+        self, rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int,
+        known: tuple[Numbers, Numbers], rewards: Numbers,
+    ) -> None:  # fmt: skip
+        assert rule.gains is not None
+        self._parameters, self._columns, self._column = rule.parameters(horizon), rule.columns, rule.gains
+        self._transitions = transitions_of(rule, self._parameters, belief, readings, known)
+        rounds, size = self._transitions.arm.size, 2 * self._transitions.start.size
+        shapes = ((1, rounds + 1, size), (1, rounds + 1), (1, rounds + 1, size), (1, rounds + 1, size, size))
+        self._outlook = Outlook(*map(np.zeros, shapes))
+        self._innovations, self._aim = np.zeros(rounds), np.zeros(rounds)
+        innovations_of(self._transitions, rewards, self._innovations)
+        self._climb()
+        own = self._transitions.start.size + self._transitions.arm
+        means = self._outlook.centre[0, np.arange(rounds), own]
+        self._transitions.noise[:] = deviations_of(self._transitions, means)  # now those on the path
+        self._climb()
+        self.value = float(self.outlook(1.0).constant[0, 0])
+
+    def outlook(self, share: float) -> Outlook:
+        """Return the look-ahead around the path with a share of the sites' curvature."""
+        solve_outlook(self._parameters, self._transitions, self._innovations, share, self._outlook, 0, self._aim)
+        return Outlook(*(each.copy() for each in self._outlook))
+
+    def _play(self, innovations: Numbers) -> float:
+        current_work().end_if_stopped()
+        arguments = (self._parameters, self._transitions, self._columns, self._column)
+        return float(play_path(*arguments, innovations, self._outlook.centre[0]))
+
+    def _climb(self) -> None:
+        """Take Gauss-Newton steps, halving those that lead down."""
+        value = self._play(self._innovations)
+        for _ in range(MOST_STEPS):
+            solve_outlook(self._parameters, self._transitions, self._innovations, 1.0, self._outlook, 0, self._aim)
+            step = self._aim - self._innovations
+            for halving in range(MOST_HALVINGS):
+                trial = self._innovations + 0.5**halving * step
+                higher = self._play(trial)
+                if higher > value:
+                    break
+            if not higher > value + SETTLED:
+                break
+            self._innovations, value = trial, higher
+        self._play(self._innovations)
+
+
+def reward_paths(arm: Integers, marks: Integers, counts: Integers, means: Numbers) -> list[Numbers]:
+    """Return rewards of every round behind some paths of sample means, equal between two marks.
+
+    `counts` are the pulls of each arm at the marks, and `means` has the shape (marks, paths, arms).
+    """
+    interval = np.searchsorted(marks, np.arange(arm.size))
+    pulls = np.diff(counts, axis=0, prepend=0)
+    sums = np.where(counts[:, None] > 0, means * counts[:, None], 0.0)
+    rates = np.diff(sums, axis=0, prepend=0.0) / np.maximum(pulls, 1)[:, None]
+    return [rates[interval, path, arm] for path in range(means.shape[1])]

@@ -68,7 +68,7 @@ def twist_log(
     fit = _Fit(parameters, transitions, np.concatenate([each.round for each in readings]))
     fit.climb()
     if belief.bernoulli:  # the variance of a reward is that at the mode
-        transitions.noise[:] = _deviations(transitions, fit.means)
+        transitions.noise[:] = deviations_of(transitions, fit.means)
         fit.climb()
     firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
     twists = [fit.twisted(share, firsts) for share in MODE_SHARES]
@@ -131,7 +131,7 @@ def transitions_of(
         separate=(rule.score or 0) != 0 or len(readings) > 1 or not hidden.all(),
     )
     if belief.bernoulli:
-        transitions.noise[:] = _deviations(transitions, start[arm])
+        transitions.noise[:] = deviations_of(transitions, start[arm])
     return transitions
 
 
@@ -155,7 +155,7 @@ def _judged(steps: Steps, batch: int) -> Integers:
     return np.asarray(judged, np.int64)
 
 
-def _deviations(transitions: Transitions, means: Numbers) -> Numbers:
+def deviations_of(transitions: Transitions, means: Numbers) -> Numbers:
     """Return the standard deviation of rewards of 0 and 1 with these means, which may leave the interval a little."""
     least = 0.5 * transitions.learns
     inside = np.clip(means, least, 1 - least)

@@ -228,6 +228,14 @@ def keep_sums(cloud: Cloud, step: int, mark: int) -> int:
     return mark + 1
 
 
+@called
+def take_sums(cloud: Cloud, memories: Numbers) -> None:
+    """Take the sums of rewards from the first column of what a rule remembers: (particles, arms, columns)."""
+    for particle in range(memories.shape[0]):
+        for arm in range(memories.shape[1]):
+            cloud.sums[particle, arm] = memories[particle, arm, 0]
+
+
 @inlined
 def gibbs_level(cloud: Cloud, pulls: Integers, sums: Numbers, particle: int, step: int) -> float:
     """Shift all of a particle's rewards by a number drawn from its conditional distribution; return the shift.

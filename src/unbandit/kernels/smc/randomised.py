@@ -28,6 +28,7 @@ from unbandit.kernels.smc.cloud import (
     predictive_sum,
     prior_of,
     resample,
+    take_sums,
     two_uniforms,
 )
 
@@ -114,11 +115,11 @@ def filter_randomised(
             if not bernoulli and shifts:
                 _gibbs_levels(cloud, pulls, memories, step)
         if mark < cloud.marks.size and cloud.marks[mark] == step:
-            _take_sums(cloud, memories)
+            take_sums(cloud, memories)
             mark = keep_sums(cloud, step, mark)
     if shifts and not bernoulli:
         _gibbs_levels(cloud, pulls, memories, steps.arm.size)
-    _take_sums(cloud, memories)
+    take_sums(cloud, memories)
     return 0
 
 
@@ -127,14 +128,6 @@ def _gibbs_levels(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -
     """Shift all rewards of each particle by a number drawn from its conditional distribution."""
     for particle in range(memories.shape[0]):
         gibbs_level(cloud, pulls, memories[particle, :, 0], particle, step)
-
-
-@called
-def _take_sums(cloud: Cloud, memories: Numbers) -> None:
-    """Take the sums of rewards from the first column of what the rule remembers."""
-    for particle in range(memories.shape[0]):
-        for arm in range(memories.shape[1]):
-            cloud.sums[particle, arm] = memories[particle, arm, 0]
 
 
 @inlined

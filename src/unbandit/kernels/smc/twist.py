@@ -25,7 +25,7 @@ import numpy as np
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import learn, log_expansion, probability
 from unbandit.kernels.rng import normal_quantile
-from unbandit.kernels.smc.cloud import PARTICLES, Cloud, Steps, inherit, keep_sums, resample, two_uniforms
+from unbandit.kernels.smc.cloud import PARTICLES, Cloud, Steps, inherit, keep_sums, resample, take_sums, two_uniforms
 
 
 class Transitions(NamedTuple):
@@ -79,14 +79,14 @@ def expand_sites(
                 pulls[arm] = 0
         for row in range(arms):
             sites.centre[at, row] = scores[at, row]
-        _count(transitions.arm, at, transitions.judged[at], counts)
+        count_pulls(transitions.arm, at, transitions.judged[at], counts)
         arguments = (parameters, pulls, counts, rounds[at], scores[at])
-        log_chances[at] = _expand_all(*arguments, sites.slope[at], sites.bend[at], slope, bend)
+        log_chances[at] = expand_all(*arguments, sites.slope[at], sites.bend[at], slope, bend)
         pulls[transitions.arm[at]] += 1
 
 
 @inlined
-def _count(arm: Integers, first: int, number: int, counts: Integers) -> None:
+def count_pulls(arm: Integers, first: int, number: int, counts: Integers) -> None:
     """Count the pulls of each arm in `number` rounds."""
     for each in range(counts.size):
         counts[each] = 0
@@ -95,7 +95,7 @@ def _count(arm: Integers, first: int, number: int, counts: Integers) -> None:
 
 
 @inlined
-def _expand_all(
+def expand_all(
     parameters: Any, pulls: Integers, counts: Integers, round: int, scores: Numbers, slope: Numbers, bend: Numbers,
     one_slope: Numbers, one_bend: Numbers,
 ) -> float:  # fmt: skip
@@ -337,11 +337,11 @@ def predict_actions(
                     covariance[row, column] = covariance[column, row] = 0.0
         log_chances[at] = 0.0
         if transitions.judged[at] > 0:
-            _count(transitions.arm, at, transitions.judged[at], counts)
+            count_pulls(transitions.arm, at, transitions.judged[at], counts)
             for row in range(arms):
                 scores[row], y[row] = state[row], 0.0
             value, gain = (
-                _expand_all(parameters, pulls, counts, rounds[at], scores, slope, bend, work[5], bends[1]),
+                expand_all(parameters, pulls, counts, rounds[at], scores, slope, bend, work[5], bends[1]),
                 1.0,
             )
             for _ in range(MOST_STEPS):
@@ -359,7 +359,7 @@ def predict_actions(
                             product += covariance[row, column] * aim[column]
                         trial[row] = state[row] + product
                         penalty += 0.5 * aim[row] * product
-                    higher = _expand_all(parameters, pulls, counts, rounds[at], trial, slope, bend, work[5], bends[1])
+                    higher = expand_all(parameters, pulls, counts, rounds[at], trial, slope, bend, work[5], bends[1])
                     higher -= penalty
                     if higher >= value:
                         break
@@ -453,7 +453,7 @@ def filter_twisted(
         at, arm = first + step, steps.arm[step]
         # Weight: p(a_t | memory) / site(scores), for all actions drawn from this state.
         if transitions.judged[at] > 0:
-            _count(transitions.arm, at, transitions.judged[at], counts)
+            count_pulls(transitions.arm, at, transitions.judged[at], counts)
             for particle in range(number):
                 memory, log_weight = memories[particle], 0.0
                 for each in range(arms):
@@ -506,9 +506,9 @@ def filter_twisted(
             for particle in range(number):
                 cloud.past[particle, arm] -= reward
         if mark < cloud.marks.size and cloud.marks[mark] == step:
-            _take_sums(cloud, memories)
+            take_sums(cloud, memories)
             mark = keep_sums(cloud, step, mark)
-    _take_sums(cloud, memories)
+    take_sums(cloud, memories)
     return 0
 
 
@@ -527,11 +527,3 @@ def _propose_outcome(mean: float, noise: float, pressure: float, precision: floa
     total = share + math.exp(log_low - largest)
     log_weight = largest + math.log(total) - 0.5 * pressure * pressure / precision + 0.5 * math.log(precision)
     return (1.0 if draw * total < share else 0.0), log_weight
-
-
-@called
-def _take_sums(cloud: Cloud, memories: Numbers) -> None:
-    """Take the sums of rewards from the first column of what the rule remembers."""
-    for particle in range(memories.shape[0]):
-        for arm in range(memories.shape[1]):
-            cloud.sums[particle, arm] = memories[particle, arm, 0]
