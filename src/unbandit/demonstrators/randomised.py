@@ -107,8 +107,8 @@ class RandomisedRule(Demonstrator):
     ) -> float:
         """Return the log of `probability`; fill in its gradient and negative Hessian with respect to the scores.
 
-        For rules with a `score` or with `gains`. It shapes how rewards are proposed and enters no weight, so it may be approximate;
-        but it must be a number for any scores, also where the probability is too small for one.
+        For rules with a `score` or with `gains`. It shapes how rewards are proposed and enters no weight, so it may be
+        approximate; but it must be a number for any scores, also where the probability is too small for one.
         """
         raise NotImplementedError
 

@@ -51,7 +51,7 @@ MOST_PILOTED = 10_000  # rounds times arms up to which a small cloud without a l
 CLOSE = 2.0  # log evidence by which it may miss that of the others
 ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
 STARTS = 4  # paths of a small cloud from which climbs to probable paths begin
-OUTLOOK_SHARE = 0.6  # of this number, where look-aheads around paths are evaluated for every particle
+OUTLOOK_PER_ARM = 50  # particles per arm at least, where clouds look around paths
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 MOST_TABLED = 20_000  # rounds up to which Beta draws are tabulated: tables grow with the number of possible successes
 MOST_CHANCES = 20_000_000  # rounds times arms up to which a greedy rule's probabilities are laid out by its leader
@@ -284,8 +284,6 @@ def _around_paths(
     Some paths of a small cloud show where climbs to probable paths may begin. Returns the filter, and that cloud.
     """
     straight = replace(task, particles=min(task.particles, PILOT_PARTICLES))
-    if default:
-        task = replace(task, particles=int(STRAIGHT_SHARE * task.particles))
     pilot, starts = straight.run(clouds), [np.full(sum(each.arm.size for each in steps), np.nan)]
     if not isinstance(pilot, CloudCollapsed):
         first = pilot[0]
@@ -299,9 +297,9 @@ def _around_paths(
     found[np.isnan(found)] = -math.inf
     clearly, by_pilot = float(found.max()) + CLEARLY_MORE, _log_evidence(pilot)
     if by_pilot > clearly and _log_evidence(replace(straight, keep_paths=False).run(clouds + 3)) > clearly:
-        return task, ()
+        return replace(task, particles=int(STRAIGHT_SHARE * task.particles) if default else task.particles), ()
     if default:
-        task = replace(task, particles=max(FEWEST_PARTICLES, int(OUTLOOK_SHARE * task.particles)))
+        task = replace(task, particles=max(task.particles, min(OUTLOOK_PER_ARM * len(task.log.arms), MOST_FEWEST)))
     task = replace(task, outlook=outlooks[int(found.min(axis=1).argmax())])
     return task, () if isinstance(pilot, CloudCollapsed) else pilot
 

@@ -35,7 +35,7 @@ MOST_PATHS, FAR_BEHIND = (
     8.0,
 )  # whose look-aheads are added, and by how much less evidence one may claim than the best
 SHARES = (1.0, 0.6)  # of the sites' curvature that are tried
-SAME = 0.05  # evidence within which two paths are one
+SAME, SAME_MEANS = 0.5, 0.1  # difference of the evidence, and of every mean at the end, within which two paths are one
 MOST_STEPS, MOST_HALVINGS, SETTLED = 40, 8, 0.01  # of the climb to a path; it ends when a step gains less
 
 
@@ -135,7 +135,8 @@ def outlooks_of(
     )
     paths: list[_Climb] = []
     for each in climbs:
-        if len(paths) < MOST_PATHS and all(SAME < other.value - each.value < FAR_BEHIND for other in paths):
+        far_behind = len(paths) > 0 and each.value < paths[0].value - FAR_BEHIND
+        if len(paths) < MOST_PATHS and not far_behind and not any(map(each.is_as, paths)):
             paths.append(each)
     firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
     logs = []
@@ -169,6 +170,11 @@ class _Climb:
         self._transitions.noise[:] = deviations_of(self._transitions, means)  # now those on the path
         self._climb()
         self.value = float(self.outlook(1.0).constant[0, 0])
+
+    def is_as(self, other: "_Climb") -> bool:
+        """Return whether another climb led to the same path."""
+        ends = (each._outlook.centre[0, -1, self._transitions.start.size :] for each in (self, other))
+        return abs(self.value - other.value) < SAME and float(np.abs(np.subtract(*ends)).max()) < SAME_MEANS
 
     def outlook(self, share: float) -> Outlook:
         """Return the look-ahead around the path with a share of the sites' curvature."""
