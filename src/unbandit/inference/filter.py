@@ -292,7 +292,7 @@ def _around_paths(
         starts += [np.concatenate([path, starts[0][path.size :]]) for path in paths if path.size]
     outlooks = outlooks_of(rule, task.belief, steps, max(task.horizons), task.known_rewards(), starts)
     small = replace(straight, particles=min(task.particles, TWIST_PARTICLES), keep_paths=False)
-    tried = [replace(small, outlook=each) for each in outlooks]
+    tried = [replace(small, outlooks=(each,)) for each in outlooks]
     found = np.array([[_log_evidence(each.run(clouds + at)) for at in (1, 2)] for each in tried])
     found[np.isnan(found)] = -math.inf
     clearly, by_pilot = float(found.max()) + CLEARLY_MORE, _log_evidence(pilot)
@@ -300,7 +300,11 @@ def _around_paths(
         return replace(task, particles=int(STRAIGHT_SHARE * task.particles) if default else task.particles), ()
     if default:
         task = replace(task, particles=max(task.particles, min(OUTLOOK_PER_ARM * len(task.log.arms), MOST_FEWEST)))
-    task = replace(task, outlook=outlooks[int(found.min(axis=1).argmax())])
+    worse = found.min(axis=1)
+    chosen = [
+        outlooks[at] for at in np.argsort(-worse) if worse[at] > worse.max() - NEARLY_AS_GOOD or at == worse.argmax()
+    ]
+    task = replace(task, outlooks=tuple(chosen))
     return task, () if isinstance(pilot, CloudCollapsed) else pilot
 
 
@@ -390,14 +394,14 @@ class _Filter:
     relaxing: bool = False
     twists: tuple[TwistedLog, ...] = ()  # the clouds take them in turn
     bernoulli: BernoulliLog | None = None
-    outlook: OutlookLog | None = None
+    outlooks: tuple[OutlookLog, ...] = ()  # in turn likewise
     visits: Visits | None = None  # where the states that a cloud visits are recorded
 
     @property
     def looks_ahead(self) -> bool:
         """Return whether particles are drawn given all actions."""
         learnt = self.bernoulli is not None and self.bernoulli.lookahead.constant.size > 0
-        return learnt or bool(self.twists) or self.outlook is not None
+        return learnt or bool(self.twists or self.outlooks)
 
     def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
         """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
@@ -409,7 +413,7 @@ class _Filter:
         log_weights = np.zeros(self.particles)
         twisted = self.twists[cloud % len(self.twists)] if self.twists else None
         means = None if twisted is None else np.tile(twisted.transitions.start, (self.particles, 1))
-        looks = self.outlook or self.bernoulli
+        looks = self.outlooks[cloud % len(self.outlooks)] if self.outlooks else self.bernoulli
         values = None if looks is None else np.full(self.particles, looks.log_start)
         passes: list[FilterPass] = []
         for which, (reading, horizon) in enumerate(zip(self.readings, self.horizons, strict=True)):
@@ -417,8 +421,10 @@ class _Filter:
             state = self._cloud(reading, past, before, name, keep=self.keep_paths and which == 0)
             if values is not None:
                 state.log_weights[:] = log_weights
-                filter_them = self._filter_bernoulli if self.outlook is None else self._filter_outcomes
-                pulls, died, rounds = filter_them(which, state, values)
+                if isinstance(looks, OutlookLog):
+                    pulls, died, rounds = self._filter_outcomes(which, state, values, looks)
+                else:
+                    pulls, died, rounds = self._filter_bernoulli(which, state, values)
             elif means is not None and twisted is not None:
                 state.log_weights[:] = log_weights
                 pulls, died, rounds = self._filter_twisted(which, state, means, horizon, twisted)
@@ -532,12 +538,13 @@ class _Filter:
             cloud.increments[0] += log.log_start
         return np.bincount(reading.arm, minlength=cloud.sums.shape[1]), died, reading.round
 
-    def _filter_outcomes(self, which: int, cloud: Cloud, values: Numbers) -> tuple[Integers, int, Integers]:
+    def _filter_outcomes(
+        self, which: int, cloud: Cloud, values: Numbers, log: OutlookLog
+    ) -> tuple[Integers, int, Integers]:
         """Run the filter of a rule that divides rewards over a demonstration, with a look around some paths."""
-        rule, reading, log = self.rule, self.readings[which], self.outlook
+        rule, reading = self.rule, self.readings[which]
         assert isinstance(rule, RandomisedRule)
         assert isinstance(reading, Steps)
-        assert log is not None
         assert rule.gains is not None
         number, arms = cloud.sums.shape
         memories, parameters = np.zeros((number, arms, rule.columns)), rule.parameters(self.horizons[which])
@@ -582,7 +589,7 @@ class _Filter:
     def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
         rule = self.rule
-        looks_at_all = self.bernoulli is not None or self.outlook is not None
+        looks_at_all = self.bernoulli is not None or bool(self.outlooks)
         other = looks_at_all or (bool(self.twists) and not self.follows_leader)
         if not isinstance(rule, RandomisedRule) or not isinstance(reading, Steps) or other:
             return rounds

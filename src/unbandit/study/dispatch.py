@@ -40,6 +40,9 @@ Job = tuple[ResultsFolder, int]  # a task by its number, of the study that is ke
 TASKS_PER_THREAD = 4  # in hand: one at work, the others waiting
 TASKS_IN_HAND = 64  # of an executor with an unknown number of workers
 
+ONE_THREAD = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""What libraries read, when they are imported, to know how many threads to start."""
+
 BATCHES_PER_WORKER = 2  # in hand of a cluster: one at work, one waiting
 SECONDS_TO_STOP = 15.0  # that a cluster has to end its running batches
 SECONDS_PER_BATCH = 1.0  # about, on a small cluster
@@ -160,21 +163,24 @@ class WorkerProcesses(ProcessPoolExecutor):
 
     Fresh, since a fork would copy locks that threads of this one hold. A process that dies of Ctrl-C writes a traceback
     and breaks the pool, so one that starts has it blocked, one that waits remembers it, and one that works ends its
-    task with it.
+    task with it. There is a process per core, so libraries start no threads of their own in it (`ONE_THREAD`).
     """
 
     def __init__(self, count: int) -> None:
         super().__init__(count, multiprocessing.get_context("spawn"), initializer=_await_interrupts)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:  # type: ignore[override]
-        """Start a call in a process; processes that are started for it inherit that Ctrl-C is blocked."""
-        if not hasattr(signal, "pthread_sigmask"):
-            return super().submit(_interruptible, function, *arguments)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        """Start a call in a process; processes started for it inherit `ONE_THREAD`, and that Ctrl-C is blocked."""
+        own, masks = {name: os.environ.get(name) for name in ONE_THREAD}, hasattr(signal, "pthread_sigmask")
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
         try:
+            os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
             return super().submit(_interruptible, function, *arguments)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            for name, value in own.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+            if before is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def kill(self) -> None:
         """End every process at once, whatever it is doing: one within a compiled kernel would not notice Ctrl-C."""

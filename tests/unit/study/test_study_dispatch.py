@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from concurrent.futures import Future
 
+import polars as pl
 import pytest
 
 from unbandit import ClusterError, MissingExtra, OutputError, ParameterError
@@ -17,6 +19,7 @@ from unbandit.study.dispatch import (
     MOST_TASKS_PER_BATCH,
     Batches,
     PickledStudy,
+    WorkerProcesses,
     pickle_study,
     run,
     unpickle_study,
@@ -189,3 +192,13 @@ def test_wrong_settings_of_a_cluster(monkeypatch):
         Cluster("ray", "head:6379", workers=2)
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
     assert Cluster("ray").address == "head:6379"
+
+
+def test_libraries_start_no_threads_in_a_process_per_core(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
+    with WorkerProcesses(1) as pool:
+        assert pool.submit(pl.thread_pool_size).result() == 1
+        assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == "1"
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "POLARS_MAX_THREADS" not in os.environ
