@@ -283,7 +283,7 @@ def _around_paths(
 
     Some paths of a small cloud show where climbs to probable paths may begin. Returns the filter, and that cloud.
     """
-    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES))
+    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=True)
     pilot, starts = straight.run(clouds), [np.full(sum(each.arm.size for each in steps), np.nan)]
     if not isinstance(pilot, CloudCollapsed):
         first = pilot[0]
@@ -301,10 +301,10 @@ def _around_paths(
     if default:
         task = replace(task, particles=max(task.particles, min(OUTLOOK_PER_ARM * len(task.log.arms), MOST_FEWEST)))
     worse = found.min(axis=1)
-    chosen = [
-        outlooks[at] for at in np.argsort(-worse) if worse[at] > worse.max() - NEARLY_AS_GOOD or at == worse.argmax()
+    nearly = [
+        outlooks[at] for at in np.argsort(-worse) if at == worse.argmax() or worse[at] > worse.max() - NEARLY_AS_GOOD
     ]
-    task = replace(task, outlooks=tuple(chosen))
+    task = replace(task, outlooks=tuple(nearly))
     return task, () if isinstance(pilot, CloudCollapsed) else pilot
 
 
