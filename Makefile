@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests \
-  test-fast fuzz test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
+  test-fast fuzz foreign test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
 
 env: .venv/installed
 
@@ -82,6 +82,11 @@ test-fast: env
 # Damaged files in large numbers, of text twice as many; `make test` reads a few of them. FUZZ_SEED=2 makes others.
 fuzz: env
 	FUZZ_FILES=30000 $(PYTEST) -s tests/fuzz
+
+# Policies of other libraries (the extra "foreign"), on many logs; prints how often intervals held.
+foreign: env
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[foreign]"
+	FOREIGN_LOGS=400 $(PYTEST) -s tests/foreign
 
 # The GPU's tests on numba's simulation of one, which needs no GPU and is slow; printed when they have ended.
 test-gpu-simulated: env

@@ -32,6 +32,7 @@ TESTS = Path(__file__).parent
 
 MARKED = {
     "statistical/": "statistical",
+    "foreign/": "statistical",
     "paper/": "statistical",
     "unit/calibration/": "statistical",
     "unit/inference/test_conventions.py": "statistical",

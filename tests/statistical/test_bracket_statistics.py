@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unbandit import Instance
+from unbandit import Bernoulli, Instance
 from unbandit.demonstrators import parse_rule
-from unbandit.estimators.procedures import compare, intervals, quantile
+from unbandit.estimators.procedures import Anchor, compare, intervals, quantile
 from unbandit.log.tallies import Tallies
 from unbandit.result import ESTIMATED
 
@@ -44,6 +44,8 @@ def read(text, means, horizon, seed=1):
         ("sae:alpha=0.25,scale=0.4", 4, 2_000, 1.05),
         ("phased:alpha=0.25,scale=0.4", 4, 2_000, 1.10),
         ("successive-elimination", 4, 2_000, 1.05),
+        ("anytime-moss", 10, 500, 0.60),
+        ("bayes-ucb:noise=gaussian,log_power=3", 10, 500, 0.65),
     ],
 )
 def test_points_err_less_and_intervals_hold_on_random_arms(text, arms, horizon, most):
@@ -57,6 +59,20 @@ def test_points_err_less_and_intervals_hold_on_random_arms(text, arms, horizon, 
     assert errors["bracket"] < most * errors["switching"]
     assert errors["bracket"] < errors["naive"]
     assert 0.93 - 0.025 < held < 0.97 + 0.02
+
+
+@pytest.mark.parametrize("text", ["ucb-tuned", "lil-klucb", "bayes-ucb"])
+def test_intervals_hold_for_rewards_of_0_and_1(text):
+    # Four coins with uniform means, and that of the most-pulled one known. About 500 intervals: an error of 1%.
+    rule, noise, held = parse_rule(text), Bernoulli(), []
+    for run, means in enumerate(np.random.default_rng(5).uniform(0, 1, (300, 4))):
+        tallies = rule.evidence(Instance(means, noise), 2_000, seed=1, first_run=run, threads=1)
+        gaps, known = means[tallies.pulls[0].argmax()] - means, Anchor(None, means[tallies.pulls[0].argmax()])
+        found = compare(tallies, rule, "bracket", 2_000, 1.0, known, noise)
+        low, high, *_ = intervals(found, noise, known, quantile(0.95))
+        held += ((low[0] <= gaps) & (gaps <= high[0]))[found.verdict[0] == ESTIMATED].tolist()
+    assert len(held) > 300
+    assert 0.92 - 0.02 < np.mean(held) < 0.98 + 0.01
 
 
 @pytest.mark.parametrize("text", ["ucb:alpha=0.25", "ucb1", "moss", "klucb:noise=gaussian,sigma=0.5"])

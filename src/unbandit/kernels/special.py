@@ -213,11 +213,62 @@ def log_odds_from_uniform(a: float, b: float, uniform: float) -> float:
     return y if below else -y
 
 
+MOST_SECANTS = 100
+CLOSE_LOG = 1e-8  # logarithms of probabilities that cannot be told apart
+TINY = 1e-300
+CLOSE = 4e-16
+
+
+@called
+def upper_of_beta(mean: float, pulls: float, tail: float) -> float:
+    """Return the quantile of Beta(1 + n mean, 1 + n (1 - mean)) with `tail` above it; means are clipped to [0, 1]."""
+    successes = pulls * min(max(mean, 0.0), 1.0)
+    return 1.0 / (1.0 + math.exp(-log_odds_from_uniform(1.0 + successes, 1.0 + pulls - successes, 1.0 - tail)))
+
+
+@called
+def _log_excess(mean: float, pulls: float, tail: float, odds: float) -> float:
+    """Return the logarithm of the probability above some log odds, over `tail`."""
+    a, b = 1.0 + pulls * mean, 1.0 + pulls * (1.0 - mean)
+    return math.log(max(beta_cdf(b, a, log_beta(b, a), -odds), TINY) / tail)
+
+
+@called
+def mean_below_beta(index: float, pulls: float, tail: float) -> float:
+    """Return the mean whose `upper_of_beta` is `index`; infinite where there is none.
+
+    The logarithm of the probability above the index rises with the mean. Its root is between two points that close in
+    (regula falsi; the value at an end that stays twice is halved).
+    """
+    if not 0.0 < index < 1.0:
+        return math.inf if index >= 1.0 else -math.inf
+    odds = math.log(index / (1.0 - index))
+    low, high = 0.0, 1.0
+    below, above = _log_excess(low, pulls, tail, odds), _log_excess(high, pulls, tail, odds)
+    if below >= 0.0:
+        return 0.0 if below < CLOSE_LOG else -math.inf
+    if above <= 0.0:
+        return 1.0 if above > -CLOSE_LOG else math.inf
+    stayed = 0  # which end stayed where it was in the last step
+    for _ in range(MOST_SECANTS):
+        middle = low + (high - low) * below / (below - above)
+        value = _log_excess(middle, pulls, tail, odds)
+        if value < 0.0:
+            low, below = middle, value
+            above = 0.5 * above if stayed == 1 else above
+            stayed = 1
+        else:
+            high, above = middle, value
+            below = 0.5 * below if stayed == -1 else below
+            stayed = -1
+        if abs(value) < 1e-3 * CLOSE_LOG or high - low < CLOSE:
+            return middle
+    return 0.5 * (low + high)
+
+
 # --- bounds from the Bernoulli divergence `d(p, q) = p ln(p/q) + (1-p) ln((1-p)/(1-q))` ---
 
 MOST_NEWTON_STEPS = 64
-TINY = 1e-300
-CLOSE = 4e-16
 
 
 @inlined

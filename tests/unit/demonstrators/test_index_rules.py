@@ -7,8 +7,23 @@ import math
 import numpy as np
 import pytest
 from reference import simulated
+from scipy import stats
 
-from unbandit.demonstrators import KLUCB, MOSS, UCB, UCB1, UCBV, AdditiveIndexRule, IndexRule, LilUCB, rules
+from unbandit.demonstrators import (
+    KLUCB,
+    MOSS,
+    UCB,
+    UCB1,
+    UCBV,
+    AdditiveIndexRule,
+    AnytimeMOSS,
+    BayesUCB,
+    IndexRule,
+    LilKLUCB,
+    LilUCB,
+    UCBTuned,
+    rules,
+)
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.formula import mean_by_bisection, mean_value
@@ -33,9 +48,11 @@ def test_an_index_turned_round_is_the_mean(rule, pulls):
 @pytest.mark.parametrize("rule", INDEX_RULES, ids=str)
 def test_a_rule_that_shifts_has_an_index_that_rises_one_for_one(rule):
     rule = rule.for_arms(4)
-    low, high = (rule.index(mean, 5, 50, 100) for mean in (0.25, 0.6))
+    low, high = (rule.index(mean, 40_000, 100_000, 200_000) for mean in (0.25, 0.6))
     assert (high - low == pytest.approx(0.35)) == rule.shifts
-    assert rule.shifts == (isinstance(rule, AdditiveIndexRule | UCB1) or getattr(rule, "noise", "") == "gaussian")
+    assert rule.shifts == (
+        isinstance(rule, AdditiveIndexRule | AnytimeMOSS | UCB1) or getattr(rule, "noise", "") == "gaussian"
+    )
 
 
 @pytest.mark.parametrize("rule", INDEX_RULES, ids=str)
@@ -57,6 +74,45 @@ def test_the_textbook_formulas():
     sigma = KLUCB(noise="gaussian", sigma=2)
     assert sigma.index(0.5, 4, 7, 1000) == pytest.approx(0.5 + 2 * math.sqrt(2 * math.log(1000) / 4))
     assert KLUCB(noise="gaussian").index(0, 4, 7, 1000) == KLUCB(noise="gaussian", sigma=0.5).index(0, 4, 7, 1000)
+
+
+def test_the_textbook_formulas_of_rules_that_share_their_loops():
+    anytime = AnytimeMOSS(arms=5, scale=2)
+    assert anytime.index(0.5, 4, 1000, 9) == pytest.approx(0.5 + 2 * math.sqrt(math.log(50) / 4))
+    assert anytime.index(0.5, 200, 1000, 9) == anytime.index(0.5, 900, 1000, 9) == 0.5
+    bound = LilKLUCB(delta=0.02, exploration=1.5).index(0.4, 32, 7, 1000)
+    assert 32 * divergence(0.4, bound) == pytest.approx(1.5 * math.log(math.log2(64) / 0.02))
+    order = 1 - 1 / (60 * math.log(1000) ** 2)
+    assert BayesUCB(log_power=2).index(0.25, 8, 60, 1000) == pytest.approx(stats.beta.ppf(order, 3, 7))
+    normal = BayesUCB(noise="gaussian", sigma=2, log_power=2).index(0.25, 8, 60, 1000)
+    assert normal == pytest.approx(0.25 + 2 * stats.norm.ppf(order) / math.sqrt(8))
+    rate = 0.5 * math.log(60) / 800
+    tuned = 0.9 + math.sqrt(rate * (0.09 + math.sqrt(2 * rate)))
+    assert UCBTuned(exploration=0.5).index(0.9, 800, 60, 99) == pytest.approx(tuned)
+    assert UCBTuned().index(0.9, 8, 60, 99) == pytest.approx(0.9 + math.sqrt(math.log(60) / 8 / 4))
+
+
+def test_rules_that_share_a_formula_share_their_compiled_loops():
+    kinds = {rule.parameters(1000).dtype for rule in (KLUCB(), LilKLUCB(), BayesUCB(), AnytimeMOSS(arms=3))}
+    variance = {rule.parameters(1000).dtype for rule in (UCBV(), UCBTuned())}
+    assert (len(kinds), len(variance), len(kinds | variance)) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("rule", [UCBTuned(), UCBTuned(exploration=0.02), BayesUCB(), BayesUCB(log_power=3)], ids=str)
+def test_the_index_rises_with_the_mean_and_is_turned_round_everywhere(rule):
+    parameters, means = rule.parameters(1000), np.linspace(0, 1, 41).tolist()
+    for pulls, round in ((1, 5), (3, 900), (60, 100), (4_000, 5_000)):
+        indices = [rule.index(mean, pulls, round, 1000) for mean in means]
+        assert (np.diff(indices) > 0).all()
+        assert [mean_value(parameters, index, pulls, round) for index in indices] == pytest.approx(means, abs=1e-7)
+    if isinstance(rule, BayesUCB):
+        assert mean_value(parameters, 1e-9, 50, 80) == -math.inf
+        assert mean_value(parameters, 1 - 1e-12, 50, 80) == mean_value(parameters, 1.5, 50, 80) == math.inf
+
+
+def test_moss_without_a_horizon_asks_for_the_number_of_arms():
+    with pytest.raises(ParameterError, match=r"anytime-moss: expected the number of arms .* use for_arms"):
+        AnytimeMOSS().parameters(100)
 
 
 @pytest.mark.parametrize(("level", "at"), [("horizon", 1000), ("round", 50)])
@@ -92,7 +148,7 @@ def test_the_inverse_of_ucb_v_is_the_smaller_mean():
     assert mean_value(parameters, 5.0, 10, 100) > 1
 
 
-@pytest.mark.parametrize("rule", [UCBV(), KLUCB(), KLUCB(level="round")], ids=str)
+@pytest.mark.parametrize("rule", [UCBV(), KLUCB(), KLUCB(level="round"), UCBTuned(), LilKLUCB(), BayesUCB()], ids=str)
 def test_rules_for_bernoulli_rewards_refuse_others(rule):
     assert rule.bernoulli_only
     for play in (rule.demonstrate, rule.evidence):
@@ -114,6 +170,11 @@ def test_rules_for_bernoulli_rewards_refuse_others(rule):
         (LilUCB, {"reward_range": -1}, "lilucb: reward_range: "),
         (MOSS, {"arms": 1}, "moss: arms: "),
         (UCBV, {"correction": -1}, "ucbv: correction: "),
+        (UCBTuned, {"exploration": 0}, "ucb-tuned: exploration: "),
+        (LilKLUCB, {"clock": "pulls"}, "lil-klucb: clock: "),
+        (LilKLUCB, {"delta": 2}, "lil-klucb: delta: "),
+        (BayesUCB, {"sigma": 1}, "bayes-ucb: expected no sigma with Bernoulli rewards"),
+        (AnytimeMOSS, {"arms": 1}, "anytime-moss: arms: "),
         (UCB, {"initial": 0}, "ucb: initial: "),
         (UCB, {"batch": 0}, "ucb: batch: "),
         (UCB, {"batch": 1.5}, "ucb: batch: "),
