@@ -57,8 +57,8 @@ def identify(
         As for `estimate`, with the order of rounds. Several demonstrations are taken as made by one rule with the same
         parameters, each on its own instance.
     candidates
-        Rules, their names or texts, or one text with commas between them; by default every rule that takes such
-        rewards. A rule with parameters is taken as it is. A bare name or a class stands for the rule with every
+        Rules, their names or texts, or one text with commas between them; by default every `proposed` rule that takes
+        such rewards. A rule with parameters is taken as it is. A bare name or a class stands for the rule with every
         combination of parameters in its `grid`, all equally likely; `softmax:temperature=0.1|0.2` for the values
         between bars. A mapping from names to lists of rules gives grids of your choice.
     prior

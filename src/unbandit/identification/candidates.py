@@ -59,7 +59,7 @@ def assumed_noise(sigma: float | None, bernoulli: bool) -> tuple[Noise, list[Not
 def candidates_for(
     specs: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise, log: ActionLog
 ) -> tuple[tuple[Candidate, ...], list[Notice]]:
-    """Read the candidates; by default every rule that takes such rewards."""
+    """Read the candidates; by default every `proposed` rule that takes such rewards."""
     notes: list[Notice] = []
     if specs is None:
         proposed = [rule for rule in rules().values() if rule.proposed]

@@ -168,8 +168,8 @@ def check(
     log, sigma, bernoulli, horizon, best_mean, level
         As for `estimate`.
     candidates
-        Rules to try, as for `identify`; by default every rule with a closed form. Of a rule without parameters those
-        values of its `grid` are taken that make the log most probable.
+        Rules to try, as for `identify`; by default every `proposed` rule with a closed form. Of a rule without
+        parameters those values of its `grid` are taken that make the log most probable.
     progress
         Called with the name of each rule.
 
