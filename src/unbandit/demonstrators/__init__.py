@@ -21,9 +21,9 @@ from unbandit.demonstrators.sae import SAE, PhasedElimination
 from unbandit.demonstrators.softmax import Softmax
 from unbandit.demonstrators.successive_elimination import SuccessiveElimination
 from unbandit.demonstrators.thompson import Thompson
+from unbandit.demonstrators.tuned_ucb import UCBTuned
 from unbandit.demonstrators.ucb import UCB
 from unbandit.demonstrators.ucb1 import UCB1
-from unbandit.demonstrators.ucb_tuned import UCBTuned
 from unbandit.demonstrators.ucbv import UCBV
 from unbandit.demonstrators.uniform import Uniform
 
