@@ -34,19 +34,25 @@ ALIASES: Mapping[str, frozenset[str]] = {
 
 # Perhaps rewards, perhaps a part of them or their opposite: read only where the user says so.
 REWARDS = {"gain", "gains", "loss", "losses", "return", "returns", "score", "scores", "points", "win", "wins"}
-REWARDS |= {"feedback", "regret"}
+REWARDS |= {"feedback", "regret", "click", "clicked", "labelcost"}
 
 # Perhaps counts of choices; a log of rounds beside them is doubtful.
 COUNTS = {"users", "uniqueusers", "views", "pageviews", "exposures", "exposed", "sessions", "customers", "people"}
 COUNTS |= {"participants", "size", "samples", "samplesize", "observations", "obs", "nobs", "total", "totals", "trials"}
 COUNTS |= {"rounds", "iterations", "attempts", "tests", "draws", "uses", "shown", "displays", "requests", "traffic"}
-COUNTS |= {"audience", "hits"}
+COUNTS |= {"audience", "hits", "votes"}
 
 # Times, which put rounds in order where nothing numbers them.
 TIMES = {"timestamp", "timestamps", "timestamputc", "timestampms", "ts", "datetime", "datetimeutc", "date", "dates"}
 TIMES |= {"when", "created", "createdat", "eventtime", "eventtimestamp", "eventtimeutc", "eventdate", "servedat"}
 TIMES |= {"shownat", "assignedat", "assignmenttime", "loggedat", "occurredat", "requesttime", "requesttimestamp"}
 TIMES |= {"servertime", "servertimestamp", "unixtime", "unixtimestamp", "utctime"}
+
+# What products and libraries call them: read where no column has a name of those above.
+SELDOM: Mapping[str, set[str]] = {
+    "arm": {"item", "itemid", "caption", "variation", "variationid", "variationname", "labelaction"},
+    "round": TIMES,
+}
 
 _REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
 _COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]
@@ -170,7 +176,7 @@ def _recognised(
         [at for at in free if names[at].strip() == role],
         [at for at in free if folded[at] == role],
         [at for at in free if folded[at] in ALIASES[role]],
-        [at for at in free if role == "round" and folded[at] in TIMES],
+        [at for at in free if folded[at] in SELDOM.get(role, ())],
     )
     places: list[int] = next(filter(None, tiers), [])
     if len(places) > 1 and role != "reward":  # rewards are not needed, so a notice is enough

@@ -9,7 +9,7 @@ import pytest
 
 from unbandit import ActionLog
 from unbandit.errors import LogError, ParameterError, phrase, shell_option
-from unbandit.log.columns import ALIASES, REWARDS, ROLES, find_columns
+from unbandit.log.columns import ALIASES, REWARDS, ROLES, SELDOM, find_columns
 
 
 @pytest.mark.parametrize(("role", "alias"), [(role, alias) for role in ROLES for alias in sorted(ALIASES[role])])
@@ -19,8 +19,17 @@ def test_every_alias_is_recognised_in_any_dress(role: str, alias: str) -> None:
         assert find_columns(names, None)[role] == (len(names) - 1,)
 
 
+@pytest.mark.parametrize(("role", "name"), [(role, name) for role in SELDOM for name in sorted(SELDOM[role])])
+def test_seldom_names_are_recognised_where_there_is_no_other(role: str, name: str) -> None:
+    others = [] if role == "arm" else ["arm"]
+    assert find_columns([*others, name], None)[role] == (len(others),)
+    usual = {"arm": "choice", "round": "trial"}[role]
+    assert find_columns([*others, name, usual], None)[role] == (len(others) + 1,)
+
+
 def test_no_alias_has_two_roles() -> None:
     everything = [alias for role in ROLES for alias in ALIASES[role]] + sorted(REWARDS) + list(ROLES)
+    everything += [name for names in SELDOM.values() for name in names]
     assert len(everything) == len(set(everything))
 
 
