@@ -80,15 +80,12 @@ def bernoulli_log(prior: tuple[float, float], readings: Sequence[Steps], arms: i
     pulled = np.concatenate([each.arm for each in readings])
     separate = len(readings) > 1 or not all(np.isnan(each.rewards).all() for each in readings)
     coordinates = arms * (2 if separate else 1)
-    leading = np.argsort(-np.bincount(pulled, minlength=arms))[:ALWAYS_PAIRED].tolist()
-    pairs = [
-        (one, other)
-        for one in range(coordinates)
-        for other in range(one + 1)
-        if coordinates <= MOST_PAIRED or one == other or {one % arms, other % arms} & set(leading)
-    ]
+    leading, each = np.argsort(-np.bincount(pulled, minlength=arms))[:ALWAYS_PAIRED], np.arange(coordinates)
+    always = each if coordinates <= MOST_PAIRED else each[np.isin(each % arms, leading)]
+    products = [np.sort([each, np.full(coordinates, one)], axis=0)[::-1].T for one in always]
+    pairs = np.unique(np.concatenate([np.column_stack([each, each]), *products]), axis=0)
     firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
-    return BernoulliLog(*prior, pulled, firsts, np.array(pairs, np.int64), separate, _lookahead(0, coordinates))
+    return BernoulliLog(*prior, pulled, firsts, pairs, separate, _lookahead(0, coordinates))
 
 
 def half_each(first: Visits, second: Visits) -> Visits:

@@ -180,3 +180,12 @@ def test_a_log_too_long_for_a_table_is_filtered_without_it(monkeypatch):
     log = ub.ActionLog.from_actions([MEETING], arms=[0, 1])
     monkeypatch.setattr(filters, "MOST_CHANCES", 10)
     assert not filter_task(log, RULE).follows_leader
+
+
+def test_the_round_named_is_that_of_the_action_which_weights_judge():
+    task = filter_task(ub.ActionLog.from_actions([MEETING]), RULE)
+    looking, (steps,) = twisted(task), task.readings
+    judged = looking._judged(steps, steps.round)
+    assert looking.twists
+    assert judged.tolist() == [1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12]
+    assert np.array_equal(judged, task._judged(steps, steps.round))

@@ -202,6 +202,8 @@ def filter_bernoulli(
             inherit(value_1, cloud.ancestors)
         for particle in range(number):
             reward = 1 if uniform(cloud.rng, PARTICLES, step, particle) < success[particle] else 0
+            if not hidden:  # whatever rounding makes of its probability
+                reward = int(known)
             wins[particle, arm] += reward
             values[particle] = value_1[particle] if reward == 1 else value_0[particle]
             angles[particle, arm] = after[particle, reward]
