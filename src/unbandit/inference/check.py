@@ -34,13 +34,13 @@ from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import run_filters, systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
-from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of
+from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of, weights_of
 from unbandit.inference.steps import reading_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
-SHARES = {"decisions": 0.4, "evidence": 0.3, "simulations": 0.3}  # of the error probability that each test may use
+SHARES = {"decisions": 0.37, "evidence": 0.37, "simulations": 0.26}  # of the error probability that each test may use
 SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with the share of this test
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
@@ -292,8 +292,9 @@ class _Request:
         decisions = decisions_of(start, rule.initial, rule.batch)
         known = {each.name: other for each, other in zip(rivals, others, strict=True) if other is not None}
         every = {**known, **random_choices(decisions)}
+        weights = weights_of(rule, rivals)
         tested, length = residuals(decisions, (first, second), every), int(self.log.lengths[0])
-        return _Decided(decisions, (first, second), every, tested, self._decided(), length, self.seed)
+        return _Decided(decisions, (first, second), every, weights, tested, self._decided(), length, self.seed)
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -333,6 +334,7 @@ class _Decided:
     decisions: Decisions
     own: tuple[Predictions, Predictions]
     others: Mapping[str, Predictions]
+    weights: Mapping[str, float]  # of the others, before anything is seen
     tested: Residuals
     number: int  # of rounds that were predicted
     length: int  # of the log
@@ -344,7 +346,7 @@ class _Decided:
 
     @property
     def by_evidence(self) -> float:
-        return by_evidence(self.own, self.others, self.tested)
+        return by_evidence(self.own, self.others, self.weights, self.tested)
 
     @property
     def switches(self) -> Statistic:

@@ -88,13 +88,13 @@ def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
 def predict(
     log: ActionLog, rule: IndexRule, noise: Noise, prior: Prior, horizon: int, particles: int, *, seed: int = 0,
     drift: tuple[int, float] | None = None, unless_below: Predictions | None = None,
-    widths: tuple[float, ...] = WIDENED,
+    widths: tuple[float, ...] = WIDENED, means: Numbers | None = None,
 ) -> Predictions:  # fmt: skip
     """Let an index rule with normal rewards predict every decision of a log's first demonstration.
 
     `drift` is an arm and by how much its mean changes, steadily, up to the horizon. Once the record is `HOPELESS` less
     probable than by other predictions (`unless_below`), nothing more is predicted. The prior variance is multiplied by
-    one of `widths`, which is learnt from the record.
+    one of `widths`, which is learnt from the record. The prior is around `means`, where these are given.
     """
     arms = len(log.arms)
     rule = rule.for_arms(arms)
@@ -109,6 +109,7 @@ def predict(
         offsets[pulls > 0] = added_width[pulls[pulls > 0] - 1]
     else:
         index_offsets(rule.parameters(horizon), steps, arms, offsets)
+    offsets += 0.0 if means is None else means
     if drift is not None:
         offsets[:, drift[0]] += drift[1] / horizon * _mean_round(steps, drift[0])
     known = np.zeros((particles, arms)), np.zeros(arms)
@@ -203,18 +204,25 @@ def residuals(
     return Residuals(tuple(np.array(names)[kept].tolist()), scores, correlations, by_name)
 
 
-def by_evidence(own: tuple[Predictions, Predictions], others: Mapping[str, Predictions], found: Residuals) -> float:
-    """Return the probability, at most, that a record of the rule is so much more probable under one of the others.
+def by_evidence(
+    own: tuple[Predictions, Predictions], others: Mapping[str, Predictions], weights: Mapping[str, float],
+    found: Residuals,
+) -> float:  # fmt: skip
+    """Return the probability, at most, that a record of the rule is so much more probable under the others together.
 
-    For one rival this is `1 / r` at a ratio of `r`, or nearly `1 / (r s sqrt(2 pi))` where the logarithm of the ratio
-    has a standard deviation of `s` that is not small (R. R. Bahadur and R. Ranga Rao, "On deviations of the sample
-    mean", 1960).
+    These are mixed by `weights`, which sum to 1. The probability is `1 / r` at a ratio of `r`, or nearly
+    `1 / (r s sqrt(2 pi))` where the logarithm of the ratio has a standard deviation of `s` that is not small (R. R.
+    Bahadur and R. Ranga Rao, "On deviations of the sample mean", 1960). The rule's evidence is estimated by two clouds;
+    as far as they differ, the ratio may be too large.
     """
-    base, values = float(np.logaddexp(own[0].log_evidence, own[1].log_evidence)) - math.log(2), [0.0]
-    for name, other in others.items():
-        wide = max(1.0, math.sqrt(2 * math.pi) * found.spreads.get(name, 0.0))
-        values.append(other.log_evidence - base + math.log(wide))
-    return min(1.0, len(others) * math.exp(-max(values)))
+    first, second = own[0].log_evidence, own[1].log_evidence
+    base = float(np.logaddexp(first, second)) - math.log(2) + (first - second) ** 2 / 2
+    shares = np.array([math.log(weights[name]) + other.log_evidence for name, other in others.items()])
+    if not shares.size or shares.max() == -math.inf:
+        return 1.0
+    together = float(np.logaddexp.reduce(shares))
+    spread = float(np.exp(shares - together) @ [found.spreads.get(name, 0.0) for name in others])
+    return min(1.0, math.exp(min(base - together, 0.0)) / max(1.0, math.sqrt(2 * math.pi) * spread))
 
 
 def _weighted(

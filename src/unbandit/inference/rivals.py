@@ -6,7 +6,7 @@ rule that chooses at random.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -62,6 +62,18 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> l
         name = f'{rule}{IF}arm "{log.arms[leader]}" gets {"worse" if fall > 0 else "better"} over time'
         found.append(Rival(name, rule, noise, (leader, -fall * gap)))
     return found
+
+
+def weights_of(rule: IndexRule, rivals: Sequence[Rival]) -> dict[str, float]:
+    """Return how probable each rival is before anything is seen: half for other rules, half for other circumstances.
+
+    Choices at random count as other rules.
+    """
+    others = [each.name for each in rivals if each.rule.name != rule.name]
+    same = [each.name for each in rivals if each.rule.name == rule.name]
+    half = 0.5 if others else 0.25
+    weights = dict.fromkeys(same, (1 - half) / len(same)) | dict.fromkeys(MEMORIES, 0.2 * half / len(MEMORIES))
+    return weights | {name: 0.8 * half / len(others) for name in others}
 
 
 def batch_of(log: ActionLog, initial: int = 1) -> int:

@@ -13,7 +13,6 @@ from unbandit import parse_rule
 from unbandit.calibration.measure import MET, MISSED, OPEN, Findings
 from unbandit.calibration.misfits import (
     EVEN_DAR,
-    EVIDENCES,
     RIGHT,
     SAE,
     UCB,
@@ -29,9 +28,9 @@ from unbandit.calibration.misfits import (
     checked_record,
     drifting,
     even_dar,
+    log_ratio,
     play_cell,
     power_bound,
-    with_bounds,
 )
 from unbandit.calibration.page import page
 from unbandit.study.monte_carlo import computed, share
@@ -119,36 +118,22 @@ def test_even_dar_drops_an_arm_when_its_width_says_so():
 def test_the_bound_is_the_power_of_the_most_powerful_test():
     generator = np.random.default_rng(4)
     for distance in (0.0, 1.0, 2.5, 40.0):  # records: one normal number, with mean 0 or `distance`
-        made, read = distance + generator.standard_normal(4_000), generator.standard_normal(4_000)
-        ratio = [distance * each - distance**2 / 2 for each in (made, read)]
+        made = distance + generator.standard_normal(4_000)
         expected = 0.5 * math.erfc((2.3263 - distance) / math.sqrt(2))
-        found = power_bound(ratio[0], ratio[1][:2_500])  # not as many of both
+        found = power_bound(distance * made - distance**2 / 2)
         assert found.value == pytest.approx(expected, abs=4 * found.error + 0.01)
-        assert found.error < 0.03
+        assert found.error < 0.05
 
 
 def test_a_record_that_the_other_rule_cannot_have_made_counts_as_flagged():
-    def metrics(made, read, evidences):
-        rows = np.full((30, len(EVIDENCES)), np.nan)
-        rows[:, [EVIDENCES.index(UCB1), EVIDENCES.index(UCB)]] = evidences
-        held = share(0, 30)
-        return CheckMetrics(CheckCell(made, read, 4, 2_000, 30, 0.9), held, {"random": held}, 0, rows)
-
-    def bound(impossible: int, lost: int) -> float:
-        """Return the bound where some records are impossible for `read`, and some lost by `made`'s own particles."""
-        share_alike = 1 - impossible / (30 - lost)
-        alike = [-9.0 + math.log(share_alike), -9.0]
-        own = [[-9.0, -np.inf]] * impossible + [[-np.inf, -9.0]] * lost + [alike] * (30 - impossible - lost)
-        cells = [metrics(UCB1, UCB1, own), metrics(UCB, UCB, [alike] * 30), metrics(UCB1, UCB, own)]
-        return list(with_bounds(cells))[2].bound.value
-
-    assert bound(15, 0) == pytest.approx(0.5 + 0.5 * 0.01)  # of the others, a hundredth
-    assert bound(10, 5) == pytest.approx(0.4 + 0.6 * 0.01)  # of those whose evidence is known
+    impossible = 15
+    ratios = np.array([math.inf] * impossible + [math.log(0.5)] * 15)  # the others are as probable under both rules
+    assert power_bound(ratios).value == pytest.approx(0.5 + 0.01 / 2, abs=1e-9)
 
 
 def flagged(held, runs=200, *, right=False, unchecked=0):
     cell = CheckCell(UCB, UCB if right else UCB1, 4, 2_000, runs, 0.02 if right else 0.95)
-    return CheckMetrics(cell, share(held, runs), {}, unchecked, np.zeros((0, len(EVIDENCES))))
+    return CheckMetrics(cell, share(held, runs), {}, unchecked, {})
 
 
 def test_only_runs_that_decide_are_ticked():
@@ -164,43 +149,57 @@ def test_only_runs_that_decide_are_ticked():
 
 
 def test_rows_metrics_and_bounds_of_two_rules():
-    cells = tuple(CheckCell(made, UCB, 2, 150, 30, 0.8) for made in (UCB, UCB1))
+    cells = tuple(CheckCell(made, UCB, 2, 150, 40, 0.8) for made in (UCB, UCB1))
     trials = CheckTrials(cells, seed=3)
-    rows = trials.rows(trials.tasks[0])
-    assert rows.height == 30
-    assert rows[UCB].null_count() == 18  # of even and nearly equal means
-    other = CheckTrials((CheckCell(UCB1, UCB1, 2, 150, 30, 0.02),), seed=3)
-    found = [check_metrics(cells[0], rows), check_metrics(cells[1], trials.rows(trials.tasks[1]))]
-    found.append(check_metrics(other.cells[0], other.rows(other.tasks[0])))
-    assert [each.flagged.runs for each in found] == [30, 30, 30]
+    found = [check_metrics(cells[task.cell], trials.rows(task)) for task in trials.tasks]
+    assert [each.flagged.runs for each in found] == [40, 40]
     assert found[0].by_design.keys() == {"random", "even", "near"}
     assert found[1].by_design.keys() == {"random", "even"}
-    bounded = list(with_bounds(found))
-    assert [each.bound is None for each in bounded] == [True, False, True]
-    assert 0 <= bounded[1].bound.value <= 1
-    assert list(with_bounds(found[:2]))[1].bound is None  # without records of one of them there is none
+    assert found[0].bounds == {}  # the rule is right
+    assert found[1].bounds.keys() == {"random", "even"}
+    assert all(0 <= bound.value <= 1 for bound in found[1].bounds.values())
 
 
 def test_bounds_of_other_rewards_and_of_rules_that_choose_at_random():
     cells = (
-        CheckCell(UCB1, UCB1, 2, 100, 30, 0.02), CheckCell(UCB1, UCB1, 2, 100, 30, 0.95, "sigma double"),
-        CheckCell("uniform", UCB1, 2, 100, 30, 0.95), CheckCell(UCB1, UCB1, 2, 100, 30, 0.95, "drift"),
+        CheckCell(UCB1, UCB1, 2, 100, 40, 0.95, "sigma double"), CheckCell("uniform", UCB1, 2, 100, 40, 0.95),
+        CheckCell(UCB1, UCB1, 2, 100, 40, 0.95, "drift"), CheckCell(UCB1, UCB1, 2, 100, 40, 0.95, "batches of 5"),
     )  # fmt: skip
     trials = CheckTrials(cells, seed=3)
     found = [check_metrics(trials.cells[task.cell], trials.rows(task)) for task in trials.tasks]
-    right, scattered, uniform, drift = with_bounds(found)
-    assert right.bound is None
-    assert drift.bound is None
-    assert 0 <= scattered.bound.value < 0.9
-    assert uniform.bound.value > 0.9
-    assert uniform.bound.runs == 15
+    scattered, uniform, drift, batched = (each.bounds for each in found)
+    assert scattered.keys() == {"random", "even"}
+    assert scattered["random"].value < 0.9
+    assert uniform["random"].value > 0.6
+    assert drift.keys() == {"even"}
+    assert found[2].by_design.keys() == {"even", "random, lead below 0.3", "random, lead from 0.3"}
+    assert batched == {}
+
+
+def test_the_ratio_is_that_of_the_probabilities_of_the_record():
+    """Two arms and eight rounds: the ratio of the rules' probabilities, by plain simulation."""
+    cell = CheckCell(UCB1, UCB, 2, 8, 1, 0.8)
+    generator, number, played = np.random.default_rng(1), 40_000, []
+    for text, sizes in ((UCB1, (1.0,)), (UCB, (0.5, 1.0, 2.0, 4.0))):
+        size = np.array(sizes)[np.arange(number) % len(sizes)]
+        drawn = size[:, None] * generator.standard_normal((number, 2))
+        rule = parse_rule(text).for_arms(2)
+        played.append(np.asarray(rule.demonstrate_at(drawn, ub.instance.Gaussian(0.5), 8, length=8, seed=3)))
+    ratios = []
+    for run in (0, 2, 4, 6):
+        log, means, _ = play_cell(cell, 2, run)
+        chances = [np.mean((each == log.demonstration(0)).all(axis=1)) for each in played]
+        ratios.append(math.log(chances[0] / chances[1]))
+        assert log_ratio(cell, log, means, "random") == pytest.approx(ratios[-1], abs=0.3)
+    assert max(ratios) - min(ratios) > 0.5
 
 
 def test_a_goal_that_no_test_reaches_is_not_held_against_the_check():
     each = replace(flagged(80, 100), by_design={"random": share(30, 50), "even": share(50, 50)})
     assert not each.beyond_any_test
-    limited, ample = (replace(each, bound=computed(value)) for value in (0.7, 0.95))
+    limited, ample = (replace(each, bounds={"random": computed(value)}) for value in (0.7, 0.95))
     assert limited.beyond_any_test  # (1 + 0.7) / 2 < 0.95
     assert not ample.beyond_any_test
-    (criterion,) = check_criteria([limited, ample])
+    criterion, bounds = check_criteria([limited, ample])
     assert [score.verdict for score in criterion.scores if score.column == "K=4, T=2,000"] == [None, MISSED]
+    assert [score.measured.value for score in bounds.scores] == [0.7, 0.95]

@@ -14,6 +14,7 @@ from unbandit.inference.decisions import (
     TOLERANCE,
     Decisions,
     Predictions,
+    Residuals,
     by_evidence,
     decisions_of,
     predict,
@@ -201,11 +202,38 @@ def test_evidence_of_another_rule_is_seldom_so_much_larger(number: int) -> None:
         evidence = again.sum() * math.log(theirs) + (~again).sum() * math.log(1 - theirs)
         other = {"another": Predictions(np.full(number, theirs), np.full((number, 2), 0.5), evidence)}
         tested = residuals(Decisions(chosen, decisions.before, decisions.leader, 2), (own, own), other)
-        found.append(by_evidence((own, own), other, tested))
+        found.append(by_evidence((own, own), other, {"another": 1.0}, tested))
     for level in (0.01, 0.05):
         assert np.mean(np.array(found) <= level) <= level + 3 * math.sqrt(level / 2_000)
     if number > 100:
         assert np.mean(np.array(found) <= 0.05) > 0.01
+
+
+def test_clouds_that_differ_make_the_evidence_less_certain() -> None:
+    own = tuple(Predictions(np.zeros(0), np.zeros((0, 2)), value) for value in (-10.0, -13.0))
+    other = {name: Predictions(np.zeros(0), np.zeros((0, 2)), value) for name, value in (("a", -2.0), ("b", -math.inf))}
+    nothing = Residuals((), np.zeros(0), np.zeros((0, 0)), {})
+    ratio = 0.25 * math.exp(-2.0) / ((math.exp(-10.0) + math.exp(-13.0)) / 2)
+    found = [by_evidence(each, other, {"a": 0.25, "b": 0.75}, nothing) for each in (own, (own[0], own[0]))]
+    assert found == pytest.approx([math.exp(4.5) / ratio, 4 * math.exp(-8.0)])
+    assert by_evidence(own, {"b": other["b"]}, {"b": 1.0}, nothing) == 1.0
+
+
+def test_the_size_of_the_means_is_learnt_from_the_record() -> None:
+    means, rule = np.linspace(1.0, 0.0, 8), ub.UCB().for_arms(8)
+    log = rule.demonstrate(ub.Instance(means, SIGMA), 1_500, seed=1)
+    prior = NormalPrior(0.0, 8.0)  # right are only the smallest factors
+
+    def evidence(particles: int, widths: tuple[float, ...], seed: int = 0) -> float:
+        return predict(log, rule, Gaussian(SIGMA), prior, 1_500, particles, widths=widths, seed=seed).log_evidence
+
+    each = [evidence(300, (width,)) for width in kernel.WIDENED]
+    together = np.median([evidence(60, kernel.WIDENED, seed) for seed in range(4)])
+    assert together == pytest.approx(np.logaddexp.reduce(each) - math.log(len(each)), abs=5)
+    wrong, right = kernel.WIDENED[-1], kernel.WIDENED[int(np.argmax(each))]
+    found = evidence(60, (wrong,) * 60 + (right,) * 60)  # all particles begin with the wrong one
+    assert max(each) - each[-1] > 20
+    assert found > each[-1] + 8
 
 
 def test_a_rule_that_falls_far_behind_is_given_up() -> None:

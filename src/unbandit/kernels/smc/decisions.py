@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import Numbers, called, compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.smc.cloud import (
+    LEVELS,
     PARTICLES,
     ArmPrior,
     Cloud,
@@ -28,6 +29,7 @@ from unbandit.kernels.smc.cloud import (
     prior_of,
     resample,
     two_uniforms,
+    uniform,
 )
 from unbandit.kernels.smc.proposal import truncated_normal
 from unbandit.kernels.special import CDF_LOWEST, DENSITY, exponential, log_normal_cdf, normal_cdf
@@ -245,6 +247,66 @@ def _mass(start: float, end: float, centre: float, spread: float, near: float, f
     return upper - (_tail(-first, near) if first < 0.0 else 1.0 - _tail(first, near))
 
 
+@inlined
+def _pending(prior: ArmPrior, wide: float, pulls: int, seen: int, total: float) -> tuple[float, float]:
+    """Return centre and deviation of an arm's mean reward, of whose pulls the last are pending.
+
+    The sum of those that were seen is `total`; `wide` multiplies the prior's variance.
+    """
+    added = pulls - seen
+    mean, variance = posterior_mean(ArmPrior(prior.first, prior.second * wide, prior.sigma), float(seen), total)
+    noise = prior.sigma * prior.sigma
+    return (total + added * mean) / pulls, math.sqrt(added * added * variance + added * noise) / pulls
+
+
+@called
+def _redraw_widths(
+    cloud: Cloud, step: int, widths: Numbers, pulls: Integers, seen: Integers, widened: Numbers, centres: Numbers,
+    deviations: Numbers, bounds: Numbers, logs: Numbers,
+) -> None:  # fmt: skip
+    """Draw every particle's width anew, given its rewards: resampling alone would soon leave one width, right or wrong.
+
+    Given the rewards that were seen, actions do not depend on the width; those pending are below their bounds with a
+    probability that does.
+    """
+    number, arms = cloud.sums.shape
+    chances = np.empty(widths.size)
+    for particle in range(number):
+        largest = -math.inf
+        for at in range(widths.size):
+            chances[at] = 0.0
+            for arm in range(arms):
+                if pulls[arm] == 0:
+                    continue
+                prior, total = prior_of(cloud.belief, arm), cloud.sums[particle, arm]
+                if seen[arm] > 0:
+                    variance = prior.second * widths[at] + prior.sigma * prior.sigma / seen[arm]
+                    away = total / seen[arm] - prior.first
+                    chances[at] -= 0.5 * (math.log(variance) + away * away / variance)
+                if bounds[particle, arm] < math.inf:
+                    centre, spread = _pending(prior, widths[at], pulls[arm], seen[arm], total)
+                    chances[at] += _log_cdf((bounds[particle, arm] - centre) / spread)
+            largest = max(largest, chances[at])
+        total = 0.0
+        for at in range(widths.size):
+            chances[at] = math.exp(chances[at] - largest)
+            total += chances[at]
+        left, at = uniform(cloud.rng, LEVELS, step, particle) * total, 0
+        while at < widths.size - 1 and left > chances[at]:
+            left -= chances[at]
+            at += 1
+        if widths[at] == widened[particle]:
+            continue
+        widened[particle] = widths[at]
+        for arm in range(arms):
+            if pulls[arm] > 0:
+                prior, total = prior_of(cloud.belief, arm), cloud.sums[particle, arm]
+                centre, spread = _pending(prior, widths[at], pulls[arm], seen[arm], total)
+                centres[particle, arm], deviations[particle, arm] = centre, spread
+                if bounds[particle, arm] < math.inf:
+                    logs[particle, arm] = _log_cdf((bounds[particle, arm] - centre) / spread)
+
+
 @compiled
 def predict_decisions(
     steps: Steps, offsets: Numbers, cloud: Cloud, widths: Numbers, all_arms: bool, least: Numbers, repeats: Numbers,
@@ -348,12 +410,11 @@ def predict_decisions(
                 shares[step, 0] = predicted[leader] if leader != before else math.nan
         # The new rewards are pending.
         pulls[arm] += steps.count[step]
-        prior, added = prior_of(belief, arm), pulls[arm] - seen[arm]
+        prior = prior_of(belief, arm)
         for particle in range(number):
-            wide = ArmPrior(prior.first, prior.second * widened[particle], prior.sigma)
-            mean, variance = posterior_mean(wide, float(seen[arm]), sums[particle, arm])
-            centres[particle, arm] = (sums[particle, arm] + added * mean) / pulls[arm]
-            deviations[particle, arm] = math.sqrt(added * added * variance + added * noise) / pulls[arm]
+            centres[particle, arm], deviations[particle, arm] = _pending(
+                prior, widened[particle], pulls[arm], seen[arm], sums[particle, arm]
+            )
         alive, resampled = resample(cloud, step)
         evidence += cloud.increments[step]
         if not alive or (least.size > 0 and evidence < least[step]):
@@ -364,6 +425,8 @@ def predict_decisions(
             inherit(logs, cloud.ancestors)
             inherit(deviations, cloud.ancestors)
             inherit(widened, cloud.ancestors)
+            if widths.size > 1:
+                _redraw_widths(cloud, step, widths, pulls, seen, widened, centres, deviations, bounds, logs)
     # What is still pending is drawn, below its bound.
     for particle in range(number):
         for arm in range(arms):
