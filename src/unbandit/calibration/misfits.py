@@ -367,7 +367,7 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
         scores = [_flagged(each, _size(each), each.flagged, judged=True) for each in right]
         scores += [_together(right, size) for size in dict.fromkeys(map(_size, right))]
         scores += [
-            _flagged(each, f"{_size(each)}, {design} means", held, judged=False)
+            _flagged(each, f"{_size(each)}, {_means(design)}", held, judged=False)
             for each in right
             for design, held in each.by_design.items()
             if design == "near"
@@ -383,9 +383,9 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
         for each in wrong:
             scores.append(_flagged(each, _size(each), each.flagged, judged=not each.beyond_any_test))
             for design, held in each.by_design.items():
-                scores.append(_flagged(each, f"{_size(each)}, {design} means", held, judged=False))
+                scores.append(_flagged(each, f"{_size(each)}, {_means(design)}", held, judged=False))
             for design, bound in each.bounds.items():
-                column = f"{_size(each)}, {design} means"
+                column = f"{_size(each)}, {_means(design)}"
                 bounds.append(Score(cell_name(each.cell), column, bound, percent(bound), None))
         goal = "at least 95%; 80% at K=2, T=500 and for `lilucb` as `ucb`, 90% for Even-Dar elimination"
         note = (
@@ -412,6 +412,12 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
 
 def _size(each: CheckMetrics) -> str:
     return f"K={each.cell.arms}, T={each.cell.horizon:,}"
+
+
+def _means(design: str) -> str:
+    """Return a design as tables name it: `random means, lead from 0.3`."""
+    kind, comma, rest = design.partition(",")
+    return f"{kind} means{comma}{rest}"
 
 
 def _flagged(each: CheckMetrics, column: str, held: Share, *, judged: bool) -> Score:
