@@ -60,7 +60,7 @@ OTHER_DESIGNS: Final = ("random", "even")
 NEAR = 0.05  # within which nearly equal means are
 FALSE_ALARMS = 0.02  # of records of the right rule, at most
 LEVEL = 0.01  # of the most powerful test
-EVIDENCE_PARTICLES, EVIDENCE_CLOUDS = 80, 4
+EVIDENCE_PARTICLES = 80
 SIZES: Final = (0.25, 1.0, 4.0, 16.0)  # of the means' variance, as it may be under the assumed rule
 KNOWN_MEANS: Final = NormalPrior(0.0, 1e-4)  # around what is known
 FEWEST = 10  # records, for a bound
@@ -246,8 +246,8 @@ def log_ratio(cell: CheckCell, log: ActionLog, means: Floats, design: str) -> fl
         elif isinstance(made, Uniform):
             own = -cell.horizon * math.log(cell.arms)
         else:
-            options: dict[str, int] = {"clouds": EVIDENCE_CLOUDS, "seed": 1, "threads": 1}
-            own = infer(log, made.for_arms(cell.arms), NORMAL, NOISE, [cell.horizon], **options).log_evidence
+            sized = made.for_arms(cell.arms)
+            own = infer(log, sized, NORMAL, NOISE, [cell.horizon], clouds=4, seed=1, threads=1).log_evidence
     if own == -math.inf:
         return None
     try:
