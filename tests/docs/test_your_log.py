@@ -52,6 +52,10 @@ FILES = {
         "timestamp,visitor_id,experiment_id,variation_id\n1767225603000,v3,9,B\n1767225602000,v2,9,A\n1767225601000,v1,9,B\n",
         {"1": "BAB"},
     ),
+    "A/B/n product, events with users": (
+        "timestamp,user_id,variation\n1767225603000,u3,B\n1767225602000,u2,A\n1767225601000,u1,B\n",
+        {"1": "BAB"},
+    ),
     "A/B/n product, summary": (
         "Variation,Visitors,Conversions,Conversion rate\nOriginal,1200,60,5%\nBlue,3400,204,6%\n",
         {"Original": 1200, "Blue": 3400},
@@ -105,7 +109,7 @@ def test_a_file_in_the_format_of_a_row_is_read_by_its_command(tmp_path, name):
 @pytest.mark.parametrize("name", FILES)
 def test_the_rules_of_a_row_are_rules(name):
     rules = re.findall(r"--rule ([^\s`]+)", rows()[name][1])
-    assert rules or name in ("river, several policies", "Vowpal Wabbit, text")
+    assert rules or name in ("river, several policies", "Vowpal Wabbit, text", "A/B/n product, events with users")
     for rule in rules:
         parse_rule(rule)
 

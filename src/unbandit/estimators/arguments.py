@@ -13,6 +13,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.estimators.procedures import IN_ORDER, Anchor, Method
+from unbandit.formatting import counted
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Record, is_record
@@ -243,7 +244,7 @@ def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
     longest = int(lengths.max())
     if horizon < longest:
         raise LogError(
-            f"the log has {longest} rounds, more than the horizon {horizon}.",
+            f"the log has {counted(longest, 'round')}, more than the horizon {horizon}.",
             remedy=f"Give the demonstrator's own {option('horizon')}, or leave it out.",
         )
     return np.broadcast_to(np.int64(horizon), lengths.shape)

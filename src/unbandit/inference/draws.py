@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable, option
-from unbandit.formatting import quoted
+from unbandit.formatting import counted, quoted
 from unbandit.inference.filter import CloudCollapsed, FilterPass, FilterResult, log_mean, run_filters, systematic
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
@@ -46,7 +46,8 @@ def infer(
         raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the record says nothing of them.")
     if (shortest := int(log.lengths.min())) < len(log.arms):
         raise NotIdentifiable(
-            f"The record has {shortest} rounds for {len(log.arms)} arms: not every arm can have been tried even once."
+            f"The record has {counted(shortest, 'round')} for {len(log.arms)} arms: "
+            "not every arm can have been tried even once."
         )
     check_rewards(log, noise)
     belief = belief_of(prior, len(log.arms), noise, anchor)

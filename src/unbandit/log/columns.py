@@ -179,6 +179,8 @@ def _recognised(
         [at for at in free if folded[at] in SELDOM.get(role, ())],
     )
     places: list[int] = next(filter(None, tiers), [])
+    if role == "arm" and places == tiers[2]:  # a usual name does not tell which of the two was chosen
+        places = sorted(places + tiers[3])
     if len(places) > 1 and role != "reward":  # rewards are not needed, so a notice is enough
         first, second = (names[at] for at in places[:2])
         both = " and ".join(f'"{names[at]}"' for at in places)

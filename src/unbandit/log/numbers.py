@@ -48,7 +48,7 @@ class RoundColumn:
         """Return the next rounds or times; refuse cells that are neither, or not what the first one was."""
         refuse_missing(refuse, column, self.name, "round")
         if self.form is None:
-            self.form = self._form_of(column[:1])
+            self.form = self._form_of(column)
         if not self.form:
             return whole_numbers(refuse, column, self.name, "round")
         if column.dtype == pl.String or isinstance(column.dtype, pl.Categorical | pl.Enum):
@@ -59,9 +59,13 @@ class RoundColumn:
         self._has_begun = True
         return times
 
-    def _form_of(self, first: pl.Series) -> str:
-        """Return how times are written, by one cell; "" for round numbers, and for what is neither."""
-        form, value = _form_of_type(first.dtype), str(first[0]).strip()
+    def _form_of(self, column: pl.Series) -> str:
+        """Return how times are written, by the first cell; "" for round numbers, and for what is neither.
+
+        Numbers of a column of times are days as Excel counts them only if all of these rows may be, and no numbers at
+        all where days and times since 1970 are mixed.
+        """
+        form, value = _form_of_type(column.dtype), str(column[0]).strip()
         if form or not value:
             return form
         if not is_number(value):
@@ -71,7 +75,10 @@ class RoundColumn:
         form = "" if is_round_like(self.name) else next(units, "")
         if form or not is_time_like(self.name):
             return form
-        return _EXCEL if 0 <= (number - _EXCEL_1970) * _DAY < _END else _PLAIN
+        numbers = column.cast(pl.Float64, strict=False).drop_nulls().drop_nans()
+        may_be_days = ((numbers - _EXCEL_1970) * _DAY).is_between(0, _END, closed="left")
+        is_mixed = may_be_days[0] and bool((numbers * _SECOND >= _EARLIEST).any())
+        return _EXCEL if may_be_days.all() or is_mixed else _PLAIN
 
     def _numbers(self, column: pl.Series) -> tuple[Integers, Truths]:
         """Return times that are written as numbers, and which cells are such."""
@@ -82,9 +89,15 @@ class RoundColumn:
         values = column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
         values = (values - _EXCEL_1970 if self.form == _EXCEL else values) * size
         is_right = (values >= least) & (values < _END)
-        whole = column.cast(pl.Int64, strict=False) if self.form != _EXCEL and is_right.all() else None
-        if whole is not None and not column.dtype.is_float() and not whole.null_count():
-            return whole.to_numpy() * size, is_right
+        if is_right.all() and column.dtype.is_decimal():  # exactly: seconds with a fraction do not fit in a float
+            whole = column.cast(pl.Int64)
+            fraction = (column - whole.cast(column.dtype)).cast(pl.Float64).to_numpy()
+            since = whole.to_numpy() - (_EXCEL_1970 if self.form == _EXCEL else 0)
+            return since * size + np.rint(fraction * size).astype(np.int64), is_right
+        if is_right.all() and self.form != _EXCEL and (column.dtype == pl.String or column.dtype.is_integer()):
+            whole = column.cast(pl.Int64, strict=False)
+            if not whole.null_count():
+                return whole.to_numpy() * size, is_right
         # To the microsecond, which is as fine as a number with a fraction can be.
         return np.rint(np.where(is_right, values, 0.0) / 1000).astype(np.int64) * 1000, is_right
 
@@ -134,7 +147,7 @@ class RoundColumn:
         text += "."
         if ties and newest_first:
             text += " If rows of one time run backwards too, reverse the file first."
-        elif backward and self.form == _LOCAL:
+        elif backward and not newest_first and self.form == _LOCAL:
             text += " Check that no clock was set back: times without a zone do not show it."
         return Notice("times", text, count=ties)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
-from unbandit.log.columns import column_notices, find_columns, is_count_like
+from unbandit.log.columns import column_notices, find_columns, is_count_like, naming
 from unbandit.log.labels import (
     MOST_SPAN,
     Codes,
@@ -34,6 +34,7 @@ from unbandit.log.rewards import RewardColumn, Rewards
 from unbandit.log.sources import ROWS, Batch, Columns, Source
 
 MOST_PAIRS_NAMED = 3  # of labels that look alike
+FEWEST_ROWS = 10  # by which nearly all values of a column can be said to be different
 
 
 class Rows(NamedTuple):
@@ -120,6 +121,23 @@ class Reader:
         joined = np.empty(first.size, np.int64)
         joined[order] = self.demonstrations.code(batch.refuse, labels, starts[first[order]])
         return starts, joined[which]
+
+    def refuse_lone_rows(self, refuse: Refuse, lengths: Integers, *, numbered: bool) -> None:
+        """Refuse demonstrations of fewer than two rounds on average whose column nobody named: visitors, perhaps.
+
+        Rounds that are `numbered` confirm that it holds demonstrations, since they begin anew in each.
+        """
+        keys = self.name.get("demonstration", "demonstration").strip()
+        is_meant = numbered or "demonstration" in self.named or keys == "demonstration"
+        is_usual = lengths.max() > 1 and (2 * lengths.size <= lengths.sum() or lengths.sum() < FEWEST_ROWS)
+        if is_meant or is_usual or lengths.size == 1:
+            return
+        rows = "every row" if lengths.max() == 1 else "nearly every row"
+        text = f'expected several rounds in each demonstration; "{keys}" is different in {rows}: it has '
+        text += f"{lengths.size:,} values in {counted(int(lengths.sum()), 'row')}."
+        remedy = f"If all rows are one record, say so with {naming('demonstration', '')}; if each value of this column "
+        remedy += f"is a record of its own, with {naming('demonstration', keys)}."
+        raise refuse(text, column=keys, remedy=remedy)
 
     def check(self) -> None:
         """Refuse, when all rows are read, labels that stand for nothing."""

@@ -34,6 +34,7 @@ def collect(
     refuse_duplicates(duplicates)
     refuse_unread_counts(sources, table, reader)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
+    reader.refuse_lone_rows(table.refuse, lengths, numbered=table.rounds is not None and not table.rounds.form)
     offsets = offsets_of(lengths)
     notices = (
         layout + reader.notices + label_notices(present, demonstrations, lengths, reader.name.get("demonstration"))

@@ -299,6 +299,7 @@ class ScannedLog:
         pulls, first = grids[:2]
         order = arm_order(reader.arms, lambda: order_of_appearance(first), self._sources[0].refuse)
         torn, lengths = tallies.torn[:count], tallies.lengths[:count]
+        reader.refuse_lone_rows(self._sources[0].refuse, lengths, numbered=reader.times == "")
         best = order[pulls[:, order].argmax(axis=1)]
         torn |= pulls.argmax(axis=1) != best  # ties go to the arm that comes first, and the order was not known before
         if torn.any():

@@ -24,7 +24,17 @@ def test_seldom_names_are_recognised_where_there_is_no_other(role: str, name: st
     others = [] if role == "arm" else ["arm"]
     assert find_columns([*others, name], None)[role] == (len(others),)
     usual = {"arm": "choice", "round": "trial"}[role]
-    assert find_columns([*others, name, usual], None)[role] == (len(others) + 1,)
+    if role == "round":
+        assert find_columns([*others, name, usual], None)[role] == (len(others) + 1,)
+    assert find_columns([name, "arm"], None)["arm"] == (1,)
+
+
+@pytest.mark.parametrize("names", [["timestamp", "visitor", "variation", "action"], ["choice", "item_id"]])
+def test_a_usual_and_a_seldom_name_may_both_be_the_arm(names: list[str]) -> None:
+    with pytest.raises(LogError, match="expected one column for arm; got") as refused:
+        find_columns(names, None)
+    assert "columns={'arm': '" in str(refused.value)
+    assert find_columns(names, {"arm": names[-1]})["arm"] == (len(names) - 1,)
 
 
 def test_no_alias_has_two_roles() -> None:

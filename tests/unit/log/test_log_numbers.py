@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -218,3 +219,30 @@ def test_following_resumes_in_the_form_and_at_the_time_it_had(tmp_path):
         written(tmp_path, ["1700000003,x,A", "1700000003,y,A", row])
         with pytest.raises(LogError, match=problem):
             followed(path, position)
+
+
+@pytest.mark.parametrize("scale", [3, 9, 20])
+def test_seconds_as_decimals_keep_their_fraction(scale):
+    seconds = [Decimal("1767225600.75"), Decimal("1767225600.25"), Decimal("1767225600.5")]
+    column = pl.Series("timestamp", seconds, pl.Decimal(38, scale))
+    log = ActionLog.from_frame(pl.DataFrame({"timestamp": column, "arm": ["C", "A", "B"]}))
+    assert choices(log) == ["A", "B", "C"]
+    assert said(log).count == 0
+    times = RoundColumn("timestamp").read(LogError, column)
+    assert times.tolist() == [int(each * 10**9) for each in seconds]
+    days = RoundColumn("timestamp").read(LogError, pl.Series([Decimal("46000.5")], dtype=pl.Decimal(20, 5)))
+    assert days.tolist() == [int((Decimal("46000.5") - 25569) * 86400 * 10**9)]
+
+
+def test_numbers_some_of_which_could_be_days_are_plain_numbers():
+    log = log_of(["90000", "60000", "30000"], "CBA")
+    assert choices(log_of(["30000", "90000", "60000"], "ACB")) == choices(log) == ["A", "B", "C"]
+    assert "read as numbers" in said(log).text
+    assert "days as Excel" in said(log_of(["30000", "60000", "70000"], "ABC")).text
+
+
+def test_a_log_that_runs_newest_first_says_nothing_of_clocks():
+    times = ["2026-01-01 10:00:03", "2026-01-01 10:00:02", "2026-01-01 10:00:01"]
+    assert "newest first" in said(log_of(times, "CBA")).text
+    assert "clock" not in said(log_of(times, "CBA")).text
+    assert "clock" in said(log_of([times[1], times[2], times[0]], "BAC")).text

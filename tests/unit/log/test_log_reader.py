@@ -183,10 +183,29 @@ def test_without_rounds_the_rows_keep_their_order_in_each_demonstration() -> Non
 
 
 def test_rows_that_are_each_their_own_demonstration_are_spoken_of() -> None:
-    log = ActionLog.from_frame(pl.DataFrame({"id": [1, 2], "arm": ["A", "B"], "reward": [0, 1]}))
+    frame = pl.DataFrame({"demonstration": [1, 2], "arm": ["A", "B"], "reward": [0, 1]})
+    log = ActionLog.from_frame(frame)
     assert len(log) == 2
-    assert "different in every row" in log.notices[1]
-    assert "reward" in log.notices[2]
+    assert "different in every row" in log.notices[0]
+    assert "reward" in log.notices[1]
+    renamed = frame.rename({"demonstration": "id"})
+    assert len(ActionLog.from_frame(renamed, columns={"demonstration": "id"})) == 2
+
+
+@pytest.mark.parametrize("visits", [1, 2])
+def test_visitors_are_no_demonstrations_unless_somebody_says_so(tmp_path: Path, visits: int) -> None:
+    users = [f"u{at}" for at in range(12)] + ["u3", "u5"] * (visits - 1)
+    rows = "".join(f"{1767225600 + at},{user},{'AB'[at % 2]}\n" for at, user in enumerate(users))
+    path = tmp_path / "events.csv"
+    path.write_text(f"timestamp,user_id,variation\n{rows}")
+    for read in (ActionLog.read, ActionLog.scan):
+        with pytest.raises(LogError, match=f'"user_id" is different in {"nearly " * (visits - 1)}every row') as refused:
+            len(read(path))
+        assert "columns={'demonstration': ''}" in str(refused.value)
+        assert len(read(path, columns={"demonstration": ""})) == 1
+        assert len(read(path, columns={"demonstration": "user_id"})) == 12
+    path.write_text("user_id,round,arm\n" + "".join(f"{user},1,{'AB'[at % 2]}\n" for at, user in enumerate(users[:12])))
+    assert len(ActionLog.read(path)) == len(ActionLog.scan(path)) == 12
 
 
 def test_a_table_of_counts_is_a_log() -> None:
