@@ -36,7 +36,7 @@ class BayesUCB(NoiseIndexRule):
         {"noise": "gaussian", "sigma": 0.2, "log_power": 5, "batch": 3},
     )
 
-    log_power: float = Field(0.0, ge=0, le=100, description="power c of ln T in the order of the quantile")
+    log_power: float = Field(0.0, ge=0, le=20, description="power c of ln T in the order of the quantile")
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:

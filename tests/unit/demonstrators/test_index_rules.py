@@ -84,6 +84,12 @@ def test_the_textbook_formulas_of_rules_that_share_their_loops():
     assert 32 * divergence(0.4, bound) == pytest.approx(1.5 * math.log(math.log2(64) / 0.02))
     order = 1 - 1 / (60 * math.log(1000) ** 2)
     assert BayesUCB(log_power=2).index(0.25, 8, 60, 1000) == pytest.approx(stats.beta.ppf(order, 3, 7))
+    for power in (10, 20):  # orders that no float near 1 has
+        tail = 1 / (1_000 * math.log(1_000_000) ** power)
+        rule = BayesUCB(log_power=power)
+        index = rule.index(0.5, 100, 1_000, 1_000_000)
+        assert index == pytest.approx(stats.beta.isf(tail, 51, 51), rel=1e-6)
+        assert mean_value(rule.parameters(1_000_000), index, 100, 1_000) == pytest.approx(0.5, abs=1e-6)
     normal = BayesUCB(noise="gaussian", sigma=2, log_power=2).index(0.25, 8, 60, 1000)
     assert normal == pytest.approx(0.25 + 2 * stats.norm.ppf(order) / math.sqrt(8))
     rate = 0.5 * math.log(60) / 800
