@@ -223,7 +223,7 @@ CLOSE = 4e-16
 def upper_of_beta(mean: float, pulls: float, tail: float) -> float:
     """Return the quantile of Beta(1 + n mean, 1 + n (1 - mean)) with `tail` above it; means are clipped to [0, 1]."""
     successes = pulls * min(max(mean, 0.0), 1.0)
-    below = log_odds_from_uniform(1.0 + pulls - successes, 1.0 + successes, tail)  # of failures: 1 - tail would be rounded
+    below = log_odds_from_uniform(1.0 + pulls - successes, 1.0 + successes, tail)  # 1 - tail would be rounded
     return 1.0 / (1.0 + math.exp(below))
 
 
