@@ -109,7 +109,12 @@ def test_a_file_in_the_format_of_a_row_is_read_by_its_command(tmp_path, name):
 @pytest.mark.parametrize("name", FILES)
 def test_the_rules_of_a_row_are_rules(name):
     rules = re.findall(r"--rule ([^\s`]+)", rows()[name][1])
-    without = ("river, several policies", "Vowpal Wabbit, JSON", "Vowpal Wabbit, text", "A/B/n product, events with users")
+    without = (
+        "river, several policies",
+        "Vowpal Wabbit, JSON",
+        "Vowpal Wabbit, text",
+        "A/B/n product, events with users",
+    )
     assert rules or name in without
     for rule in rules:
         parse_rule(rule)
