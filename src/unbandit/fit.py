@@ -11,6 +11,7 @@ from unbandit.formatting import capitalise, number, short_numbers
 SMALLEST = 1e-4  # a smaller probability is not written out
 
 FitVerdict = Literal["fits", "does not fit", "not checked"]
+ONE_BY_ONE = "switches, expected one by one"  # the statistic of rules whose decisions are predicted
 IF = ", if "  # between a rule that would fit and the condition under which it would
 
 

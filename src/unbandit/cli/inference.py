@@ -64,6 +64,7 @@ def posterior(
     """
     from unbandit.demonstrators import parse_rule
     from unbandit.estimators.api import posterior as infer
+    from unbandit.estimators.check import said_of
 
     assumed = parse_rule(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")
@@ -109,7 +110,8 @@ def posterior(
         f"log evidence {found.log_evidence:.1f} ± {found.log_evidence_error:.1f}; 4 clouds of {found.particles:,} "
         f"particles, smallest effective size {found.effective_size:.0f}"
     )
-    printer.print_notices(found.warnings, record.reading)
+    _, checked = said_of(found.check, parse_rule(found.rule))
+    printer.print_notices(found.warnings, [*checked, *record.reading])
     printer.insist(found.check, strict)
 
 
@@ -153,7 +155,7 @@ def check(
 ) -> None:
     """Which rules fit this log? Every rule with a closed form, its estimate, and whether it makes such logs.
 
-    The first thing to run on a log whose origin is uncertain; it takes a few seconds. Unknown parameters are chosen
+    The first thing to run on a log whose origin is uncertain. Unknown parameters are chosen
     from a grid, as those that make the log most probable. Rules that choose at random are left to unbandit identify.
 
     Example:  unbandit check log.csv --sigma 0.5
@@ -186,7 +188,7 @@ def check(
         for row, said in zip(found.rows, found.frame.to_dicts(), strict=True)
     )  # fmt: skip
     out.print(printer.new_table(headings, rows))
-    printer.print_notices(found.warnings)
+    printer.print_notices(found.warnings, record.reading)
 
 
 def _shortened(reason: str) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators import Demonstrator, IndexRule
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import Request
-from unbandit.fit import Check, not_checked, short_name
+from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
 from unbandit.formatting import short_numbers
 from unbandit.log import ActionLog
 from unbandit.progress import current_work, interruptible
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 SWITCH = "UNBANDIT_CHECK"  # the environment variable that turns checks off where none was asked for
 
 NOT_WANTED = "No check was asked for."
+NEXT = "Next: `check` tries every rule with a closed form on this log, `identify` also rules that choose at random."
+SELDOM_TOLD_APART = (
+    "But simulations seldom distinguish one index rule from another: `check` shows which others fit too, and what they "
+    "make of the log."
+)
 
 
 def wanted(check: bool | None) -> bool:
@@ -84,12 +89,13 @@ def said_of(check: Check, rule: Demonstrator) -> tuple[list[Notice], list[Notice
     if check.verdict == "not checked":
         said = Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")
         return [], [] if check.reason == NOT_WANTED else [said]
-    part = f" {check.reason}" if check.reason else ""
-    text = (
-        f"Checked: the log looks like one that {short_numbers(str(rule))} made; nothing stands out beside "
-        f"{check.simulations} simulations of it.{part}"
-    )
-    return [], [Notice("fits", text)]
+    looks = f"the log looks like one that {short_numbers(str(rule))} made"
+    if check.failed:
+        looks = f"taken together, the demonstrations look like those of {short_numbers(str(rule))}"
+    stands = "" if check.failed else f"; nothing stands out beside {check.simulations} simulations of it"
+    only_simulated = isinstance(rule, IndexRule) and not any(each.name == ONE_BY_ONE for each in check.statistics)
+    parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]
+    return [], [Notice("fits", " ".join(filter(None, parts)))]
 
 
 def _misfit(check: Check, rule: Demonstrator) -> str:
@@ -101,4 +107,5 @@ def _misfit(check: Check, rule: Demonstrator) -> str:
     parts.append("Do not rely on these numbers: they hold only if the rule and its parameters are right.")
     if check.instead:
         parts.append(f"More probable: {'; '.join(map(short_name, check.instead[:3]))}.")
+    parts.append(NEXT)
     return " ".join(filter(None, parts))

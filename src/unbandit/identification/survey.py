@@ -46,6 +46,11 @@ LOOKS_RANDOM = (
     "sampling, are not tried here: identify weighs them too, and takes longer."
 )
 
+NONE_FITS = (
+    "Rules that choose at random, such as epsilon-greedy, Thompson sampling and learners with a softmax, are not tried "
+    "here: identify weighs them too, and takes longer."
+)
+
 ONLY_SIMULATED = (
     "With rewards of 0 and 1, rules are compared by simulations alone. These seldom tell one index rule from another, "
     "so several may fit; each has its usual parameters."
@@ -216,10 +221,12 @@ def check(
             )
             rows.append(CheckedRule(candidate.name, chosen, None, found, refusal, evidence))
     order = sorted(rows, key=_place)
-    if isinstance(noise, Bernoulli) and candidates is None:
+    fitting = [row for row in rows if row.check.verdict == "fits"]
+    if isinstance(noise, Bernoulli) and candidates is None and fitting:
         notes = [*notes, Notice("only-simulated", ONLY_SIMULATED)]
-    if any(row.check.instead[:1] == (RANDOM,) for row in rows) and not any(row.check.verdict == "fits" for row in rows):
-        warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM)]
+    if not fitting:
+        random = any(row.check.instead[:1] == (RANDOM,) for row in rows)
+        warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM) if random else Notice("none-fits", NONE_FITS)]
     return Survey(tuple(order), None if sigma is None else float(sigma), (*warnings, *notes))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule
 from unbandit.errors import InferenceError, LogError
-from unbandit.fit import IF, Check, FitVerdict, Statistic, Wording, not_checked, short_name
+from unbandit.fit import IF, ONE_BY_ONE, Check, FitVerdict, Statistic, Wording, not_checked, short_name
 from unbandit.formatting import capitalise
 from unbandit.inference.decisions import (
     Decisions,
@@ -123,20 +123,22 @@ def check_log(
 
 
 def _together(found: list[Check], names: list[str], several: int) -> Check:
-    """Summarise the checks of several demonstrations: by Simes' test, or because most of them do not fit."""
+    """Summarise the checks of several demonstrations: by Simes' test, and by how many of them do not fit."""
     known = sorted((each.p_value, at) for at, each in enumerate(found) if each.p_value is not None)
     if not known:
         return found[0]
     number = len(known)
-    together = min(1.0, *(value * number / (rank + 1) for rank, (value, _) in enumerate(known)))
     failed = tuple(name for name, each in zip(names, found, strict=True) if each.verdict == "does not fit")
+    by_values = min(value * number / (rank + 1) for rank, (value, _) in enumerate(known))
+    together = by_values if number == 1 else min(1.0, 2 * min(by_values, _as_many(len(failed), number)))
     fits = together > DOES_NOT_FIT and 2 * len(failed) <= number
     worst = found[known[0][1]]
     were, do = "was" if number == 1 else "were", "does" if len(failed) == 1 else "do"
     parts = [] if number == several else [f"Of {several:,} demonstrations {number:,} {were} checked."]
     if failed:
         first = f'Demonstration "{names[known[0][1]]}": {worst.reason}'
-        parts.append(f"{len(failed):,} of {number:,} {do} not fit. {first}")
+        chance = ", as may happen by chance" if fits else ""
+        parts.append(f"{len(failed):,} of {number:,} {do} not fit{chance}. {first}")
     else:
         parts += sorted({each.reason for each in found if each.reason})
     verdict: FitVerdict = "fits" if fits else "does not fit"
@@ -144,6 +146,12 @@ def _together(found: list[Check], names: list[str], several: int) -> Check:
         verdict, together, worst.simulations, " ".join(parts) or None, worst.statistics,
         () if fits else worst.instead, number, failed,
     )  # fmt: skip
+
+
+def _as_many(failed: int, number: int) -> float:
+    """Return the probability that so many demonstrations of the rule, or more, do not fit."""
+    each = (math.comb(number, k) * DOES_NOT_FIT**k * (1 - DOES_NOT_FIT) ** (number - k) for k in range(failed))
+    return max(0.0, 1.0 - math.fsum(each))
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +372,7 @@ class _Decided:
             "given the choices before each, this rule would switch", where=where,
         )  # fmt: skip
         return Statistic(
-            "switches, expected one by one", observed, max(0.0, expected - reach), expected, expected + reach,
+            ONE_BY_ONE, observed, max(0.0, expected - reach), expected, expected + reach,
             math.erfc(off * math.sqrt(0.5)), off, wording,
         )  # fmt: skip
 

@@ -16,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unbandit as ub
-from unbandit.fit import Statistic
+from unbandit.estimators.check import said_of
+from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
+from unbandit.inference.check import _together
 from unbandit.inference.predictive import statistics_of, wordings
 from unbandit.inference.rivals import batch_of, rivals_of
 from unbandit.instance import Gaussian
@@ -269,6 +271,31 @@ def test_batches_are_named_as_what_would_fit() -> None:
     check = estimated(log, "ucb1").check
     assert check.verdict == "does not fit"
     assert any("batch=5" in name for name in check.instead)
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(0, "fits"), (1, "fits"), (3, "does not fit"), (7, "does not fit")])
+def test_more_demonstrations_that_do_not_fit_than_by_chance_are_a_misfit(failed: int, verdict: str) -> None:
+    """No single value is small enough for twenty, but their number is."""
+    bad, good = Check("does not fit", 0.009, 399, "It looks odd."), Check("fits", 0.5, 399)
+    found = [bad] * failed + [good] * (20 - failed)
+    together = _together(found, [str(each) for each in range(20)], 20)
+    assert together.verdict == verdict
+    assert len(together.failed) == failed
+    _, notes = said_of(together, ub.UCB1())
+    if failed == 1:
+        assert "1 of 20 does not fit, as may happen by chance." in together.reason
+        assert notes[0].text.startswith("Checked: taken together, the demonstrations look like those of ucb1")
+        assert "nothing stands out" not in notes[0].text
+    if failed == 3:
+        assert together.p_value == pytest.approx(
+            2 * (1 - sum(math.comb(20, k) * 0.01**k * 0.99 ** (20 - k) for k in range(3)))
+        )
+
+
+def test_simulations_alone_are_said_to_distinguish_little() -> None:
+    check = Check("fits", 0.5, 399)
+    assert "seldom distinguish one index rule from another" in said_of(check, ub.UCB1())[1][0].text
+    assert "seldom" not in said_of(check, ub.Thompson())[1][0].text
 
 
 def test_most_demonstrations_that_do_not_fit_are_never_called_fitting() -> None:
