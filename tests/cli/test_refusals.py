@@ -98,7 +98,7 @@ BAD = {
     "round a word": (lines("round,arm", "1,A", "two,B"), [], ["row 2 (line 3)", '"two"', "whole number"]),
     "one arm": (lines("arm", "A", "A"), [], ['column "arm"', 'only "A"', "--arms A,OTHER"]),
     "short horizon": (GOOD, ["--horizon", "3"], ["the log has 4 rounds, more than the horizon 3"]),
-    "binary": (b"\x00\x01\x02arm\n\x00", [], ["binary file", "CSV, TSV or Parquet"]),
+    "binary": (b"\x00\x01\x02arm\n\x00", [], ["binary file", "expected a table (CSV, TSV, JSON lines"]),
     "spreadsheet": (b"PK\x03\x04\x00\x00", [], ["spreadsheet", "save the sheet as CSV"]),
     "no latin-1": (b"arm\ncaf\x81\nB\n", [], ["row 1 (line 2)", "UTF-8", "0x81", "Save the file again"]),
     "utf-16": ("arm\nA\nB\n".encode("utf-16"), [], ["UTF-16", "Save the file again"]),

@@ -18,6 +18,7 @@ VW = (
     '"Timestamp":"2019-08-13T20:40:%02d.7880000Z","Version":"1","EventId":"e%d","a":[2,1],'
     '"c":{"User":{"tier":"pro"},"_multi":[{"i":{"id":"news"}},{"i":{"id":"sport"}}]},"p":[0.8,0.2]}\n'
 )
+VW_LABEL = re.search(r"grep -oP '([^']+)' train\.cb", PAGE.read_text(encoding="utf-8"))[1]
 OBD = ",timestamp,item_id,position,click,propensity_score,user_feature_0,user-item_affinity_0\n"
 
 # What each file holds, and the choices of each demonstration that it should be read as.
@@ -34,7 +35,11 @@ FILES = {
         {"1": "221"},
     ),
     "Vowpal Wabbit, text": (
-        "".join(f"{line.partition(':')[0]}\n" for line in ["1:2:0.4 | a c", "3:0.5:0.2 | b d", "4:1.2:0.5 | a b c"]),
+        "".join(
+            f"{label[0]}\n"
+            for line in ["1:2:0.4 | a c", "| b:1 c", "3:0.5:0.2 | b d", "4:1.2:0.5 | a b c"]
+            if (label := re.match(VW_LABEL, line))
+        ),
         {"1": "134"},
     ),
     "Open Bandit Pipeline": (

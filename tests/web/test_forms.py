@@ -357,6 +357,8 @@ def test_a_wrong_simulation_is_refused_at_its_fields(form: dict[str, str], field
         ("columns", {"reward": ""}, '"no column" in the field "Reward"'),
         ("bernoulli", True, 'the field "Every reward was 0 or 1 (no or yes)"'),
         ("particles", None, "--particles on the command line"),
+        ("header", False, "a line of column names added above it"),
+        ("sheet", "NAME", "that sheet moved to the front"),
     ],
 )
 def test_options_are_called_by_their_labels(name: str, value: Any, written: str) -> None:

@@ -142,10 +142,17 @@ def test_roles_are_known_also_where_the_log_is_refused():
     assert dict(seen.roles) == {"arm": "choice", "round": "trial"}
 
 
-def archive(size):
+def archive(size, stated=None):
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/worksheets/sheet1.xml", bytes(size))
+        packed.infolist()[0].file_size = size if stated is None else stated
+    return held.getvalue()
+
+
+def arrow(write):
+    held = io.BytesIO()
+    write(pl.DataFrame({"arm": ["A", "B"] * 100}), held)
     return held.getvalue()
 
 
@@ -156,7 +163,7 @@ def test_json_lines_latin_1_and_times_are_understood_on_the_page():
     assert dict(seen.roles) == {"arm": "arm", "round": "timestamp"}
     assert any("newest first" in notice for notice in seen.notices)
     assert any("Latin-1" in notice for notice in looked("arm\nÄ\nB\n".encode("latin-1")).notices)
-    assert "line of column names above it" in looked(b"A\nB\nA\n").problem
+    assert "read the file with a line of column names added above it" in looked(b"A\nB\nA\n").problem
 
 
 def test_a_problem_speaks_of_the_page_not_of_the_shell():
@@ -176,6 +183,10 @@ def test_a_problem_speaks_of_the_page_not_of_the_shell():
         (b"arm\n" + b"A\n" * 100_002, "at most 100,000 rows"),
         (b"\x89PNG\r\n\x1a\n" + bytes(100), "binary"),
         (archive(50_000_000), "once it is unpacked"),
+        (archive(50_000_000, stated=10), "once it is unpacked"),
+        (archive(100)[:-30], "could not be unpacked"),
+        (arrow(pl.DataFrame.write_ipc), "Save it as Parquet or CSV"),
+        (arrow(pl.DataFrame.write_ipc_stream), "Save it as Parquet or CSV"),
         (b"a,b\n1,2,3\n", ""),
     ],
 )

@@ -54,6 +54,7 @@ SELDOM: Mapping[str, set[str]] = {
     "round": TIMES,
 }
 
+_NO_HEADER = option("header", False)
 _REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
 _COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]
 
@@ -81,6 +82,17 @@ def is_time_like(name: str) -> bool:
 def is_round_like(name: str) -> bool:
     """Return whether a column should hold numbers of rounds, and no times, by its name."""
     return _folded(name) in ({"round"} | ALIASES["round"]) - {"t", "time"}
+
+
+def may_be_data(name: str) -> bool:
+    """Return whether the name of a column is a number or a time, as in a row of data."""
+    return is_number(name.strip()) or re.match(r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}", name.strip()) is not None
+
+
+def role_of(name: str) -> str | None:
+    """Return the role for which a column of this name would be taken, if any."""
+    folded = _folded(name)
+    return next((role for role in ROLES if folded in {role, *ALIASES[role], *SELDOM.get(role, ())}), None)
 
 
 def _check_roles(columns: Columns) -> dict[str, str]:
@@ -118,7 +130,7 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
         if name and name in seen:
             text = f'expected each column once; got "{name}" twice.'
             remedy = "Rename or remove one of the two."
-            remedy = f"If the first row is data, say so with {option('header', False)}." if is_number(name) else remedy
+            remedy = f"If the first row is data, read the file with {_NO_HEADER}." if is_number(name) else remedy
             raise refuse(text, column=name, value=name, remedy=remedy)
         seen.add(name)
     found = {role: _positions(role, name, names, refuse) for role, name in named.items() if name != ""}
@@ -140,8 +152,8 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
     if "arm" not in found:
         text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
         remedy = f"Say which one holds the arms with {naming('arm')}."
-        if len(names) == 1 or any(is_number(name) or re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", name) for name in names):
-            remedy += f" If the first row is data and not the names of columns, say so with {option('header', False)}."
+        if len(names) == 1 or any(map(may_be_data, names)):
+            remedy += f" If the first row is data and not the names of columns, read the file with {_NO_HEADER}."
         raise refuse(text, column="arm", remedy=remedy)
     # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name; times
     # that nobody asked for do not.

@@ -107,6 +107,10 @@ class TextBlock:
             columns = [column.str.replace_all("\n", "\r", literal=True) for column in columns]
         return [columns[wanted.index(at)] for at in positions]
 
+    def late(self) -> dict[str, int]:
+        """Return what no row before had, with the row (from 1, in this block) that has it first; see `JsonBlock`."""
+        return {}
+
     def line(self, row: int) -> int:
         """Return the line in which a row of the file begins; line breaks inside quoted cells count."""
         at = row - 1 - self._before.rows
@@ -150,6 +154,19 @@ class JsonBlock(TextBlock):
 
         names = [self._header.names[at] for at in positions]
         return [pl.Series(name, json_cells(self._objects, name, refuse), pl.String) for name in names]
+
+    def late(self) -> dict[str, int]:
+        """Return members that are no columns, since the beginning of the file lacks them, with their first rows."""
+        known = set(self._header.names)
+        if all(row.keys() <= known for row in self._objects):
+            return {}
+        rows = reversed(list(enumerate(self._objects, 1)))
+        return {
+            name: at
+            for at, row in rows
+            for name, value in row.items()
+            if name not in known and value is not None and not isinstance(value, list | dict)
+        }
 
     def line(self, row: int) -> int:
         """Return the line of a row; blank lines count."""
@@ -439,7 +456,11 @@ def _refuse_what_is_no_text(data: bytes, path: str, before: Before) -> None:
         got, remedy = "a binary file", "Check the name."
         if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
             got, remedy = "a spreadsheet or an archive", "Save the sheet as CSV."
-        raise LogError(f"expected a table as CSV, TSV or Parquet; got {got}.", path=path, remedy=remedy)
+        raise LogError(
+            f"expected a table (CSV, TSV, JSON lines, Parquet, Arrow or a spreadsheet); got {got}.",
+            path=path,
+            remedy=remedy,
+        )
     if data.isascii():
         return
     try:

@@ -59,11 +59,11 @@ class Follower:
         self.settled = True
         self._waiting: dict[Path, Path] = {}  # of each folder, the file that others wait for
         self._timers: dict[Path, StallTimer] = {}
-        self._before = dict(position or {})
-        self._request = {"path": os.fspath(path), "columns": dict(columns or {})}
+        self._before = {"header": True} | dict(position) if position else {}
+        self._request = {"path": os.fspath(path), "columns": dict(columns or {}), "header": header}
         if self._before and {name: self._before[name] for name in self._request} != self._request:
             before = self._before["path"]
-            text = f"expected the log and the columns that the snapshot was made of ({before}); got others."
+            text = f"expected the log, the columns and the header that the snapshot was made of ({before}); got others."
             raise ResumeError(text, path=os.fspath(path), remedy=_BEGIN_ANEW)
         for name, state in self._before.get("files", {}).items():
             if not _belongs(Path(name), Path(path)):
@@ -126,6 +126,7 @@ class Follower:
         self.settled = False
         for batch in tail.batches(list(self._kinds), _ALL_ROWS):
             rows = self._reader.read(batch)
+            self._reader.refuse_data_as_names(tail)
             self._log.add(rows)
             self.settled = True
             yield rows.codes.size
@@ -235,7 +236,7 @@ class TextTail(Tail):
                 if len(beginning) == _LONGEST and beginning.strip(_BLANK):
                     raise endless_row(self._path, Before(-1, 0), _LONGEST)
                 return False
-            self._header = header
+            self._header, self.begins_with_names = header, self._has_names and bool(header.separator)
             self.set_columns(header.names, self.file.partition)
         return True
 
@@ -258,7 +259,8 @@ class TextTail(Tail):
                     return
                 columns = block.cells([header.names.index(name) for name in names])
                 self._note(file, len(block), block.rows, block.after.lines - before.lines)
-            yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, block.line)
+            cells = dict(zip(names, columns, strict=True))
+            yield Batch(cells, self._path, block.rows_before, block.line, block.late())
 
     def more(self) -> bool:
         """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""

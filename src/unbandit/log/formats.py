@@ -14,6 +14,7 @@ from typing import IO
 import polars as pl
 
 from unbandit.errors import LogError, Notice, ParameterError, UnbanditError, first_line, option
+from unbandit.formatting import label
 from unbandit.log.csv import BLOCK, POLARS_ERRORS, Header, first_cells, read_header, text_blocks
 from unbandit.log.labels import is_number, listed
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
@@ -170,10 +171,11 @@ class TextSource(Source):
         self, content: Path | bytes, path: str, partition: Mapping[str, str] | None = None, layout: Layout = USUAL
     ) -> None:
         self._content, self.path, self._path, self._has_names = content, path, path, layout.header
-        self._is_latin = False
+        self._latin = ""  # a word with a letter beyond ASCII, where the file is no UTF-8
         self._header = self._read_header()[0]
         if not (layout.header or self._header.separator):
             raise _no_header("JSON lines, whose objects name their members")
+        self.begins_with_names = layout.header and bool(self._header.separator)
         self.set_columns(self._header.names, partition)
 
     def _read_header(self) -> tuple[Header, bytes]:
@@ -182,7 +184,7 @@ class TextSource(Source):
     @property
     def notices(self) -> tuple[Notice, ...]:
         """Say which separator, encoding and names of columns were taken, where that is not the usual."""
-        return layout_notices(self._header, has_names=self._has_names, is_latin=self._is_latin)
+        return layout_notices(self._header, has_names=self._has_names, latin=self._latin)
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Return the first rows of columns; a missing cell is blank."""
@@ -193,7 +195,8 @@ class TextSource(Source):
         positions = [self._header.names.index(name) for name in names]
         chunks = self._chunks(BLOCK if rows >= ROWS else 8 * rows)
         for block, columns in text_blocks(chunks, self._header, self._path, positions):
-            yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, block.line)
+            cells = dict(zip(names, columns, strict=True))
+            yield Batch(cells, self._path, block.rows_before, block.line, block.late())
 
     def _chunks(self, size: int) -> Iterator[tuple[bytes, bool]]:
         """Yield the bytes of the file in UTF-8, decompressed, and whether they are the last."""
@@ -209,8 +212,10 @@ class TextSource(Source):
                     is_utf8 = _begins_as_utf8(data[at.start() :][:4]) or data.startswith((b"\xff\xfe", b"\xfe\xff"))
             if is_utf8 is False and b"\0" not in data:
                 with suppress(UnicodeDecodeError):  # refused when it is parsed
-                    data = data.decode("cp1252").encode()
-                    self._is_latin = True
+                    text = data.decode("cp1252")
+                    words = None if self._latin else re.search(r'[^\s,;"]*[^\x00-\x7f][^\s,;"]*', text)
+                    self._latin = self._latin if words is None else label(words[0], 40)
+                    data = text.encode()
             yield data, is_last
 
     def _raw_chunks(self, size: int) -> Iterator[tuple[bytes, bool]]:
@@ -244,20 +249,25 @@ def _begins_as_utf8(data: bytes) -> bool:
     return False
 
 
-def layout_notices(header: Header, *, has_names: bool, is_latin: bool = False) -> tuple[Notice, ...]:
-    """Say how a text file was read, where that is not the usual: names of columns, separator and encoding."""
+def layout_notices(header: Header, *, has_names: bool, latin: str = "") -> tuple[Notice, ...]:
+    """Say how a text file was read, where that is not the usual: names of columns, separator and encoding.
+
+    `latin` is a word that was read as Windows-1252, if the file was.
+    """
     texts = list[str]()
     if not has_names:
-        called = f"are called 1 to {len(header.names)}" if len(header.names) > 1 else "hold the arms"
-        texts.append(f"without a header: its columns {called}" if len(header.names) > 1 else "without a header")
+        called = f": its columns are called 1 to {len(header.names)}" if len(header.names) > 1 else ""
+        texts.append(f"without a header{called}")
     if header.separator == ";":
         texts.append("with semicolons between cells")
-    if is_latin:
+    wrong = ""
+    if latin:
         texts.append("as Windows-1252 (Latin-1), since it is no UTF-8")
-    notices = [Notice("layout", f"the file is read {', '.join(texts)}.")] if texts else []
+        wrong = f' It holds "{latin}": if that looks wrong, save the file as UTF-8.'
+    notices = [Notice("layout", f"the file is read {', '.join(texts)}.{wrong}")] if texts else []
     if has_names and header.separator and header.names and all(map(is_number, header.names)):
-        text = f"the first row ({listed(header.names)}) is read as the names of columns: if it is data, say so with "
-        notices.append(Notice("layout", f"{text}{option('header', False)}."))
+        text = f"the first row ({listed(header.names)}) is read as the names of columns: if it is data, "
+        notices.append(Notice("layout", f"{text}read the file with {option('header', False)}."))
     return tuple(notices)
 
 
@@ -322,7 +332,7 @@ def open_source(
             if is_packed_table and unpack:
                 return open_bytes(file.read_bytes(), name, layout)
             if is_packed_table:
-                text = "expected a Parquet file as it is; got one compressed by gzip."
+                text = "expected Parquet, Arrow or a spreadsheet as it is; got one compressed by gzip."
                 raise LogError(text, path=name, remedy="Unpack it first.")
         return _open_content(file, name, partition, layout)
     except (*BROKEN_GZIP, OSError, ValueError) as error:

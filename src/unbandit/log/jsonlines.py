@@ -32,7 +32,10 @@ def json_names(data: bytes, path: str) -> list[str]:
             text, path=path, remedy=f'{remedy}`jq -c ".[]"` or pandas\' to_json(orient="records", lines=True) does.'
         )
     names, nested = dict[str, None](), set[str]()
-    for _, row in json_rows(data[:BEGINNING] if data.find(b"\n") < BEGINNING else data[: data.find(b"\n")], path, 0, 0):
+    end = len(data)
+    if end > BEGINNING:  # whole lines, be it only one
+        end = data.rfind(b"\n", 0, BEGINNING) + 1 or data.find(b"\n") + 1 or end
+    for _, row in json_rows(data[:end], path, 0, 0):
         names |= dict.fromkeys(row)
         nested |= {name for name, value in row.items() if isinstance(value, list | dict)}
     return [name for name in names if name not in nested]

@@ -131,6 +131,13 @@ class RoundColumn:
         remedy += f"{naming('round')}, or, if the rows are complete and in order, none with {naming('round', '')}."
         return refuse(f"expected {expected}; got {got}.", row=row + 1, column=self.name, value=value, remedy=remedy)
 
+    def written(self, time: int) -> str:
+        """Write a time, which is in nanoseconds, in the form of the column."""
+        if self.form in _UNITS:
+            return f"{time / _UNITS[self.form] + (_EXCEL_1970 if self.form == _EXCEL else 0):.15g}"
+        text = str(np.datetime64(time, "ns")).rstrip("0").rstrip(".")
+        return text[:10] if self.form == _DATES else text + ("Z" if self.form == _ZONED else "")
+
     def notice(self, ties: int, *, backward: int = 0, newest_first: bool = False) -> Notice:
         """Say that times order the rounds: how many rows share one, and what had to be put in order.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
-from unbandit.log.columns import column_notices, find_columns, is_count_like, naming
+from unbandit.log.columns import column_notices, find_columns, is_count_like, may_be_data, naming, role_of
 from unbandit.log.labels import (
     MOST_SPAN,
     Codes,
@@ -67,6 +67,8 @@ class Reader:
         self._keys = {name: LabelColumn("demonstration") for name in keys} if len(keys) > 1 else {}
         for name, key in self._keys.items():
             key.name = name
+        self._open_roles = {"demonstration", "round", "reward"} - {*positions, *self.named}
+        self._open_roles -= {"round", "reward"} if "pulls" in positions else set()
         arms.name, demonstrations.name = self.name["arm"], self.name.get("demonstration", "")
 
     def columns(self, *roles: str) -> list[str]:
@@ -82,6 +84,13 @@ class Reader:
 
     def read(self, batch: Batch) -> Rows:
         """Turn the next rows into codes."""
+        for name, row in batch.late.items():
+            if (role := role_of(name)) in self._open_roles:
+                text = (
+                    f'expected a member "{name}" from the first objects on, to be read as {role}; it comes later only.'
+                )
+                remedy = f"Write it in the first object too, or say that there is none with {naming(role, '')}."
+                raise batch.refuse(text, row=row, column=name, remedy=remedy)
         codes = self.arms.code(batch.refuse, batch.columns[self.name["arm"]])
         if "demonstration" not in self.name:
             return Rows(codes, np.array([0, codes.size]), np.zeros(1, np.int64))
@@ -121,6 +130,23 @@ class Reader:
         joined = np.empty(first.size, np.int64)
         joined[order] = self.demonstrations.code(batch.refuse, labels, starts[first[order]])
         return starts, joined[which]
+
+    def refuse_data_as_names(self, source: Source) -> None:
+        """Refuse a first row that was taken for names but may be data, where nobody named the arms' column.
+
+        A name that is a number or a time says so, and one that is also an arm, among those read so far.
+        """
+        arm = self.name["arm"].strip()
+        if not source.begins_with_names or "arm" in self.named:
+            return
+        name = next((name for name in source.names if arm != "arm" and may_be_data(name)), None)
+        what = "a number or a time"
+        if name is None and arm in self.arms.coder.labels:
+            name, what = arm, "one of the arms too"
+        if name is not None:
+            text = f'expected the names of columns in the first row; got "{name}", which is {what}.'
+            remedy = f"If that row is data, read the file with {option('header', False)}; if it names the columns, say "
+            raise source.refuse(text, column=name, value=name, remedy=f"{remedy}so with {naming('arm', arm)}.")
 
     def refuse_lone_rows(self, refuse: Refuse, lengths: Integers, *, numbered: bool) -> None:
         """Refuse demonstrations of fewer than two rounds on average whose column nobody named: visitors, perhaps.

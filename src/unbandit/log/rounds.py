@@ -26,6 +26,7 @@ def collect(
     reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)
     check_alike(sources, reader.columns())
     table = Collection(sources, reader, rows)
+    reader.refuse_data_as_names(sources[0])
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     layout = source_notices(sources)

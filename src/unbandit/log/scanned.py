@@ -42,6 +42,7 @@ class OrderedReader(Reader):
             remedy = "Read it whole, without scanning or following, or name the column of rounds with "
             remedy += f"{option('columns', {'round': 'NAME'})}."
             raise refuse(text, column=self.name["pulls"], remedy=remedy)
+        self._open_roles.discard("reward")
         if "reward" in self.name:
             text = f'column "{self.name.pop("reward")}" is not read: a log that is scanned gives no rewards.'
             self.notices += (Notice("reading", text),)
@@ -90,8 +91,11 @@ class OrderedReader(Reader):
         before[begins[:-1]] = self._begins[which[begins[:-1]]]
         if (ordered < before).any():
             wrong = int(order[ordered < before].min())
+            at = int(np.flatnonzero(order == wrong)[0])
+            assert self._round_column is not None
+            got, earlier = (self._round_column.written(int(time[at])) for time in (ordered, before))
             where = in_demonstration(self.demonstration_names, int(who[wrong]))
-            text = f"expected times that do not go back{where}; got one before that of an earlier row."
+            text = f"expected times that do not go back{where}; got {got} after {earlier}."
             raise refuse(text, row=wrong + 1, column=self.name["round"], remedy=_IN_ORDER)
         np.add.at(self._counted, which[ordered == before], 1)
         self._begins[which[begins[:-1]]] = ordered[begins[1:] - 1]
@@ -293,6 +297,7 @@ class ScannedLog:
         for rows in self._rows():
             tallies.add(rows, *reader.known())
         tallies.close()
+        reader.refuse_data_as_names(self._sources[0])
         names, labels = tuple(reader.demonstration_names), reader.arms.coder.labels
         count = len(names)
         grids = [grid[:count, : len(labels)] for grid in tallies.grids]

@@ -75,6 +75,7 @@ class _Position(_Strict):
     files: dict[str, _FileWords]
     rounds: list[list[int]] | None
     times: str | None = None
+    header: bool = True
 
 
 class SnapshotWords(_Strict):

@@ -8,7 +8,7 @@ import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -28,10 +28,12 @@ Duplicates = str | None
 ROWS = 1 << 17  # rows of a batch: few enough that they are still in a core's cache when they are coded
 
 ENDINGS = (
-    ".parquet", ".pq", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz", ".txt.gz", ".jsonl.gz",
-    ".ndjson.gz", ".feather", ".arrow", ".ipc", ".xlsx", ".ods",
+    ".parquet", ".pq", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz", ".txt.gz",
+    ".json.gz", ".jsonl.gz", ".ndjson.gz", ".feather", ".arrow", ".ipc", ".xlsx", ".xls", ".ods",
 )  # fmt: skip
 """The names that count in a folder; a file named by itself may be called anything."""
+
+_ENDINGS_SAID = ", ".join(ending for ending in ENDINGS if not ending.endswith(".gz")) + ", or .gz after that of text"
 
 GZIP = b"\x1f\x8b"  # the first bytes of a file compressed by gzip
 
@@ -88,7 +90,7 @@ def files_of(paths: Paths) -> list[LogFile]:
             continue
         if folder.is_dir():
             files, base = _inside(folder), folder
-            text = f"expected files that end in {', '.join(ENDINGS[:4])} or .csv.gz; the folder has none."
+            text = f"expected files that end in {_ENDINGS_SAID}; the folder has none."
             remedy = "Check the path."
         else:
             matches = [Path(match) for match in glob.glob(name, recursive=True)]  # noqa: PTH207
@@ -152,6 +154,7 @@ class Batch:
     path: str | None = None
     rows_before: int = 0  # how many rows of the file come before these
     line: Callable[[int], int] | None = None  # returns the line of a text file in which a row of the file begins
+    late: Mapping[str, int] = field(default_factory=dict)  # members that are no columns, as they come late: their rows
 
     def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
         """Return the error that names the file and the row in it, given a row of the batch (from 1)."""
@@ -168,6 +171,7 @@ class Source(ABC):
     names: list[str]  # its columns, including those that its folders name
     partition: Mapping[str, str] = {}  # the value that its folders give to all rows, for columns that the file lacks
     stated: Mapping[str, str] = {}  # the same for columns that the file has: these must agree
+    begins_with_names = False  # whether its first row was taken for the names of its columns, which may be wrong
     empty = ("expected one row per choice; got a table without rows.", "Check that it was saved.")
 
     @abstractmethod
@@ -219,7 +223,8 @@ class Source(ABC):
                     for key, value in self.partition.items():
                         columns[key] = pl.Series(key, [value]).new_from_index(0, count)
                     wanted = {name: columns[name] for name in names}
-                    batch = Batch(wanted, table.path, table.rows_before + at, table.line)
+                    late = {} if at else table.late
+                    batch = Batch(wanted, table.path, table.rows_before + at, table.line, late)
                     for key in self.stated.keys() & wanted.keys():
                         _refuse_contradiction(batch, key, self.stated[key])
                     yield batch

@@ -49,7 +49,7 @@ class SpreadsheetSource(Source):
             text = f'expected a header and one row per choice in sheet "{self._sheet}"; it is empty.'
             raise self.refuse(
                 text,
-                remedy=f"Name another sheet with {option('sheet', 'NAME')}."
+                remedy=f"For another sheet, read the file with {option('sheet', 'NAME')}."
                 if len(self._sheets) > 1
                 else "Check that it was saved.",
             )
@@ -58,7 +58,7 @@ class SpreadsheetSource(Source):
         if not layout.header:
             names = ["arm"] if len(names) == 1 else [str(at) for at in range(1, len(names) + 1)]
         self._columns = frame[self._first : int(filled[-1]) + 1].get_columns()
-        self._own = names
+        self._own, self.begins_with_names = names, layout.header
         self.set_columns(names, partition)
         self.empty = (
             f'expected one row per choice below the header; got the header only in sheet "{self._sheet}".',
@@ -83,7 +83,7 @@ class SpreadsheetSource(Source):
         if len(self._sheets) > 1 and self._layout.sheet is None:
             others = listed([f'"{sheet}"' for sheet in self._sheets[1:]])
             text = f'sheet "{self._sheet}" is read, the first of {counted(len(self._sheets), "sheet")}; for another '
-            notices.append(Notice("layout", f"{text}({others}), name it with {option('sheet', 'NAME')}."))
+            notices.append(Notice("layout", f"{text}({others}), read the file with {option('sheet', 'NAME')}."))
         if not self._layout.header:
             notices.append(Notice("layout", "the sheet is read without a header."))
         return tuple(notices)

@@ -53,10 +53,10 @@ def page_option(name: str, value: Any = None) -> str:
     """Write an option as the page does: the label of its field, and what to put there."""
     if name == "columns" and isinstance(value, dict) and value:
         return " and ".join(_in_field(COLUMNS.get(role, (role,))[0], column) for role, column in value.items())
-    if name == "header":  # the page has no field for it
-        return "a line of column names above it"
+    if name == "header":  # the page has no field for it, nor for the sheet: both follow on "read the file with"
+        return "a line of column names added above it"
     if name == "sheet":
-        return "a file that has it first"
+        return "that sheet moved to the front"
     labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
     labels |= {"arms": ARMS.label, "duplicates": DUPLICATES.label, "anchor": labels["anchor.arm"]}
     if name not in labels:

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from unbandit.errors import LogError, ParameterError
+from unbandit.errors import LogError, ParameterError, first_line
 from unbandit.formatting import label, size
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
-from unbandit.log.formats import open_bytes
+from unbandit.log.formats import ARROW, ARROW_STREAM, open_bytes
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
 from unbandit.log.sources import BROKEN_GZIP, GZIP, unreadable
 from unbandit.web.examples import EXAMPLES, Example
@@ -111,12 +111,15 @@ def _gunzip(data: bytes, most: int, name: str) -> bytes:
                 parts.append(part)
                 room -= len(part)
                 if room < 0:
-                    refusal = f"expected at most {size(most)} once it is unpacked; it holds more."
-                    remedy = "Take a part of it, or use the command line: unbandit report."
-                    raise LogError(refusal, path=name, remedy=remedy)
+                    raise _too_large(name, most)
     except BROKEN_GZIP as error:
         raise unreadable(name, error) from error
     return b"".join(parts)
+
+
+def _too_large(name: str, most: int) -> LogError:
+    text = f"expected at most {size(most)} once it is unpacked; it holds more."
+    return LogError(text, path=name, remedy="Take a part of it, or use the command line: unbandit report.")
 
 
 def clean_name(name: str) -> str:
@@ -167,6 +170,9 @@ def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
     data = _gunzip(sent, limits.unpacked, name) if sent.startswith(GZIP) else sent
     if data.startswith(GZIP):
         raise LogError("expected a table; it is packed with gzip twice. Unpack it once, and send that.", path=name)
+    if data.startswith((ARROW, ARROW_STREAM)):  # their rows are known only once they are in memory
+        text = "expected CSV, TSV, JSON lines, Parquet or a spreadsheet; got Arrow (Feather), which is not read here."
+        raise LogError(text, path=name, remedy="Save it as Parquet or CSV.")
     if data.startswith(b"PK\x03\x04"):
         _refuse_large_archive(data, name, limits)
     rows = _parquet_rows(data) if data.startswith(PARQUET) else max(data.count(b"\n"), data.count(b"\r")) - 1
@@ -177,13 +183,25 @@ def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
 
 
 def _refuse_large_archive(data: bytes, name: str, limits: Limits) -> None:
-    """Refuse a spreadsheet that is too large once it is unpacked; a broken one is refused when it is read."""
-    unpacked = 0
-    with suppress(zipfile.BadZipFile, ValueError), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        unpacked = sum(part.file_size for part in archive.infolist())
-    if unpacked > limits.unpacked:
-        refusal = f"expected at most {size(limits.unpacked)} once it is unpacked; it holds more."
-        raise LogError(refusal, path=name, remedy="Take a part of it, or use the command line: unbandit report.")
+    """Refuse a spreadsheet that is too large once it is unpacked, or broken.
+
+    Every part is unpacked to its end, since the archive may state any size.
+    """
+    room = limits.unpacked
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for part in archive.infolist():
+                part.file_size = 1 << 62  # Python would stop at the size that is stated, and others do not
+                with archive.open(part) as packed:
+                    while room >= 0 and (piece := packed.read(min(room + 1, UNPACKED_AT_ONCE))):
+                        room -= len(piece)
+                if room < 0:
+                    raise _too_large(name, limits.unpacked)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, *BROKEN_GZIP, OSError) as error:
+        if isinstance(error, LogError):
+            raise
+        text = f"expected a whole spreadsheet; it could not be unpacked ({first_line(error)})."
+        raise LogError(text, path=name, remedy="Save it again, or save the sheet as CSV.") from error
 
 
 def _parquet_rows(data: bytes) -> int:

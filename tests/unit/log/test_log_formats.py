@@ -162,10 +162,68 @@ def test_a_missing_header_is_offered(data):
         ActionLog.from_bytes(data)
 
 
+HEADERLESS = (
+    [["treatment"], ["control"], ["treatment"]],
+    [["2026-01-01T00:00:03Z", "treatment"]] * 2 + [["2026-01-01T00:00:04Z", "control"]],
+)
+
+
+@pytest.mark.parametrize("rows", [*HEADERLESS, [["1", "option"], ["2", "A"], ["3", "B"]]])
+def test_a_first_row_that_may_be_data_is_refused(tmp_path, rows):
+    path = tmp_path / "log.csv"
+    path.write_text("".join(",".join(row) + "\n" for row in rows))
+    named = {"arm": rows[0][-1], "demonstration": "", "round": ""}
+    for read in (ActionLog.read, ActionLog.scan, followed):
+        with pytest.raises(LogError, match=r"expected the names of columns in the first row.*header=False"):
+            len(read(path))
+    if rows[0] != rows[1]:
+        assert ActionLog.read(path, columns=named).pulls.sum() == len(rows) - 1
+    columns = {"arm": "2", "round": "1"} if len(rows[0]) > 1 else None
+    assert ActionLog.read(path, header=False, columns=columns).pulls.sum() == len(rows)
+    assert ActionLog.from_frame(pl.DataFrame({"treatment": ["treatment", "control"]})).arms == ("treatment", "control")
+
+
+@pytest.mark.usefixtures("excel")
+@pytest.mark.parametrize("rows", HEADERLESS)
+def test_a_first_row_of_a_sheet_that_may_be_data_is_refused(rows):
+    with pytest.raises(LogError, match=r"expected the names of columns in the first row.*header=False"):
+        ActionLog.from_bytes(xlsx(log=rows))
+
+
+def test_columns_beside_the_arm_may_be_called_by_numbers():
+    assert choices(ActionLog.from_bytes(b"arm,1,2\nA,0,0\nB,0,1\n")) == ["A", "B"]
+
+
+def test_json_lines_of_any_length_are_followed(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"arm": "A", "list": [1]}\n{"arm": "B"}\n' * 3000)
+    assert followed(path)[0].pulls.tolist() == [[3000, 3000]]
+    path.write_text(f'{{"arm": "A", "note": "{"x" * 70_000}"}}\n{{"arm": "B"}}\n')
+    assert followed(path)[0].pulls.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(("name", "value"), [("user_id", '"u"'), ("reward", "1"), ("trial", "3"), ("timestamp", "5")])
+def test_members_that_come_late_and_would_have_a_role_are_refused(tmp_path, name, value):
+    path = tmp_path / "log.jsonl"
+    path.write_text(
+        '{"arm": "A", "list": [1]}\n{"arm": "B"}\n' * 3000 + f'{{"arm": "A", "list": 1, "{name}": {value}}}\n'
+    )
+    with pytest.raises(LogError, match=f'expected a member "{name}" from the first objects on') as refused:
+        ActionLog.read(path)
+    assert (refused.value.row, refused.value.line) == (6001, 6001)
+    role = {"user_id": "demonstration", "trial": "round", "timestamp": "round"}.get(name, name)
+    assert ActionLog.read(path, columns={role: ""}).pulls.sum() == 6001
+    if name == "reward":
+        assert ActionLog.scan(path).pulls.sum() == 6001
+    else:
+        with pytest.raises(LogError, match="from the first objects on"):
+            followed(path)
+
+
 def test_a_header_of_numbers_is_said():
     log = ActionLog.from_bytes(b"1,2\n5,A\n6,B\n", columns={"arm": "2"})
     assert notices(log, "layout") == [
-        "the first row (1, 2) is read as the names of columns: if it is data, say so with header=False."
+        "the first row (1, 2) is read as the names of columns: if it is data, read the file with header=False."
     ]
 
 
@@ -184,7 +242,8 @@ def test_latin_1_is_read_and_said(tmp_path):
     for log in (ActionLog.from_bytes(data), ActionLog.scan(path)):
         assert log.arms == ("müsli", "café")
         assert notices(log, "layout") == [
-            "the file is read with semicolons between cells, as Windows-1252 (Latin-1), since it is no UTF-8."
+            "the file is read with semicolons between cells, as Windows-1252 (Latin-1), since it is no UTF-8. "
+            'It holds "müsli": if that looks wrong, save the file as UTF-8.'
         ]
     with pytest.raises(LogError, match="expected text in UTF-8"):
         followed(path)

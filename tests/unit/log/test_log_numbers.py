@@ -246,3 +246,19 @@ def test_a_log_that_runs_newest_first_says_nothing_of_clocks():
     assert "newest first" in said(log_of(times, "CBA")).text
     assert "clock" not in said(log_of(times, "CBA")).text
     assert "clock" in said(log_of([times[1], times[2], times[0]], "BAC")).text
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (["2026-01-01T10:00:00Z", "2026-01-01T09:00:00.5Z"], "got 2026-01-01T09:00:00.5Z after 2026-01-01T10:00:00Z"),
+        (["2026-01-10", "2026-01-02"], "got 2026-01-02 after 2026-01-10"),
+        (["1767225603.5", "1767225600"], "got 1767225600 after 1767225603.5"),
+        (["46000.5", "45000"], "got 45000 after 46000.5"),
+    ],
+)
+def test_a_scan_says_which_times_go_back(tmp_path, times, said):
+    path = tmp_path / "log.csv"
+    path.write_text(f"timestamp,arm\n{times[0]},A\n{times[1]},B\n")
+    with pytest.raises(LogError, match=re.escape(said)):
+        len(ActionLog.scan(path))

@@ -142,6 +142,17 @@ def test_a_snapshot_cannot_name_files_outside_of_the_log(tmp_path, name):
         Follower("logs", GrowingLog(), None, position)
 
 
+def test_a_snapshot_knows_whether_there_was_a_header(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("A\nB\n")
+    follower = Follower(path, GrowingLog(), header=False)
+    assert sum(follower.news()) == 2
+    position = follower.position()
+    assert Follower(path, GrowingLog(), None, position, header=False).position() == position | {"rounds": None}
+    with pytest.raises(ResumeError, match="and the header that the snapshot was made of"):
+        Follower(path, GrowingLog(), None, position)
+
+
 @pytest.mark.parametrize("rule", ["ucb", "sae"])
 def test_whatever_a_log_comes_to_is_read_again(tmp_path, rule):
     chance, path = np.random.default_rng(5), tmp_path / "state"
