@@ -40,8 +40,8 @@ def test_a_narrow_table_can_be_scrolled_by_itself(opened, log):
     page = opened("/", viewport=NARROW)
     header = ",".join(f"column{at}" for at in range(30))
     bring(page, f"arm,{header}\n".encode() + b"".join(b"A" + b",1" * 30 + b"\n" for _ in range(9)))
-    box = page.wait_for_selector(".rows-box")
-    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    page.wait_for_selector(".rows-box")
+    page.wait_for_function("(box => box.scrollWidth > box.clientWidth)(document.querySelector('.rows-box'))")  # styled
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -135,7 +135,7 @@ def test_what_cannot_be_read_or_written_ends_with_3(refused, log, tmp_path):
     assert "there is none of this name" in refused(3, "report", "nothing.csv", *ASKED)
     assert "its folder is not there" in refused(3, "report", "log.csv", *ASKED, "-o", "no/report.html")
     assert "its folder is not there" in refused(3, "report", "log.csv", *ASKED, "--pdf", "no/report.pdf")
-    assert "log.csv: the log has 1000 rounds" in refused(3, "report", "log.csv", *ASKED, "--horizon", "10")
+    assert "log.csv: the log has 1,000 rounds" in refused(3, "report", "log.csv", *ASKED, "--horizon", "10")
     assert 'expected a column "mean"' in refused(3, "report", "log.csv", *ASKED, "--truth", "log.csv")
     assert "nowhere.csv" in refused(3, "report", "log.csv", *ASKED, "--truth", "nowhere.csv")
     assert "standard input: expected a header" in refused(3, "report", "-", *ASKED, stdin=b"")
