@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests \
+.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests test-faults \
   test-fast fuzz foreign test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
 
 env: .venv/installed
@@ -73,11 +73,15 @@ WORKERS := -n $$(($(CORES) + 1)) --dist loadscope --no-loadscope-reorder
 tests test-fast test-gpu-simulated: export PYTHONDONTWRITEBYTECODE =
 
 tests: env
-	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 tests src --ignore=tests/gpu
+	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 -m "not faults" tests src --ignore=tests/gpu
+
+# Workers and heads of clusters that die; slow, and apart from `make test`.
+test-faults: env
+	$(PYTEST) -m faults tests/cluster
 
 # For the inner loop: without what simulates much, starts clusters, browsers or servers, or builds the documentation.
 test-fast: env
-	$(PYTEST) $(WORKERS) -m "not (statistical or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
+	$(PYTEST) $(WORKERS) -m "not (statistical or faults or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
 
 # Damaged files in large numbers, of text twice as many; `make test` reads a few of them. FUZZ_SEED=2 makes others.
 fuzz: env

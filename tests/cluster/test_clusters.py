@@ -78,6 +78,7 @@ def until_there_are(cluster, count: int) -> None:
         until(lambda: found.workers >= count, said=cluster.said)
 
 
+@pytest.mark.faults
 def test_a_worker_dies_in_the_middle(running, study, alone, tmp_path):
     killing = once(lambda: parts(tmp_path) >= 6, lambda: kill(running.workers[0]))
     run(Slow(study), tmp_path, executor=running.name, address=running.address, wait=WAIT)
@@ -122,6 +123,7 @@ def test_the_papers_pictures_are_the_same(running, script, tmp_path):
     assert f"--executor {running.name} --address {running.address}" in there["index.html"].decode()
 
 
+@pytest.mark.faults
 def test_the_head_is_lost_and_comes_back(running, study, alone, script, tmp_path):
     folder = tmp_path / "all"
     killing = once(lambda: parts(folder) >= 6, lambda: kill(running.top))
@@ -159,6 +161,7 @@ def test_the_head_is_lost_and_comes_back(running, study, alone, script, tmp_path
     assert kept.items() <= left.items()
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_a_head_that_does_not_answer_changes_nothing(name, study, tmp_path):
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[name], reason=f"{name}: not installed")
@@ -194,6 +197,7 @@ def test_a_cluster_of_its_own_cannot_be_reached_from_other_computers(name):
     assert listening == {"127.0.0.1"}
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_the_library_retries_what_a_dying_worker_had_in_hand(name, study, alone, tmp_path):
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[name], reason=f"{name}: not installed")
@@ -204,6 +208,7 @@ def test_the_library_retries_what_a_dying_worker_had_in_hand(name, study, alone,
     assert contents(tmp_path / "all") == alone
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_a_task_that_kills_every_worker_is_named_in_the_end(name, study, alone, tmp_path):
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[name], reason=f"{name}: not installed")
