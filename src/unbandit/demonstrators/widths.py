@@ -1,4 +1,4 @@
-"""Confidence widths: as tables or as what computes them, and the paper's width for a regret of O(T^alpha)."""
+"""Confidence widths: as tables or as what computes them; the paper's, for a regret of O(T^alpha), and MOSS's."""
 
 from __future__ import annotations
 
@@ -140,3 +140,30 @@ class RegretWidth(BaseModel):
         """Return `C(n)`."""
         with np.errstate(over="ignore"):  # an infinite width is refused where it is used
             return np.asarray(self.factor * np.sqrt(theory.growth(horizon, self.alpha) / pulls))
+
+
+class EvenShare(BaseModel):
+    """The numbers of MOSS, whose width `scale sqrt(max(ln(t / (K n)), 0) / n)` vanishes at an even share of the rounds.
+
+    `K`, the number of arms, comes from the instance or the log (`for_arms`).
+    """
+
+    scale: float = Field(1.0, gt=0, description="factor of the width")
+    arms: int | None = Field(None, ge=2, description="number of arms, K; by default those of the instance or the log")
+
+    @classmethod
+    def grid(cls, noise: Noise) -> Mapping[str, Sequence[Any]]:
+        """Return factors in units of the noise."""
+        return {"scale": [noise.deviation * factor for factor in (1.0, 2.0, 4.0)]}
+
+    def for_arms(self, arms: int) -> Self:
+        """Return the rule with the number of arms filled in, unless it was given."""
+        return self if self.arms is not None else self.model_copy(update={"arms": arms})
+
+    @property
+    def known_arms(self) -> int:
+        """Return the number of arms; refuse where nobody gave it."""
+        if self.arms is None:
+            text = "expected the number of arms before a width is asked for; use for_arms(K)."
+            raise ParameterError(text, owner=getattr(self, "name", None))
+        return self.arms
