@@ -30,10 +30,7 @@ MOST_PAIRED = 8  # coordinates up to which all products of two are terms
 ALWAYS_PAIRED = 2  # with more of them, only squares and products with the coordinates of these most-pulled arms
 
 MOST_OUTLOOK = 10_000_000  # numbers in the bends around a path
-MOST_PATHS, FAR_BEHIND = (
-    3,
-    8.0,
-)  # whose look-aheads are added, and by how much less evidence one may claim than the best
+MOST_PATHS, FAR_BEHIND = 3, 8.0  # whose look-aheads are added, and by how much evidence one may be behind the best
 SHARES = (1.0, 0.6)  # of the sites' curvature that are tried
 SAME, SAME_MEANS = 0.5, 0.1  # difference of the evidence, and of every mean at the end, within which two paths are one
 MOST_STEPS, MOST_HALVINGS, SETTLED = 40, 8, 0.01  # of the climb to a path; it ends when a step gains less

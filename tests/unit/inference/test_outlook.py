@@ -195,11 +195,16 @@ def test_a_poor_outlook_is_not_used(monkeypatch):
 
 
 def test_paths_apart_are_added_and_equal_ones_are_not():
-    """Arm 2 of this log was left behind soon and for good, or came back later: rewards of both kinds explain it."""
-    log = ub.EXP3(rate=0.5).demonstrate(ub.Instance([0.9, 0.6, 0.2], ub.Bernoulli()), 60, seed=2)
-    steps = [read(log.actions[:60])]
-    same = [np.full(60, math.nan), np.full(60, math.nan)]
-    for each in outlooks_of(ub.EXP3(rate=0.5), BELIEF, steps, 60, (np.zeros(3), np.zeros(3)), same):
-        assert each.outlook.constant.shape[0] == 1
-        assert each.log_start == pytest.approx(each.outlook.constant[0, 0])
-        assert value_of(each.outlook, 60, np.full(6, 2.0)) == pytest.approx(0)
+    """Rewards of arm 1 alone explain this log too, by another path than rewards as expected lead to."""
+    rule = ub.EXP3(rate=0.3)
+    log = rule.demonstrate(ub.Instance([0.9, 0.6, 0.2], ub.Bernoulli()), 200, seed=3)
+    steps, expected = [read(log.actions)], np.full(200, math.nan)
+    others = [np.where(log.demonstration(0) == arm, 1.0, 0.0) for arm in range(3)]
+    for starts, paths in (([expected, expected], 1), ([expected, np.zeros(200), np.ones(200), *others], 2)):
+        for each in outlooks_of(rule, BELIEF, steps, 200, (np.zeros(3), np.zeros(3)), starts):
+            first = each.outlook.constant[:, 0]
+            assert first.size == paths
+            assert each.log_start == pytest.approx(np.logaddexp.reduce(first))
+            assert value_of(each.outlook, 200, np.full(6, 2.0)) == pytest.approx(0)
+    ends = each.outlook.centre[:, -1, 3:]
+    assert np.abs(ends[0] - ends[1]).max() > 0.1

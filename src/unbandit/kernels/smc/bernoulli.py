@@ -24,6 +24,7 @@ from unbandit.kernels.smc.cloud import (
     PARTICLES,
     Cloud,
     Steps,
+    count_pulls,
     inherit,
     keep_sums,
     posterior_success,
@@ -152,10 +153,7 @@ def filter_bernoulli(
         for particle in range(number):
             log_chances[particle] = 0.0
         if judged:
-            for each in range(arms):
-                counts[each] = 0
-            for later in range(step, min(step + batch, steps.arm.size)):
-                counts[steps.arm[later]] += 1
+            count_pulls(steps.arm, step, min(batch, steps.arm.size - step), counts)
             for each in range(arms):
                 if counts[each] > 0:
                     largest_by_tables(tables, wins, each, chances)

@@ -147,6 +147,15 @@ def normal(rng: Rng, stream: np.uint64, step: int, place: int, table: Numbers) -
     return normal_from_word(word, table)
 
 
+@inlined
+def count_pulls(arm: Integers, first: int, number: int, counts: Integers) -> None:
+    """Count the pulls of each arm in `number` rounds."""
+    for each in range(counts.size):
+        counts[each] = 0
+    for at in range(first, first + number):
+        counts[arm[at]] += 1
+
+
 @called
 def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
     """Record the step's evidence; resample systematically if the effective sample size is small.

@@ -22,6 +22,7 @@ from unbandit.kernels.smc.cloud import (
     PARTICLES,
     Cloud,
     Steps,
+    count_pulls,
     inherit,
     keep_sums,
     posterior_success,
@@ -30,7 +31,7 @@ from unbandit.kernels.smc.cloud import (
     take_sums,
     uniform,
 )
-from unbandit.kernels.smc.twist import Transitions, count_pulls, expand_all
+from unbandit.kernels.smc.twist import Transitions, expand_all
 
 
 class Outlook(NamedTuple):

@@ -25,7 +25,17 @@ import numpy as np
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import learn, log_expansion, probability
 from unbandit.kernels.rng import normal_quantile
-from unbandit.kernels.smc.cloud import PARTICLES, Cloud, Steps, inherit, keep_sums, resample, take_sums, two_uniforms
+from unbandit.kernels.smc.cloud import (
+    PARTICLES,
+    Cloud,
+    Steps,
+    count_pulls,
+    inherit,
+    keep_sums,
+    resample,
+    take_sums,
+    two_uniforms,
+)
 
 
 class Transitions(NamedTuple):
@@ -83,15 +93,6 @@ def expand_sites(
         arguments = (parameters, pulls, counts, rounds[at], scores[at])
         log_chances[at] = expand_all(*arguments, sites.slope[at], sites.bend[at], slope, bend)
         pulls[transitions.arm[at]] += 1
-
-
-@inlined
-def count_pulls(arm: Integers, first: int, number: int, counts: Integers) -> None:
-    """Count the pulls of each arm in `number` rounds."""
-    for each in range(counts.size):
-        counts[each] = 0
-    for at in range(first, first + number):
-        counts[arm[at]] += 1
 
 
 @inlined
