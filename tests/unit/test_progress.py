@@ -16,7 +16,8 @@ from rich.console import Console
 import unbandit as ub
 from unbandit import checks, progress
 from unbandit.inference import usual_prior
-from unbandit.inference.filter import CloudCollapsed, particles_for, run_filters
+from unbandit.inference.clouds import particles_for, run_filters
+from unbandit.inference.filter import CloudCollapsed
 from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian
 from unbandit.kernels.compile import CACHE_DIRECTORY

@@ -21,16 +21,9 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.identification.candidates import Candidate
 from unbandit.inference import Prior
+from unbandit.inference.clouds import FilterResult, LookAhead, particles_for, run_filters
 from unbandit.inference.conventions import Convention
-from unbandit.inference.filter import (
-    CloudCollapsed,
-    FilterResult,
-    LookAhead,
-    log_mean,
-    particles_for,
-    relative_error,
-    run_filters,
-)
+from unbandit.inference.filter import CloudCollapsed, log_mean, relative_error
 from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog

@@ -21,6 +21,7 @@ from unbandit.demonstrators import Demonstrator, IndexRule
 from unbandit.errors import InferenceError, LogError
 from unbandit.fit import IF, ONE_BY_ONE, Check, FitVerdict, Statistic, Wording, not_checked, short_name
 from unbandit.formatting import capitalise
+from unbandit.inference.clouds import run_filters
 from unbandit.inference.decisions import (
     Decisions,
     Predictions,
@@ -31,7 +32,7 @@ from unbandit.inference.decisions import (
     residuals,
 )
 from unbandit.inference.draws import check_rewards, draw_means
-from unbandit.inference.filter import run_filters, systematic
+from unbandit.inference.filter import systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of, weights_of

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable, option
 from unbandit.formatting import counted, quoted
-from unbandit.inference.filter import CloudCollapsed, FilterPass, FilterResult, log_mean, run_filters, systematic
+from unbandit.inference.clouds import FilterResult, run_filters
+from unbandit.inference.filter import CloudCollapsed, FilterPass, log_mean, systematic
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
 from unbandit.instance import Bernoulli, Noise

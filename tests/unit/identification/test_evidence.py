@@ -24,7 +24,7 @@ from unbandit.identification.evidence import (
     shortfall_bound,
     successive_halving,
 )
-from unbandit.inference import filter as filters
+from unbandit.inference import clouds
 from unbandit.inference.filter import CloudCollapsed
 
 NOT_SO = InferenceError("not so.", round=2)
@@ -200,8 +200,8 @@ def test_probabilities_are_those_of_the_estimates():
 def test_how_clouds_look_ahead_is_chosen_once(monkeypatch):
     """In the first heat, and dropped at the end; not kept where it would take much memory."""
     log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.5], 0.5), 60, seed=1)
-    made, choose = [], filters._look_ahead
-    monkeypatch.setattr(filters, "_look_ahead", lambda *given: made.append(0) or choose(*given))
+    made, choose = [], clouds._look_ahead
+    monkeypatch.setattr(clouds, "_look_ahead", lambda *given: made.append(0) or choose(*given))
     prior, noise = ub.NormalPrior(0, 1), ub.Gaussian(0.5)
     request = evidence.IdentificationRequest(log, (60,), prior, noise, 500, 1, 1)
     rule = ub.Softmax(temperature=0.3)

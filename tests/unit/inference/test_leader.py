@@ -54,7 +54,7 @@ def filter_task(log, rule, particles=4_000):
     arms, horizons = len(log.arms), log.lengths.tolist()
     readings = tuple(reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons))
     belief = belief_of(PRIOR, arms, ub.Gaussian(SIGMA), None)
-    return filters._Filter(log, rule, belief, tuple(horizons), readings, particles, 1, keep_paths=False)
+    return filters.CloudFilter(log, rule, belief, tuple(horizons), readings, particles, 1, keep_paths=False)
 
 
 def twisted(task, width=None):
@@ -87,7 +87,7 @@ def test_a_look_at_the_meetings_changes_nothing_but_the_noise(monkeypatch, width
     assert task.twists[0].transitions.judged.sum() == 1
     passes = task.run(0)
     opening = opening_chance(task.log, 0, task.rule)
-    assert filters._log_evidence(passes) + opening == pytest.approx(evidence, abs=0.05)
+    assert filters.log_evidence_of(passes) + opening == pytest.approx(evidence, abs=0.05)
     drawn = filters.systematic(passes[0].cloud.log_weights, 20_000, np.random.default_rng(0))
     by_particle = (PRIOR.mean * SIGMA**2 + PRIOR.deviation**2 * passes[0].cloud.sums) / (
         SIGMA**2 + passes[0].pulls * PRIOR.deviation**2
@@ -109,7 +109,7 @@ def test_demonstrations_and_known_rewards_are_pooled_with_a_twist():
         totals, behind = (cloud.past + cloud.sums)[chosen], cloud.before + passes[-1].pulls
         expected = (PRIOR.mean * SIGMA**2 + PRIOR.deviation**2 * totals) / (SIGMA**2 + behind * PRIOR.deviation**2)
         assert np.allclose(expected.mean(axis=0), means, atol=0.03)
-        found.append(filters._log_evidence(passes))
+        found.append(filters.log_evidence_of(passes))
     assert found[0] == pytest.approx(found[1], abs=0.05)
 
 
@@ -141,7 +141,7 @@ def test_clouds_agree_where_an_arm_takes_the_lead_late():
     instance = ub.Instance(np.random.default_rng(1045).normal(0, 1, 4), SIGMA)
     rule = ub.EpsilonGreedy(epsilon=0.1)
     log = rule.demonstrate(instance, 2_000, seed=1045)
-    blind = np.array([filters._log_evidence(filter_task(log, rule, 300).run(cloud)) for cloud in range(4)])
+    blind = np.array([filters.log_evidence_of(filter_task(log, rule, 300).run(cloud)) for cloud in range(4)])
     found = ub.posterior(log, rule, prior=ub.NormalPrior(), sigma=SIGMA, particles=300, seed=1, check=False)
     assert blind.std() > 3  # one action ahead is not enough here
     assert found.evidences.std() < 1.5
@@ -159,7 +159,7 @@ def test_known_rewards_that_tie_are_compared_as_the_rule_does():
         pulls[arm] += 1
     task = filter_task(log, RULE, particles=10)
     assert task.follows_leader
-    assert filters._log_evidence(task.run(0)) == pytest.approx(expected, abs=1e-9)
+    assert filters.log_evidence_of(task.run(0)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_subclass_that_chooses_otherwise_is_read_by_its_own_probabilities():

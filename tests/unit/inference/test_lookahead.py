@@ -9,7 +9,8 @@ from reference_posterior import exact_posterior
 import unbandit as ub
 from unbandit.inference import filter as filters
 from unbandit.inference import lookahead
-from unbandit.inference.filter import new_cloud, run_filters
+from unbandit.inference.clouds import run_filters
+from unbandit.inference.filter import new_cloud
 from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each
 from unbandit.inference.steps import steps_of
 from unbandit.kernels.smc.bernoulli import RIDGE, Lookahead, Visits, filter_bernoulli
@@ -151,8 +152,8 @@ def test_a_poor_lookahead_is_not_used(monkeypatch):
 
     monkeypatch.setattr(BernoulliLog, "learn", spoilt)
     used = []
-    original = filters._Filter.run
-    monkeypatch.setattr(filters._Filter, "run", lambda self, cloud: used.append(self) or original(self, cloud))
+    original = filters.CloudFilter.run
+    monkeypatch.setattr(filters.CloudFilter, "run", lambda self, cloud: used.append(self) or original(self, cloud))
     without = run_filters(log, RULE, belief, [60], 300, 4, 1, 1)
     assert used[-1].bernoulli.lookahead.centre.shape[0] == 0
     assert without.evidences.mean() == pytest.approx(usual.evidences.mean(), abs=0.5)

@@ -9,9 +9,9 @@ import pytest
 from reference_posterior import exact_posterior
 
 import unbandit as ub
-from unbandit.inference import filter as filters
-from unbandit.inference import lookahead
-from unbandit.inference.filter import new_cloud, run_filters
+from unbandit.inference import clouds, lookahead
+from unbandit.inference.clouds import run_filters
+from unbandit.inference.filter import new_cloud
 from unbandit.inference.lookahead import OutlookLog, has_outlook, outlooks_of, reward_paths
 from unbandit.inference.steps import steps_of
 from unbandit.inference.twist import transitions_of
@@ -188,7 +188,7 @@ def test_a_poor_outlook_is_not_used(monkeypatch):
     usual = run_filters(log, ub.EXP3(), belief, [200], 300, 4, 1, 1)
     spoilt = some_outlook(200, 1, np.random.default_rng(5))
     spoilt = spoilt._replace(slope=30 * spoilt.slope)
-    monkeypatch.setattr(filters, "outlooks_of", lambda *_: [OutlookLog(spoilt, (0,))])
+    monkeypatch.setattr(clouds, "outlooks_of", lambda *_: [OutlookLog(spoilt, (0,))])
     without = run_filters(log, ub.EXP3(), belief, [200], 300, 4, 1, 1)
     assert not without.twisted
     assert without.evidences.mean() == pytest.approx(usual.evidences.mean(), abs=0.5)

@@ -8,7 +8,8 @@ import pytest
 import unbandit as ub
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError
 from unbandit.inference import parse_prior, usual_prior
-from unbandit.inference.filter import log_mean, particles_for
+from unbandit.inference.clouds import particles_for
+from unbandit.inference.filter import log_mean
 
 RULE = ub.Softmax(temperature=0.3)
 INSTANCE = ub.Instance([1.0, 0.5, 0.0], 0.5, arms="ABC")

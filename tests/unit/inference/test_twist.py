@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reference_twisted import DensePath
 
 import unbandit as ub
+from unbandit.inference import clouds
 from unbandit.inference import filter as filters
-from unbandit.inference.filter import FilterPass, new_cloud, run_filters
+from unbandit.inference.clouds import run_filters
+from unbandit.inference.filter import FilterPass, new_cloud
 from unbandit.inference.prior import belief_of
 from unbandit.inference.steps import reading_of
 from unbandit.inference.twist import _Fit, can_twist, transitions_of, twist_log
@@ -54,7 +57,7 @@ def task_of(text, particles=50, anchor=None, bernoulli=False, **record):
     horizons = tuple(int(length) for length in log.lengths)
     readings = tuple(reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons))
     belief = belief_for(len(log.arms), anchor, bernoulli)
-    return filters._Filter(log, rule, belief, horizons, readings, particles, 1, False)
+    return filters.CloudFilter(log, rule, belief, horizons, readings, particles, 1, False)
 
 
 CASES = [(text, {}) for text in RULES] + [
@@ -99,7 +102,7 @@ def test_a_weight_is_the_target_over_the_proposal(text, record):
     task = task_of(text, particles=8, **record)
     twisted = twisted_of(task)[-1]
     dense = DensePath(twisted.transitions, twisted.sites)
-    passes = filters.replace(task, twists=(twisted,)).run(0)
+    passes = replace(task, twists=(twisted,)).run(0)
     assert all((each.cloud.effective_size > 4).all() for each in passes)
     total = sum(each.cloud.increments.sum() for each in passes)
     for log_weight, rewards in zip(passes[-1].cloud.log_weights, rewards_of(task, twisted).T, strict=True):
@@ -228,9 +231,9 @@ def test_newton_finds_the_mode():
 def test_it_agrees_with_a_long_run_of_the_other_filter(text, monkeypatch):
     rule, log = record_of(text, arms=3, rounds=120)
     belief = belief_for()
-    monkeypatch.setattr(filters, "MOST_PILOTED", 0)  # rounds are predicted by normal states
+    monkeypatch.setattr(clouds, "MOST_PILOTED", 0)  # rounds are predicted by normal states
     twisted = run_filters(log, rule, belief, [120], 500, 4, 1, None)
-    monkeypatch.setattr(filters, "can_twist", lambda *_: False)
+    monkeypatch.setattr(clouds, "can_twist", lambda *_: False)
     monkeypatch.setattr(filters, "TRIES", 1)
     monkeypatch.setattr(type(rule), "smooth", False)  # without moves of offspring, which are an approximation
     long = run_filters(log, rule, belief, [120], 10_000, 4, 1, None)
@@ -259,8 +262,8 @@ def test_rounds_of_unknown_probability_are_not_named(monkeypatch):
     rule, log = record_of("softmax:temperature=0.3", rounds=60)
     assert np.isfinite(run_filters(log, rule, belief_for(), [60], 100, 2, 1, 1).surprise).all()
     assert ub.identify(log, "softmax:temperature=0.3", sigma=SIGMA, particles=100).surprises
-    monkeypatch.setattr(filters, "CLOSE", 0.0)  # so that no small cloud predicts
-    monkeypatch.setattr(filters, "predict_log", lambda *_: np.full(60, -2.0))
+    monkeypatch.setattr(clouds, "CLOSE", 0.0)  # so that no small cloud predicts
+    monkeypatch.setattr(clouds, "predict_log", lambda *_: np.full(60, -2.0))
     assert np.isnan(run_filters(log, rule, belief_for(), [60], 100, 2, 1, 1).surprise).all()
     assert not ub.identify(log, "softmax:temperature=0.3", sigma=SIGMA, particles=100).surprises
 
@@ -308,7 +311,7 @@ def test_clouds_take_two_good_approximations_in_turn():
     first, second = found.look_ahead.twists
     assert not np.array_equal(first.sites.bend, second.sites.bend)
     alone = run_filters(
-        log, rule, belief_for(), [60], 100, 4, 1, 1, look_ahead=filters.replace(found.look_ahead, twists=(first,))
+        log, rule, belief_for(), [60], 100, 4, 1, 1, look_ahead=replace(found.look_ahead, twists=(first,))
     )
     assert np.array_equal(alone.evidences[::2], found.evidences[::2])
     assert not np.isclose(alone.evidences[1::2], found.evidences[1::2]).any()
@@ -321,11 +324,11 @@ def test_evidence_is_unbiased_whatever_the_sites_are():
     noise = np.random.default_rng(3).normal(0, 0.3, good.sites.slope.shape)
     sites = Sites(good.sites.centre, good.sites.slope + noise, 0.3 * good.sites.bend)
     twist = Twist(*(each.copy() for each in good.twist))
-    bad = filters.replace(good, sites=sites, twist=twist, log_start=solve_twist(good.transitions, sites, twist))
+    bad = replace(good, sites=sites, twist=twist, log_start=solve_twist(good.transitions, sites, twist))
     by_twist = []
     for twisted in (good, bad):
-        small = filters.replace(task, twists=(twisted,))
-        by_twist.append(np.exp([filters._log_evidence(small.run(cloud)) for cloud in range(400)]))
+        small = replace(task, twists=(twisted,))
+        by_twist.append(np.exp([filters.log_evidence_of(small.run(cloud)) for cloud in range(400)]))
     errors = [each.std() / math.sqrt(each.size) for each in by_twist]
     assert errors[1] > 2 * errors[0]
     assert abs(by_twist[0].mean() - by_twist[1].mean()) < 4 * math.hypot(*errors)

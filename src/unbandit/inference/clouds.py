@@ -1,0 +1,265 @@
+"""All clouds of a posterior: how many particles they have, how they look ahead, and what they find together."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.inference.filter import (
+    CloudCollapsed,
+    CloudFilter,
+    FilterPass,
+    by_round,
+    log_evidence_of,
+    log_mean,
+    systematic,
+)
+from unbandit.inference.leader import can_meet, twist_leaders
+from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each, has_outlook, outlooks_of, reward_paths
+from unbandit.inference.steps import number_of_steps, opening_chance, reading_of, work_of
+from unbandit.inference.twist import TwistedLog, can_twist, predict_log, twist_log
+from unbandit.kernels.compile import Numbers
+from unbandit.kernels.smc.cloud import Belief, Steps
+from unbandit.log import ActionLog
+from unbandit.progress import current_work
+
+WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
+POOLED_WORK = 20_000_000  # the same, at most, for all demonstrations of an instance together
+FEWEST_PARTICLES, MOST_PARTICLES = 250, 4_000  # of a cloud, where their number is not given
+TWISTED_SHARE = 2 / 3  # of this number, where particles see the whole log: the small clouds before them take the rest
+QUICK_PER_ARM, MOST_FEWEST = 100, 1_000  # particles per arm at least, where a probability costs little, and their most
+PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
+TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
+BERNOULLI_SHARE, MOST_BERNOULLI = 1.2, 2_000  # of this number, and the most, for the largest of Beta draws
+AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
+CLEARLY_MORE = 1.0  # log evidence by which clouds must be ahead that do not look at the future
+NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the best, and still serve half the clouds
+MOST_PILOTED = 10_000  # rounds times arms up to which a small cloud without a look at the future predicts rounds
+CLOSE = 2.0  # log evidence by which it may miss that of the others
+ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
+STARTS = 4  # paths of a small cloud from which climbs to probable paths begin
+OUTLOOK_PER_ARM = 50  # particles per arm at least, where clouds look around paths
+STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
+LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
+
+
+@dataclass(frozen=True, eq=False)
+class LookAhead:
+    """How clouds look at the whole log, and what is expected of each round without such a look.
+
+    There may be two twists, which the clouds take in turn: an error that all clouds of one twist make shows only
+    between the two.
+    """
+
+    twists: tuple[TwistedLog, ...]  # none where clouds that do not look at the future find clearly more
+    predictions: Numbers  # log probability of each round given those before it: by normal states, or a small cloud
+
+
+@dataclass(frozen=True, eq=False)
+class FilterResult:
+    """All clouds at the end of a log."""
+
+    passes: tuple[tuple[FilterPass, ...], ...]  # per cloud, by demonstration; collapsed clouds are left out
+    evidences: Numbers  # log evidence by each cloud; minus infinity by a collapsed one
+    look_ahead: LookAhead | None = None  # for rules whose filter can look at the whole log
+    twisted: bool = False  # whether particles were drawn given all actions
+
+    @property
+    def relaxed(self) -> tuple[int, ...]:
+        """Return the rounds whose choice no particle of some cloud explains exactly."""
+        return tuple(sorted({at for passes in self.passes for each in passes for at in each.relaxed}))
+
+    @property
+    def surprise(self) -> Numbers:
+        """Return the log probability of each round given those before; 0 between steps, NaN where it is not known.
+
+        Clouds that see the whole log cannot say it, and small ones that do not may be lost on long logs of many arms.
+        Predictions are used unless they miss the evidence of the whole log.
+        """
+        if not self.twisted or self.look_ahead is None:
+            return np.asarray(np.mean([by_round(passes) for passes in self.passes], axis=0))
+        predictions = self.look_ahead.predictions
+        evidence = log_mean(np.array([log_evidence_of(passes) for passes in self.passes]))[0]
+        right = abs(predictions.sum() - evidence) < ASTRAY + ASTRAY_PER_ROUND * predictions.size
+        return predictions if right else np.full_like(predictions, np.nan)
+
+
+def particles_for(*steps: int) -> int:
+    """Return the default number of particles of a cloud: fewer for a longer record, so that the work stays the same.
+
+    Several demonstrations have the particles of the longest, but fewer if all of them together are too much work.
+    """
+    work = min(WORK // max(1, *steps), POOLED_WORK // max(sum(steps), 1))
+    return int(min(max(work, FEWEST_PARTICLES), MOST_PARTICLES))
+
+
+def run_filters(
+    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], particles: int | None, clouds: int,
+    seed: int, threads: int | None, *, keep_paths: bool = True, tolerant: bool = False, relaxing: bool = False,
+    look_ahead: LookAhead | None = None,
+) -> FilterResult:  # fmt: skip
+    """Send clouds through all demonstrations of a log, one after the other, as of one instance.
+
+    If `tolerant`, one cloud that explains the record is enough; `relaxing` keeps clouds of an index
+    rule even if no particle explains a round exactly: such particles were kept with a penalty.
+    `look_ahead` is that of another run over the same log; otherwise small clouds choose it.
+
+    Raises
+    ------
+    InferenceError
+        If the rule cannot have made the record, or if a cloud collapsed; where that is tolerated, if all did.
+    """
+    rule = rule.for_arms(len(log.arms))
+    readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
+    number = particles or particles_for(*map(work_of, readings))
+    task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
+    steps = [reading for reading in readings if isinstance(reading, Steps)]
+    if isinstance(rule, RandomisedRule) and task.draws_betas:
+        assert rule.beta_prior is not None
+        read = bernoulli_log(rule.beta_prior, steps, len(log.arms))
+        task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, fewer=particles is None)
+        look_ahead = LookAhead((), by_round(pilot)) if pilot else None
+    elif isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
+        look_ahead = look_ahead or _look_ahead(task, rule, steps, clouds)
+        if look_ahead.twists and particles is None:
+            fewest = min(max(FEWEST_PARTICLES, QUICK_PER_ARM * len(log.arms) * rule.quick), MOST_FEWEST)
+            number = max(fewest, int(TWISTED_SHARE * number))
+        task = replace(task, twists=look_ahead.twists, particles=number)
+    elif isinstance(rule, RandomisedRule) and task.follows_leader:
+        task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
+        look_ahead = LookAhead((), by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
+    elif isinstance(rule, RandomisedRule) and task.divides_rewards and has_outlook(rule, steps, len(log.arms)):
+        task, pilot = _around_paths(task, rule, steps, clouds, default=particles is None)
+        look_ahead = LookAhead((), by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
+    elif isinstance(rule, RandomisedRule) and particles is None:
+        task = replace(task, particles=int(STRAIGHT_SHARE * number))
+    with current_work().stage("Filtering", clouds * task.particles * sum(map(number_of_steps, readings))):
+        outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
+    passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
+    collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
+    if collapsed and not (tolerant and passes):
+        raise collapsed[0]
+    opening = sum(opening_chance(log, which, rule) for which in range(len(log)))
+    evidences = [log_evidence_of(own) + opening for own in passes]
+    return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), look_ahead, task.looks_ahead)
+
+
+def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clouds: int) -> LookAhead:
+    """Choose how clouds look at the whole log.
+
+    A poor approximation misses where particles should be, and the evidence falls short: so the best one is that by
+    which two small clouds find most, the worse of them. They are not used any further: the evidence stays unbiased.
+    Where clouds without a look at the future find clearly more, the worse of two than the best of all others, as with
+    choices that leave next to nothing to chance, there is none; they are not asked if two approximations agree.
+
+    Rounds are predicted by one more such cloud if it finds about as much, which is exact but for its Monte-Carlo error;
+    otherwise by normal states, which make rare actions too probable.
+    """
+    horizon = max(task.horizons)
+    twists = twist_log(rule, task.belief, steps, horizon, task.known_rewards(), task.seed)
+    small = replace(task, particles=min(task.particles, TWIST_PARTICLES), keep_paths=False)
+    found = np.array(
+        [[log_evidence_of(replace(small, twists=(each,)).run(clouds + at)) for at in (0, 1)] for each in twists]
+    )
+    found[np.isnan(found)] = -math.inf
+    worse = found.min(axis=1)
+    best, second = (int(at) for at in np.argsort(-worse)[:2])
+    if not worse[second] > float(found.max()) - AGREE:
+        straight = replace(small, particles=min(task.particles, PILOT_PARTICLES))
+        if min(log_evidence_of(straight.run(clouds + at)) for at in (2, 3)) > float(found.max()) + CLEARLY_MORE:
+            return LookAhead((), np.zeros(0))
+    nearly = worse[second] > worse[best] - NEARLY_AS_GOOD
+    chosen = (twists[best], twists[second]) if nearly else (twists[best],)
+    if sum(each.arm.size for each in steps) * len(task.log.arms) <= MOST_PILOTED:
+        pilot = replace(small, particles=min(task.particles, PILOT_PARTICLES)).run(clouds + 2)
+        if not isinstance(pilot, CloudCollapsed) and abs(log_evidence_of(pilot) - worse[best]) < CLOSE:
+            return LookAhead(chosen, by_round(pilot))
+    return LookAhead(chosen, predict_log(rule, twists[0], steps, horizon))
+
+
+def _looking_ahead(
+    task: CloudFilter, log: BernoulliLog, clouds: int, *, fewer: bool
+) -> tuple[CloudFilter, tuple[FilterPass, ...]]:
+    """Let the filter of Beta draws look at the whole log, as `_look_ahead` does; return it, and the cloud that did not.
+
+    That cloud shows how probable the rest of the log is from each state. A second look-ahead is learnt from what it
+    visited and from a cloud that looks ahead by the first one; two small clouds each show which is better. Where clouds
+    that do not look ahead find clearly more, the filter stays as it is.
+    """
+    if fewer:
+        task = replace(task, particles=min(int(BERNOULLI_SHARE * task.particles), MOST_BERNOULLI))
+    visitors = log.visitors()
+    if visitors == 0:
+        return task, ()
+    straight, visits = replace(task, particles=visitors, keep_paths=False), log.visits(visitors)
+    pilot = replace(straight, visits=visits).run(clouds)
+    if isinstance(pilot, CloudCollapsed):
+        return task, ()
+    learnt = replace(log, lookahead=log.learn(visits))
+    second, candidates = log.visits(visitors // 2), [learnt]
+    again = replace(straight, particles=visitors // 2, bernoulli=learnt, visits=second).run(clouds + 1)
+    if not isinstance(again, CloudCollapsed):
+        candidates.append(replace(log, lookahead=log.learn(half_each(visits, second))))
+    small = replace(straight, particles=min(task.particles, PILOT_PARTICLES))
+    tried = [replace(small, bernoulli=each) for each in candidates]
+    found = np.array([[log_evidence_of(each.run(clouds + at)) for at in (2, 3)] for each in tried])
+    found[np.isnan(found)] = -math.inf
+    clearly = float(found.max()) + CLEARLY_MORE
+    if log_evidence_of(pilot) > clearly and log_evidence_of(straight.run(clouds + 4)) > clearly:
+        return task, pilot
+    return replace(task, bernoulli=candidates[int(found.min(axis=1).argmax())]), pilot
+
+
+def _around_paths(
+    task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clouds: int, *, default: bool
+) -> tuple[CloudFilter, tuple[FilterPass, ...]]:
+    """Let the filter of a rule that divides rewards look at the whole log, if small clouds find as much evidence by it.
+
+    Some paths of a small cloud show where climbs to probable paths may begin. Returns the filter, and that cloud.
+    """
+    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=True)
+    pilot, starts = straight.run(clouds), [np.full(sum(each.arm.size for each in steps), np.nan)]
+    if not isinstance(pilot, CloudCollapsed):
+        first = pilot[0]
+        chosen = systematic(first.cloud.log_weights, STARTS, np.random.default_rng([task.seed, 5]))
+        paths = reward_paths(steps[0].arm, first.cloud.marks, first.counts, first.path()[:, chosen])
+        starts += [np.concatenate([path, starts[0][path.size :]]) for path in paths if path.size]
+    outlooks = outlooks_of(rule, task.belief, steps, max(task.horizons), task.known_rewards(), starts)
+    small = replace(straight, particles=min(task.particles, TWIST_PARTICLES), keep_paths=False)
+    tried = [replace(small, outlooks=(each,)) for each in outlooks]
+    found = np.array([[log_evidence_of(each.run(clouds + at)) for at in (1, 2)] for each in tried])
+    found[np.isnan(found)] = -math.inf
+    clearly, by_pilot = float(found.max()) + CLEARLY_MORE, log_evidence_of(pilot)
+    if by_pilot > clearly and log_evidence_of(replace(straight, keep_paths=False).run(clouds + 3)) > clearly:
+        return replace(task, particles=int(STRAIGHT_SHARE * task.particles) if default else task.particles), ()
+    if default:
+        task = replace(task, particles=max(task.particles, min(OUTLOOK_PER_ARM * len(task.log.arms), MOST_FEWEST)))
+    worse = found.min(axis=1)
+    nearly = [
+        outlooks[at] for at in np.argsort(-worse) if at == worse.argmax() or worse[at] > worse.max() - NEARLY_AS_GOOD
+    ]
+    task = replace(task, outlooks=tuple(nearly))
+    return task, () if isinstance(pilot, CloudCollapsed) else pilot
+
+
+def _towards_meetings(
+    task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clouds: int, *, more: bool
+) -> tuple[CloudFilter, tuple[FilterPass, ...]]:
+    """Let the filter of a greedy rule look at all changes of its leader, if small clouds find more evidence by it."""
+    task = replace(task, particles=LEADER_SHARE * task.particles if more else task.particles)
+    if not can_meet(rule, steps, len(task.log.arms)):
+        return task, ()
+    chances = [task.leader_chances(each, horizon) for each, horizon in zip(steps, task.horizons, strict=True)]
+    twists = twist_leaders(rule, task.belief, steps, chances, max(task.horizons), task.known_rewards())
+    straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
+    tried = [straight, *(replace(straight, twists=(each,)) for each in twists)]
+    found = np.array([[log_evidence_of(each.run(clouds + at)) for at in (1, 2)] for each in tried if twists])
+    found[np.isnan(found)] = -math.inf
+    if not twists or found.min(axis=1).argmax() == 0:
+        return task, ()
+    pilot = straight.run(clouds)
+    best = tried[int(found.min(axis=1).argmax())].twists
+    return replace(task, twists=best), () if isinstance(pilot, CloudCollapsed) else pilot
