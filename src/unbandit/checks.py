@@ -56,7 +56,7 @@ def real(value: object) -> float | None:
     Examples
     --------
     >>> import numpy as np
-    >>> real(np.float32(0.5)), real("0.5"), real(True), real(np.timedelta64(1)), real(10**400)
+    >>> real(np.float32(0.5)), real("0.5"), real(True), real(np.timedelta64(1, "s")), real(10**400)
     (0.5, None, None, None, None)
     """
     kind = _scalar_kind(value)

@@ -113,7 +113,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a file of such a name": (lambda: LOG.write("a\ud800.csv"), "no file can have"),
     "seconds of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8[s]")), "Convert it to text"),
     "years of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8[Y]")), "Convert it to text"),
-    "spans of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8")), "Convert it to text"),
+    "spans of numpy": (lambda: ub.ActionLog.from_actions(np.array([1, 2], "m8[W]")), "Convert it to text"),
     "rounds of 128 bits": (lambda: frame(round=pl.Series([1 << 100, 1], dtype=pl.Int128)), "Correct it"),
     "endless rewards": (lambda: ub.ActionLog.from_actions("AB", rewards=[10**400, 1]), "Put None there"),
 }
