@@ -21,6 +21,7 @@ from unbandit import checks
 from unbandit.calibration import settings
 from unbandit.calibration.closed_forms import ClosedForms
 from unbandit.calibration.identify import Identify
+from unbandit.calibration.logs import Logs
 from unbandit.calibration.measure import Criterion, Findings, Measure, stored
 from unbandit.calibration.misfits import Misfits, rule_text
 from unbandit.calibration.page import coverage_chart, page
@@ -37,7 +38,7 @@ from unbandit.study.dispatch import run_together
 from unbandit.study.results import ResultsFolder
 
 MEASURES: dict[str, Measure] = {
-    each.name: each for each in (ClosedForms(), Posteriors(), Sampler(), Identify(), Misfits(), Timings())
+    each.name: each for each in (ClosedForms(), Posteriors(), Sampler(), Identify(), Misfits(), Logs(), Timings())
 }
 """Everything that is measured, by name, in the order of the page."""
 
@@ -122,7 +123,7 @@ def calibrate(
         Where everything goes; created if missing. What was measured there before is not measured again, and stands on
         the page with what is measured now.
     measures
-        Any of `closed-forms`, `posterior`, `sampler`, `identify`, `check`, `timing`; none for all.
+        Any of `closed-forms`, `posterior`, `sampler`, `identify`, `check`, `logs`, `timing`; none for all.
     rules
         Names of rules; none for all. Records are checked against these, whichever rule made them.
     runs

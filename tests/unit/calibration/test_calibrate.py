@@ -45,7 +45,9 @@ def test_everything_is_measured_and_written(tmp_path):
     measures = ["closed-forms", "posterior", "sampler", "identify", "check"]
     done = calibrate(tmp_path / "new", **SMALL, measures=measures, threads=1)
     names = {each.measure.name: len(each.metrics) for each in done.found}
-    assert names == {"closed-forms": 8, "posterior": 2, "sampler": 1, "identify": 2, "check": 11, "timing": 0}
+    assert names == {
+        "closed-forms": 8, "posterior": 2, "sampler": 1, "identify": 2, "check": 11, "logs": 0, "timing": 0
+    }  # fmt: skip
     assert "| **not measured** |" in done.page.read_text(encoding="utf-8")
     table = pl.read_csv(tmp_path / "new" / "figures.csv")
     assert set(table["figures"]) == {criterion.key for criterion in done.criteria}
@@ -90,7 +92,7 @@ def test_a_folder_without_a_measure_is_refused(tmp_path):
 
 def test_one_measure_of_one_rule(tmp_path):
     done = calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2, seed=7)
-    assert [len(each.metrics) for each in done.found] == [9, 0, 0, 0, 0, 0]
+    assert [len(each.metrics) for each in done.found] == [9, 0, 0, 0, 0, 0, 0]
     folders = {path.name for path in (tmp_path / "closed-forms").iterdir()}
     assert folders == {"sae-alpha-0.25", "sae-alpha-0.25-scale-0.4"}
     study = tmp_path / "closed-forms" / "sae-alpha-0.25" / "study.json"
@@ -114,7 +116,7 @@ def test_one_measure_of_one_rule(tmp_path):
     [
         (
             {"measures": ["posteriors"]},
-            'measure: expected one of closed-forms, posterior, sampler, identify, check, timing; got "posteriors". Did',
+            'closed-forms, posterior, sampler, identify, check, logs, timing; got "posteriors". Did you mean',
         ),
         ({"rules": ["thomson"]}, 'got "thomson". Did you mean "thompson"?'),
         ({"runs": 1}, "runs: expected a whole number from 2"),
