@@ -1,8 +1,9 @@
 """Epsilon-greedy: mostly the arm that looks best, and now and then any."""
 
-from typing import Any, ClassVar, Literal
+import math
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
@@ -19,6 +20,8 @@ class EpsilonGreedy(RandomisedRule):
         The probability of pulling any arm, all being equally likely.
     decay
         If given, that probability falls with the round `t`: it is `min(1, epsilon * decay / t)`.
+    rate
+        If given, it falls exponentially: it is `epsilon * exp(-rate * (t - 1))`.
     ties
         Which of several arms with the largest mean is taken: the lowest, or each with the same probability.
 
@@ -39,13 +42,23 @@ class EpsilonGreedy(RandomisedRule):
         {},
         {"epsilon": 0.5, "initial": 2},
         {"epsilon": 1, "decay": 20},
+        {"epsilon": 0.8, "rate": 0.02},
         {"epsilon": 0.3, "batch": 7, "ties": "random"},
     )
 
     epsilon: float = Field(0.1, gt=0, le=1, description="probability of pulling any arm, in (0, 1]")
     decay: float | None = Field(None, gt=0, description="constant c of a probability that falls: min(1, epsilon c / t)")
+    rate: float | None = Field(
+        None, gt=0, description="rate r of a probability that falls exponentially: epsilon exp(-r (t - 1))"
+    )
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
     initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
+
+    @model_validator(mode="after")
+    def _one_way_to_fall(self) -> Self:
+        if self.decay is not None and self.rate is not None:
+            raise ValueError("expected decay or rate, not both: each says how epsilon falls.")
+        return self
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:
@@ -55,7 +68,7 @@ class EpsilonGreedy(RandomisedRule):
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return `epsilon / K`, and `1 - epsilon` more for the arm with the largest sample mean."""
-        epsilon = exploring(parameters.epsilon, parameters.decay, round)
+        epsilon = exploring(parameters, round)
         mean, ahead, tied = memory[arm, 0] / pulls[arm], 0, 1
         for other in range(pulls.size):
             if other != arm:
@@ -71,7 +84,7 @@ class EpsilonGreedy(RandomisedRule):
     @staticmethod
     def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return any arm for the lowest draws, and for the others the arm with the largest sample mean."""
-        epsilon, draw, best, tied = exploring(parameters.epsilon, parameters.decay, round), draws[0], 0, 1
+        epsilon, draw, best, tied = exploring(parameters, round), draws[0], 0, 1
         if draw < epsilon:
             return min(int(draw / epsilon * pulls.size), pulls.size - 1)
         for arm in range(1, pulls.size):
@@ -91,12 +104,15 @@ class EpsilonGreedy(RandomisedRule):
         return best
 
     def numbers(self, horizon: int) -> dict[str, float]:
-        """Return epsilon, its decay (0 for none), and whether ties are broken at random."""
-        others = {"decay": self.decay or 0.0, "random_ties": float(self.ties == "random")}
+        """Return epsilon, its decay and rate (0 for none), and whether ties are broken at random."""
+        others = {"decay": self.decay or 0.0, "rate": self.rate or 0.0, "random_ties": float(self.ties == "random")}
         return super().numbers(horizon) | others
 
 
 @inlined
-def exploring(epsilon: float, decay: float, round: Any) -> float:
+def exploring(parameters: Any, round: Any) -> float:
     """Return the probability of pulling any arm in a round."""
-    return min(1.0, epsilon * decay / round) if decay > 0.0 else epsilon
+    epsilon: float = parameters.epsilon
+    if parameters.decay > 0.0:
+        return float(min(1.0, epsilon * parameters.decay / round))
+    return epsilon * math.exp(-parameters.rate * (round - 1.0)) if parameters.rate > 0.0 else epsilon

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from unbandit import posterior
 from unbandit.demonstrators import (
     EXP3,
     EpsilonGreedy,
@@ -19,9 +20,10 @@ from unbandit.demonstrators import (
     parse_rule,
     rules,
 )
-from unbandit.errors import ParameterError
+from unbandit.errors import InferenceError, ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.formula import choose, probability
+from unbandit.log import ActionLog
 
 HORIZON = 1000
 EXAMPLES = [rule(**given) for rule in rules().values() if issubclass(rule, RandomisedRule) for given in rule.examples]
@@ -86,6 +88,16 @@ def test_epsilon_greedy_by_definition():
     falling = EpsilonGreedy(epsilon=0.5, decay=10)
     assert chances(falling, PULLS, SUMS, 50) == pytest.approx([0.025, 0.925, 0.025, 0.025])
     assert chances(falling, PULLS, SUMS, 5) == pytest.approx([0.25] * 4)
+    falling = EpsilonGreedy(epsilon=0.4, rate=math.log(2) / 14)
+    assert chances(falling, PULLS, SUMS, 15) == pytest.approx([0.05, 0.85, 0.05, 0.05])
+    with pytest.raises(ParameterError, match="decay or rate, not both"):
+        EpsilonGreedy(decay=10, rate=0.1)
+
+
+def test_a_log_that_an_epsilon_of_nearly_nothing_cannot_make_is_refused():
+    log = ActionLog.from_actions([[0, 1, 1, 0]])  # after round 3 arm 1 leads, whatever it gains: 1/2 or 1 against 0
+    with pytest.raises(InferenceError, match="round 4: none of"):
+        posterior(log, "egreedy:epsilon=0.5,rate=500", bernoulli=True, check=False, particles=50)
 
 
 def test_softmax_by_definition():

@@ -35,6 +35,8 @@ def averaged(rule, records, arms, known=None):
                 leading, epsilon = (sums / pulls).argmax(axis=1), rule.epsilon
                 if rule.decay is not None:
                     epsilon = min(1.0, rule.epsilon * rule.decay / (at + 1))
+                elif rule.rate is not None:
+                    epsilon = rule.epsilon * math.exp(-rule.rate * at)
             if since >= 0:
                 log_weights += np.log(epsilon / arms + (1 - epsilon) * (leading == arm))
             rewards = means[:, arm] + SIGMA * generator.standard_normal(DRAWS)
@@ -65,7 +67,10 @@ def twisted(task, width=None):
     return replace(task, twists=(twists[0],))
 
 
-@pytest.mark.parametrize("text", ["epsilon=0.2", "epsilon=0.5,decay=4", "epsilon=0.3,initial=2", "epsilon=0.3,batch=3"])
+@pytest.mark.parametrize(
+    "text",
+    ["epsilon=0.2", "epsilon=0.5,decay=4", "epsilon=0.9,rate=0.1", "epsilon=0.3,initial=2", "epsilon=0.3,batch=3"],
+)
 @pytest.mark.parametrize("actions", [MEETING, [0, 1, 0, 1, 1, 1, 0, 0, 0, 0]])
 def test_evidence_and_means_are_those_of_weighted_draws(text, actions):
     rule = ub.parse_rule(f"epsilon-greedy:{text}").for_arms(2)
