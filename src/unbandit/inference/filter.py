@@ -248,7 +248,7 @@ class CloudFilter:
         assert isinstance(rule, RandomisedRule)
         if self.follows_leader:
             chances, shifts = self.leader_chances(reading, horizon), rule.shifts and level
-            died = filter_leader(reading, cloud, chances, rule.batch, shifts, 0, *no_twist(arms))
+            died = filter_leader(reading, cloud, chances, rule.batch, self._random_ties, shifts, 0, *no_twist(arms))
             return pulls, died, reading.round
         memories = np.zeros((number, arms, rule.columns))
         tries = 2 if belief.bernoulli else 1 if rule.smooth else TRIES
@@ -267,8 +267,11 @@ class CloudFilter:
         number, arms = cloud.sums.shape
         first, sites, twist = twisted.firsts[which], twisted.sites, twisted.twist
         if self.follows_leader:
-            shifts = rule.shifts and self.log.rewards is None and which == len(self.readings) - 1
-            died = filter_leader(reading, cloud, self.leader_chances(reading, horizon), 1, shifts, first, sites, twist)
+            level = not self.belief.bernoulli and self.log.rewards is None and which == len(self.readings) - 1
+            died = filter_leader(
+                reading, cloud, self.leader_chances(reading, horizon), 1, self._random_ties, rule.shifts and level, first,
+                twisted.transitions.noise, sites, twist,
+            )  # fmt: skip
         else:
             memories = np.zeros((number, arms, rule.columns))
             died = filter_twisted(
@@ -320,13 +323,21 @@ class CloudFilter:
 
     @property
     def follows_leader(self) -> bool:
-        """Return whether a kernel can read a greedy rule's leader; ties have probability 0 unless rewards are known."""
+        """Return whether a kernel can read a greedy rule's leader.
+
+        In a batch, ties that are broken at random are broken anew in each round, by different leaders; hidden normal
+        rewards have no ties.
+        """
         rule, rounds = self.rule, int(self.log.lengths.max())
-        if not (isinstance(rule, RandomisedRule) and rule.greedy and rule.initial > 0 and not self.belief.bernoulli):
+        if not (isinstance(rule, RandomisedRule) and rule.greedy and rule.initial > 0):
             return False
-        known = self.log.rewards is not None
         fits = rounds * len(self.log.arms) <= MOST_CHANCES and _plays_as_declared(rule, "greedy")
-        return fits and (not known or getattr(rule, "ties", "lowest") == "lowest")
+        untied = not self.belief.bernoulli and self.log.rewards is None
+        return fits and (untied or rule.batch == 1 or not self._random_ties)
+
+    @property
+    def _random_ties(self) -> bool:
+        return getattr(self.rule, "ties", "lowest") == "random"
 
     @property
     def draws_betas(self) -> bool:

@@ -21,6 +21,7 @@ from unbandit.kernels.smc.twist import Sites, Twist, solve_twist
 
 CHANGING = (1e-3, 1e-5)  # probability that a reward changes the leader, to tell changes from exploration
 LEAD = 0.63  # expectation of a lead that one reward turns, in units of what it moves a sample mean by
+COIN = 0.5  # standard deviation of a reward of 0 or 1, about
 WIDTHS = (5.0, 12.0)  # standard deviation of a site, in the same unit
 
 
@@ -67,7 +68,7 @@ def _meetings(
             if step < max(steps.opening, 1):
                 continue
             old, new, pulls = leaders[step], leaders[step + 1], counts[step - 1]
-            jump = belief.sigma / counts[step, steps.arm[step]]
+            jump = (COIN if belief.bernoulli else belief.sigma) / counts[step, steps.arm[step]]
             lead = np.zeros(arms)
             lead[old], lead[new] = 1 / pulls[old], -1 / pulls[new]
             judged[at + step] = 1

@@ -3,7 +3,8 @@
 The probability of an action jumps where the *leader*, the arm with the largest sample mean, changes, and is constant
 elsewhere. A normal reward makes its arm the leader exactly if it exceeds a threshold, so the next action has one
 probability above it and another below. The reward is drawn from its predictive distribution times these two numbers,
-and its particle weighted by their average: no better proposal exists without a look further ahead.
+and its particle weighted by their average: no better proposal exists without a look further ahead. Of rewards that are 0
+or 1, both are tried.
 
 That look is a Gaussian twisting function (`kernels/smc/twist.py`). Most changes of the leader are plain from the
 actions (`most_likely_leaders`), and just before one, the two sample means were about as close as a single reward can
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Numbers, called, compiled
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
@@ -31,7 +32,7 @@ from unbandit.kernels.smc.cloud import (
     resample,
     uniform,
 )
-from unbandit.kernels.smc.twist import Sites, Twist
+from unbandit.kernels.smc.twist import Sites, Twist, propose_outcome
 from unbandit.kernels.special import normal_cdf
 
 
@@ -84,26 +85,28 @@ def most_likely_leaders(steps: Steps, chances: Numbers, changing: float) -> Inte
     return leaders
 
 
-def no_twist(arms: int) -> tuple[Sites, Twist]:
-    """Return the sites and the twist of a filter that looks no further than the next action."""
+def no_twist(arms: int) -> tuple[Numbers, Sites, Twist]:
+    """Return the deviations, sites and twist of a filter that looks no further than the next action."""
     sites = Sites(np.zeros((0, arms)), np.zeros((0, arms)), np.zeros((0, arms, arms)))
-    return sites, Twist(np.zeros((0, arms)), np.zeros(0), np.zeros(0))
+    return np.zeros(0), sites, Twist(np.zeros((0, arms)), np.zeros(0), np.zeros(0))
 
 
 @compiled
 def filter_leader(
-    steps: Steps, cloud: Cloud, chances: Numbers, batch: int, shifts: bool, first: int, sites: Sites, twist: Twist
-) -> int:
-    """Move a cloud of normal rewards through a demonstration; return 0, or the first round that no particle survives.
+    steps: Steps, cloud: Cloud, chances: Numbers, batch: int, random_ties: bool, shifts: bool, first: int,
+    deviations: Numbers, sites: Sites, twist: Twist,
+) -> int:  # fmt: skip
+    """Move a cloud through a demonstration; return 0, or the first round that no particle survives.
 
-    `chances` are those of `leader_chances`. `first` is the demonstration's first round in the twist; an empty twist
-    looks no further than the next action. `shifts` says that actions do not depend on the common level of all rewards.
+    `chances` are those of `leader_chances`. `first` is the demonstration's first round in the twist, which was made for
+    these `deviations` of rewards; an empty twist looks no further than the next action. `shifts` says that actions do
+    not depend on the common level of all rewards.
     """
     number, arms = cloud.sums.shape
     belief, sums, past, log_weights = cloud.belief, cloud.sums, cloud.past, cloud.log_weights
     twisted, separate = twist.push.size > 0, twist.pull.shape[1] > arms
     pulls, base, share, noise = np.zeros(arms, np.int64), np.empty(arms), np.empty(arms), belief.sigma * belief.sigma
-    mark = 0
+    mark, factors = 0, np.zeros(arms)
     for step in range(steps.arm.size):
         at, arm, after = first + step, steps.arm[step], pulls[steps.arm[step]] + 1
         following = step + 1
@@ -116,44 +119,61 @@ def filter_leader(
                 past[particle, arm] -= known
         # The observer's expectation of a mean is M = base + share (sum of all rewards); a reward is M + deviation e.
         for each in range(arms):
-            share[each] = belief.second[each] / (noise + (cloud.before[each] + pulls[each]) * belief.second[each])
-            base[each] = belief.first[each] * (1.0 - share[each] * (cloud.before[each] + pulls[each]))
-        deviation = math.sqrt(noise * (1.0 + share[arm]))
+            factors[each] = math.exp(chances[following, each]) if looks and random_ties else 0.0
+            behind = cloud.before[each] + pulls[each]
+            if belief.bernoulli:
+                share[each] = 1.0 / (belief.first[each] + belief.second[each] + behind)
+                base[each] = belief.first[each] * share[each]
+            else:
+                share[each] = belief.second[each] / (noise + behind * belief.second[each])
+                base[each] = belief.first[each] * (1.0 - share[each] * behind)
+        deviation = deviations[at] if twisted and hidden else math.sqrt(noise * (1.0 + share[arm]))
         precision = twist.precision[at] if twisted else 1.0
         narrow = 1.0 / math.sqrt(precision)
         if twisted and sites.bend[at, arm, arm] > 0.0:
             _divide_site(sites, at, sums, log_weights)
         for particle in range(number):
-            # The innovation e, by itself or with the twist: N(centre, 1 / precision).
-            reward, centre = known, 0.0
+            # The innovation e, by itself or with the twist: N(pressure / precision, 1 / precision).
+            reward, pressure = known, 0.0
             mean = base[arm] + share[arm] * (past[particle, arm] + sums[particle, arm])
             if twisted and hidden:
-                centre = twist.push[at] - twist.pull[at, arm] * mean
+                pressure = twist.push[at] - twist.pull[at, arm] * mean
                 for each in range(arms):
-                    centre -= twist.pull[at, each] * sums[particle, each]
+                    pressure -= twist.pull[at, each] * sums[particle, each]
                     if separate:
                         expected = base[each] + share[each] * (past[particle, each] + sums[particle, each])
-                        centre -= twist.pull[at, arms + each] * expected
-                centre /= precision
+                        pressure -= twist.pull[at, arms + each] * expected
             drawn_by = uniform(cloud.rng, PARTICLES, step, particle) if hidden else 0.5
-            above, below, threshold = 0.0, 0.0, 0.0
+            above, below, equal, top, rival = 0.0, 0.0, 0.0, -math.inf, 0
             if looks:
                 # The leader of all other arms, and what the new sample mean must exceed.
-                top, rival = -math.inf, 0
+                tied, factor = 1, 0.0
                 for each in range(arms):
-                    if each != arm and pulls[each] > 0 and sums[particle, each] / pulls[each] > top:
-                        top, rival = sums[particle, each] / pulls[each], each
+                    if each != arm and pulls[each] > 0:
+                        other = sums[particle, each] / pulls[each]
+                        if other > top:
+                            top, rival, tied, factor = other, each, 1, factors[each]
+                        elif other == top:
+                            tied += 1
+                            factor += factors[each]
                 above, below = chances[following, arm], chances[following, rival]
-                needed = top * after - sums[particle, arm]
-                if not hidden:  # as the rule compares: a tie of rounded rewards is a tie of means
-                    own = (sums[particle, arm] + known) / after
-                    log_weights[particle] += above if own > top or (own == top and arm < rival) else below
-                else:
-                    threshold = ((needed - mean) / deviation - centre) / narrow
-            if hidden:
+                equal = above if arm < rival else below
+                if random_ties:
+                    below, equal = math.log(factor / tied), math.log((factor + factors[arm]) / (tied + 1))
+            if hidden and not belief.bernoulli:
+                centre = pressure / precision
+                needed = top * after - sums[particle, arm] if looks else 0.0
+                threshold = ((needed - mean) / deviation - centre) / narrow
                 standard, log_weight = _two_sided(threshold, above, below, drawn_by, cloud.table)
                 log_weights[particle] += log_weight
                 reward = mean + deviation * (centre + narrow * standard)
+            elif hidden:
+                low = _compare(sums[particle, arm] / after, top, above, below, equal)
+                high = _compare((sums[particle, arm] + 1.0) / after, top, above, below, equal)
+                reward, log_weight = propose_outcome(mean, deviation, pressure, precision, low, high, drawn_by)
+                log_weights[particle] += log_weight
+            elif looks:  # as the rule compares: a tie of rounded rewards is a tie of means
+                log_weights[particle] += _compare((sums[particle, arm] + known) / after, top, above, below, equal)
             sums[particle, arm] += reward
         pulls[arm] = after
         alive, resampled = resample(cloud, step)
@@ -165,6 +185,12 @@ def filter_leader(
     if shifts:
         _gibbs_levels(cloud, pulls, steps.arm.size)
     return 0
+
+
+@inlined
+def _compare(own: float, top: float, above: float, below: float, equal: float) -> float:
+    """Return what belongs to a sample mean above, below or at the largest of the others."""
+    return above if own > top else below if own < top else equal
 
 
 @called

@@ -492,7 +492,7 @@ def filter_twisted(
                         pressure -= twist.pull[at, arms + row] * means[particle, row]
                 draw, _ = two_uniforms(cloud.rng, PARTICLES, step, particle)
                 if bernoulli:
-                    reward, log_weight = _propose_outcome(mean, noise, pressure, twist.precision[at], draw)
+                    reward, log_weight = propose_outcome(mean, noise, pressure, twist.precision[at], 0.0, 0.0, draw)
                     cloud.log_weights[particle] += log_weight
                 else:
                     deviation = 1.0 / math.sqrt(twist.precision[at])
@@ -514,15 +514,18 @@ def filter_twisted(
 
 
 @inlined
-def _propose_outcome(mean: float, noise: float, pressure: float, precision: float, draw: float) -> tuple[float, float]:
+def propose_outcome(
+    mean: float, noise: float, pressure: float, precision: float, after_low: float, after_high: float, draw: float
+) -> tuple[float, float]:
     """Draw a reward of 0 or 1 from its probability times the twisting function; return it and its log weight.
 
-    Relative to a reward without innovation, the twisting function is `exp(pressure e - (precision - 1) e^2 / 2)`. The
-    weight is the sum over both outcomes, divided by the expectation over a normal innovation, which the twist assumes.
+    Relative to a reward without innovation, the twisting function is `exp(pressure e - (precision - 1) e^2 / 2)`, and
+    `after_low` and `after_high` are logs of what else follows from a 0 and a 1. The weight is the sum over both
+    outcomes, divided by the expectation over a normal innovation, which the twist assumes.
     """
     low, high = -mean / noise, (1.0 - mean) / noise
-    log_low = pressure * low - 0.5 * (precision - 1.0) * low * low + math.log1p(-mean)
-    log_high = pressure * high - 0.5 * (precision - 1.0) * high * high + math.log(mean)
+    log_low = after_low + pressure * low - 0.5 * (precision - 1.0) * low * low + math.log1p(-mean)
+    log_high = after_high + pressure * high - 0.5 * (precision - 1.0) * high * high + math.log(mean)
     largest = max(log_low, log_high)
     share = math.exp(log_high - largest)
     total = share + math.exp(log_low - largest)
