@@ -99,3 +99,15 @@ def test_numbers_that_another_seed_would_move_are_named(unbandit, tmp_path):
     starved = unbandit(*asked, "--particles", "3")
     assert "another seed would typically move the" in " ".join(starved.err.split())
     assert "Give more --particles than 3" in " ".join(starved.err.split())
+
+
+def test_clouds_that_disagree_on_the_evidence_say_so_in_table_json_and_report(unbandit, tmp_path):
+    ub.EpsilonGreedy().demonstrate(ub.Instance([0.5, 0.45, 0.4, 0.1], ub.Bernoulli()), 600, seed=3).write(
+        tmp_path / "log.csv"
+    )
+    options = ("log.csv", "--rule", "epsilon-greedy", "--bernoulli", "--particles", "4", "--no-check")
+    assert "Intervals may be too short. Give more --particles than 4" in unbandit("posterior", *options).err
+    warnings = json.loads(unbandit("posterior", *options, "--json").out)["warnings"]
+    assert "evidence-differs" in [each["code"] for each in warnings]
+    assert unbandit("report", *options, "-o", "report.html").code == 0
+    assert "The computation may have missed something" in (tmp_path / "report.html").read_text()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable, option
 from unbandit.formatting import counted, quoted
 from unbandit.inference.clouds import FilterResult, run_filters
@@ -20,7 +20,9 @@ from unbandit.log import ActionLog
 
 BAND = (0.025, 0.5, 0.975)
 
-UNSETTLED = 0.25  # share of an interval's half-length that another seed may move a number by
+UNSETTLED = 0.125  # share of an interval's half-length that another seed may move a number by
+SCATTERED, SCATTERED_BY_CHANCE = 10.0, 1.0  # deviation of the clouds' log evidences; for rules that choose by chance
+SCATTERED_THIN, THIN = 0.3, 10.0  # the same, where so few particles of a cloud explained some action
 MOST_NAMED = 3  # numbers that are named where another seed would move several so far
 SURELY_BEST = 0.95  # the probability from which on an arm is called the best, and has no gap
 
@@ -72,7 +74,10 @@ def infer(
         rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
         effective_size=smallest, particles=number, surprise=result.surprise, path_rounds=rounds, path=path,
-        warnings=(*_relaxed(result), *_few_known(log, rule, result), *_clouds_differ(by_cloud, log.arms, number)),
+        warnings=(
+            *_relaxed(result), *_few_known(log, rule, result), *_clouds_differ(by_cloud, log.arms, number),
+            *_evidence_differs(result.evidences, smallest, number, by_chance=isinstance(rule, RandomisedRule)),
+        ),
     )  # fmt: skip
 
 
@@ -164,7 +169,10 @@ def _few_known(log: ActionLog, rule: Demonstrator, result: FilterResult) -> list
 
 
 def _clouds_differ(clouds: Sequence[NDArray[np.float64]], arms: tuple[str, ...], particles: int) -> list[Notice]:
-    """Warn where another seed would typically move a mean or a gap by a quarter of its interval's half-length."""
+    """Warn where another seed would typically move a mean or a gap by an eighth of its interval's half-length.
+
+    That is, roughly, where expectations by single clouds scatter by a third of the posterior's standard deviation.
+    """
     moves = [] if len(clouds) == 1 else movements(clouds)
     far = sorted((move for move in moves if move.share > UNSETTLED), key=lambda move: -move.share)
     if not far:
@@ -180,6 +188,27 @@ def _clouds_differ(clouds: Sequence[NDArray[np.float64]], arms: tuple[str, ...],
         f"{option('particles')} than {particles:,}."
     )
     return [Notice("clouds-differ", text, arm=arms[far[0].arm])]
+
+
+def _evidence_differs(evidences: NDArray[np.float64], smallest: float, particles: int, by_chance: bool) -> list[Notice]:
+    """Warn where clouds agree on the means, or nearly, and not on how probable the log is.
+
+    Clouds that find less of the evidence have missed explanations of the log that others found, and all of them may
+    have missed more. For rules without chance single decisions rule out nearly all particles, and that says little.
+    """
+    finite = evidences[np.isfinite(evidences)]
+    if finite.size < 2:
+        return []
+    deviation = float(finite.std(ddof=1))
+    most = SCATTERED_BY_CHANCE if by_chance else SCATTERED
+    if not (deviation > most or (by_chance and smallest < THIN and deviation > SCATTERED_THIN)):
+        return []
+    text = (
+        f"The computation may have missed explanations of the log: independent runs find logarithms of its probability "
+        f"from {finite.min():.1f} to {finite.max():.1f}. Intervals may be too short. Give more {option('particles')} "
+        f"than {particles:,}, or compare two seeds."
+    )
+    return [Notice("evidence-differs", text)]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Where the leader of a greedy rule changed, as far as the actions show it: a twist towards these meetings.
 
-Just before the leader changes from arm `a` to arm `b`, by a reward of one of the two, `a` leads by less than this
-reward moves a sample mean, about `j = sigma / n` after `n` pulls. A lead `D` that one normal reward turns has density
-`Phi(-D / j)`: mean 0.63 j and standard deviation 0.52 j. A site is several times as wide, since the actions do not say
-for certain that the leader changed, and when: narrow sites leave explanations out, and clouds agree on too little
-evidence.
+Just before the leader changes from arm `a` to arm `b`, `a` leads by less than one reward moves a sample mean. Which of
+the two was pulled is often not plain: the first pull of `b` may have been exploration, which made it the leader, or the
+first as the leader. So a lead is measured by what a reward of the arm with fewer pulls moves its mean by, about `j =
+sigma / n` after `n` pulls. A lead `D` that one normal reward turns has density `Phi(-D / j)`: mean 0.63 j and standard
+deviation 0.52 j. A site is wider, since the actions do not say for certain that the leader changed, and when: narrow
+sites leave explanations out, and clouds agree on too little evidence.
 """
 
 import math
@@ -22,7 +23,7 @@ from unbandit.kernels.smc.twist import Sites, Twist, solve_twist
 CHANGING = (1e-3, 1e-5)  # probability that a reward changes the leader, to tell changes from exploration
 LEAD = 0.63  # expectation of a lead that one reward turns, in units of what it moves a sample mean by
 COIN = 0.5  # standard deviation of a reward of 0 or 1, about
-WIDTHS = (5.0, 12.0)  # standard deviation of a site, in the same unit
+WIDTHS = (1.5, 5.0)  # standard deviation of a site, in the same unit
 
 
 def can_meet(rule: RandomisedRule, readings: Sequence[Steps], arms: int) -> bool:
@@ -68,7 +69,7 @@ def _meetings(
             if step < max(steps.opening, 1):
                 continue
             old, new, pulls = leaders[step], leaders[step + 1], counts[step - 1]
-            jump = (COIN if belief.bernoulli else belief.sigma) / counts[step, steps.arm[step]]
+            jump = (COIN if belief.bernoulli else belief.sigma) / counts[step, [old, new]].min()
             lead = np.zeros(arms)
             lead[old], lead[new] = 1 / pulls[old], -1 / pulls[new]
             judged[at + step] = 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.inference.draws import UNSETTLED, movements
+from unbandit.inference.draws import UNSETTLED, _evidence_differs, movements
 
 THOMPSON = ub.Thompson(sigma=0.5)
 GREEDY = ub.EpsilonGreedy(epsilon=0.2)  # its clouds see one action ahead, so few particles are too few
@@ -104,3 +104,24 @@ def test_it_foretells_how_far_another_seed_moves_the_answer():
     of_named, of_others = (np.sqrt(np.mean(np.square(moved))) for moved in (named, others))
     assert of_named > UNSETTLED
     assert of_others < 0.7 * of_named
+
+
+def test_clouds_that_disagree_on_the_evidence_say_so():
+    instance = ub.Instance(np.random.default_rng(1003).uniform(0, 1, 10), ub.Bernoulli())
+    log = GREEDY.demonstrate(instance, 600, seed=1003)
+    found = ub.posterior(log, GREEDY, bernoulli=True, particles=20, seed=1, check=False)
+    assert found.evidences.std(ddof=1) > 1.0
+    (notice,) = [each for each in found.warnings if each.code == "evidence-differs"]
+    assert f"from {found.evidences.min():.1f} to {found.evidences.max():.1f}" in notice.message
+    assert notice.message.endswith("Give more particles than 20, or compare two seeds.")
+
+
+@pytest.mark.parametrize(
+    ("deviation", "smallest", "by_chance", "said"),
+    [(0.2, 2, True, False), (0.5, 2, True, True), (0.5, 500, True, False), (1.5, 500, True, True),
+     (3.0, 2, False, False), (30.0, 500, False, True)],
+)  # fmt: skip
+def test_how_far_evidences_may_differ(deviation, smallest, by_chance, said):
+    evidences = -100 + deviation * np.array([-1.0, 1.0, -1.0, 1.0]) * np.sqrt(3 / 4)
+    assert bool(_evidence_differs(evidences, smallest, 500, by_chance)) == said
+    assert _evidence_differs(evidences[:1], smallest, 500, by_chance) == []
