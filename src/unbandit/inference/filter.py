@@ -268,10 +268,9 @@ class CloudFilter:
         first, sites, twist = twisted.firsts[which], twisted.sites, twisted.twist
         if self.follows_leader:
             level = not self.belief.bernoulli and self.log.rewards is None and which == len(self.readings) - 1
-            died = filter_leader(
-                reading, cloud, self.leader_chances(reading, horizon), 1, self._random_ties, rule.shifts and level, first,
-                twisted.transitions.noise, sites, twist,
-            )  # fmt: skip
+            chances, deviations = self.leader_chances(reading, horizon), twisted.transitions.noise
+            ties, shifts = self._random_ties, rule.shifts and level
+            died = filter_leader(reading, cloud, chances, 1, ties, shifts, first, deviations, sites, twist)
         else:
             memories = np.zeros((number, arms, rule.columns))
             died = filter_twisted(

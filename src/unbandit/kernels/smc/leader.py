@@ -3,8 +3,8 @@
 The probability of an action jumps where the *leader*, the arm with the largest sample mean, changes, and is constant
 elsewhere. A normal reward makes its arm the leader exactly if it exceeds a threshold, so the next action has one
 probability above it and another below. The reward is drawn from its predictive distribution times these two numbers,
-and its particle weighted by their average: no better proposal exists without a look further ahead. Of rewards that are 0
-or 1, both are tried.
+and its particle weighted by their average: no better proposal exists without a look further ahead. Rewards of 0 and 1
+are both tried.
 
 That look is a Gaussian twisting function (`kernels/smc/twist.py`). Most changes of the leader are plain from the
 actions (`most_likely_leaders`), and just before one, the two sample means were about as close as a single reward can
