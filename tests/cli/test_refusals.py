@@ -93,7 +93,7 @@ BAD = {
     "infinite round": (lines("round,arm", "1,A", "inf,B"), [], ["row 2 (line 3)", 'column "round"', '"inf"']),
     "duplicate round": (lines("round,arm", "1,A", "2,B", "2,A"), [], ["row 3 (line 4)", 'column "round"', "2 again"]),
     "missing round": (lines("round,arm", "1,A", "2,B", "4,A"), [], ["row 3 (line 4)", "round 3", "got 4", "missing"]),
-    "late start": (lines("round,arm", "5,A", "6,B"), [], ["row 1 (line 2)", "begin at 5", "opening is missing"]),
+    "late start": (lines("round,arm", "5,A", "6,B"), [], ["begin at 5", "opening is missing", "--starting-pulls"]),
     "round not whole": (lines("round,arm", "1,A", "2.5,B"), [], ["row 2 (line 3)", 'column "round"', '"2.5"']),
     "round a word": (lines("round,arm", "1,A", "two,B"), [], ["row 2 (line 3)", '"two"', "whole number"]),
     "one arm": (lines("arm", "A", "A"), [], ['column "arm"', 'only "A"', "--arms A,OTHER"]),

@@ -45,6 +45,7 @@ def estimate(
     prior: options.Prior = None,
     particles: options.Particles = None,
     resamples: options.Resamples = None,
+    starting_pulls: options.StartingPulls = None,
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
@@ -71,9 +72,8 @@ def estimate(
     from unbandit.estimators import estimate as estimate_log
     from unbandit.estimators import sensitivity as estimate_nearby
     from unbandit.estimators.arguments import draws
-    from unbandit.log import ActionLog
-    from unbandit.log.action_log import read_or_scan
     from unbandit.log.counts import refuse_duplicates
+    from unbandit.log.partial import read_or_scan
     from unbandit.result import json_pieces
 
     asked = EstimateCommand.read(context.params)
@@ -91,9 +91,8 @@ def estimate(
         _follow(asked, 2.0 if every is None else every, snapshot, until_idle, as_json, output)
         return
     with printer.working("Estimating"):
-        read = ActionLog.read if draws(method, asked.rule) else read_or_scan
         path = logs[0] if len(logs) == 1 else logs
-        log = read(path, **asked.reading)
+        log = read_or_scan(path, **asked.reading, scan=not draws(method, asked.rule))
         with printer.answering(options.log_name(*asked.logs)):
             answer = estimate_log(log, asked.rule, **asked.options)
             others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}

@@ -35,6 +35,12 @@ Duplicates = Annotated[
 Horizon = Annotated[
     int | None, Option("--horizon", help="The demonstrator's horizon, if the log covers only its beginning.")
 ]
+StartingPulls = Annotated[
+    str | None,
+    Option(
+        "--starting-pulls", metavar="FILE", help="Pulls of every arm before a log that begins in mid-run: arm, pulls."
+    ),
+]
 Pool = Annotated[bool, Option("--pool", help="All demonstrations are of one instance: combine them.")]
 
 # What is known about the rewards
@@ -130,6 +136,8 @@ class EstimateCommand(NamedTuple):
 
         rule = parse_rule(given["rule"])
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": checks.anchors(given["anchor"])}
+        if given.get("starting_pulls") is not None:
+            options["starting_pulls"] = given["starting_pulls"]
         options["check"] = read_check(given["no_check"], given["strict"])
         if draws(given["method"], rule):
             options["seed"] = given["seed"]

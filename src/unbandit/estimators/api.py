@@ -19,12 +19,12 @@ from unbandit.estimators.arguments import (
     DRAWING,
     as_log,
     as_record,
+    asked_record,
     check_choices,
     check_numbers,
     check_pool,
     check_several,
     check_types,
-    draws,
     horizons,
     known_mean,
     known_means,
@@ -36,11 +36,11 @@ from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
-from unbandit.log.tallies import Record
 from unbandit.result import BEST, Estimate, integers, marked
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior, Prior
+    from unbandit.log.partial import StartingPulls
 
 Numbers = NDArray[np.float64]
 
@@ -64,6 +64,7 @@ def estimate(
     seed: int | None = None,
     prior: Prior | str | None = None,
     particles: int | None = None,
+    starting_pulls: StartingPulls | None = None,
     check: bool | None = None,
 ) -> Estimate:
     """Estimate the value of every arm from which arm was pulled.
@@ -109,6 +110,9 @@ def estimate(
         that of the posterior (0).
     prior, particles
         Of the posterior: see `unbandit.posterior`.
+    starting_pulls
+        Pulls of every arm before the log begins, if it begins in mid-run: ``{"A": 300, "B": 200}``, or a table of
+        counts, or its path. An arm that gave way to the best one only before that is bounded, not estimated.
     check
         Whether to compare the log with simulations of the rule, and with what other rules would make of it; by default
         yes, unless the environment variable UNBANDIT_CHECK is `off`. The answer's `check` says what was found.
@@ -128,7 +132,7 @@ def estimate(
     assumed = parse_rule(rule)
     check_types(method, pool, check, seed)
     level = checks.level(level)
-    record: Record = as_log(log, f"method {method or 'posterior'}") if draws(method, assumed) else as_record(log)
+    record = asked_record(log, starting_pulls, method, assumed)
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted, pool)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted, chosen)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
-from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.errors import LogError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.procedures import IN_ORDER, Anchor, Method
 from unbandit.formatting import counted
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Record, is_record
+
+if TYPE_CHECKING:
+    from unbandit.log.partial import PartialLog, StartingPulls
 
 DRAWING = ("bootstrap", "posterior")  # the methods that draw random numbers
 FEWEST_RESAMPLES = 100  # fewer would leave the ends of a 95% interval to two or three of them
@@ -33,7 +36,7 @@ def as_record(log: Any) -> Record:
         remedy = "The log comes first, then the rule: estimate(log, rule)."
         raise ParameterError(f"expected a log; got the rule {log}.", parameter="log", value=log, remedy=remedy)
     if isinstance(log, str | os.PathLike):
-        from unbandit.log.action_log import read_or_scan
+        from unbandit.log.partial import read_or_scan
 
         return read_or_scan(log)
     from unbandit.log.frames import is_frame
@@ -49,11 +52,40 @@ def as_log(log: Any, what: str) -> ActionLog:
     record = ActionLog.read(log) if isinstance(log, str | os.PathLike) else as_record(log)
     if isinstance(record, ActionLog):
         return record
+    if is_partial(record):
+        raise NotIdentifiable(
+            f"{what}: the log begins in mid-run, and the rewards before it, which decided its first rows, are hidden: "
+            "only closed forms read it.",
+            remedy="Use method bracket, switching, counts, naive or bootstrap with a rule that decides without chance.",
+        )
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
         remedy="Read the demonstrations that matter with ActionLog.read, or estimate by method bracket, switching, "
         "counts or naive.",
     )
+
+
+def is_partial(record: Record) -> TypeGuard[PartialLog]:
+    """Return whether a record is part of a run."""
+    return hasattr(record, "starting_pulls")
+
+
+def asked_record(log: Any, starting_pulls: StartingPulls | None, method: Method | None, rule: Demonstrator) -> Record:
+    """Return the record of an estimate: whole or, if it shows that or says what came before, part of a run.
+
+    What draws random numbers needs its rounds in memory; simulations of closed forms read parts of a run too.
+    """
+    from unbandit.log.partial import read_or_scan, started
+
+    is_drawn = draws(method, rule)
+    if isinstance(log, str | os.PathLike):
+        record: Record = read_or_scan(log, scan=not is_drawn)
+    else:
+        record = as_record(log)
+    if starting_pulls is not None:
+        record = started(record, starting_pulls)
+    is_simulated = is_partial(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
+    return as_log(record, f"method {method or 'posterior'}") if is_drawn and not is_simulated else record
 
 
 # Options

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import Notice, NotIdentifiable, option
+from unbandit.estimators.arguments import is_partial
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices
-from unbandit.estimators.procedures import Answer, Comparison, Intervals, Request, compare
+from unbandit.estimators.procedures import Answer, Comparison, Intervals, Request, compare, needed
 from unbandit.instance import Bernoulli, Instance
+from unbandit.log.tallies import Tallies
 from unbandit.result import BEST, BOUNDED, ESTIMATED
 
+MOST_SIMULATED_ROUNDS = 50_000_000  # at a time, where whole runs are kept to read a part of them
 OFTEN = 0.1  # from this share of the simulations on, another best arm or a missing estimate is worth a warning
 
 Numbers = NDArray[np.float64]
@@ -27,11 +30,11 @@ def bootstrapped(request: Request, resamples: int, seed: int) -> Answer:
     ends, doubts = request.intervals(comparison), PlacedNotices()
     for which, name in enumerate(request.log.demonstrations):
         seen, found = comparison.row(which), Intervals(*(each[which] if len(each) else each for each in ends))
-        instance, horizon, length = _instance_at(request, seen, found), request.horizons[which], request.lengths[which]
-        tallies = request.rule.evidence(instance, int(horizon), runs=resamples, seed=seed, length=int(length))
+        instance, horizon = _instance_at(request, seen, found), int(request.horizons[which])
         again = compare(
-            tallies, request.rule, request.method, int(horizon), request.constant, request.anchor, request.known_noise
-        )
+            _simulated(request, which, instance, resamples, seed), request.rule, request.method, horizon,
+            request.constant, request.anchor, request.known_noise,
+        )  # fmt: skip
         demonstration = name if len(request.log) > 1 else None
         for notice in _doubts(seen, again, request.log.arms):
             doubts.append((which, replace(notice, demonstration=demonstration)))
@@ -44,6 +47,19 @@ def bootstrapped(request: Request, resamples: int, seed: int) -> Answer:
         Notice("bootstrap", f"Intervals are read off {resamples:,} simulations at the estimate, from seed {seed}.")
     )
     return answer
+
+
+def _simulated(request: Request, which: int, instance: Instance, resamples: int, seed: int) -> Tallies:
+    """Return the counts of simulations in place of one demonstration; of part of a run, the same part of whole runs."""
+    rule, horizon, length = request.rule, int(request.horizons[which]), int(request.lengths[which])
+    if not is_partial(request.log):
+        return rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length)
+    need, few, parts = needed(rule, request.method), max(1, MOST_SIMULATED_ROUNDS // length), []
+    for first in range(0, resamples, few):
+        means = np.tile(instance.means, (min(few, resamples - first), 1))
+        runs = rule.demonstrate_at(means, instance.noise, horizon, length=length, seed=seed, first_run=first)
+        parts.append(request.log.like(which, runs).tallied(need).arrays)
+    return Tallies(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
 def _row(request: Request, seen: Comparison, found: Intervals, again: Comparison) -> dict[str, Numbers]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, IndexRule
 from unbandit.errors import Notice
+from unbandit.estimators.arguments import is_partial
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
 from unbandit.formatting import short_numbers
@@ -47,7 +48,8 @@ def checked(
         return not_checked(reason)
     from unbandit.inference.check import MOST_CHECKED, AnsweredMeans, check_log
 
-    log = request.log
+    part = request.log if is_partial(request.log) else None
+    log = request.log if part is None else part.rows
     assert isinstance(log, ActionLog)
 
     def answered(which: int) -> AnsweredMeans:
@@ -63,7 +65,7 @@ def checked(
         with current_work().stage("Checking the rule", number if number > 1 else None, in_parts=True):
             return check_log(
                 log, request.rule, request.noise, request.horizons.tolist(), answered,
-                noise_known=request.noise_known, seed=seed, threads=threads,
+                noise_known=request.noise_known, seed=seed, threads=threads, part=part,
             )  # fmt: skip
 
     return interruptible(check_by_demonstration)
@@ -73,7 +75,7 @@ def _obstacle(request: Request) -> str | None:
     """Return why a log cannot be checked, if it cannot."""
     if not request.log.ordered:
         return "Pull counts without their order do not show how the rule chose."
-    if not isinstance(request.log, ActionLog):
+    if not isinstance(request.log.rows if is_partial(request.log) else request.log, ActionLog):
         return "The rounds of a log that is scanned or followed are not kept."
     if request.scale == "unknown":
         return "A rule whose scale is unknown cannot be simulated."

@@ -18,7 +18,8 @@ from unbandit import theory
 from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, EliminationRule
 from unbandit.demonstrators.widths import RegretWidth
-from unbandit.errors import Notice
+from unbandit.errors import Notice, option
+from unbandit.estimators.arguments import is_partial
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import quoted
 from unbandit.instance import Bernoulli, Noise
@@ -155,7 +156,10 @@ class _LateArm(Diagnostic):
         late = self.marked(seen)
         at = late[np.argmin(seen.first[late])]
         others, name = _and_more(late, "more arms after it"), quoted(seen.arms[at])
-        text = f"Arm {name} appears only in round {seen.first[at]}{others}: does the log start in mid-run?"
+        text = (
+            f"Arm {name} appears only in round {seen.first[at]}{others}. If the log begins in mid-run, do not trust "
+            f"the estimates: give the pulls before it with {option('starting_pulls')}."
+        )
         return Notice(self.code, text, round=int(seen.first[at]), arm=seen.arms[at])
 
 
@@ -390,7 +394,8 @@ class _ShortHorizon(Diagnostic):
 def _diagnostics(request: Request) -> list[Diagnostic]:
     """Return what is looked for in demonstrations that are read so, in the order of the notices."""
     in_order, two_sided = request.method in IN_ORDER, request.method == "bracket"
-    opening = [_OddOpening(), _ShortRecord(), _LateArm()] if request.log.ordered else []
+    begins = request.log.ordered and not is_partial(request.log)
+    opening = [_OddOpening(), _ShortRecord(), _LateArm()] if begins else []
     theorem: list[Diagnostic] = [_ShortHorizon()] if isinstance(request.rule, RegretWidth) else []
     if request.method == "naive":
         return [*opening, _TiedBest()]

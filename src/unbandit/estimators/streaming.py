@@ -132,9 +132,11 @@ class StreamingEstimate:
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers of other kinds into Python's, which a snapshot can hold."""
+    """Turn paths, and numbers of other kinds, into Python's text and numbers, which a snapshot can hold."""
     if isinstance(value, Mapping):
         return {_plain(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return value.item()
     return float(value) if isinstance(value, Decimal) and checks.real(value) is not None else value

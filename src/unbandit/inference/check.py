@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +41,14 @@ from unbandit.inference.steps import reading_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
+if TYPE_CHECKING:
+    from unbandit.log.partial import PartialLog
+
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
 SHARES = {"decisions": 0.37, "evidence": 0.37, "simulations": 0.26}  # of the error probability that each test may use
 SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with the share of this test
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
+MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
 PARTICLES, RIVAL_PARTICLES = 64, 24  # of each of the rule's two clouds, and of a rival's only one
 POSTERIOR_PARTICLES = 400  # where means come from no answer
@@ -104,9 +109,12 @@ class AnsweredMeans:
 def check_log(
     log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int],
     answered: Callable[[int], AnsweredMeans] | None, *, noise_known: bool = True, seed: int = 0,
-    threads: int | None = None,
+    threads: int | None = None, part: PartialLog | None = None,
 ) -> Check:  # fmt: skip
-    """Check every demonstration, or of many some, and summarise; `answered` returns what was answered for one."""
+    """Check every demonstration, or of many some, and summarise; `answered` returns what was answered for one.
+
+    Where the log has the rows of part of a run, that `part` is simulated too.
+    """
     several, played = len(log), np.flatnonzero(log.lengths)
     if not played.size:
         return not_checked("There are no rounds.")
@@ -116,7 +124,8 @@ def check_log(
     checked = []
     for which in chosen:
         own = None if answered is None else answered(which)
-        request = _Request(log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads)
+        shown = None if part is None else (part, which)
+        request = _Request(log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads, shown)
         checked.append(request.in_any_convention())
     if several == 1:
         return checked[0]
@@ -167,6 +176,7 @@ class _Request:
     noise_known: bool
     seed: int
     threads: int | None
+    part: tuple[PartialLog, int] | None = None  # of a run that the log shows, and which of its demonstrations
 
     def in_any_convention(self) -> Check:
         """Check the rule; where it does not fit, also as other implementations play it."""
@@ -182,13 +192,19 @@ class _Request:
         rule, rounds = self.rule.for_arms(arms), min(length, max(MOST_ROUNDS, 4 * arms))
         if length < 2 * arms:
             return not_checked(f"{length} rounds of {arms} arms are too few to compare.")
+        whole = self.part is None
+        if not whole and self._played(rounds) > MOST_ROUNDS_OF_PART:
+            return not_checked(f"The log begins too late to simulate {self._played(rounds):,} rounds again and again.")
         try:
             check_rewards(self.log, self.noise)
-            reading_of(self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log, 0, rule, self.horizon)
+            if whole:
+                start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
+                reading_of(start, 0, rule, self.horizon)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
         noise, notes = self.noise, []
-        aimed = rule if isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms else None
+        is_aimed = whole and isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms
+        aimed = rule if is_aimed and isinstance(rule, IndexRule) else None
         if not self.noise_known and not isinstance(noise, Bernoulli):
             if aimed is None:
                 return not_checked("The standard deviation of a reward is not known, and this rule does not show it.")
@@ -232,6 +248,10 @@ class _Request:
         failed = () if fits else (self.log.demonstrations[0],)
         verdict: FitVerdict = "fits" if fits else "does not fit"
         return Check(verdict, min(1.0, value), simulations, reason, statistics, () if fits else instead, 1, failed)
+
+    def _played(self, rounds: int) -> int:
+        """Return how many rounds of a run show as many rows."""
+        return rounds if self.part is None else rounds + int(self.part[0].before[self.part[1]])
 
     def _seed(self, number: int) -> int:
         """Return another seed, still one of 64 bits."""
@@ -328,8 +348,11 @@ class _Request:
         """Simulate the rule and compare; return the statistics, the probability, and how many simulations."""
         arms, actions = len(self.log.arms), self.log.demonstration(0)[:rounds]
         played = rule.demonstrate_at(
-            means, noise, self.horizon, length=rounds, seed=self._seed(1), threads=self.threads
+            means, noise, self.horizon, length=self._played(rounds), seed=self._seed(1), threads=self.threads
         )
+        if self.part is not None:
+            part, which = self.part
+            played = part.rows_of(which, played)
         statistics, value = compare(
             statistics_of(actions[None], arms), statistics_of(played, arms), wordings(arms, rounds)
         )

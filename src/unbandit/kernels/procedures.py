@@ -132,8 +132,9 @@ def compare_index_arm(
     end, and `ended` is the round after its last. An arm that was never reconsidered, pulled in the opening alone before
     the best arm's last pull or not at all since, is bounded from below by the same equation with `most`: `over` says
     whether all its pulls came before, or only those of the opening. (After an opening that no index rule makes, an arm
-    may have more pulls then: all of them count.) `best_mean` is NaN where it is not known, and not used where gaps need
-    no known mean.
+    may have more pulls then: all of them count. Where `of_best` is 0, `own` are pulls before a log that
+    begins in mid-run: the last hesitation may lie there.) `best_mean` is NaN where it is not known, and not used where
+    gaps need no known mean.
     """
     if pulls == 0:
         return without_comparison(UNSEEN, math.nan)
@@ -153,7 +154,7 @@ def compare_index_arm(
             ESTIMATED if solved else BOUNDED, gap, below if solved else 0.0, above, n, n_best, n_before, n_best, slope,
             nan, nan,
         )  # fmt: skip
-    held = pulls if over else min(pulls, assumed.initial)
+    held = pulls if over else max(min(pulls, assumed.initial), own)
     below, slope = gap_and_slope(rule, shifts, best_mean, held, most, ended)
     below = below if below == below else 0.0
     return Compared(BOUNDED, nan, below, nan, float(held), float(most), nan, nan, slope, nan, nan)

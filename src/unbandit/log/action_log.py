@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import Notice, ParameterError
 from unbandit.files import write_table
-from unbandit.log.counts import refuse_duplicates
-from unbandit.log.formats import is_large, open_bytes, sources_of
+from unbandit.log.formats import open_bytes, sources_of
 from unbandit.log.frames import FrameSource, series_of
 from unbandit.log.labels import Codes, checked_label, given_arms, numbered
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect
 from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths
-from unbandit.log.tallies import Need, Tallies, tally
+from unbandit.log.tallies import Need, Tallies, switching_against, tally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -342,6 +341,12 @@ class ActionLog:
         self._kept[need] = found
         return found
 
+    def switching_against(self, favourites: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return own pulls, those of an arm given for each demonstration, and the rounds when arms last gave way."""
+        actions = self._require_rounds("switching")
+        runs = actions.view(f"u{actions.itemsize}"), self.offsets, np.arange(len(self))
+        return switching_against([runs], favourites, self._counted)
+
     def _require_rounds(self, parameter: str) -> Codes:
         if self.actions is None:
             text = "expected a log with rounds; this one holds counts. Use its pulls."
@@ -432,19 +437,3 @@ class ActionLog:
             text = f"expected a position from 0 to {len(self) - 1}; got {checks.brief(which)}."
             raise ParameterError(text, parameter="demonstration")
         return int(self.offsets[which]), int(self.offsets[which + 1])
-
-
-def read_or_scan(
-    paths: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
-    sheet: str | None = None, header: bool = True,
-) -> ActionLog | ScannedLog:  # fmt: skip
-    """Read a file, several, a folder or a pattern; scan what is large, and say so in a notice."""
-    if not is_large(paths):
-        return ActionLog.read(paths, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header)
-    from unbandit.log.scanned import ScannedLog  # most logs are read whole
-
-    refuse_duplicates(duplicates)  # a table of counts is not scanned
-
-    text = "the log is large, so it is scanned: read in passes, of which only counts are kept in memory."
-    sources = sources_of(paths, Layout(sheet, header))
-    return ScannedLog(sources, columns, arms, notices=(Notice("reading", text),))

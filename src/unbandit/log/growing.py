@@ -134,14 +134,19 @@ class GrowingLog:
         order, (_, grids) = self._ordered(), self.state()
         pulls, first, last = (grids[name][:, order] for name in COUNTS)
         if need == "switching":
-            which, place = np.arange(self._count), pulls.argmax(axis=1)
-            rounds, own, of_best = (grids[name][which, :, order[place]][:, order] for name in PAIRS)
-            rounds[which, place] = last[which, place]
+            own, of_best, rounds = self.switching_against(pulls.argmax(axis=1))
             return Tallies(pulls, first, last, np.where(of_best > 0, own, 0), of_best, rounds)
         if need == "epochs":
             broken = broken_rounds(grids["marks"], order)
             return Tallies(pulls, first, last, passed=grids["passed"][:, order], **broken)
         return Tallies(pulls, first, last)
+
+    def switching_against(self, favourites: Integers) -> tuple[Integers, ...]:
+        """Return what was carried on of every arm and an arm given; see `ActionLog.switching_against`."""
+        order, (_, grids), which = self._ordered(), self.state(), np.arange(self._count)
+        rounds, own, of_best = (grids[name][which, :, order[favourites]][:, order] for name in PAIRS)
+        rounds[which, favourites] = grids["last"][which, order[favourites]]
+        return own, of_best, rounds
 
     def state(self) -> tuple[dict[str, Any], dict[str, Integers]]:
         """Return all there is to it, as something for JSON and as arrays."""

@@ -20,6 +20,14 @@ def collect(
     sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None
 ) -> Parts:
     """Read a log into memory, `rows` at a time, and put its rows in the order of demonstrations and rounds."""
+    return collect_part(sources, columns, arms, rows, duplicates)[0]
+
+
+def collect_part(
+    sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None, *,
+    whole: bool = True,
+) -> tuple[Parts, Integers | None]:  # fmt: skip
+    """Do the same; unless the log must be `whole`, return also the round of each row of one that begins in mid-run."""
     if duplicates is not None:
         checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
     labels = LabelColumn("arm", arms), LabelColumn("demonstration")
@@ -31,7 +39,7 @@ def collect(
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     layout = source_notices(sources)
     if "pulls" in reader.name:
-        return counted_parts(table, reader, layout + label_notices(present, demonstrations), duplicates)
+        return counted_parts(table, reader, layout + label_notices(present, demonstrations), duplicates), None
     refuse_duplicates(duplicates)
     refuse_unread_counts(sources, table, reader)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
@@ -42,6 +50,7 @@ def collect(
     )
     codes, rewards = table.codes, None
     places: Integers | None
+    numbers: Integers | None = None
     if table.rewards is not None:
         rewards = table.rewards.values()
         notices += (table.rewards.notice(),)
@@ -49,28 +58,33 @@ def collect(
         places, notice = _places_by_time(table, table.rounds)
         notices += (notice,)
     else:
-        places = _places(table, offsets, demonstrations)
+        places, numbers = _places(table, offsets, demonstrations, whole)
     if places is not None:
         codes = _moved(codes, places)
         rewards = None if rewards is None else _moved(rewards, places)
     arm_names, codes = in_order(reader.arms, codes, table.refuse)
-    return Parts(arm_names, codes, offsets, demonstrations, notices, rewards)
+    return Parts(arm_names, codes, offsets, demonstrations, notices, rewards), numbers
 
 
 # Rows are put in order by their rounds, which must be whole numbers without gaps from 0 or 1. So a row's place follows
 # from its round by arithmetic: nothing is sorted, and the places are right exactly when every place is taken once.
 
 
-def _places(table: Collection, offsets: Integers, names: Sequence[str]) -> Integers | None:
-    """Return the place of each row in the log; None if all are in place. Refuse rounds that are wrong."""
+def _places(
+    table: Collection, offsets: Integers, names: Sequence[str], whole: bool
+) -> tuple[Integers | None, Integers | None]:
+    """Return the place of each row in the log; None if all are in place. Refuse rounds that are wrong.
+
+    Of a log that need not be whole, return besides the round of every place, if it begins in mid-run.
+    """
     is_grouped = bool((table.who[1:] >= table.who[:-1]).all())
     if is_grouped and (not table.numbers or table.is_in_order):
-        return None
+        return None, None
     demonstration = table.demonstration_of_rows() if len(names) > 1 else np.zeros(1, np.int64)
     if not table.numbers:
         places: Integers = np.empty(offsets[-1], np.int64)
         places[np.argsort(demonstration, kind="stable")] = np.arange(offsets[-1])
-        return places
+        return places, None
     rounds = np.concatenate(table.numbers)
     begins = np.full(len(names), rounds.min() if len(names) == 1 else np.iinfo(np.int64).max)
     if len(names) > 1:
@@ -80,9 +94,15 @@ def _places(table: Collection, offsets: Integers, names: Sequence[str]) -> Integ
     places = rounds + (offsets[:-1] - begins)[demonstration]
     taken = np.zeros(rounds.size, np.bool_)
     taken[places[inside]] = True
-    if not (np.isin(begins, (0, 1)).all() and inside.all() and taken.all()):
-        raise _wrong_rounds(table, rounds, np.broadcast_to(demonstration, rounds.shape), begins, names)
-    return places
+    if np.isin(begins, (0, 1)).all() and inside.all() and taken.all():
+        return places, None
+    demonstration = np.broadcast_to(demonstration, rounds.shape)
+    order = np.lexsort((rounds, demonstration))
+    steps = np.diff(rounds[order])[np.diff(demonstration[order]) == 0]
+    if whole or rounds.min() < 0 or (steps != 1).any() or table.perhaps_counts is not None:
+        raise _wrong_rounds(table, rounds, demonstration, begins, names)
+    places[order] = np.arange(rounds.size)
+    return places, rounds[order]
 
 
 def _places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, Notice]:

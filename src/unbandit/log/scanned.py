@@ -14,7 +14,7 @@ from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, run_starts
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
-from unbandit.log.tallies import Need, Tallies, broken_rounds
+from unbandit.log.tallies import Need, Tallies, broken_rounds, switching_against
 
 MOST_PAIRS = 2_000
 """Up to this many arms, the switching round of each against every other is kept of a demonstration being read."""
@@ -277,6 +277,13 @@ class ScannedLog:
     def tallied(self, need: Need) -> Tallies:
         """Return what closed forms need of every demonstration; see `ActionLog.tallied`."""
         return self._epochs if need == "epochs" else self._read.tallies
+
+    def switching_against(self, favourites: Integers) -> tuple[Integers, ...]:
+        """Go through the rows again; see `ActionLog.switching_against`."""
+        read, codes = self._read, np.argsort(self._read.order)
+        counted = Tallies(read.tallies.pulls[:, codes], last=read.tallies.last[:, codes])
+        found = switching_against(self._rows(), read.order[favourites], counted)
+        return tuple(each.take(read.order, axis=1) for each in found)
 
     def _rows(self) -> Iterator[Rows]:
         """Go through all rows; rounds are checked in the first pass only."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, Protocol, TypeGuard
@@ -101,6 +101,29 @@ def broken_rounds(marks: Counts, order: Counts | None = None) -> dict[str, Count
     arm = marks[:, BROKEN_ARM]
     place = arm if order is None else np.argsort(order)[arm]
     return {"broken": marks[:, BROKEN].copy(), "broken_arm": np.where(arm >= 0, place, 0)}
+
+
+def switching_against(
+    runs: Iterable[tuple[NDArray[Any], Counts, Counts]], favourites: Counts, counted: Tallies
+) -> tuple[Counts, Counts, Counts]:
+    """Return `own`, `of_best` and `rounds` as if another arm than the most-pulled one were the best.
+
+    Runs are as `kernels.tally.switch_runs` takes them, in one pass over all rows. Unlike in `Tallies`, an arm's own
+    pulls are kept where the best had none by then.
+    """
+    from unbandit.kernels.tally import switch_runs
+
+    every = np.arange(favourites.size)
+    own, (of_best, rounds) = counted.pulls.copy(), np.zeros((2, *counted.pulls.shape), np.int64)
+    passed, so_far = np.zeros((2, every.size), np.int64)
+    end = np.ascontiguousarray(counted.last[every, favourites])
+    for codes, starts, who in runs:
+        switch_runs(
+            codes, starts, who, np.ones(every.size, np.bool_), favourites, end, passed, so_far, own, of_best, rounds
+        )
+    own[every, favourites] = of_best[every, favourites] = 0
+    rounds[every, favourites] = end
+    return own, of_best, rounds
 
 
 class Record(Protocol):
