@@ -57,9 +57,22 @@ def with_parameters(**parameters: Any) -> Make:
     return make
 
 
+def begun_in_mid_run(before: int) -> Make:
+    """Return what makes logs that begin after some rounds, of which `estimate` is told the pulls."""
+
+    def make(cell: "LogCell", instance: Instance, seed: int, run: int) -> MadeLog:
+        whole = cell.rule.demonstrate(instance, cell.horizon + before, seed=seed, first_run=run, threads=1)
+        starts = np.bincount(whole.demonstration(0)[:before], minlength=cell.arms).tolist()
+        rows = ActionLog.from_codes(whole.demonstration(0)[before:], whole.arms)
+        return MadeLog(rows, cell.rule, {"starting_pulls": dict(zip(whole.arms, starts, strict=True))})
+
+    return make
+
+
 CONDITIONS: dict[str, Make] = {
     "plain": with_parameters(),
     "batches of 20": with_parameters(batch=20),
+    "begun after 500 rounds": begun_in_mid_run(500),
 }
 """How logs come about, by name."""
 
