@@ -67,7 +67,8 @@ class RandomisedRule(Demonstrator):
     def gains(self) -> int | None:
         """Return the column of `memory` that alone decides, if `learn` adds `reward / probability` to it; else None.
 
-        For rewards of 0 and 1. Such a rule's posterior looks at the whole log at once; it needs a `log_expansion`.
+        For rewards of 0 and 1; nothing else that `learn` keeps may depend on them. Such a rule's posterior looks at the
+        whole log at once; it needs a `log_expansion`.
         """
         return None
 

@@ -41,7 +41,7 @@ MOST_PILOTED = 10_000  # rounds times arms up to which a small cloud without a l
 CLOSE = 2.0  # log evidence by which it may miss that of the others
 ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
 STARTS = 4  # paths of a small cloud from which climbs to probable paths begin
-OUTLOOK_PER_ARM = 35  # particles per arm at least, where clouds look around paths
+OUTLOOK_PER_ARM = 60  # particles per arm at least, where clouds look around paths
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
 

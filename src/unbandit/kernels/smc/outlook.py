@@ -33,6 +33,8 @@ from unbandit.kernels.smc.cloud import (
 )
 from unbandit.kernels.smc.twist import Transitions, expand_all
 
+BLOCK = 64  # states that are looked at together
+
 
 class Outlook(NamedTuple):
     """The look-ahead before each round of a log and after it: `psi = sum_m exp(constant + slope z - z' bend z / 2)`.
@@ -221,8 +223,8 @@ def filter_outcomes(
     `memories` has the shape (particles, arms, columns), with the gains in `column`. `first` is the demonstration's
     first round in the log, and `values` has each particle's `log psi` there.
     """
-    number, arms, columns = memories.shape
-    pulls, counts, trial = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.empty((arms, columns))
+    number, arms, _ = memories.shape
+    pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
     states, after, success = np.zeros((number, 2 * arms)), np.empty((number, 2, 2)), np.empty(number)
     chances, looks, mark = np.empty(number), np.empty((number, 2)), 0
     for particle in range(number):
@@ -251,12 +253,11 @@ def filter_outcomes(
             chances[particle] = log_chance
             total = cloud.past[particle, arm] + memory[arm, 0]
             success[particle] = posterior_success(prior, behind, total) if hidden else known
+            after[particle, 0, 0] = memory[arm, column]  # a reward of 0 adds nothing
+            learn(parameters, pulls, memory, step + 1, arm, 1.0)
+            after[particle, 1, 0] = memory[arm, column]
+            memory[arm, column] = after[particle, 0, 0]
             for reward in range(2):
-                for row in range(arms):
-                    for each in range(columns):
-                        trial[row, each] = memory[row, each]
-                learn(parameters, pulls, trial, step + 1, arm, float(reward))
-                after[particle, reward, 0] = trial[arm, column]
                 news = float(reward) if hidden else known
                 after[particle, reward, 1] = posterior_success(prior, behind + 1.0, total + news)
         # Weight: p(a_t | x) E[psi_{t+1}(x')] / psi_t(x).
@@ -280,7 +281,7 @@ def filter_outcomes(
             reward = 1 if uniform(cloud.rng, PARTICLES, step, particle) < success[particle] else 0
             if not hidden:
                 reward = int(known)
-            learn(parameters, pulls, memories[particle], step + 1, arm, float(reward))
+            memories[particle, arm, column] = after[particle, reward, 0]
             memories[particle, arm, 0] += reward
             values[particle] = looks[particle, reward]
             states[particle, arm], states[particle, arms + arm] = after[particle, reward, 0], after[particle, reward, 1]
@@ -294,30 +295,46 @@ def filter_outcomes(
 
 @called
 def _look(outlook: Outlook, at: int, arm: int, states: Numbers, after: Numbers, looks: Numbers) -> None:
-    """Fill in `log psi` before round `at` for states after a reward of 0 and of 1 of an arm: (states, 2)."""
+    """Fill in `log psi` before round `at` for states after a reward of 0 and of 1 of an arm: (states, 2).
+
+    Innermost loops go over the states of a block: compilers turn these into vector instructions.
+    """
     number, size = states.shape
-    paths, mean, z = outlook.constant.shape[0], arm + size // 2, np.empty(size)
-    for state in range(number):
+    paths, mean = outlook.constant.shape[0], arm + size // 2
+    z, value, product = np.zeros((size, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    by_gain, by_mean = np.empty(BLOCK), np.empty(BLOCK)
+    for first in range(0, number, BLOCK):
+        width = min(BLOCK, number - first)
         for path in range(paths):
             centre, slope, bend = outlook.centre[path, at], outlook.slope[path, at], outlook.bend[path, at]
+            for state in range(width):
+                for row in range(size):
+                    z[row, state] = states[first + state, row] - centre[row]
+                z[arm, state] = z[mean, state] = 0.0
+            for state in range(BLOCK):
+                value[state], by_gain[state], by_mean[state] = outlook.constant[path, at], slope[arm], slope[mean]
             for row in range(size):
-                z[row] = states[state, row] - centre[row]
-            z[arm] = z[mean] = 0.0
-            value, by_gain, by_mean = outlook.constant[path, at], slope[arm], slope[mean]
-            for row in range(size):
-                product = 0.5 * bend[row, row] * z[row]
+                own, diagonal = z[row], 0.5 * bend[row, row]
+                for state in range(BLOCK):
+                    product[state] = diagonal * own[state]
                 for other in range(row):
-                    product += bend[row, other] * z[other]
-                value += z[row] * (slope[row] - product)
-                by_gain -= bend[arm, row] * z[row]
-                by_mean -= bend[mean, row] * z[row]
-            for reward in range(2):
-                gain, expected = after[state, reward, 0] - centre[arm], after[state, reward, 1] - centre[mean]
-                total = value + gain * (by_gain - 0.5 * bend[arm, arm] * gain - bend[arm, mean] * expected)
-                total += expected * (by_mean - 0.5 * bend[mean, mean] * expected)
-                if path == 0:
-                    looks[state, reward] = total
-                else:
-                    largest = max(total, looks[state, reward])
-                    ratio = math.exp(min(total, looks[state, reward]) - largest)
-                    looks[state, reward] = largest + math.log1p(ratio)
+                    across, others = bend[row, other], z[other]
+                    for state in range(BLOCK):
+                        product[state] += across * others[state]
+                along, for_gain, for_mean = slope[row], bend[arm, row], bend[mean, row]
+                for state in range(BLOCK):
+                    value[state] += own[state] * (along - product[state])
+                    by_gain[state] -= for_gain * own[state]
+                    by_mean[state] -= for_mean * own[state]
+            for state in range(width):
+                place = first + state
+                for reward in range(2):
+                    gain, expected = after[place, reward, 0] - centre[arm], after[place, reward, 1] - centre[mean]
+                    total = value[state] + expected * (by_mean[state] - 0.5 * bend[mean, mean] * expected)
+                    total += gain * (by_gain[state] - 0.5 * bend[arm, arm] * gain - bend[arm, mean] * expected)
+                    if path == 0:
+                        looks[place, reward] = total
+                    else:
+                        largest = max(total, looks[place, reward])
+                        ratio = math.exp(min(total, looks[place, reward]) - largest)
+                        looks[place, reward] = largest + math.log1p(ratio)
