@@ -95,6 +95,28 @@ def reference_index(rule: Any, instance: Instance, horizon: int, run: int = 0, s
     return actions
 
 
+def reference_recent(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
+    """Play an index rule that forgets: every round looks at all rewards of the window, or fades all of them."""
+    rewards, arms, record = rewards_of(instance, horizon, run, seed), range(len(instance)), []
+    window, discount = rule.memory
+    faded_pulls, faded_totals = [0.0 for _ in arms], [0.0 for _ in arms]
+    for round in range(1, horizon + 1):
+        pulls, totals = faded_pulls, faded_totals
+        if window:
+            recent = [[reward for arm, reward in record[-window:] if arm == each] for each in arms]
+            pulls, totals = [float(len(each)) for each in recent], [math.fsum(each) for each in recent]
+        growth = rule.exploration * math.log(max(sum(pulls), 1.0))
+        index = [
+            totals[arm] / pulls[arm] + math.sqrt(growth / pulls[arm]) if pulls[arm] else math.inf for arm in arms
+        ]
+        arm = largest(index, rule.ties, seed, run, round)
+        reward = rewards[arm][sum(1 for each, _ in record if each == arm)]
+        record.append((arm, reward))
+        faded_pulls = [discount * faded_pulls[each] + (each == arm) for each in arms]
+        faded_totals = [discount * faded_totals[each] + (reward if each == arm else 0.0) for each in arms]
+    return [arm for arm, _ in record]
+
+
 def reference_switching(actions: list[int], arms: int) -> tuple[list[int], list[int], list[int]]:
     """Read off the definition: the round of `i`'s last pull that is followed by one of the best, and both counts then.
 

@@ -15,6 +15,7 @@ from .demonstrators import AdditiveIndexRule as AdditiveIndexRule
 from .demonstrators import AnytimeMOSS as AnytimeMOSS
 from .demonstrators import BayesUCB as BayesUCB
 from .demonstrators import Demonstrator as Demonstrator
+from .demonstrators import DiscountedUCB as DiscountedUCB
 from .demonstrators import EliminationRule as EliminationRule
 from .demonstrators import EpsilonGreedy as EpsilonGreedy
 from .demonstrators import ExploreThenCommit as ExploreThenCommit
@@ -24,6 +25,7 @@ from .demonstrators import LilKLUCB as LilKLUCB
 from .demonstrators import LilUCB as LilUCB
 from .demonstrators import PhasedElimination as PhasedElimination
 from .demonstrators import RandomisedRule as RandomisedRule
+from .demonstrators import SlidingWindowUCB as SlidingWindowUCB
 from .demonstrators import Softmax as Softmax
 from .demonstrators import SuccessiveElimination as SuccessiveElimination
 from .demonstrators import Thompson as Thompson

@@ -8,10 +8,18 @@ import pickle
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from reference import reference_index, reference_sae, reference_switching, simulated
+from reference import reference_index, reference_recent, reference_sae, reference_switching, simulated
 from reference_randomised import reference_randomised
 
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
+from unbandit.demonstrators import (
+    Demonstrator,
+    EliminationRule,
+    IndexRule,
+    RandomisedRule,
+    RecentIndexRule,
+    parse_rule,
+    rules,
+)
 from unbandit.demonstrators.base import aliases
 from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import ParameterError
@@ -85,7 +93,10 @@ def test_is_a_value(rule):
 
 @every_rule_and_instance
 def test_simulated_equals_reference(rule, instance):
-    kinds = {EliminationRule: reference_sae, IndexRule: reference_index, RandomisedRule: reference_randomised}
+    kinds = {
+        EliminationRule: reference_sae, IndexRule: reference_index, RandomisedRule: reference_randomised,
+        RecentIndexRule: reference_recent,
+    }  # fmt: skip
     reference = next(reference for kind, reference in kinds.items() if isinstance(rule, kind))
     for horizon, runs in ((1, 1), (3, 3), (250, 2) if len(instance) < 10 else (150, 1)):
         for run, played in enumerate(simulated(rule, instance, horizon, runs, 7).tolist()):

@@ -6,6 +6,7 @@
 from unbandit.demonstrators.anytime_moss import AnytimeMOSS
 from unbandit.demonstrators.base import Demonstrator, parse_rule, rules
 from unbandit.demonstrators.bayes_ucb import BayesUCB
+from unbandit.demonstrators.discounted_ucb import DiscountedUCB
 from unbandit.demonstrators.elimination import EliminationRule
 from unbandit.demonstrators.epsilon_greedy import EpsilonGreedy
 from unbandit.demonstrators.exp3 import EXP3
@@ -17,7 +18,9 @@ from unbandit.demonstrators.lil_klucb import LilKLUCB
 from unbandit.demonstrators.lilucb import LilUCB
 from unbandit.demonstrators.moss import MOSS
 from unbandit.demonstrators.randomised import RandomisedRule
+from unbandit.demonstrators.recent import RecentIndexRule
 from unbandit.demonstrators.sae import SAE, PhasedElimination
+from unbandit.demonstrators.sliding_window_ucb import SlidingWindowUCB
 from unbandit.demonstrators.softmax import Softmax
 from unbandit.demonstrators.successive_elimination import SuccessiveElimination
 from unbandit.demonstrators.thompson import Thompson
@@ -29,7 +32,7 @@ from unbandit.demonstrators.uniform import Uniform
 
 __all__ = [
     "EXP3", "KLUCB", "MOSS", "SAE", "UCB", "UCB1", "UCBV", "AdditiveIndexRule", "AnytimeMOSS", "BayesUCB",
-    "Demonstrator", "EliminationRule", "EpsilonGreedy", "ExploreThenCommit", "IndexRule", "LearningSoftmax", "LilKLUCB",
-    "LilUCB", "PhasedElimination", "RandomisedRule", "Softmax", "SuccessiveElimination", "Thompson", "UCBTuned",
-    "Uniform", "parse_rule", "rules",
+    "Demonstrator", "DiscountedUCB", "EliminationRule", "EpsilonGreedy", "ExploreThenCommit", "IndexRule",
+    "LearningSoftmax", "LilKLUCB", "LilUCB", "PhasedElimination", "RandomisedRule", "RecentIndexRule",
+    "SlidingWindowUCB", "Softmax", "SuccessiveElimination", "Thompson", "UCBTuned", "Uniform", "parse_rule", "rules",
 ]  # fmt: skip

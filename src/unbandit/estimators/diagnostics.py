@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.checks import in_threads, threads
-from unbandit.demonstrators import Demonstrator, EliminationRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, RecentIndexRule
 from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import is_partial
@@ -403,7 +403,7 @@ def _diagnostics(request: Request) -> list[Diagnostic]:
         order = [*opening, _OrderBroken()] if in_order else []
         coarse = [] if two_sided else [_Coarse()]
         return [*order, _Unresolved(), _ManyActive(), *coarse, *theorem]
-    returns = [_NotReconsidered()] if in_order else []
+    returns = [_NotReconsidered()] if in_order and not isinstance(request.rule, RecentIndexRule) else []
     if two_sided:  # which allows for the lucky, for steps of a few pulls, and for batches
         return [*returns, _CloseToBest(), *opening, _TiedBest(), *theorem]
     return [*returns, _NearBest(), *opening, _TiedBest(), _FewPulls(), _Coarse(), *theorem]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import theory
-from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
+from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, RecentIndexRule
 from unbandit.demonstrators.widths import RegretWidth, has_power_width
 from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
@@ -127,6 +127,8 @@ class Comparison:
 
 def can_compare(rule: Demonstrator, method: Method) -> bool:
     """Return whether a method can read demonstrations of a rule: the naive one needs pull counts alone."""
+    if isinstance(rule, RecentIndexRule):
+        return method == "bracket"
     return rule.reveals == "values" and (method == "naive" or isinstance(rule, EliminationRule | IndexRule))
 
 
@@ -143,6 +145,12 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
             f"{rule.name}: the rule's choices show which arm it judged best, and no values: every other arm is pulled "
             "the same number of times, whatever its value."
         )
+    if isinstance(rule, RecentIndexRule):
+        raise NotIdentifiable(
+            f"{rule.name}: the rule forgets, and returns to every arm for ever: neither all pulls of an arm nor a last "
+            f"turn from it show its gap, as method {method} needs.",
+            remedy=f"Use {option('method', 'bracket')}, on one demonstration or on each, with its rounds.",
+        )
     raise NotIdentifiable(
         f"{rule.name}: the rule draws its arms at random, so no round shows two arms of equal value as method "
         f"{method} needs.",
@@ -152,7 +160,7 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
 
 def needed(rule: Demonstrator, method: Method) -> Need:
     """Return what must be counted for a method to read a rule's demonstrations."""
-    if method not in IN_ORDER:
+    if method not in IN_ORDER or isinstance(rule, RecentIndexRule):
         return "counts"
     return "epochs" if isinstance(rule, EliminationRule) else "switching"
 
@@ -168,6 +176,8 @@ def compare(
     With `at_the_end`, how far an index rule's last round differs from the switching round is filled in too.
     """
     check_comparable(rule, method)
+    if isinstance(rule, RecentIndexRule):
+        raise NotIdentifiable(f"{rule.name}: the rule forgets, so its rounds are needed, and counts do not do.")
     horizon, rule = _common(horizon), rule.for_arms(tallies.pulls.shape[1])
     kept = at_the_end and method in IN_ORDER and isinstance(rule, IndexRule)
     if method == "naive":
@@ -190,6 +200,27 @@ def compare_naive(pulls: Counts, horizon: Horizon, constant: float) -> Compariso
     result = Comparison.empty(pulls.shape)
     horizons = np.ascontiguousarray(np.broadcast_to(np.asarray(horizon, np.float64), len(pulls)))
     kernels.compare_naive(horizons, float(constant), _fixed(pulls), result.best, result.verdict, result.numbers)
+    return result
+
+
+def compare_rounds(
+    log: Record, start: int, stop: int, rule: RecentIndexRule, noise: Noise, pulls: Counts
+) -> Comparison:  # fmt: skip
+    """Return what the rounds of some demonstrations of a rule that forgets say about every arm's gap."""
+    from unbandit.kernels.recent import compare_recent
+
+    actions, offsets = getattr(log, "actions", None), getattr(log, "offsets", None)
+    if actions is None or offsets is None:
+        raise NotIdentifiable(
+            f"{rule.name}: the rule forgets, so its rounds are needed, and a log that is scanned or followed does not "
+            "keep them.",
+            remedy="Read the whole log, or a part of it.",
+        )
+    result = Comparison.empty((stop - start, len(log.arms)))
+    codes, places = actions.view(f"u{actions.itemsize}"), np.ascontiguousarray(offsets[start : stop + 1], np.int64)
+    compare_recent(
+        rule.parameters(0), noise.deviation, codes, places, _fixed(pulls), result.best, result.verdict, result.numbers
+    )
     return result
 
 
@@ -421,6 +452,8 @@ class Request:
     def compare(self, start: int, stop: int) -> Comparison:
         """Read the demonstrations from `start` up to `stop` by a closed form."""
         tallies, horizons = self.tallies.part(start, stop), self.horizons[start:stop]
+        if isinstance(self.rule, RecentIndexRule):
+            return compare_rounds(self.log, start, stop, self.rule, self.noise, tallies.pulls)
         return compare(
             tallies, self.rule, self.method, horizons, self.constant, self.anchor, self.known_noise, at_the_end=True
         )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, IndexRule
+from unbandit.demonstrators import Demonstrator, IndexRule, RecentIndexRule
 from unbandit.errors import InferenceError, LogError
 from unbandit.fit import IF, ONE_BY_ONE, Check, FitVerdict, Statistic, Wording, not_checked, short_name
 from unbandit.formatting import capitalise
@@ -192,12 +192,14 @@ class _Request:
         rule, rounds = self.rule.for_arms(arms), min(length, max(MOST_ROUNDS, 4 * arms))
         if length < 2 * arms:
             return not_checked(f"{length} rounds of {arms} arms are too few to compare.")
-        whole = self.part is None
+        whole, forgets = self.part is None, isinstance(rule, RecentIndexRule)
         if not whole and self._played(rounds) > MOST_ROUNDS_OF_PART:
             return not_checked(f"The log begins too late to simulate {self._played(rounds):,} rounds again and again.")
+        if forgets and (self.found is None or not self.found.says_anything):
+            return not_checked("No gap is known, and the rule can only be simulated at one.")
         try:
             check_rewards(self.log, self.noise)
-            if whole:
+            if whole and not forgets:  # no filter reads a rule that forgets
                 start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
                 reading_of(start, 0, rule, self.horizon)
         except (InferenceError, LogError) as refusal:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
-from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, RecentIndexRule
+from unbandit.errors import InferenceError, NotIdentifiable, option
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.smc.cloud import NEVER, Steps
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests
@@ -26,6 +26,12 @@ def reading_of(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> 
         return steps_of(actions, rewards, log.arms, rule.initial, rule.batch)
     if isinstance(rule, RandomisedRule):
         return steps_of(actions, rewards, log.arms, rule.initial, 1)
+    if isinstance(rule, RecentIndexRule):
+        raise NotIdentifiable(
+            f"{rule.name}: there is no posterior of a rule that forgets. Particles hold the sum of each arm's rewards; "
+            "here every reward fades or leaves at its own time, so that they would have to hold all of them.",
+            remedy=f"Use {option('method', 'bracket')}.",
+        )
     raise NotIdentifiable(f"{rule.name}: there is no posterior for rules of this kind.")
 
 

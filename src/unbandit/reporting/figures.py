@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbandit import plots
-from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule, RecentIndexRule
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators.arguments import DRAWING
 from unbandit.estimators.learning_curve import LearningCurve, learning_curve
@@ -155,7 +155,7 @@ def _timeline(data: FigureData) -> ReportFigure:
 
 
 def _pulls(data: FigureData) -> ReportFigure:
-    switching = {} if isinstance(data.rule, RandomisedRule) else switching_rounds(data.log, data.rule)
+    switching = {} if isinstance(data.rule, RandomisedRule | RecentIndexRule) else switching_rounds(data.log, data.rule)
     marked = " A mark is the round in which the rule last turned from an arm to a better one." if switching else ""
     return _put(
         plots.cumulative_pulls(data.log, switching=switching),

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from unbandit import checks, datasets
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule, rules
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, RecentIndexRule, parse_rule, rules
 from unbandit.errors import ParameterError, shell_option
 from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
@@ -217,7 +217,8 @@ def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
     rare = RARELY_CHANGED | rule.unwritten
     usual = tuple(field for key, field in fields.items() if field is not None and key not in rare)
     rarely = tuple(field for key, field in fields.items() if field is not None and key in rare)
-    kinds = (("index", IndexRule), ("elimination", EliminationRule), ("randomised", RandomisedRule))
+    index = IndexRule, RecentIndexRule
+    kinds = (("index", index), ("elimination", EliminationRule), ("randomised", RandomisedRule))
     group = next((key for key, kind in kinds if issubclass(rule, kind)), "other")
     return RuleForm(name, rule.summary(), group if rule.reveals == "values" else "silent", usual, rarely)
 
