@@ -106,9 +106,7 @@ def reference_recent(rule: Any, instance: Instance, horizon: int, run: int = 0, 
             recent = [[reward for arm, reward in record[-window:] if arm == each] for each in arms]
             pulls, totals = [float(len(each)) for each in recent], [math.fsum(each) for each in recent]
         growth = rule.exploration * math.log(max(sum(pulls), 1.0))
-        index = [
-            totals[arm] / pulls[arm] + math.sqrt(growth / pulls[arm]) if pulls[arm] else math.inf for arm in arms
-        ]
+        index = [totals[arm] / pulls[arm] + math.sqrt(growth / pulls[arm]) if pulls[arm] else math.inf for arm in arms]
         arm = largest(index, rule.ties, seed, run, round)
         reward = rewards[arm][sum(1 for each, _ in record if each == arm)]
         record.append((arm, reward))

@@ -28,8 +28,8 @@ def reading_of(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> 
         return steps_of(actions, rewards, log.arms, rule.initial, 1)
     if isinstance(rule, RecentIndexRule):
         raise NotIdentifiable(
-            f"{rule.name}: there is no posterior of a rule that forgets. Particles hold the sum of each arm's rewards; "
-            "here every reward fades or leaves at its own time, so that they would have to hold all of them.",
+            f"{rule.name}: there is no posterior of a rule that forgets: particles hold the sum of each arm's rewards, "
+            "and this rule fades or drops parts of it.",
             remedy=f"Use {option('method', 'bracket')}.",
         )
     raise NotIdentifiable(f"{rule.name}: there is no posterior for rules of this kind.")

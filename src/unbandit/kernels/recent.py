@@ -1,11 +1,12 @@
 """Index rules that forget: simulations round by round, and what their choices say about every arm's gap.
 
 Such a rule (`RecentIndexRule`) judges an arm by the rewards of a window of the last rounds, or by all rewards, each
-weighted by `discount` to the power of its age. With `N_i` the arm's pulls counted in the same way, the index is the mean
-so weighted plus `sqrt(exploration ln n / N_i)`, where `n` is the sum of all counts.
+weighted by `discount` to the power of its age. With `N_i` the arm's pulls counted in the same way, the index is the
+mean so weighted plus `sqrt(exploration ln n / N_i)`, where `n` is the sum of all counts.
 
-**Reading.** Let `D(t)` be the difference of the two weighted means, of the most-pulled arm and arm `i`, before round `t`,
-and `g(t)` that of the two widths, which the actions show. The arm is pulled where `D <= g`, and the best where `D >= g`.
+**Reading.** Let `D(t)` be the difference of the two weighted means, of the most-pulled arm and arm `i`, before round
+`t`, and `g(t)` that of the two widths, which the actions show. The arm is pulled where `D <= g`, and the best where
+`D >= g`.
 
 - *When `D` is known.* While an arm waits, its weighted mean does not change, unless a reward leaves the window, and its
   width grows. So at its next pull, `D = g`. A reward that leaves the window in the meantime moves `D` at random; then

@@ -12,7 +12,15 @@ from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from unbandit import checks, datasets
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, RecentIndexRule, parse_rule, rules
+from unbandit.demonstrators import (
+    Demonstrator,
+    EliminationRule,
+    IndexRule,
+    RandomisedRule,
+    RecentIndexRule,
+    parse_rule,
+    rules,
+)
 from unbandit.errors import ParameterError, shell_option
 from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
