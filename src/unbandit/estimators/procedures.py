@@ -25,6 +25,7 @@ from unbandit.kernels.comparison import COUNTS_ONLY, ONE_SIDED, TWO_SIDED, Power
 from unbandit.kernels.formula import SparseWidths
 from unbandit.kernels.intervals import fill_intervals
 from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions
+from unbandit.log import ActionLog
 from unbandit.log.tallies import Need, Record, Tallies
 from unbandit.result import ESTIMATED, NUMBERS, UNSEEN, Columns
 
@@ -209,13 +210,13 @@ def compare_rounds(
     """Return what the rounds of some demonstrations of a rule that forgets say about every arm's gap."""
     from unbandit.kernels.recent import compare_recent
 
-    actions, offsets = getattr(log, "actions", None), getattr(log, "offsets", None)
-    if actions is None or offsets is None:
+    if not isinstance(log, ActionLog) or log.actions is None:
         raise NotIdentifiable(
-            f"{rule.name}: the rule forgets, so its rounds are needed, and a log that is scanned or followed does not "
-            "keep them.",
-            remedy="Read the whole log, or a part of it.",
+            f"{rule.name}: the rule forgets, so all its rounds are needed from the first on; a log that is scanned, "
+            "followed or begun in mid-run does not have them.",
+            remedy="Read the whole log into memory.",
         )
+    actions, offsets = log.actions, log.offsets
     result = Comparison.empty((stop - start, len(log.arms)))
     codes, places = actions.view(f"u{actions.itemsize}"), np.ascontiguousarray(offsets[start : stop + 1], np.int64)
     compare_recent(

@@ -107,5 +107,7 @@ def test_what_needs_more_than_the_rule_keeps_is_refused(rule):
         ub.posterior(single, rule, sigma=0.5)
     follower = ub.StreamingEstimate(rule, sigma=0.5)
     follower.update([0, 1, 2, 3, 0])
-    with pytest.raises(NotIdentifiable, match="scanned or followed"):
+    with pytest.raises(NotIdentifiable, match="scanned, followed or begun in mid-run"):
         follower.estimate()
+    with pytest.raises(NotIdentifiable, match="scanned, followed or begun in mid-run"):
+        ub.estimate(single, rule, sigma=0.5, starting_pulls={"0": 9, "1": 3, "2": 3, "3": 3})
