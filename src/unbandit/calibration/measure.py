@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import polars as pl
 
 from unbandit._version import __version__
-from unbandit.calibration.settings import CellTrials, Sizes
+from unbandit.calibration.settings import CellTrials, Sizes, played
 from unbandit.errors import UnbanditError, first_line
 from unbandit.estimators.coverage import SimulatedCoverage
 from unbandit.formatting import markdown_table
@@ -163,7 +163,7 @@ class Findings:
     measure: Measure
     metrics: list[Any] = field(default_factory=list)
     trials: list[CellTrials] = field(default_factory=list)  # that the metrics are of
-    unfinished: int = 0  # cells some of whose runs are missing
+    unfinished: int = 0  # cells some of whose runs are missing, in every folder that has some
     left_out: list[str] = field(default_factory=list)  # why folders were not read
     quotable: list[Any] = field(default_factory=list)  # the metrics of cells with enough runs of what users get
 
@@ -200,8 +200,12 @@ def stored(folder: Path, measure: Measure) -> Findings:
             found.left_out.append(f"{measure.name}/{name}: {written_by}")
         else:
             read.append((*written_by, place))
+    begun: set[str] = set()
+    finished: set[str] = set()
     for _, trials, place in sorted(read, key=lambda each: each[0]):
-        _read_cells(found, trials, ResultsFolder(place, trials))
+        begun.update(played(cell.described) for cell in trials.cells)
+        finished.update(played(cell.described) for cell in _read_cells(found, trials, ResultsFolder(place, trials)))
+    found.unfinished = len(begun - finished)
     return found
 
 
@@ -222,8 +226,8 @@ def _trials_of(place: Path, measure: Measure, known: Sequence[CellTrials]) -> tu
     return "other cells than this version measures"
 
 
-def _read_cells(found: Findings, trials: CellTrials, place: ResultsFolder) -> None:
-    """Take in the metrics of the cells that are finished."""
+def _read_cells(found: Findings, trials: CellTrials, place: ResultsFolder) -> Iterator[Any]:
+    """Take in the metrics of the cells that are finished, and yield these."""
     finished, numbers = place.finished(), [(task.cell, task.number) for task in trials.tasks]
     found.trials.append(trials)
     defaults = {each.name: each.default for each in fields(trials)}
@@ -235,5 +239,4 @@ def _read_cells(found: Findings, trials: CellTrials, place: ResultsFolder) -> No
             found.metrics.append(found.measure.metrics(cell, rows))
             if cell.runs >= FEWEST_QUOTED and as_users_get:
                 found.quotable.append(found.metrics[-1])
-        else:
-            found.unfinished += 1
+            yield cell

@@ -190,19 +190,19 @@ class CellTrials(TaskGrid):
 
         None for other cells. The code that wrote them may be another: what is stored says which.
         """
-        known: dict[str, Any] = {_played(cell.described): cell for cell in self.cells}
-        played = [(_played(each), each["runs"]) for each in saved["cells"]]
-        if not all(cell in known for cell, _ in played):
+        known: dict[str, Any] = {played(cell.described): cell for cell in self.cells}
+        cells = [(played(each), each["runs"]) for each in saved["cells"]]
+        if not all(cell in known for cell, _ in cells):
             return None
         sizes = {
             each.name: saved[each.name] for each in fields(self) if each.name in saved.keys() - {"cells", "candidates"}
         }
-        trials = replace(self, cells=tuple(replace(known[cell], runs=runs) for cell, runs in played), **sizes)
+        trials = replace(self, cells=tuple(replace(known[cell], runs=runs) for cell, runs in cells), **sizes)
         trials.__dict__["tasks"] = trials._cut(saved["tasks"]["rounds"])
         trials.__dict__["_identity_json"] = json.dumps(saved, allow_nan=False)
         return trials
 
 
-def _played(described: Mapping[str, Any]) -> str:
+def played(described: Mapping[str, Any]) -> str:
     """Return what a cell is, but for its number of runs."""
     return json.dumps({**described, "runs": None}, sort_keys=True)
