@@ -71,6 +71,11 @@ class Work:
         with self._lock:
             self._parts = None if self._parts is None else self._parts + 1
 
+    def reach(self, part: int) -> None:
+        """Say how many parts of a stage are done, for a stage that is counted in parts."""
+        with self._lock:
+            self._parts = None if self._parts is None else max(self._parts, part)
+
     def look(self) -> None:
         """Show how far the stage is, and how many seconds it will take at its speed so far."""
         if self._show is None or not self._stage:

@@ -145,7 +145,7 @@ def calibrate(
         another calibration.
     """
     known = dict.fromkeys(
-        parse_rule(text).name for text in (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.CANDIDATES)
+        parse_rule(text).name for text in (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.FAMILIES)
     )
     chosen, chosen_rules = _chosen("measure", measures, tuple(MEASURES)), _chosen("rule", rules, tuple(known))
     sizes = Sizes(

@@ -1,69 +1,118 @@
-"""`identify` on simulated records: how often it names the rule that made a record, another one, or none."""
+"""`identify` on simulated records: how often it names the rule that made a record, another one, or none.
 
+Every record is played with other parameters, which `identify` is not told: drawn between the smallest and the largest of
+the rule's grid. All rules that `identify` proposes are candidates.
+"""
+
+import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from unbandit.calibration import settings
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import Sizes, TrialSetting, short, trial_setting
-from unbandit.calibration.trials import DECIDING, Trial, Trials
-from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.calibration.settings import Sizes, TrialSetting, trial_setting
+from unbandit.calibration.trials import DECIDING, Trial, Trials, play
+from unbandit.demonstrators import Demonstrator
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
-from unbandit.instance import Bernoulli
+from unbandit.instance import Bernoulli, Noise
 from unbandit.study.monte_carlo import Share, share
-from unbandit.study.taskgrid import describe_rule
+from unbandit.study.taskgrid import Task
 
 RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "cannot tell"
 SECONDS = 8.0  # about, of one record
+GOALS: Mapping[int, float] = {2: 0.75, 5: 0.9}  # share of records whose rule is named, by the number of arms
+
+
+def drawn_rule(rule: Demonstrator, noise: Noise, generator: np.random.Generator) -> Demonstrator:
+    """Draw a rule's parameters: positive numbers between the ends of its grid, all else from the grid.
+
+    Examples
+    --------
+    >>> from unbandit import MOSS, Gaussian
+    >>> 0.5 <= drawn_rule(MOSS(), Gaussian(0.5), np.random.default_rng(1)).scale <= 2.0
+    True
+    """
+    drawn: dict[str, Any] = {}
+    for name, values in type(rule).grid(noise).items():
+        if len(values) > 1 and all(isinstance(each, float) and each > 0 for each in values):
+            drawn[name] = math.exp(generator.uniform(math.log(min(values)), math.log(max(values))))
+        else:
+            drawn[name] = values[int(generator.integers(len(values)))]
+    return type(rule)(**drawn)
 
 
 @dataclass(frozen=True, eq=False)
 class IdentifyTrials(Trials):
-    """Trials of `identify` among some candidates; one row per record."""
+    """Trials of `identify` among all candidates, with parameters that it is not told; one row per record."""
 
-    candidates: tuple[Demonstrator, ...] = ()
     particles: int | None = None  # by default as many as `identify` takes
     measure: ClassVar[str] = "identify"
     deciding: ClassVar[tuple[str, ...]] = (
         *DECIDING, "identification", "estimators/arguments.py", "calibration/identify.py"
     )  # fmt: skip
+    rounds_of_a_task: ClassVar[int] = 3_000
     columns: ClassVar[dict[str, Any]] = {
-        **dict.fromkeys(("outcome", "verdict", "leading"), pl.String),
+        **dict.fromkeys(("played", "outcome", "verdict", "leading", "left"), pl.String),
         "assured": pl.Float64,
+        **dict.fromkeys(("gaps", "held"), pl.Int64),
         "failure": pl.String,
     }
 
     def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also the candidates and how much work each record is."""
-        candidates = [describe_rule(rule) for rule in self.candidates]
-        return super().describe() | {"candidates": candidates, "particles": self.particles}
+        """Return all that determines the bytes, also how much work each record is."""
+        return super().describe() | {"particles": self.particles}
 
     def seconds(self, cell: TrialSetting) -> float:
         """Return about how long a record takes."""
         return SECONDS
 
+    def rows(self, task: Task) -> pl.DataFrame:
+        """Make the trials of a task, each with other parameters."""
+        setting = self.cells[task.cell]
+        tables = []
+        for run in range(task.first_run, task.last_run):
+            generator = np.random.default_rng([setting.seed(self.seed, "parameters"), run])
+            drawn = replace(setting, rule=drawn_rule(setting.rule, setting.noise, generator))
+            cell = {"rule": str(setting.rule), "arms": setting.arms, "horizon": setting.horizon, "run": run}
+            schema = {"rule": pl.String, "arms": pl.Int64, "horizon": pl.Int64, "run": pl.Int64, **self.columns}
+            tables.append(pl.DataFrame(cell | self.one(play(drawn, self.seed, run)), schema=schema))
+        return pl.concat(tables, rechunk=True)
+
     def one(self, trial: Trial) -> dict[str, Any]:
-        """Return whether the rule that made a record was found; to say that none fits is wrong."""
+        """Return whether the rule that made a record was found.
+
+        It is wrong to name another one, to say that none fits, and to leave it out of those that cannot be told apart.
+        """
         from unbandit.identification import identify
 
         setting = trial.setting
+        played = {"played": [str(setting.rule)]}
         try:
             with warnings.catch_warnings():  # its outcome is counted instead
                 warnings.simplefilter("ignore", AssumptionWarning)
                 result = identify(
-                    trial.log, self.candidates, prior=setting.prior, sigma=setting.sigma, particles=self.particles,
+                    trial.log, prior=setting.prior, sigma=setting.sigma, particles=self.particles,
                     bernoulli=isinstance(setting.noise, Bernoulli), seed=trial.seed, threads=1,
                 )  # fmt: skip
         except (InferenceError, NotIdentifiable) as error:
-            return dict.fromkeys(self.columns) | {"outcome": [WRONG], "failure": [str(error)]}
-        right = result.winner == str(setting.rule)
-        outcome = CANNOT_TELL if result.verdict == CANNOT_TELL else RIGHT if right else WRONG
-        row = (outcome, result.verdict, result.leading.name, result.assured, None)
-        return {name: [value] for name, value in zip(self.columns, row, strict=True)}
+            return dict.fromkeys(self.columns) | played | {"outcome": [WRONG], "failure": [str(error)]}
+        name = setting.rule.name
+        undecided = result.verdict == CANNOT_TELL and name in result.left
+        outcome = CANNOT_TELL if undecided else RIGHT if result.winner == name else WRONG
+        gaps = held = 0
+        table = result.value_table()
+        if table is not None:
+            truth = dict(zip(trial.instance.arms, trial.instance.gaps.tolist(), strict=True))
+            others = [row for row in table.to_dicts() if truth[row["arm"]] > 0 and row["pulls"]]
+            gaps, held = len(others), sum(row["gap_low"] <= truth[row["arm"]] <= row["gap_high"] for row in others)
+        row = (outcome, result.verdict, result.leading.name, ", ".join(result.left), result.assured, gaps, held, None)
+        names = [name for name in self.columns if name != "played"]
+        return played | {name: [value] for name, value in zip(names, row, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -75,6 +124,7 @@ class IdentifyMetrics:
     wrong: Share
     cannot_tell: Share
     taken_for: dict[str, int]
+    gaps: Share | None = None  # how often intervals of gaps held, averaged over the rules that were left
 
 
 def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetrics:
@@ -86,7 +136,8 @@ def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetri
         pl.when(pl.col("verdict") == "identified").then("leading").otherwise(pl.lit("none of them")).alias("for")
     )
     counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
-    return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()))
+    held = share(int(rows["held"].sum()), int(rows["gaps"].sum())) if "gaps" in rows.columns else None
+    return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()), held)
 
 
 class Identify(Measure):
@@ -98,37 +149,52 @@ class Identify(Measure):
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, IdentifyTrials]]:
         """Yield the records of each rule."""
-        candidates = tuple(map(parse_rule, settings.CANDIDATES))
-        for text in settings.CANDIDATES:
-            cell = trial_setting(text, *settings.USUAL_CELL, sizes.runs or settings.RUNS)
-            yield text, IdentifyTrials((cell,), sizes.seed, candidates, sizes.particles)
+        for name in settings.FAMILIES:
+            text = f"{name}:noise=gaussian" if name in ("klucb", "thompson") else name
+            cells = [
+                trial_setting(text, *cell, sizes.runs or settings.FAMILY_RUNS) for cell in settings.FAMILY_CELLS
+            ]  # fmt: skip
+            yield name, IdentifyTrials(tuple(cells), sizes.seed, sizes.particles)
 
     def metrics(self, cell: TrialSetting, rows: pl.DataFrame) -> IdentifyMetrics:
         """Return what the records of one rule were taken for."""
         return identify_metrics(cell, rows)
 
     def criteria(self, metrics: Sequence[IdentifyMetrics]) -> list[Criterion]:
-        """Return the criteria with their scores, one per rule and one for all together."""
-        where = f"`identify` among these rules, means from the prior, {metrics[0].setting.cell}"
-        note = " ".join(
-            [
-                "It is wrong to name another rule, and to say that none of them fits.",
-                *(
-                    f"`{short(each.setting.rule)}` was taken for {short(name)} {count:,} times."
-                    for each in metrics
-                    for name, count in each.taken_for.items()
-                ),
-            ]
-        )
-        rows = [(short(each.setting.rule), (each.right, each.wrong, each.cannot_tell)) for each in metrics]
-        by_outcome = zip(*(shares for _, shares in rows), strict=True)
-        together = [share(sum(one.held for one in every), sum(one.runs for one in every)) for every in by_outcome]
-        right_scores, wrong_scores = [], []
-        for row, (right, wrong, neither) in (*rows, ("all together", together)):
-            right_scores.append(Score(row, "right", right, percent(right), judge(right, 0.85)))
-            right_scores.append(Score(row, "cannot tell", neither, percent(neither), None))
-            wrong_scores.append(Score(row, "wrong", wrong, percent(wrong), judge(wrong, high=0.02)))
-        return [
-            Criterion("identify, right", f"{where}: right", "at least 85%", "", "made by", scores=right_scores),
-            Criterion("identify, wrong", f"{where}: wrong", "at most 2%", note, "made by", scores=wrong_scores),
+        """Return the criteria with their scores: one per rule and number of arms, and one for all rules together."""
+        where = "`identify` among all rules, parameters unknown, means from the prior"
+        mistaken = [
+            f"`{each.setting.rule.name}` ({each.setting.cell}) was taken for {name} {count:,} times."
+            for each in metrics
+            for name, count in each.taken_for.items()
         ]
+        note = " ".join(
+            ["It is wrong to name another rule, to say that none of them fits, and to leave the right one out.", *mistaken]
+        )
+        right, wrong, held = list[Score](), list[Score](), list[Score]()
+        for arms in dict.fromkeys(each.setting.arms for each in metrics):
+            own = [each for each in metrics if each.setting.arms == arms]
+            cell, rows = own[0].setting.cell, [(each.setting.rule.name, (each.right, each.wrong)) for each in own]
+            together = [
+                share(sum(pair[at].held for _, pair in rows), sum(pair[at].runs for _, pair in rows)) for at in (0, 1)
+            ]  # fmt: skip
+            for row, (named, mistakes) in (*rows, ("all together", together)):
+                goal = GOALS.get(arms)
+                judged = None if goal is None or row != "all together" else judge(named, goal)
+                right.append(Score(row, cell, named, percent(named), judged))
+                judged = judge(mistakes, high=0.02) if row == "all together" else None
+                wrong.append(Score(row, cell, mistakes, percent(mistakes), judged))
+            held += [
+                Score(each.setting.rule.name, cell, each.gaps, percent(each.gaps), judge(each.gaps, 0.92, 0.98))
+                for each in own
+                if each.gaps is not None and each.gaps.runs
+            ]
+        goals = " and ".join(f"at least {goal:.0%} of K={arms}" for arms, goal in GOALS.items())
+        found = [
+            Criterion("identify, right", f"{where}: right", goals, "", "made by", scores=right),
+            Criterion("identify, wrong", f"{where}: wrong", "at most 2%", note, "made by", scores=wrong),
+        ]
+        if held:
+            measure = "values of `identify`: gaps within their 95% intervals, averaged over the rules that are left"
+            found.append(Criterion("identify, gaps", measure, "92% to 98%", "", "made by", scores=held))
+        return found

@@ -42,15 +42,12 @@ BERNOULLI = ("klucb", "klucb:level=round", "ucbv", "thompson:noise=bernoulli", "
 ARMS, HORIZONS = (2, 4, 10), (500, 2_000, 5_000)
 RUNS = 300  # of every cell
 
-CANDIDATES = (
-    "ucb:alpha=0.25",
-    "sae:alpha=0.25",
-    f"thompson:deviation=1,sigma={SIGMA}",
-    "epsilon-greedy:epsilon=0.1",
-    "softmax:temperature=0.1",
-    "uniform",
-)
-"""The rules among which the one that made a record is to be found."""
+FAMILIES = (
+    "ucb", "ucb1", "klucb", "moss", "lilucb", "sae", "thompson", "epsilon-greedy", "softmax", "exp3", "uniform"
+)  # fmt: skip
+"""The rules that play records whose rule is to be found, each with parameters that nobody is told."""
+
+FAMILY_CELLS, FAMILY_RUNS = ((2, 1_500), (5, 1_500)), 40  # arms and horizons, and records of each
 
 USUAL_CELL = (4, 2_000)  # arms and horizon of what is measured in one cell only
 

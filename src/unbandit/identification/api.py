@@ -1,10 +1,12 @@
 """`identify(log)`: which rule made a log?"""
 
+from __future__ import annotations
+
 import math
 import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,24 +15,33 @@ from unbandit import checks
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable
 from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.estimators.posterior import settled_prior
+from unbandit.formatting import short_numbers
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.identification.evidence import (
     Contender,
+    Decision,
     Guess,
     IdentificationRequest,
     LogEvidence,
     averaged,
+    decide,
     successive_halving,
 )
-from unbandit.identification.predictive import FITS, predictive_check
-from unbandit.identification.result import Identification, Surprise
+from unbandit.identification.result import Identification, Surprise, Verdict
+from unbandit.identification.values import RuleValues, checked_rule, mixed_values, said_of_values, values_under
 from unbandit.inference import Prior
 from unbandit.inference.draws import check_rewards
 from unbandit.log import ActionLog
-from unbandit.progress import interruptible
+from unbandit.progress import current_work, interruptible
+
+NEXT = (
+    "Another rule may have made it, or the same with other rewards, in batches, or from a log that has gaps: name it among "
+    "the candidates, give the standard deviation of a reward, or see what fits with `check`."
+)
+WHOLE, COMPARED = 1_000, 0.75  # parts of the work, and the share of it that comparing the candidates takes
+MOST_CHECKED, SMALL = 5, 0.02  # candidates that are checked and averaged over, and their least probability
 
 SURPRISES = 5  # the number of surprising rounds that are named
-SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
 
 
 def identify(
@@ -105,77 +116,112 @@ def identify(
         seed=checks.seed(seed),
         threads=None if threads is None else checks.threads(threads),
     )
-    considered, notes = candidates_for(candidates, noise, record)
-    answer = _answer(request, considered, progress, warnings, notes)
+    considered, notes = candidates_for(candidates, noise, record, lines=True)
+    if progress is not None:
+        progress("Identifying the rule")
+    answer = interruptible(_answer, request, considered, warnings, notes)
     for notice in answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return answer
 
 
 def _answer(
-    request: IdentificationRequest, candidates: Sequence[Candidate], progress: Callable[[str], None] | None,
+    request: IdentificationRequest, candidates: Sequence[Candidate], warnings: list[Notice], notes: list[Notice]
+) -> Identification:
+    """Compare the candidates, check those that are left, decide, and average the values over them."""
+
+    def reach(share: float) -> None:
+        current_work().reach(round(WHOLE * COMPARED * share))
+
+    with current_work().stage("Identifying the rule", WHOLE, in_parts=True):
+        candidates, by_guess = successive_halving(request, candidates, reach)
+        evidences = [averaged(candidate, guesses) for candidate, guesses in zip(candidates, by_guess, strict=True)]
+        if all(each.value == -math.inf for each in evidences):
+            reasons = [f"{one.name}: {each.reason}" for one, each in zip(candidates, evidences, strict=True)]
+            raise NotIdentifiable(
+                f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}",
+                remedy=NEXT,
+            )
+        first = decide(evidences)
+        contenders = {
+            at: _contender(candidates[at], by_guess[at], evidences[at], first.probabilities[at]) for at in first.order
+        }
+        values: dict[int, RuleValues] = {}
+        probable = [at for at in first.contenders if first.probabilities[at] >= SMALL]
+        for place, at in enumerate(probable[:MOST_CHECKED]):
+            contenders[at] = _checked(request, contenders[at], values, at)
+            current_work().reach(round(WHOLE * (COMPARED + (1 - COMPARED) * (place + 1) / len(probable))))
+    return _decided(request, contenders, first, values, warnings, notes)
+
+
+def _checked(
+    request: IdentificationRequest, candidate: Contender, values: dict[int, RuleValues], at: int
+) -> Contender:  # fmt: skip
+    """Check a candidate, at the values that it gives the arms; of several demonstrations each has its own."""
+    if len(request.log) == 1:
+        values[at] = values_under(request, 0, candidate)
+    check, rule = checked_rule(request, candidate, values.get(at))
+    if check.verdict == "does not fit" and len(candidate.guesses) > 1:
+        said = f"With its most probable parameters, {short_numbers(str(rule))}: {check.reason}"
+        check = replace(check, reason=said)
+    return replace(candidate, check=check)
+
+
+def _decided(
+    request: IdentificationRequest, contenders: dict[int, Contender], first: Decision, values: dict[int, RuleValues],
     warnings: list[Notice], notes: list[Notice],
 ) -> Identification:  # fmt: skip
-    """Compare the candidates, decide, and check the leading one."""
-    candidates, by_guess = successive_halving(request, candidates, progress)
-    evidences = [averaged(candidate, guesses) for candidate, guesses in zip(candidates, by_guess, strict=True)]
-    if all(each.value == -math.inf for each in evidences):
-        reasons = [f"{one.name}: {each.reason}" for one, each in zip(candidates, evidences, strict=True)]
-        raise NotIdentifiable(
-            f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}"
-        )
-    decision = decide(evidences)
-    contenders = [
-        _contender(candidates[at], by_guess[at], evidences[at], decision.probabilities[at]) for at in decision.order
-    ]
-    leading = contenders[0]
-    if progress is not None:
-        progress(f"Simulating {leading.name}")
-    check = interruptible(predictive_check, request, leading)
-    if not check.fits:
-        text = (
-            f"Even {leading.name}, the most probable candidate, does not reproduce the record: fewer than {FITS:.1%} "
-            "of its own records lie so far out. Another rule, other parameters, another sigma or another prior made it."
-        )
-        warnings.append(Notice("does-not-reproduce", text))
-    left = tuple(candidates[at].name for at in decision.contenders)
+    """Decide among the candidates that fit, and average the values over them."""
+    out = [at for at in first.contenders if contenders[at].check.verdict == "does not fit"]
+    fitting = [at for at in first.contenders if at not in out]
+    decision = first
+    if out and fitting:
+        evidences = [
+            LogEvidence.impossible("") if at in out else contenders[at].evidence for at in range(len(contenders))
+        ]
+        decision = decide(evidences)
+        contenders = {
+            at: replace(contenders[at], probability=decision.probabilities[at]) for at in decision.order
+        }  # fmt: skip
+    left = [at for at in (decision.contenders if fitting else first.contenders) if not fitting or at in fitting]
+    left = left[:1] if decision.clear else left
+    verdict: Verdict = "identified" if decision.clear else "cannot tell"
+    if not fitting:
+        verdict = "none fits"
+        warnings.append(Notice("does-not-reproduce", _none_fits(contenders[first.order[0]])))
+    elif len(contenders) == 1:
+        verdict = "fits"
+    ordered = tuple(contenders[at] for at in decision.order)
+    mixed = [(contenders[at], values[at]) for at in left if at in values]
+    notes = [*notes, *_conventions(ordered), *_imprecise(ordered[0], [each.evidence for each in ordered])]
+    notes += _collapsed(ordered)
+    if mixed:
+        disagreement = said_of_values(request, mixed)
+        warnings += [notice for notice in disagreement if notice.code == "rules-disagree"]
+        notes += [notice for notice in disagreement if notice.code != "rules-disagree"]
+    elif len(request.log) > 1:
+        text = "Every demonstration has values of its own: posterior(demonstration=...) in Python takes one."
+        notes.append(Notice("values-by-demonstration", text))
     return Identification(
-        verdict="none fits" if not check.fits else "identified" if decision.clear else "cannot tell",
-        candidates=tuple(contenders),
+        verdict=verdict,
+        candidates=ordered,
         assured=decision.assured,
-        left=left[:1] if decision.clear else left,
-        check=check,
-        surprises=tuple(_surprises(request.log, leading.evidence)),
+        left=tuple(contenders[at].name for at in left),
+        surprises=tuple(_surprises(request.log, ordered[0].evidence)),
         question=request,
+        values=mixed_values(request, mixed) if mixed else None,
+        best_by_rule={each.name: request.log.arms[own.best] for each, own in mixed if own.posterior is not None},
         warnings=tuple(warnings),
-        notes=(*notes, *_conventions(contenders), *_imprecise(leading, evidences), *_collapsed(contenders)),
+        notes=tuple(notes),
     )
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The winner, and by how much it won; candidates are given by their positions."""
-
-    order: tuple[int, ...]  # the most probable first
-    probabilities: tuple[float, ...]  # of each candidate
-    assured: float  # the probability of the first with its evidence at the low end and all others' at the high end
-    contenders: tuple[int, ...]  # those that cannot be distinguished from the first one, itself included
-
-    @property
-    def clear(self) -> bool:
-        """Return whether the first one is identified."""
-        return self.assured >= SURE
-
-
-def decide(evidences: Sequence[LogEvidence]) -> Decision:
-    """Compare candidates that are equally likely a priori; at least one of them must be possible."""
-    order = tuple(sorted(range(len(evidences)), key=lambda at: -evidences[at].value))
-    first, others = evidences[order[0]], order[1:]
-    ratios = [math.exp(each.value - first.value) for each in evidences]
-    against = {at: math.exp(min(evidences[at].high - first.low, 700.0)) for at in others}
-    assured = 1 / (1 + sum(against.values()))
-    contenders = tuple(at for at in others if against[at] > (1 - SURE) / len(evidences))
-    return Decision(order, tuple(each / sum(ratios) for each in ratios), assured, (order[0], *contenders))
+def _none_fits(leading: Contender) -> str:
+    """Say that not even the most probable candidate fits, and what to do next."""
+    return (
+        f"Even {leading.name}, the most probable candidate, does not make such logs ({leading.check.chance}). "
+        f"{leading.check.reason} {NEXT} Do not rely on the values: they hold only if the rule is right."
+    )
 
 
 def _contender(

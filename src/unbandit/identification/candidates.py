@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import product
 
+import numpy as np
+
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, parse_rule, rules
+from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule, rules
 from unbandit.demonstrators.base import rule_named
 from unbandit.errors import Notice, ParameterError, option
 from unbandit.inference.conventions import Convention
@@ -28,6 +32,7 @@ class Candidate:
     name: str  # as given: a rule's name, or a rule with its parameters
     guesses: tuple[tuple[Demonstrator, float], ...]
     conventions: Mapping[int, Convention] = field(default_factory=dict, hash=False)  # of guesses that are not as given
+    axis: str | None = None  # the parameter whose values may be refined
 
     def by_conventions(self, guess: int, others: Sequence[Demonstrator]) -> Candidate:
         """Return the candidate with a guess by other conventions too, which share its probability."""
@@ -37,7 +42,62 @@ class Candidate:
         guesses[guess] = (rule, shared)
         guesses += [(other, shared) for other in others]
         added = {end + place: Convention(rule, other) for place, other in enumerate(others)}
-        return Candidate(self.name, tuple(guesses), {**self.conventions, **added})
+        return replace(self, guesses=tuple(guesses), conventions={**self.conventions, **added})
+
+    def without(self, left_out: Sequence[int]) -> Candidate:
+        """Return the candidate without some of the guesses by other conventions; their guess gets the probability."""
+        guesses, conventions = [], dict[int, Convention]()
+        back = [(self.conventions[guess].given, self.guesses[guess][1]) for guess in left_out]
+        for at, (rule, prior) in enumerate(self.guesses):
+            if at in left_out:
+                continue
+            if at in self.conventions:
+                conventions[len(guesses)] = self.conventions[at]
+            guesses.append((rule, prior + sum(weight for given, weight in back if given == rule)))
+        return replace(self, guesses=tuple(guesses), conventions=conventions)
+
+    def refined(self, values: Mapping[int, float], least: float) -> Candidate:
+        """Add values of the `axis` between neighbours, around the best of each line of guesses that reaches `least`.
+
+        `values` has the log evidence of guesses. Guesses that differ in the axis alone are a line; each stands for the
+        values nearest to it, on a scale of ratios.
+        """
+        if self.axis is None or self.conventions:
+            return self
+        lines, added = self._lines(), list[Demonstrator]()
+        for line in lines:
+            known = [place for place, guess in enumerate(line) if guess in values]
+            best = max(known, key=lambda place: values[line[place]], default=None)
+            if best is None or values[line[best]] < least:
+                continue
+            at = [getattr(self.guesses[guess][0], self.axis) for guess in line]
+            left = at[best - 1] if best > 0 else at[best] ** 2 / at[1]
+            right = at[best + 1] if best + 1 < len(at) else at[best] ** 2 / at[-2]
+            rule = self.guesses[line[best]][0]
+            for other in (left, right):
+                with suppress(ParameterError):
+                    added.append(type(rule)(**(rule.model_dump() | {self.axis: math.sqrt(at[best] * other)})))
+        both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
+        return both._weighted()
+
+    def _lines(self) -> list[list[int]]:
+        """Return the places of guesses that differ in the axis alone, in its order; of two or more."""
+        lines: dict[str, list[int]] = {}
+        for at, (rule, _) in enumerate(self.guesses):
+            lines.setdefault(str(rule.model_dump(exclude={self.axis or ""})), []).append(at)
+        order = [sorted(line, key=lambda at: getattr(self.guesses[at][0], self.axis or "")) for line in lines.values()]
+        return [line for line in order if len(line) > 1]
+
+    def _weighted(self) -> Candidate:
+        """Weigh the guesses of each line by what they stand for, on a scale of ratios; lines are equally likely."""
+        lines, weights = self._lines(), np.array([weight for _, weight in self.guesses])
+        for line in lines:
+            place = np.log([getattr(self.guesses[at][0], self.axis or "") for at in line])
+            edges = np.concatenate([place[:1], (place[1:] + place[:-1]) / 2, place[-1:]])
+            cells = np.diff(edges)
+            cells[[0, -1]] *= 2  # the outermost values stand for as much on their other side
+            weights[line] = cells / cells.sum() / len(lines)
+        return replace(self, guesses=tuple((rule, float(w)) for (rule, _), w in zip(self.guesses, weights, strict=True)))
 
     def tried(self, guess: int) -> bool:
         """Return whether a guess stands there by other conventions too, or is one of those."""
@@ -56,10 +116,45 @@ def assumed_noise(sigma: float | None, bernoulli: bool) -> tuple[Noise, list[Not
     return Gaussian(1.0), [Notice("sigma-assumed", text)]
 
 
+AXES = ("scale", "exploration", "reward_range", "temperature", "sigma", "epsilon", "mixing")
+"""Parameters that nobody knows, of which a rule has one or none."""
+
+ABSORBED = {"scale": ("alpha",), "reward_range": ("delta",)}  # by such a parameter: they move the same factor
+
+STEP, RANDOMISED_STEP, BEYOND = math.sqrt(2.0), 2.0, 2.0  # ratio of neighbours on a line, and how far beyond a grid
+
+
+def with_lines(candidate: Candidate, noise: Noise) -> Candidate:
+    """Let a rule whose parameters nobody gave have a line of values of the parameter that nobody knows.
+
+    It spans what its `grid` does and more. The exponent of the paper's width and its scale are one factor at one
+    horizon, so that a single exponent is considered; nearly so are the range and the error probability of LilUCB.
+    """
+    first = candidate.guesses[0][0]
+    grid = type(first).grid(noise)
+    axis = next((name for name in AXES if name in grid and len(grid[name]) > 1), None)
+    if axis is None or len(candidate.guesses) != math.prod(len(values) for values in grid.values()):
+        return candidate
+    low, high = min(grid[axis]) / BEYOND, max(grid[axis]) * BEYOND
+    step = RANDOMISED_STEP if isinstance(first, RandomisedRule) or axis == "exploration" else STEP
+    number = math.ceil(math.log(high / low) / math.log(step) - 1e-9) + 1
+    others = {name: values for name, values in grid.items() if name not in (axis, *ABSORBED.get(axis, ()))}
+    rules = []
+    for values in product(*others.values()):
+        for value in np.geomspace(low, high, number).tolist():
+            with suppress(ParameterError):
+                rules.append(type(first)(**dict(zip(others, values, strict=True)), **{axis: value}))
+    return replace(candidate, guesses=tuple((rule, 1 / len(rules)) for rule in rules), axis=axis)
+
+
 def candidates_for(
-    specs: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise, log: ActionLog
-) -> tuple[tuple[Candidate, ...], list[Notice]]:
-    """Read the candidates; by default every `proposed` rule that takes such rewards."""
+    specs: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise, log: ActionLog,
+    *, lines: bool = False,
+) -> tuple[tuple[Candidate, ...], list[Notice]]:  # fmt: skip
+    """Read the candidates; by default every `proposed` rule that takes such rewards.
+
+    With `lines` a rule whose parameters nobody gave has more values of the one that matters (`with_lines`).
+    """
     notes: list[Notice] = []
     if specs is None:
         proposed = [rule for rule in rules().values() if rule.proposed]
@@ -77,6 +172,8 @@ def candidates_for(
         raise ParameterError(f'expected each of them once; got "{twice}" twice.', parameter="candidates", value=twice)
     if not candidates:
         raise ParameterError("expected one rule or more, as in ucb,thompson; got none.", parameter="candidates")
+    if lines and not isinstance(specs, Mapping):
+        candidates = [with_lines(each, noise) if ":" not in each.name else each for each in candidates]
     return tuple(candidates), notes
 
 

@@ -1,4 +1,9 @@
-"""The evidence of a log under each candidate: few particles for all, more for those that may still win.
+"""The evidence of a log under each candidate: a glance at its beginning for all, more for those that may still win.
+
+A heat reads some rounds with some particles, and whoever is far behind is out. That may be settled by the beginning of
+a log: under the rule that made it, another rule is ever ahead by a factor of `r` with a probability of at most `1 / r`
+(Ville's inequality). Decisions of an index rule with normal rewards are predicted one by one (`inference.decisions`); all
+other rules are filtered. Both have the same prior of the means, so that their evidences compare.
 
 A particle filter's estimate of a probability is unbiased, so by Markov's inequality it exceeds the truth by a factor of
 20 in at most one of 20 cases. Ours is unbiased but for two approximations, the moves of offspring and the steps that no
@@ -9,22 +14,27 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.fit import UNCHECKED, Check
+from unbandit.formatting import counted
 from unbandit.identification.candidates import Candidate
 from unbandit.inference import Prior
-from unbandit.inference.clouds import FilterResult, LookAhead, particles_for, run_filters
+from unbandit.inference.clouds import LookAhead, one_look_ahead, particles_for, run_filters
 from unbandit.inference.conventions import Convention
+from unbandit.inference.decisions import predict
 from unbandit.inference.filter import CloudCollapsed, log_mean, relative_error
 from unbandit.inference.prior import belief_of
+from unbandit.inference.rivals import predicts
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -34,13 +44,19 @@ CLOUDS = 4
 ERRORS = 2.0  # the ends are this many standard errors away
 MARKOV = math.log(20.0)  # an estimate exceeds the truth by this much, as a logarithm, in at most one of 20 cases
 AGREE = 2.0  # clouds that differ by less than this, as a logarithm, do not fall short: their scatter shows the error
-PARTICLE_FACTOR = 3  # each heat has this many times the particles of the one before
-FEWEST_PARTICLES = 50  # particles of the first heat, at least
 SLACK = 10.0  # a candidate drops out when it is behind by this much more than the errors allow, as a logarithm
-KNOWN = 0.1  # an error, as a logarithm, that more particles need not reduce
+BEGINNING, SHORT = 1 / 6, 250  # of a log, and at least so many rounds, that are read of it first
+ROUGH_ERROR = 0.75  # of evidence by predictions, as a logarithm, as long as few particles hide their own error
+MOST_SCATTER = 2.0  # of the logarithms of few predictions: one that is far behind says nothing about the others
+REFINED = 8.0  # nats behind the best, up to which values between those of a grid are tried
+KNOWN = 0.25  # an error, as a logarithm, that more particles need not reduce
+SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
+SMALL_SHARE = 4.0  # nats behind the best of a candidate's guesses, from which on their share of it is small
 
 FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
 """Half the 95% points of the chi-square distribution with 2, 4, 6, ... degrees of freedom."""
+
+LAST_PARTICLES = 600  # of each cloud of the last heat, at most, unless their number is given
 
 SEEN, PER_ROUND = 20.0, 0.1  # the largest shortfall of clouds whose rule made the record: altogether, and per round
 
@@ -67,12 +83,23 @@ class IdentificationRequest:
         return self.noise.sigma if isinstance(self.noise, Gaussian) else None
 
     @property
-    def heats(self) -> list[int]:
-        """Return the particles of each heat."""
-        heats = [self.particles or PARTICLE_FACTOR * particles_for(int(self.log.lengths.max()))]
-        while heats[0] >= PARTICLE_FACTOR * FEWEST_PARTICLES:
-            heats.insert(0, heats[0] // PARTICLE_FACTOR)
-        return heats
+    def heats(self) -> list[Heat]:
+        """Return how much work each heat is for a candidate; the last one only where nothing is decided before."""
+        longest = int(self.log.lengths.max())
+        most = self.particles or min(LAST_PARTICLES, particles_for(longest))
+        beginning = max(SHORT, round(BEGINNING * longest))
+        whole = [Heat(None, min(50, most), 24, 2, quick=True), Heat(None, min(150, most), 32, 4), Heat(None, most, 128, 4)]
+        return whole if longest < 2 * SHORT else [Heat(beginning, min(40, most), 16, 2, quick=True), *whole]
+
+
+class Heat(NamedTuple):
+    """How much work goes into the evidence of each rule."""
+
+    rounds: int | None  # that are read of each demonstration; None for all
+    particles: int  # of each cloud of a filter
+    predicting: int  # of each cloud that predicts decisions
+    predictions: int  # clouds that do so
+    quick: bool = False  # whether filters take the first way to look ahead, untried
 
 
 @dataclass(frozen=True)
@@ -92,6 +119,7 @@ class LogEvidence:
     demonstration: int | None = None
     collapsed: bool = False  # whether that is only because no particle explains it; with more of them one might
     relaxed: int | None = None  # the first round that no particle of some cloud explains exactly, if there is one
+    rounds: int | None = None  # of each demonstration that were read; None for all
     looks: tuple[LookAhead | None, ...] = field(default=(), repr=False, compare=False)  # kept for the next heat
 
     @classmethod
@@ -125,6 +153,7 @@ class Contender:
     guesses: tuple[Guess, ...]  # its sets of parameters, the most probable first
     evidence: LogEvidence  # averaged over them
     probability: float  # all candidates are equally likely a priori
+    check: Check = UNCHECKED  # whether it fits, where it was still possible by its evidence
 
     @property
     def possible(self) -> bool:
@@ -133,8 +162,8 @@ class Contender:
 
     @property
     def reason(self) -> str | None:
-        """Return why it cannot have made the log."""
-        return self.evidence.reason
+        """Return why it cannot have made the log, or does not look like it."""
+        return self.check.reason if self.check.verdict == "does not fit" else self.evidence.reason
 
     @property
     def weighed(self) -> LogEvidence:
@@ -143,33 +172,48 @@ class Contender:
         return self.evidence
 
 
+class _Part(NamedTuple):
+    """One demonstration under one rule."""
+
+    evidences: NDArray[np.float64]  # by each cloud
+    surprise: NDArray[np.float64]
+    relaxed: tuple[int, ...] = ()
+    look_ahead: LookAhead | None = None
+
+
 def log_evidence(
-    request: IdentificationRequest, rule: Demonstrator, particles: int, before: LogEvidence | None = None
+    request: IdentificationRequest, rule: Demonstrator, heat: Heat, before: LogEvidence | None = None
 ) -> LogEvidence:
     """Return the log evidence of one rule; demonstrations have instances of their own, so probabilities multiply.
 
     `before` is the result with fewer particles; how its clouds look ahead is not chosen again.
     """
-    belief = belief_of(request.prior, len(request.log.arms), request.noise, None)
-    parts: list[FilterResult] = []
+    before = before if before is not None and before.rounds == heat.rounds else None
+    predicted = predicts(rule, request.noise) and request.log.rewards is None
+    parts: list[_Part] = []
     looks = before.looks if before is not None and before.looks else (None,) * len(request.horizons)
-    for which, (horizon, look_ahead) in enumerate(zip(request.horizons, looks, strict=True)):
+    for which, look_ahead in enumerate(looks):
         try:
-            result = run_filters(
-                request.log.select(which), rule, belief, [horizon], particles, CLOUDS, request.seed, threads=1,
-                keep_paths=False, tolerant=True, look_ahead=look_ahead,
+            parts.append(
+                _predicted(request, which, rule, heat) if predicted else
+                _filtered(request, which, rule, heat, look_ahead)
             )  # fmt: skip
         except (InferenceError, NotIdentifiable) as refusal:
             collapsed = isinstance(refusal, CloudCollapsed)
             return LogEvidence.impossible(str(refusal), round=refusal.round, demonstration=which, collapsed=collapsed)
-        parts.append(result)
     value = sum(log_mean(part.evidences)[0] for part in parts)
     natural = math.hypot(*(relative_error(part.evidences) for part in parts))
-    best, _, third, worst = np.sort(sum(part.evidences for part in parts))[::-1].tolist()
-    bests = (*(before.bests if before is not None else ()), best)
-    spacings = (*(before.spacings if before is not None else ()), best - third)
-    shortfall = shortfall_bound(bests, spacings, float(request.log.lengths.sum()))
-    error = natural if best - worst < AGREE else max(natural, shortfall / ERRORS)
+    bests, spacings, error = (), (), natural
+    if predicted:
+        scatter = math.hypot(*(log_mean(part.evidences)[1] for part in parts))
+        error = max(natural, min(scatter, MOST_SCATTER), ROUGH_ERROR if heat.predictions == 2 else 0.0)
+    else:
+        best, _, third, worst = np.sort(sum(part.evidences for part in parts))[::-1].tolist()
+        bests = (*(before.bests if before is not None else ()), best)
+        spacings = (*(before.spacings if before is not None else ()), best - third)
+        read = np.minimum(request.log.lengths, heat.rounds or request.log.lengths).sum()
+        shortfall = shortfall_bound(bests, spacings, float(read))
+        error = natural if best - worst < AGREE else max(natural, shortfall / ERRORS)
     return LogEvidence(
         value=value,
         error=error,
@@ -178,10 +222,45 @@ def log_evidence(
         bests=bests,
         spacings=spacings,
         surprise=tuple(part.surprise for part in parts),
-        particles=particles,
+        particles=heat.predicting if predicted else heat.particles,
         relaxed=next((part.relaxed[0] for part in parts if part.relaxed), None),
+        rounds=heat.rounds,
         looks=_kept(tuple(part.look_ahead for part in parts)),
     )
+
+
+def _filtered(
+    request: IdentificationRequest, which: int, rule: Demonstrator, heat: Heat, look_ahead: LookAhead | None
+) -> _Part:
+    """Filter one demonstration."""
+    belief = belief_of(request.prior, len(request.log.arms), request.noise, None)
+    record, horizons = request.log.select(which, heat.rounds), [request.horizons[which]]
+    if heat.quick:
+        look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed)
+    found = run_filters(
+        record, rule, belief, horizons, heat.particles, CLOUDS, request.seed, threads=1, keep_paths=False,
+        tolerant=True, look_ahead=look_ahead,
+    )  # fmt: skip
+    return _Part(found.evidences, found.surprise, found.relaxed, found.look_ahead)
+
+
+def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, heat: Heat) -> _Part:
+    """Predict the decisions of one demonstration one by one, under the same prior as a filter has."""
+    assert isinstance(rule, IndexRule)
+    record, horizon = request.log.select(which, heat.rounds), request.horizons[which]
+    given = (record, rule, request.noise, request.prior, horizon, heat.predicting)
+    own = zlib.crc32(str(rule).encode())  # errors of neighbouring values shall not add up
+    seeds = [(request.seed + own + cloud) % 2**64 for cloud in range(heat.predictions)]
+    found = [predict(*given, seed=seed, widths=(1.0,)) for seed in seeds]
+    evidences = np.array([each.log_evidence for each in found])
+    if not np.isfinite(evidences).any():
+        raise CloudCollapsed(f"none of the particles explains the record under {rule}.")
+    surprise = np.zeros(int(record.lengths[0]))
+    increments = [each.increments for each in found if math.isfinite(each.log_evidence)]
+    first = rule.initial * len(record.arms)
+    starts = np.concatenate([np.arange(min(first, surprise.size)), np.arange(first, surprise.size, rule.batch)])
+    surprise[starts] = np.mean(increments, axis=0)
+    return _Part(evidences, surprise)
 
 
 def _kept(looks: tuple[LookAhead | None, ...]) -> tuple[LookAhead | None, ...]:
@@ -211,39 +290,109 @@ def averaged(candidate: Candidate, evidences: Sequence[LogEvidence]) -> LogEvide
 
 
 def successive_halving(
-    request: IdentificationRequest, candidates: Sequence[Candidate], progress: Callable[[str], None] | None = None
+    request: IdentificationRequest, candidates: Sequence[Candidate], progress: Callable[[float], None] | None = None
 ) -> tuple[list[Candidate], list[list[LogEvidence]]]:
-    """Compute the evidence of every guess, heat by heat, with more particles for those that may still win.
+    """Compute the evidence of every guess, heat by heat, with more work for those that may still win.
 
-    A guess that does not explain the log is tried by other conventions before it is excluded. Returns the candidates
-    with those that explain it, and one list of evidences per candidate, in the order of its guesses.
+    A guess that does not explain the log is tried by other conventions before it is excluded, and values between those
+    of a grid are tried around the best ones. Returns the candidates with those that explain it, and one list of
+    evidences per candidate, in the order of its guesses. `progress` is called with the share of the work that is done.
     """
     entrants, listed = list(candidates), {str(rule) for each in candidates for rule, _ in each.guesses}
     running: list[GuessKey] = [(at, guess) for at, each in enumerate(entrants) for guess in range(len(each.guesses))]
     evidences: dict[GuessKey, LogEvidence] = {}
-    for heat, number in enumerate(request.heats, 1):
-        stage = f"Heat {heat} of {len(request.heats)}, {len(running)} rules, {CLOUDS} clouds of {number:,} particles"
-        if progress is not None:
-            progress(stage)
-        evidences |= _heat(request, entrants, running, number, evidences, stage)
+    heats = request.heats
+    shares = _shares(len(heats), progress)
+    for number, heat in enumerate(heats):
+        report = next(shares)
+        evidences |= _heat(request, entrants, running, heat, evidences, report)
         added = _by_conventions(request.noise, entrants, running, evidences, listed)
-        evidences |= _heat(request, entrants, added, number, evidences, f"{stage}, {len(added)} other conventions")
-        running = _still_running(entrants, evidences)
-        for key in evidences.keys() - set(running if heat < len(request.heats) else ()):
+        evidences |= _heat(request, entrants, added, heat, evidences, report)
+        if heat.rounds is None and number == len(heats) - 3:
+            for turn in (1, 2):
+                added = _between(entrants, evidences, turn)
+                evidences |= _heat(request, entrants, added, heat, evidences, report)
+        running = _still_running(entrants, evidences, heat)
+        _drop_others(entrants, evidences, running, heat)
+        for key in evidences.keys() - set(running if number + 1 < len(heats) else ()):
             evidences[key] = replace(evidences[key], looks=())
         if not running:
             break
-    return _explaining(candidates, entrants, evidences)
+    return _explaining(entrants, evidences)
+
+
+def _shares(heats: int, progress: Callable[[float], None] | None) -> Iterator[Callable[[float], None]]:
+    """Yield for each heat what turns its share that is done into a share of the whole."""
+    ends = (0.25, 0.7, 0.85, 1.0)[-heats:]
+    for begin, end in zip((0.0, *ends), ends, strict=False):
+
+        def report(share: float, begin: float = begin, end: float = end) -> None:
+            if progress is not None:
+                progress(begin + (end - begin) * share)
+
+        yield report
 
 
 def _heat(
-    request: IdentificationRequest, candidates: Sequence[Candidate], running: Sequence[GuessKey], particles: int,
-    before: Mapping[GuessKey, LogEvidence], stage: str,
+    request: IdentificationRequest, candidates: Sequence[Candidate], running: Sequence[GuessKey], heat: Heat,
+    before: Mapping[GuessKey, LogEvidence], report: Callable[[float], None],
 ) -> dict[GuessKey, LogEvidence]:  # fmt: skip
     """Compute the evidence of some guesses."""
-    tasks = [(request, candidates[at].guesses[guess][0], particles, before.get((at, guess))) for at, guess in running]
-    results = checks.in_parts(stage, log_evidence, tasks, checks.threads(request.threads))
+    costs = [_cost(candidates[at].guesses[guess][0]) for at, guess in running]
+    done = [0.0]
+
+    def one(at: int) -> LogEvidence:
+        candidate, guess = running[at]
+        found = log_evidence(request, candidates[candidate].guesses[guess][0], heat, before.get(running[at]))
+        done[0] += costs[at] / sum(costs)
+        report(min(done[0], 1.0))
+        return found
+
+    results = checks.in_threads(one, [(at,) for at in range(len(running))], checks.threads(request.threads))
     return dict(zip(running, results, strict=True))
+
+
+def _cost(rule: Demonstrator) -> float:
+    """Return about how long a rule takes, compared with others."""
+    return 5.0 if isinstance(rule, RandomisedRule) else 1.0
+
+
+def _between(
+    candidates: list[Candidate], evidences: Mapping[GuessKey, LogEvidence], turn: int
+) -> list[GuessKey]:  # fmt: skip
+    """Add values between those of a grid to candidates that may still win; return where they are.
+
+    In the second turn only for rules that take little time.
+    """
+    added, best = [], max((each.value for each in evidences.values() if each.rounds is None), default=-math.inf)
+    for at, candidate in enumerate(candidates):
+        known = {
+            guess: evidences[at, guess].value
+            for guess in range(len(candidate.guesses))
+            if evidences[at, guess].rounds is None and evidences[at, guess].value > best - REFINED - 5.0
+        }
+        if not known or (turn == 2 and isinstance(candidate.guesses[0][0], RandomisedRule)):
+            continue
+        candidates[at] = candidate.refined(known, max(known.values()) - REFINED)
+        added += [(at, place) for place in range(len(candidate.guesses), len(candidates[at].guesses))]
+    return added
+
+
+def _drop_others(
+    candidates: Sequence[Candidate], evidences: dict[GuessKey, LogEvidence], running: Sequence[GuessKey], heat: Heat
+) -> None:
+    """Exclude guesses that were given up before the end of the log, with the reason."""
+    if heat.rounds is None or not running:
+        return
+    best = max(running, key=lambda key: evidences[key].value)
+    for key in evidences.keys() - set(running):
+        each = evidences[key]
+        if each.rounds is not None and each.value > -math.inf:
+            tens = (evidences[best].value - each.value) / math.log(10)
+            evidences[key] = LogEvidence.impossible(
+                f"its first {counted(heat.rounds, 'round')} are 10^{tens:.0f} times as probable under "
+                f"{candidates[best[0]].name}."
+            )
 
 
 def _by_conventions(
@@ -265,28 +414,24 @@ def _by_conventions(
 
 
 def _explaining(
-    given: Sequence[Candidate], candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]
+    candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]
 ) -> tuple[list[Candidate], list[list[LogEvidence]]]:
     """Leave out conventions that do not explain the log; where none does, the guess is as it was given."""
     kept, by_guess = [], []
-    for at, (before, after) in enumerate(zip(given, candidates, strict=True)):
-        possible = [guess for guess in after.conventions if evidences[at, guess].value > -math.inf]
-        shared = [after.conventions[guess].given for guess in possible]
-        guesses = [
-            later if earlier[0] in shared else earlier
-            for earlier, later in zip(before.guesses, after.guesses, strict=False)
-        ]
-        guesses += [after.guesses[guess] for guess in possible]
-        places = {len(before.guesses) + place: after.conventions[guess] for place, guess in enumerate(possible)}
-        kept.append(Candidate(before.name, tuple(guesses), places))
-        by_guess.append([evidences[at, guess] for guess in (*range(len(before.guesses)), *possible)])
+    for at, candidate in enumerate(candidates):
+        left_out = [guess for guess in candidate.conventions if evidences[at, guess].value == -math.inf]
+        kept.append(candidate.without(left_out))
+        by_guess.append([evidences[at, guess] for guess in range(len(candidate.guesses)) if guess not in left_out])
     return kept, by_guess
 
 
-def _still_running(candidates: Sequence[Candidate], evidences: dict[GuessKey, LogEvidence]) -> list[GuessKey]:
-    """Return the guesses that may still hold much of the probability, and are not yet known well.
+def _still_running(
+    candidates: Sequence[Candidate], evidences: dict[GuessKey, LogEvidence], heat: Heat
+) -> list[GuessKey]:  # fmt: skip
+    """Return the guesses that decide between candidates and are not yet known well.
 
-    Once all of them belong to one candidate it has won, and only the shares of its guesses are left to find.
+    Where only the beginning has been read, all that may hold much of the probability go on. There are none where the log
+    cannot distinguish the candidates, whatever the errors.
     """
 
     def log_prior(key: GuessKey) -> float:
@@ -301,11 +446,52 @@ def _still_running(candidates: Sequence[Candidate], evidences: dict[GuessKey, Lo
     if best == -math.inf:
         return collapsed
     within = [key for key, each in evidences.items() if each.value > -math.inf and reach(key) >= best]
-    if len({at for at, _ in within}) > 1:
-        return collapsed + [key for key in within if evidences[key].high - evidences[key].low > 2 * ERRORS * KNOWN]
-    leading = max(evidences[key].value + log_prior(key) for key in within)
-    within = [key for key in within if evidences[key].high + log_prior(key) >= leading - MARKOV]
-    return collapsed + [key for key in within if len(within) > 1 and evidences[key].error > KNOWN]
+    if heat.rounds is not None:
+        return collapsed + within
+    decision = decide(_averages(candidates, evidences))
+    if decision.clear or decision.at_best < SURE:
+        return collapsed
+    running = []
+    for at in decision.contenders:
+        own = [key for key in evidences if key[0] == at]
+        best = max(evidences[key].value + log_prior(key) for key in own) - SMALL_SHARE
+        running += [key for key in own if evidences[key].high + log_prior(key) > best and evidences[key].error > KNOWN]
+    return collapsed + running
+
+
+def _averages(candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]) -> list[LogEvidence]:
+    return [
+        averaged(candidate, [evidences[at, guess] for guess in range(len(candidate.guesses))])
+        for at, candidate in enumerate(candidates)
+    ]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The winner, and by how much it won; candidates are given by their positions."""
+
+    order: tuple[int, ...]  # the most probable first
+    probabilities: tuple[float, ...]  # of each candidate
+    assured: float  # the probability of the first with its evidence at the low end and all others' at the high end
+    at_best: float  # the same the other way round
+    contenders: tuple[int, ...]  # those that cannot be distinguished from the first one, itself included
+
+    @property
+    def clear(self) -> bool:
+        """Return whether the first one is identified."""
+        return self.assured >= SURE
+
+
+def decide(evidences: Sequence[LogEvidence]) -> Decision:
+    """Compare candidates that are equally likely a priori; at least one of them must be possible."""
+    order = tuple(sorted(range(len(evidences)), key=lambda at: -evidences[at].value))
+    first, others = evidences[order[0]], order[1:]
+    ratios = [math.exp(each.value - first.value) for each in evidences]
+    against = {at: math.exp(min(evidences[at].high - first.low, 700.0)) for at in others}
+    assured = 1 / (1 + sum(against.values()))
+    at_best = 1 / (1 + sum(math.exp(min(evidences[at].low - first.high, 700.0)) for at in others))
+    contenders = tuple(at for at in others if against[at] > (1 - SURE) / len(evidences))
+    return Decision(order, tuple(each / sum(ratios) for each in ratios), assured, at_best, (order[0], *contenders))
 
 
 def _log_sum(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

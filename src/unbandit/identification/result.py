@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from unbandit import checks, formatting
+from unbandit.fit import Check
 from unbandit.errors import Audience, Notice, NotIdentifiable, python_option
 from unbandit.formatting import json_number
 from unbandit.identification.evidence import Contender, IdentificationRequest
-from unbandit.identification.predictive import PredictiveCheck, mixed_posterior
+from unbandit.identification.values import mixed_values, values_under
 from unbandit.inference import Posterior
+from unbandit.instance import Bernoulli
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
 
-SCHEMA = "unbandit.identify/1"
+SCHEMA = "unbandit.identify/2"
 
-Verdict = Literal["identified", "cannot tell", "none fits"]
+Verdict = Literal["identified", "cannot tell", "fits", "none fits"]
 
 
 @dataclass(frozen=True)
@@ -40,17 +43,20 @@ class Identification:
     Attributes
     ----------
     verdict
-        `identified`; `cannot tell`, if two or more candidates are left within the Monte-Carlo error; or `none fits`, if
-        even the leading candidate does not reproduce the record.
+        `identified`; `cannot tell`, if two or more candidates are left; `fits`, if a single candidate was given, and
+        the log looks like one of its; or `none fits`, if not even the most probable candidate makes such logs.
     candidates
-        The most probable first.
+        The most probable first. Each has the `check` whether it fits, if it was still possible by its evidence.
     assured
         The probability of the first one with its evidence at the low end of its Monte-Carlo error, and all others' at
         the high end. It is identified if this is at least 0.95.
     left
         The names of those that cannot be distinguished from the first one, itself included.
-    check
-        Whether the first one reproduces the record.
+    values
+        The posterior of every mean, averaged over the candidates that are left and over their unknown parameters; None
+        if the log says nothing about them, or has several demonstrations.
+    best_by_rule
+        The arm that is most probably the best, under each candidate that is left.
     surprises
         The rounds that it expected least, of those whose probability is known (see `Posterior.surprise`).
     warnings, notes
@@ -69,9 +75,10 @@ class Identification:
     candidates: tuple[Contender, ...]
     assured: float
     left: tuple[str, ...]
-    check: PredictiveCheck
     surprises: tuple[Surprise, ...]
     question: IdentificationRequest
+    values: Posterior | None = None
+    best_by_rule: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Notice, ...] = field(default=())
     notes: tuple[Notice, ...] = field(default=())
 
@@ -84,6 +91,22 @@ class Identification:
     def winner(self) -> str | None:
         """Return the name of the candidate that made the log; None where the verdict is another."""
         return self.leading.name if self.verdict == "identified" else None
+
+    @property
+    def check(self) -> Check:
+        """Return whether the most probable candidate fits the log."""
+        return self.leading.check
+
+    def value_table(self, level: float = 0.95) -> polars.DataFrame | None:
+        """Return the arms, best first: pulls, probability to be the best, gap, and for rewards of 0 and 1 the mean.
+
+        Actions show how normal rewards differ between arms, not their common level.
+        """
+        if self.values is None:
+            return None
+        table = self.values.frame(level)
+        levels = isinstance(self.question.noise, Bernoulli) or self.question.log.rewards is not None
+        return table if levels else table.drop("mean", "mean_low", "mean_high")
 
     @property
     def _convention(self) -> str:
@@ -107,8 +130,12 @@ class Identification:
         if self.verdict == "identified":
             chance = formatting.probability(leading.probability)
             return f"it was {leading.name}{self._convention}, with probability {chance} among the candidates"
+        if self.verdict == "fits":
+            return f"this log looks like one that {leading.name}{self._convention} made; no other rule was considered"
+        if self.verdict == "none fits" and len(self.candidates) == 1:
+            return f"this log does not look like one that {leading.name} made"
         if self.verdict == "none fits":
-            return f"none of the candidates made this: even {leading.name}, the most probable, does not reproduce it"
+            return f"none of the candidates made this: even {leading.name}, the most probable, does not make such logs"
         return f"this log cannot distinguish between {formatting.joined(self.left)}"
 
     def posterior(self, name: str | None = None, *, demonstration: int = 0, draws: int = 1_000) -> Posterior:
@@ -130,7 +157,11 @@ class Identification:
         if not candidate.possible:
             raise NotIdentifiable(f"{candidate.name} cannot have made the log: {candidate.reason}")
         checks.whole("demonstration", demonstration, 0, len(self.question.log) - 1)
-        return mixed_posterior(self.question, demonstration, candidate, draws)
+        values = values_under(self.question, demonstration, candidate, draws)
+        mixed = mixed_values(self.question, [(replace(candidate, probability=1.0), values)], draws)
+        if mixed is None:
+            raise NotIdentifiable(values.reason or "The log says nothing about the means.")
+        return mixed
 
     @cached_property
     def frame(self) -> polars.DataFrame:
@@ -149,9 +180,9 @@ class Identification:
         ]  # fmt: skip
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
-    def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
+    def to_dict(self, audience: Audience = python_option, level: float = 0.95) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints; null where there is no number."""
-        asked = self.question
+        asked, table = self.question, self.value_table(level)
         same = len(set(asked.horizons)) == 1
         return {
             "schema": SCHEMA,
@@ -166,8 +197,10 @@ class Identification:
             "prior": str(asked.prior),
             "seed": asked.seed,
             "candidates": [_candidate(each, self.leading) for each in self.candidates],
-            "check": asdict(self.check)
-            | {"statistics": [asdict(row) for row in self.check.statistics], "fits": self.check.fits},
+            "check": {"candidate": self.leading.name} | self.check.to_dict(),
+            "level": level,
+            "values": None if table is None else table.to_dicts(),
+            "best_by_rule": dict(self.best_by_rule),
             "surprises": [asdict(each) for each in self.surprises],
             "warnings": [notice.to_dict(audience) for notice in self.warnings],
             "notes": [notice.to_dict(audience) for notice in self.notes],
@@ -194,7 +227,9 @@ def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:
         "high": json_number(evidence.high),
         "behind": json_number(leading.evidence.value - evidence.value),
         "probability": candidate.probability,
-        "reason": evidence.reason,
+        "fits": candidate.check.verdict,
+        "p_value": candidate.check.p_value,
+        "reason": candidate.reason,
         "round": evidence.round,
         "guesses": [
             {

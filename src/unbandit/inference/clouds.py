@@ -180,6 +180,25 @@ def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clo
     return LookAhead(chosen, predict_log(rule, twists[0], steps, horizon))
 
 
+def one_look_ahead(
+    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int
+) -> LookAhead | None:
+    """Return a look at the whole log by the approximation that is mostly best, untried; None where there is none.
+
+    For a single cloud of an evidence that is wanted quickly and may be less precise. Rounds are not predicted.
+    """
+    rule = rule.for_arms(len(log.arms))
+    if not isinstance(rule, RandomisedRule):
+        return None
+    readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
+    steps = [reading for reading in readings if isinstance(reading, Steps)]
+    task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False)
+    if task.draws_betas or not can_twist(rule, steps, len(log.arms)):
+        return None
+    twists = twist_log(rule, belief, steps, max(horizons), task.known_rewards(), seed)
+    return LookAhead((twists[-1],), np.zeros(0))
+
+
 def _looking_ahead(
     task: CloudFilter, log: BernoulliLog, clouds: int, *, fewer: bool
 ) -> tuple[CloudFilter, tuple[FilterPass, ...]]:

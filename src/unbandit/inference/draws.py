@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.errors import InferenceError, LogError, Notice, NotIdentifiable, option
 from unbandit.formatting import counted, quoted
-from unbandit.inference.clouds import FilterResult, run_filters
+from unbandit.inference.clouds import FilterResult, LookAhead, run_filters
 from unbandit.inference.filter import CloudCollapsed, FilterPass, log_mean, systematic
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
 from unbandit.inference.result import Posterior
@@ -32,7 +32,7 @@ FEWEST_AGREEING = 20  # the smallest number of draws that must agree with a know
 def infer(
     log: ActionLog, rule: Demonstrator, prior: Prior, noise: Noise, horizons: Sequence[int], *,
     anchor: tuple[int, float] | None = None, is_best: bool = False, particles: int | None = None, clouds: int = 4,
-    draws: int = 1_000, seed: int = 0, threads: int | None = None,
+    draws: int = 1_000, seed: int = 0, threads: int | None = None, look_ahead: LookAhead | None = None,
 ) -> Posterior:  # fmt: skip
     """Draw from the posterior of every mean; several demonstrations are taken as of one instance.
 
@@ -42,6 +42,8 @@ def infer(
         An arm (its position) and its known mean, and whether it is known to be the best.
     particles, clouds, draws
         Particles per cloud, clouds, and draws per cloud.
+    look_ahead
+        How clouds look at the whole log, if that is not to be chosen.
     """
     if not log.ordered:
         raise NotIdentifiable("The record holds pull counts without their order, and the posterior needs the order.")
@@ -54,7 +56,7 @@ def infer(
         )
     check_rewards(log, noise)
     belief = belief_of(prior, len(log.arms), noise, anchor)
-    result = run_filters(log, rule, belief, horizons, particles, clouds, seed, threads)
+    result = run_filters(log, rule, belief, horizons, particles, clouds, seed, threads, look_ahead=look_ahead)
     means = np.stack([draw_means(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)])
     by_cloud = list(means)
     if anchor is not None and is_best:

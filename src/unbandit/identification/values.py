@@ -1,0 +1,163 @@
+"""What the arms were worth, averaged over the rules that are still possible; and whether each of these fits the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.demonstrators import Demonstrator
+from unbandit.errors import InferenceError, Notice, NotIdentifiable
+from unbandit.fit import Check
+from unbandit.formatting import quoted
+from unbandit.identification.evidence import CLOUDS, Contender, Guess, IdentificationRequest
+from unbandit.inference import Posterior, infer
+from unbandit.inference.check import AnsweredMeans, check_log
+from unbandit.inference.clouds import one_look_ahead
+from unbandit.inference.prior import belief_of
+
+DRAWS = 1_000  # per cloud, of values and for simulations
+PARTICLES = 200  # per cloud, unless their number was given; where a cloud collapses, as many as a posterior has
+MOST_GUESSES, SMALLEST_SHARE = 3, 0.02  # sets of parameters per rule whose values are averaged, by their shares
+LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
+INTERVAL, REACH = (0.025, 0.975), 1.96
+
+
+@dataclass(frozen=True, eq=False)
+class RuleValues:
+    """The means under one rule that may have made a demonstration, averaged over its unknown parameters."""
+
+    means: NDArray[np.float64]  # (clouds, draws, arms)
+    posterior: Posterior | None  # of the most probable parameters; None where the log says nothing about the means
+    reason: str | None = None  # why there is none
+
+    @property
+    def best(self) -> int:
+        """Return the arm that is most probably the best."""
+        flat = self.means.reshape(-1, self.means.shape[-1])
+        return int(np.bincount(flat.argmax(axis=1), minlength=flat.shape[1]).argmax())
+
+    def answered(self) -> AnsweredMeans:
+        """Return what a check asks for."""
+        draws = self.means.reshape(-1, self.means.shape[-1])
+        gaps = draws.max(axis=1, keepdims=True) - draws
+        low, high = np.quantile(gaps, INTERVAL, axis=0)
+        return AnsweredMeans(np.median(gaps, axis=0), low, high, REACH, draws.mean(axis=0), draws)
+
+
+def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
+    """Return the means of one demonstration under a candidate, its guesses in proportion to their shares."""
+    heaviest = [guess for guess in candidate.guesses[:MOST_GUESSES] if guess.share >= SMALLEST_SHARE]
+    shares = np.array([guess.share for guess in heaviest])
+    parts, found, reason = [], None, None
+    for guess, number in zip(heaviest, _allotted(shares, draws).tolist(), strict=True):
+        if not number:
+            continue
+        try:
+            posterior = _posterior(request, which, guess, draws)
+            parts.append(posterior.means[:, :number])
+            found = found or posterior
+        except (InferenceError, NotIdentifiable) as refusal:
+            reason = reason or refusal.text
+    if found is None:
+        generator = np.random.default_rng([request.seed, 5, which])
+        return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
+    return RuleValues(np.concatenate(parts, axis=1), found)
+
+
+def _posterior(request: IdentificationRequest, which: int, guess: Guess, draws: int) -> Posterior:
+    record, horizons = request.log.select(which), [request.horizons[which]]
+    given = (record, guess.rule, request.prior, request.noise, horizons)
+    options = {"clouds": CLOUDS, "draws": draws, "seed": request.seed, "threads": request.threads}
+    belief = belief_of(request.prior, len(record.arms), request.noise, None)
+    look_ahead = one_look_ahead(record, guess.rule, belief, horizons, request.seed)
+    try:
+        return infer(*given, particles=request.particles or PARTICLES, look_ahead=look_ahead, **options)
+    except InferenceError:
+        return infer(*given, particles=None, **options)
+
+
+def _allotted(shares: NDArray[np.float64], number: int) -> NDArray[np.int64]:
+    """Split a number in proportion to shares; each part is off by less than one."""
+    ends = np.floor(np.cumsum(shares / shares.sum()) * number + 0.5).astype(np.int64)
+    return np.diff(ends, prepend=0)
+
+
+def checked_rule(
+    request: IdentificationRequest, candidate: Contender, values: RuleValues | None
+) -> tuple[Check, Demonstrator]:
+    """Check whether a candidate fits the log; one whose parameters are unknown does if any probable set of them does.
+
+    Returns the check, and the rule with the parameters that fit best.
+    """
+    tried: list[tuple[Check, Demonstrator]] = []
+    for guess in candidate.guesses[:MOST_GUESSES]:
+        if tried and guess.share < LARGE_SHARE:
+            break
+        check = check_log(
+            request.log, guess.rule, request.noise, list(request.horizons),
+            None if values is None else lambda which: values.answered(), seed=request.seed, threads=request.threads,
+        )  # fmt: skip
+        tried.append((check, guess.rule))
+        if check.verdict != "does not fit":
+            return tried[-1]
+    return max(tried, key=lambda each: each[0].p_value or 0.0)
+
+
+def mixed_values(
+    request: IdentificationRequest, rules: Sequence[tuple[Contender, RuleValues]], draws: int = DRAWS
+) -> Posterior | None:
+    """Average the means over rules in proportion to their probabilities; None where the log says nothing about them."""
+    informative = [values.posterior for _, values in rules if values.posterior is not None]
+    if not informative:
+        return None
+    weights = np.array([candidate.probability for candidate, _ in rules])
+    parts = [
+        values.means[:, np.linspace(0, values.means.shape[1] - 1, part).round().astype(int)]
+        for (_, values), part in zip(rules, _allotted(weights, draws).tolist(), strict=True)
+    ]
+    means = np.concatenate(parts, axis=1)
+    order = np.random.default_rng([request.seed, 4]).permutation(means.shape[1])
+    notices = {notice.code: notice for posterior in informative for notice in posterior.warnings}
+    name = " or ".join(candidate.name for candidate, _ in rules)
+    return replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
+
+
+def said_of_values(
+    request: IdentificationRequest, rules: Sequence[tuple[Contender, RuleValues]]
+) -> list[Notice]:  # fmt: skip
+    """Say under which rules the values are, and whether these agree about the best arm."""
+    arms = request.log.arms
+    best = {candidate.name: arms[values.best] for candidate, values in rules if values.posterior is not None}
+    if len(set(best.values())) > 1:
+        text = "; ".join(f"{quoted(arm)} under {name}" for name, arm in best.items())
+        return [Notice("rules-disagree", f"The rules that are left disagree about the best arm: {text}.")]
+    if not best:
+        reason = next((values.reason for _, values in rules if values.reason), "the log is too short.")
+        return [Notice("no-values", f"The log says nothing about what the arms were worth: {reason}")]
+    if len(rules) > 1 and len(best) == len(rules):
+        text = f"Under every rule that is left, {quoted(next(iter(best.values())))} is the best arm."
+        return [Notice("rules-agree", text)]
+    return []
+
+
+def said_of_parameters(candidate: Contender) -> str:
+    """Write a candidate's most probable parameters, with the range of those that are probable.
+
+    Like `scale 1.41 (1.19 to 1.68)`; nothing where none are unknown.
+    """
+    every = [guess.rule.model_dump() for guess in candidate.guesses]
+    probable = [each for each, guess in zip(every, candidate.guesses, strict=True) if guess.share >= SMALLEST_SHARE]
+    written = []
+    for key, value in every[0].items() if candidate.possible else ():
+        if len({str(each[key]) for each in every}) == 1:
+            continue
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            values = [each[key] for each in probable]
+            spread = f" ({min(values):.3g} to {max(values):.3g})" if min(values) < max(values) else ""
+            written.append(f"{key} {value:.3g}{spread}")
+        else:
+            written.append(f"{key} {' or '.join(dict.fromkeys(str(each[key]) for each in probable))}")
+    return ", ".join(written)
