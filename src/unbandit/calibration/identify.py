@@ -1,7 +1,7 @@
 """`identify` on simulated records: how often it names the rule that made a record, another one, or none.
 
-Every record is played with other parameters, which `identify` is not told: drawn between the smallest and the largest of
-the rule's grid. All rules that `identify` proposes are candidates.
+Every record is played with other parameters, which `identify` is not told: drawn between the smallest and the largest
+of the rule's grid. All rules that `identify` proposes are candidates.
 """
 
 import math
@@ -169,7 +169,10 @@ class Identify(Measure):
             for name, count in each.taken_for.items()
         ]
         note = " ".join(
-            ["It is wrong to name another rule, to say that none of them fits, and to leave the right one out.", *mistaken]
+            [
+                "It is wrong to name another rule, to say that none of them fits, and to leave the right one out.",
+                *mistaken,
+            ]
         )
         right, wrong, held = list[Score](), list[Score](), list[Score]()
         for arms in dict.fromkeys(each.setting.arms for each in metrics):

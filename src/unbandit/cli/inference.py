@@ -6,17 +6,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import typer
 from typer import Option
 
 from unbandit import checks
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import NUMBER, TEXT, WORD
-from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option, phrase, shell_option
+from unbandit.errors import ParameterError, option, phrase, shell_option
 from unbandit.formatting import short_numbers, shown
 
 if TYPE_CHECKING:
+    import polars
     from rich.console import Console
     from rich.table import Table
 
@@ -204,8 +204,8 @@ def identify(
     horizon: options.Horizon = None,
     particles: int = Option(None, "--particles", help="Per cloud in the last heat; by default what fits."),
     quick: bool = Option(False, "--quick", help="Take few particles, for a first look."),
-    values: bool = Option(False, "--values", help="Also what each arm was worth, by the leading candidate."),
-    level: float = Option(0.95, "--level", help="Level of the intervals of --values."),
+    values: bool = Option(False, "--values", hidden=True, help="The arms' values are always shown."),
+    level: float = Option(0.95, "--level", help="Level of the intervals."),
     arms: options.Arms = None,
     columns: options.Columns = None,
     sheet: options.Sheet = None,
@@ -215,13 +215,12 @@ def identify(
     as_json: options.Json = False,
     output: options.Output = None,
 ) -> None:
-    """Which rule made this log? Candidates weighed by how probable they make it, and the leading one checked.
+    """Which rule made this log, and what was each arm worth? Rules compared, what is left checked, values averaged.
 
     LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as given;
-    the unknown parameters of a bare name are averaged over a grid, which is shown; ucb:alpha=0|0.25 sets the grid. With
-    --values the arms' means and gaps follow, under the leading candidate, with intervals that include the uncertainty
-    about its parameters. "Cannot tell" is an answer too: the difference is within the Monte-Carlo error, or the log is
-    too short.
+    the unknown parameters of a bare name are looked for and averaged over; ucb:alpha=0|0.25 sets the values. The answer
+    is a rule, or those that the log cannot distinguish, and the values of the arms averaged over what is still
+    possible, with intervals that include the uncertainty about the rule and its parameters.
 
     Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
     """
@@ -239,66 +238,42 @@ def identify(
                 particles=QUICK_PARTICLES if quick else particles, seed=seed, threads=threads, progress=status.update,
             )  # fmt: skip
             answer = replace(answer, notes=(*record.reading, *answer.notes))
-            worth, missing = _worth(answer) if values else (None, "")
 
     def to_json() -> list[str]:
-        rows = {"values": None if worth is None else worth.frame(level).to_dicts()} if values else {}
-        return [json.dumps(answer.to_dict(shell_option) | rows, indent=2, allow_nan=False)]
+        return [json.dumps(answer.to_dict(shell_option, level), indent=2, allow_nan=False)]
 
     if not printer.deliver(answer, output, as_json, json_pieces=to_json):
         return
     out = printer.console()
-    _print_answer(out, answer)
-    if worth is not None:
-        out.print(f"\nWhat the arms were worth under {worth.rule}, {level * 100:g}% intervals", style="bold")
-        out.print(_posterior_table(worth, level))
+    _print_answer(out, answer, level)
     printer.print_notices(answer.warnings, answer.notes)
-    if missing:
-        typer.echo(f"note: {missing}", err=True)
 
 
-def _worth(answer: "Identification") -> tuple["Posterior | None", str]:
-    """Return the means under the leading candidate, averaged over its parameters, or why there are none."""
-    if len(answer.question.log) > 1:
-        return None, (
-            f"{shell_option('values')}: the log has several demonstrations; in Python, posterior(demonstration=...) "
-            "takes one."
-        )
-    try:
-        return answer.posterior(), ""
-    except (NotIdentifiable, InferenceError) as error:
-        return None, error.phrased(shell_option)
-
-
-def _print_answer(out: "Console", answer: "Identification") -> None:
-    """Print the verdict, the candidates, the check, and the most surprising rounds."""
+def _print_answer(out: "Console", answer: "Identification", level: float) -> None:
+    """Print the verdict, the candidates, whether they fit, the arms' values, and the most surprising rounds."""
     from unbandit.instance import Bernoulli
 
     asked = answer.question
     rewards = "rewards of 0 and 1" if isinstance(asked.noise, Bernoulli) else f"sigma {asked.noise.sigma:g}"
     verdict = answer.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
-    headings = [("candidate", TEXT), *printer.columns(NUMBER, "log evidence", "behind", "probability"), ("", {})]
-    out.print(printer.new_table(headings, map(partial(_candidate, answer), answer.candidates)))
-    out.print(f"Log evidence ± its Monte-Carlo error; {rewards}, prior {asked.prior}, all candidates equally likely.")
+    headings = [
+        ("candidate", TEXT), ("probability", NUMBER), ("behind", NUMBER), ("fits", WORD), ("parameters", {})
+    ]  # fmt: skip
+    possible = [each for each in answer.candidates if each.possible]
+    out.print(printer.new_table(headings, map(partial(_candidate, answer), possible)))
+    if asked.alone:
+        out.print(f"With {rewards}, prior {asked.prior}.")
+    else:
+        out.print(f"Behind: in nats of log evidence; {rewards}, prior {asked.prior}, all equally likely before.")
     for candidate in answer.candidates:
-        if len(candidate.guesses) > 1:
-            out.print(f"{candidate.name}: {_guesses(candidate)}")
-    check = answer.check
-    fits = "reproduces" if check.fits else "does not reproduce"
-    out.print(
-        f"\n{check.candidate} {fits} the record: p = {check.probability:.2g} in {check.simulations} simulations",
-        style="bold",
-    )
-    headings = [("", WORD), *printer.columns(NUMBER, "record", "simulated", "95% of them", "as far out")]
-    rows = (
-        (
-            row.name, f"{row.observed:,.5g}", f"{row.median:,.5g}", f"{row.low:,.5g} to {row.high:,.5g}",
-            f"{row.tail:.0%}" if row.tail >= 0.1 else f"{row.tail:.1%}",
-        )
-        for row in check.statistics
-    )  # fmt: skip
-    out.print(printer.new_table(headings, rows))
+        if candidate.reason:
+            out.print(f"{candidate.name}: {phrase(candidate.reason, shell_option)}")
+    table = answer.value_table(level)
+    if table is not None:
+        assert answer.values is not None
+        out.print(f"\nWhat the arms were worth under {answer.values.rule}, {level * 100:g}% intervals", style="bold")
+        out.print(_value_table(table))
     if answer.surprises:
         several = len(asked.log) > 1
         rounds = (
@@ -306,20 +281,38 @@ def _print_answer(out: "Console", answer: "Identification") -> None:
             f"{_odds(row.log_probability)})"
             for row in answer.surprises
         )
-        out.print(f"Rounds that surprise it most: {', '.join(rounds)}.")
+        out.print(f"Rounds that surprise {answer.leading.name} most: {', '.join(rounds)}.")
+
+
+def _value_table(table: "polars.DataFrame") -> "Table":
+    levels = [name for name in ("gap", "mean") if name in table.columns]
+    headings = [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER)]
+    for name in levels:
+        headings += [(name, NUMBER), ("interval", WORD)]
+    rows = []
+    for row in table.to_dicts():
+        numbers = [
+            text
+            for name in levels
+            for text in (f"{row[name]:.4g}", f"{row[f'{name}_low']:.4g} to {row[f'{name}_high']:.4g}")
+        ]
+        rows.append((row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", *numbers))
+    return printer.new_table(headings, rows)
 
 
 def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, ...]:
     """Return a candidate's line of the table."""
-    if not candidate.possible:
-        return candidate.name, "-", "-", "0", f"cannot be: {_shortened(candidate.reason or '')}"
-    evidence = candidate.evidence
+    from unbandit.identification.values import said_of_parameters
+
+    check = candidate.check
+    fits = {"fits": f"fits, {check.chance}", "does not fit": f"no, {check.chance}"}.get(check.verdict, "")
+    probability = f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001"
     return (
         candidate.name,
-        f"{evidence.value:,.1f} ± {evidence.error:.1f}",
-        f"{answer.leading.evidence.value - evidence.value:,.1f}",
-        f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001",
-        "cannot be told apart" if len(answer.left) > 1 and candidate.name in answer.left else "",
+        "-" if answer.question.alone else probability,
+        f"{answer.leading.evidence.value - candidate.evidence.value:,.1f}",
+        fits,
+        said_of_parameters(candidate),
     )
 
 
@@ -327,17 +320,3 @@ def _odds(log_probability: float) -> str:
     """Write a probability, however small, as one in so many."""
     tens = -log_probability / math.log(10)
     return f"1 in {math.exp(-log_probability):,.3g}" if tens < 300 else f"1 in 10^{tens:,.0f}"
-
-
-def _guesses(candidate: "Contender") -> str:
-    """Write a candidate's grid: the parameters that differ, with the posterior probability of each set of them."""
-    every = [guess.rule.model_dump() for guess in candidate.guesses]
-    differing = [key for key in every[0] if any(other[key] != every[0][key] for other in every)]
-    written = []
-    for guess, values in zip(candidate.guesses, every, strict=True):
-        shown = (
-            f"{key} {values[key]:g}" if isinstance(values[key], int | float) else f"{key} {values[key]}"
-            for key in differing
-        )
-        written.append(", ".join(shown) + (f" {guess.share:.0%}" if candidate.possible else ""))
-    return " | ".join(written)

@@ -35,8 +35,8 @@ from unbandit.log import ActionLog
 from unbandit.progress import current_work, interruptible
 
 NEXT = (
-    "Another rule may have made it, or the same with other rewards, in batches, or from a log that has gaps: name it among "
-    "the candidates, give the standard deviation of a reward, or see what fits with `check`."
+    "Another rule may have made it, or the same in batches or with other rewards, or rounds are missing: name the rule "
+    "among the candidates, give the standard deviation of a reward, or see what `check` says of each rule."
 )
 WHOLE, COMPARED = 1_000, 0.75  # parts of the work, and the share of it that comparing the candidates takes
 MOST_CHECKED, SMALL = 5, 0.02  # candidates that are checked and averaged over, and their least probability
@@ -119,7 +119,7 @@ def identify(
     considered, notes = candidates_for(candidates, noise, record, lines=True)
     if progress is not None:
         progress("Identifying the rule")
-    answer = interruptible(_answer, request, considered, warnings, notes)
+    answer = interruptible(_answer, replace(request, alone=len(considered) == 1), considered, warnings, notes)
     for notice in answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return answer

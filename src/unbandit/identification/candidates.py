@@ -46,7 +46,7 @@ class Candidate:
 
     def without(self, left_out: Sequence[int]) -> Candidate:
         """Return the candidate without some of the guesses by other conventions; their guess gets the probability."""
-        guesses, conventions = [], dict[int, Convention]()
+        guesses, conventions = list[tuple[Demonstrator, float]](), dict[int, Convention]()
         back = [(self.conventions[guess].given, self.guesses[guess][1]) for guess in left_out]
         for at, (rule, prior) in enumerate(self.guesses):
             if at in left_out:
@@ -97,7 +97,9 @@ class Candidate:
             cells = np.diff(edges)
             cells[[0, -1]] *= 2  # the outermost values stand for as much on their other side
             weights[line] = cells / cells.sum() / len(lines)
-        return replace(self, guesses=tuple((rule, float(w)) for (rule, _), w in zip(self.guesses, weights, strict=True)))
+        return replace(
+            self, guesses=tuple((rule, float(w)) for (rule, _), w in zip(self.guesses, weights, strict=True))
+        )
 
     def tried(self, guess: int) -> bool:
         """Return whether a guess stands there by other conventions too, or is one of those."""

@@ -2,8 +2,8 @@
 
 A heat reads some rounds with some particles, and whoever is far behind is out. That may be settled by the beginning of
 a log: under the rule that made it, another rule is ever ahead by a factor of `r` with a probability of at most `1 / r`
-(Ville's inequality). Decisions of an index rule with normal rewards are predicted one by one (`inference.decisions`); all
-other rules are filtered. Both have the same prior of the means, so that their evidences compare.
+(Ville's inequality). Decisions of an index rule with normal rewards are predicted one by one (`inference.decisions`),
+all other rules are filtered. Both have the same prior of the means, so that their evidences compare.
 
 A particle filter's estimate of a probability is unbiased, so by Markov's inequality it exceeds the truth by a factor of
 20 in at most one of 20 cases. Ours is unbiased but for two approximations, the moves of offspring and the steps that no
@@ -76,6 +76,7 @@ class IdentificationRequest:
     particles: int | None  # per cloud in the last heat; None for as many as the record's length allows
     seed: int
     threads: int | None
+    alone: bool = False  # whether a single candidate was given, which has no probability
 
     @property
     def sigma(self) -> float | None:
@@ -88,7 +89,11 @@ class IdentificationRequest:
         longest = int(self.log.lengths.max())
         most = self.particles or min(LAST_PARTICLES, particles_for(longest))
         beginning = max(SHORT, round(BEGINNING * longest))
-        whole = [Heat(None, min(50, most), 24, 2, quick=True), Heat(None, min(150, most), 32, 4), Heat(None, most, 128, 4)]
+        whole = [
+            Heat(None, min(50, most), 24, 2, quick=True),
+            Heat(None, min(150, most), 32, 4),
+            Heat(None, most, 128, 4),
+        ]
         return whole if longest < 2 * SHORT else [Heat(beginning, min(40, most), 16, 2, quick=True), *whole]
 
 
@@ -430,8 +435,8 @@ def _still_running(
 ) -> list[GuessKey]:  # fmt: skip
     """Return the guesses that decide between candidates and are not yet known well.
 
-    Where only the beginning has been read, all that may hold much of the probability go on. There are none where the log
-    cannot distinguish the candidates, whatever the errors.
+    Where only the beginning has been read, all that may hold much of the probability go on. There are none where the
+    log cannot distinguish the candidates, whatever the errors; but clouds that may have fallen short are tried again.
     """
 
     def log_prior(key: GuessKey) -> float:
@@ -449,14 +454,12 @@ def _still_running(
     if heat.rounds is not None:
         return collapsed + within
     decision = decide(_averages(candidates, evidences))
-    if decision.clear or decision.at_best < SURE:
-        return collapsed
-    running = []
-    for at in decision.contenders:
+    running = [key for key in within if evidences[key].error > MOST_SCATTER and key[0] != decision.order[0]]
+    for at in () if decision.clear or decision.at_best < SURE else decision.contenders:
         own = [key for key in evidences if key[0] == at]
         best = max(evidences[key].value + log_prior(key) for key in own) - SMALL_SHARE
         running += [key for key in own if evidences[key].high + log_prior(key) > best and evidences[key].error > KNOWN]
-    return collapsed + running
+    return list(dict.fromkeys(collapsed + running))
 
 
 def _averages(candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]) -> list[LogEvidence]:

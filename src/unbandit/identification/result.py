@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from unbandit import checks, formatting
-from unbandit.fit import Check
 from unbandit.errors import Audience, Notice, NotIdentifiable, python_option
+from unbandit.fit import Check
 from unbandit.formatting import json_number
 from unbandit.identification.evidence import Contender, IdentificationRequest
 from unbandit.identification.values import mixed_values, values_under

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
 def _posterior(request: IdentificationRequest, which: int, guess: Guess, draws: int) -> Posterior:
     record, horizons = request.log.select(which), [request.horizons[which]]
     given = (record, guess.rule, request.prior, request.noise, horizons)
-    options = {"clouds": CLOUDS, "draws": draws, "seed": request.seed, "threads": request.threads}
+    options: dict[str, Any] = {"clouds": CLOUDS, "draws": draws, "seed": request.seed, "threads": request.threads}
     belief = belief_of(request.prior, len(record.arms), request.noise, None)
     look_ahead = one_look_ahead(record, guess.rule, belief, horizons, request.seed)
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unbandit.identification.predictive import PredictiveCheck
+    from unbandit.fit import Check
     from unbandit.identification.result import Identification
     from unbandit.inference import Posterior
 
@@ -145,7 +145,7 @@ def draw_identification(answer: Identification) -> Figure:
     with styled():
         figure, (left, right) = panels(2, columns=2, width=5.1, height=max(2.6, 0.28 * rows + 1.3))
         _draw_evidence(left, answer)
-        _draw_check(right, answer.check)
+        _draw_check(right, answer.check, answer.leading.name)
     return figure
 
 
@@ -170,7 +170,7 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
     _name_rows(axes, [short(each.name, LONGEST_NAME) for each in answer.candidates])
 
 
-def _draw_check(axes: Axes, check: PredictiveCheck) -> None:
+def _draw_check(axes: Axes, check: Check, candidate: str) -> None:
     """Draw each statistic of the record against the middle 95% of the simulated ones, all on one scale."""
     for place, row in enumerate(check.statistics):
         half, middle = max((row.high - row.low) / 2, 0.5), (row.high + row.low) / 2
@@ -181,8 +181,8 @@ def _draw_check(axes: Axes, check: PredictiveCheck) -> None:
         axes.plot(at, place, "D" if abs(at) > 1 else "o", color=INK, markersize=4.5)
     axes.set_xlim(-FURTHEST * 1.1, FURTHEST * 1.1)
     axes.set_xticks([-1, 1], ["2.5%", "97.5%"])
-    fits = "reproduces" if check.fits else "does not reproduce"
-    title = f"{short(check.candidate, LONGEST_NAME)}\n{fits} the record (p = {check.probability:.2g})"
+    verdict = check.verdict if check.p_value is None else f"{check.verdict} ({check.chance})"
+    title = f"{short(candidate, LONGEST_NAME)}\n{verdict}"
     axes.set_title(title, fontsize=9)
     axes.set_xlabel("the record (point) among simulations (bar)")
     _name_rows(axes, [row.name for row in check.statistics])

@@ -98,8 +98,16 @@ def identified_page(found: Identification, name: str, taken: str | None, why: st
 
     `taken` is the rule of the report below, if there is one, and `why` the reason if there is none.
     """
-    said, picture = f"Of {name}: {found.answer()}", address(found.plot())
-    return _page("identified.html", found=found, said=said, taken=taken, why=why, picture=picture, share=probability)
+    said, picture, table = f"Of {name}: {found.answer()}", address(found.plot()), found.value_table()
+    given: dict[str, Any] = {
+        "found": found,
+        "said": said,
+        "taken": taken,
+        "why": why,
+        "picture": picture,
+        "share": probability,
+    }
+    return _page("identified.html", values=None if table is None else table.to_dicts(), **given)
 
 
 def surveyed_page(found: Survey, name: str) -> str:

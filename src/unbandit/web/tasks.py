@@ -36,8 +36,6 @@ NOISE = (
     "reward, and ask again."
 )
 
-QUICK_PARTICLES = 150  # particles of each cloud when a rule is identified: a first answer within a minute
-
 
 def warm_up() -> None:
     """Run a small report, so that the first visitor does not wait for what every visitor needs."""
@@ -67,9 +65,7 @@ def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limit
     say("Reading the file", None)
     log, data = read(upload, reading, limits)
     asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "prior") if key in options}
-    found = identify(
-        log, particles=QUICK_PARTICLES, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked
-    )  # fmt: skip
+    found = identify(log, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked)
     downloads = (*table_files(found.frame, "candidates", "Candidates"), _json_file("identify", found.to_json()))
     rule = str(found.leading.guesses[0].rule)
     given = _without_idle_seed(rule, options)
@@ -94,7 +90,7 @@ def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits:
 def _taken_as(found: Identification, log: ActionLog, options: Mapping[str, Any], say: Say) -> tuple[Report | None, str]:
     """Return the report under the most probable rule, where one was found that gives values away, or why not."""
     rule = found.leading.guesses[0].rule
-    if found.verdict != "identified" or rule.reveals != "values":
+    if found.verdict not in ("identified", "fits") or rule.reveals != "values":
         return None, ""
     if not (options.get("sigma") or options.get("bernoulli") or rule.bernoulli_only):
         return None, NOISE

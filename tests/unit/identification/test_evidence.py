@@ -11,15 +11,16 @@ import pytest
 import unbandit as ub
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.identification import evidence
-from unbandit.identification.api import decide
-from unbandit.identification.candidates import Candidate
+from unbandit.identification.candidates import Candidate, candidates_for
 from unbandit.identification.evidence import (
     PER_ROUND,
     SEEN,
+    Heat,
     IdentificationRequest,
     LogEvidence,
     _by_spacing,
     averaged,
+    decide,
     log_evidence,
     shortfall_bound,
     successive_halving,
@@ -27,6 +28,7 @@ from unbandit.identification.evidence import (
 from unbandit.inference import clouds
 from unbandit.inference.filter import CloudCollapsed
 
+FIRST, SECOND = Heat(None, 100, 16, 2), Heat(None, 300, 16, 4)
 NOT_SO = InferenceError("not so.", round=2)
 RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
 
@@ -40,6 +42,7 @@ def question():
 @pytest.fixture
 def made_up(monkeypatch):
     """Return where a rule's evidence can be put: per cloud, by rule and particles; and what was asked for."""
+    monkeypatch.setattr(evidence, "predicts", lambda rule, noise: False)
     values, asked = {}, []
 
     def run_filters(log, rule, belief, horizons, particles, clouds, seed, **options):
@@ -66,35 +69,35 @@ def test_the_bound_on_the_shortfall_is_the_smallest_of_three():
 
 def test_demonstrations_multiply(question, made_up):
     made_up[0][0.0] = [-5.0, -5.0, -5.0, -5.0]
-    found = log_evidence(question, RULES[0], 100)
+    found = log_evidence(question, RULES[0], FIRST)
     assert (found.value, found.error, found.low, found.high) == pytest.approx((-10.0, 0.0, -10.0, -10.0), abs=1e-6)
     assert len(found.surprise) == 2
 
 
 def test_what_is_impossible_says_where_and_why(question, made_up):
     made_up[0][0.0] = NOT_SO
-    found = log_evidence(question, RULES[0], 100)
+    found = log_evidence(question, RULES[0], FIRST)
     assert (found.value, found.reason, found.round, found.demonstration) == (-math.inf, str(NOT_SO), 2, 0)
     made_up[0][0.0] = NotIdentifiable("no such kind.")
-    assert log_evidence(question, RULES[0], 100).reason == "no such kind."
+    assert log_evidence(question, RULES[0], FIRST).reason == "no such kind."
 
 
 def test_clouds_that_fell_short_raise_the_high_end_more_than_they_lower_the_low_one(question, made_up):
     made_up[0][0.0] = [-53.0, -50.0, -57.0, -51.0]
-    found = log_evidence(question, RULES[0], 100)
+    found = log_evidence(question, RULES[0], FIRST)
     assert found.low == pytest.approx(found.value - evidence.MARKOV)
     assert found.high == pytest.approx(found.value + shortfall_bound([-100.0], [6.0]))
     made_up[0][0.0] = [-6000.0, -50.0, -7500.0, -51.0]
-    capped = log_evidence(question, RULES[0], 100)
+    capped = log_evidence(question, RULES[0], FIRST)
     assert capped.high == pytest.approx(capped.value + SEEN + PER_ROUND * 8)
 
 
 def test_where_more_particles_gain_nothing_there_is_nothing_to_gain(question, made_up):
     made_up[0][0.0] = [-3000.0, -2000.0, -4500.0, -200.0]
-    first = log_evidence(question, RULES[0], 100)
+    first = log_evidence(question, RULES[0], FIRST)
     assert first.high == pytest.approx(first.value + SEEN + PER_ROUND * 8)
     made_up[0][0.0] = [-1500.0, -2500.0, -4500.0, -199.0]
-    second = log_evidence(question, RULES[0], 300, first)
+    second = log_evidence(question, RULES[0], SECOND, first)
     assert second.high == pytest.approx(second.value + 2 * 2.0)
 
 
@@ -123,9 +126,9 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
     values[0.2] = [-90.0, -90.0, -90.0, -90.1]
     values[0.3] = NOT_SO
     successive_halving(question, [one(rule) for rule in RULES])
-    assert question.heats == [100, 300, 900]
+    assert [heat.particles for heat in question.heats] == [50, 150, 900]
     tried = {alpha: sorted({number for each, number in asked if each == alpha}) for alpha in values}
-    assert tried == {0.0: [100, 300, 900], 0.1: [100, 300, 900], 0.2: [100], 0.3: [100]}
+    assert tried == {0.0: [50, 150, 900], 0.1: [50, 150, 900], 0.2: [50], 0.3: [50]}
 
 
 def test_clouds_that_collapse_are_given_more_particles(question, made_up):
@@ -134,7 +137,7 @@ def test_clouds_that_collapse_are_given_more_particles(question, made_up):
     values[0.0] = lambda particles: collapsed if particles < 900 else [-5.0, -5.0, -5.0, -math.inf]
     values[0.1] = [-50.0, -50.0, -50.0, -math.inf]
     _, ((late,), (steady,)) = successive_halving(question, [one(rule) for rule in RULES[:2]])
-    assert {number for alpha, number in asked if alpha == 0.0} == {100, 300, 900}
+    assert {number for alpha, number in asked if alpha == 0.0} == {50, 150, 900}
     assert late.value == pytest.approx(-10.0 + 2 * math.log(3 / 4))  # one of four clouds collapsed, twice
     assert late.high <= 0.0
     assert steady.value == pytest.approx(-100.0 + 2 * math.log(3 / 4))
@@ -144,14 +147,51 @@ def test_a_race_that_is_decided_ends(question, made_up):
     values, asked = made_up
     values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-90.0] * 4}
     successive_halving(question, [one(rule) for rule in RULES[:2]])
-    assert {number for _, number in asked} == {100}
+    assert {number for _, number in asked} == {50}
 
 
-def test_the_winners_own_guesses_are_told_apart_as_well_as_can_be(question, made_up):
+def test_what_no_number_of_particles_would_decide_is_not_tried_again(question, made_up):
     values, asked = made_up
-    values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-21.0, -22.0, -21.0, -25.0], 0.2: [-300.0] * 4}
-    successive_halving(question, [one(*RULES[:2]), one(RULES[2])])
-    assert {alpha for alpha, number in asked if number == 900} == {0.0, 0.1}
+    values |= {0.0: [-20.0, -20.1, -20.0, -20.1], 0.1: [-20.2, -20.1, -20.0, -20.1]}
+    successive_halving(question, [one(rule) for rule in RULES[:2]])
+    assert {number for _, number in asked} == {50}
+
+
+def test_all_are_compared_on_the_beginning_and_few_on_the_whole(made_up):
+    values, asked = made_up
+    log = ub.ActionLog.from_codes(np.zeros(1_200, np.int8), "AB")
+    request = IdentificationRequest(log, (1_200,), ub.NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
+    values |= {0.0: [-20.0] * 4, 0.1: [-60.0] * 4}
+    _, ((kept,), (dropped,)) = successive_halving(request, [one(rule) for rule in RULES[:2]])
+    assert [heat.rounds for heat in request.heats] == [250, None, None, None]
+    assert asked == [(0.0, 40), (0.1, 40), (0.0, 50)]
+    assert (kept.value, dropped.value) == (pytest.approx(-20.0), -math.inf)
+    assert (
+        dropped.reason
+        == "its first 250 rounds are 10^17 times as probable under ucb:alpha=0.0,scale=1.4142135623730951."
+    )
+
+
+def test_predictions_and_filters_find_the_same_evidence():
+    log = ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.5], 0.5), 60, seed=1)
+    request = IdentificationRequest(log, (60,), ub.NormalPrior(0, 1), ub.Gaussian(0.5), None, 1, 1)
+    rule, heat = ub.UCB(alpha=0.25), Heat(None, 1_000, 500, 4)
+    predicted, filtered = (
+        evidence._predicted(request, 0, rule, heat),
+        evidence._filtered(request, 0, rule, heat, None),
+    )
+    assert predicted.evidences.mean() == pytest.approx(filtered.evidences.mean(), abs=0.3)
+    assert predicted.surprise.sum() == pytest.approx(predicted.evidences.mean(), abs=1e-6)
+
+
+def test_values_between_those_of_a_grid_are_tried_around_the_best():
+    (moss,), _ = candidates_for("moss", ub.Gaussian(0.5), ub.ActionLog.from_actions("AB"), lines=True)
+    scales = [rule.scale for rule, _ in moss.guesses]
+    assert scales == pytest.approx(np.geomspace(0.25, 4.0, 9))
+    finer = moss.refined({at: -abs(at - 4.0) for at in range(9)}, -8.0)
+    assert [rule.scale for rule, _ in finer.guesses[9:]] == pytest.approx([2**-0.25, 2**0.25])
+    assert sum(weight for _, weight in finer.guesses) == pytest.approx(1)
+    assert finer.guesses[9][1] == pytest.approx(finer.guesses[0][1] / 2)
 
 
 def test_one_that_falls_short_at_first_is_given_more(question, made_up):
@@ -205,11 +245,11 @@ def test_how_clouds_look_ahead_is_chosen_once(monkeypatch):
     prior, noise = ub.NormalPrior(0, 1), ub.Gaussian(0.5)
     request = evidence.IdentificationRequest(log, (60,), prior, noise, 500, 1, 1)
     rule = ub.Softmax(temperature=0.3)
-    first = log_evidence(request, rule, 100)
+    first = log_evidence(request, rule, FIRST)
     assert len(made) == 1
-    assert log_evidence(request, rule, 300, first).value == pytest.approx(first.value, abs=0.5)
+    assert log_evidence(request, rule, SECOND, first).value == pytest.approx(first.value, abs=0.5)
     assert len(made) == 1
     _, ((last,),) = successive_halving(request, [one(rule)])
     assert last.looks == ()
     monkeypatch.setattr(evidence, "MOST_KEPT", 10)
-    assert log_evidence(request, rule, 100).looks == ()
+    assert log_evidence(request, rule, FIRST).looks == ()

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit.identification.evidence import Contender, IdentificationRequest, LogEvidence
+from unbandit.identification.values import RuleValues, said_of_values
 
 RULES = ["ucb:alpha=0.25", "sae:alpha=0.25", "uniform"]
 INSTANCE = ub.Instance([1.0, 0.4, 0.0], 0.5, arms="ABC")
@@ -20,8 +22,7 @@ def test_clear_cases(made_by):
     found = ub.identify(log, RULES, sigma=0.5, particles=150)
     assert (found.verdict, found.winner) == ("identified", made_by)
     assert found.assured > 0.99
-    assert found.check.fits
-    assert found.check.candidate == made_by
+    assert found.check.verdict == "fits"
     assert sum(each.probability for each in found.candidates) == pytest.approx(1)
 
 
@@ -65,12 +66,13 @@ def test_nobody_left():
 
 def test_a_record_that_the_winner_does_not_reproduce():
     log = ub.ActionLog.from_actions(["A"] * 106 + ["B"] * 100 + ["C"] * 94)
-    with pytest.warns(ub.AssumptionWarning, match="does not reproduce the record"):
+    with pytest.warns(ub.AssumptionWarning, match="does not make such logs"):
         found = ub.identify(log, "uniform,sae", sigma=0.5)
     assert (found.verdict, found.winner, found.leading.name) == ("none fits", None, "uniform")
     assert "none of the candidates made this" in found.answer()
     tails = {row.name: row.tail for row in found.check.statistics}
     assert tails["switches"] < 0.01 < tails["pulls, rank 1"]
+    assert "see what `check` says of each rule" in found.warnings[-1].message
 
 
 def test_unknown_parameters_are_averaged_and_carried_into_the_intervals():
@@ -83,9 +85,46 @@ def test_unknown_parameters_are_averaged_and_carried_into_the_intervals():
     mixed = found.posterior(draws=200)
     assert mixed.rule == "ucb"
     assert mixed.means.shape == (4, 200, 3)
+    assert found.values.means.shape == (4, 1_000, 3)
+    assert found.value_table().columns == ["arm", "pulls", "probability_best", "gap", "gap_low", "gap_high"]
     apart = [ub.posterior(log, guess.rule, sigma=0.5, particles=150, draws=200) for guess in (first, second)]
     low, high = sorted(posterior.gaps[..., 2].mean() for posterior in apart)
     assert low - 0.02 < mixed.gaps[..., 2].mean() < high + 0.02
+
+
+def test_a_single_candidate_fits_or_does_not_and_has_no_probability():
+    log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 600, seed=3)
+    right = ub.identify(log, "ucb:alpha=0.25", sigma=0.5)
+    assert (right.verdict, right.winner) == ("fits", None)
+    assert "no other rule was considered" in right.answer()
+    assert "probability" not in right.answer()
+    assert right.values.arms[int(right.values.probability_best.argmax())] == "A"
+    with pytest.warns(ub.AssumptionWarning, match="does not make such logs"):
+        wrong = ub.identify(log, "ucb:alpha=0.9", sigma=0.5)
+    assert (wrong.verdict, wrong.answer()) == ("none fits", "this log does not look like one that ucb:alpha=0.9 made")
+
+
+def test_values_are_averaged_over_what_is_left():
+    log = ub.UCB(alpha=0, scale=0.7).demonstrate(INSTANCE, 200, seed=2)
+    found = ub.identify(log, [ub.UCB(alpha=0, scale=0.7), ub.UCB(alpha=0, scale=0.8)], sigma=0.5, particles=150)
+    assert found.verdict == "cannot tell"
+    apart = [found.posterior(name).gaps[..., 2].mean() for name in found.left]
+    assert min(apart) < found.values.gaps[..., 2].mean() < max(apart)
+    assert found.best_by_rule == dict.fromkeys(found.left, "A")
+    assert "rules-agree" in {notice.code for notice in found.notes}
+
+
+def test_rules_that_disagree_about_the_best_arm_are_named():
+    means = {"ucb": [[[1.0, 0.0]]], "moss": [[[0.0, 1.0]]]}
+    log = ub.ActionLog.from_actions("ABAB")
+    request = IdentificationRequest(log, (4,), ub.NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
+    known = LogEvidence(-1.0, 0.0, -1.0, -1.0)
+    rules = [
+        (Contender(name, (), known, 0.5), RuleValues(np.array(own), object())) for name, own in means.items()
+    ]  # fmt: skip
+    (notice,) = said_of_values(request, rules)
+    assert notice.code == "rules-disagree"
+    assert notice.message.endswith('"A" under ucb; "B" under moss.')
 
 
 def test_several_demonstrations_are_of_one_rule():
@@ -102,6 +141,7 @@ def test_surprising_rounds_are_named():
     actions = list("ABC" + "A" * 97)
     actions[50] = "C"
     found = ub.identify(ub.ActionLog.from_actions(actions), "epsilon-greedy:epsilon=0.03", sigma=0.5, particles=100)
+    assert found.winner is None
     first = found.surprises[0]
     assert (first.round, first.arm) == (51, "C")
     assert first.log_probability == pytest.approx(math.log(0.01), abs=0.2)
@@ -113,21 +153,23 @@ def test_the_answer_as_json_has_its_schema():
     said = json.loads(found.to_json())
     assert list(said) == [
         "schema", "verdict", "winner", "leading", "assured", "left", "horizon", "demonstrations", "sigma", "prior",
-        "seed", "candidates", "check", "surprises", "warnings", "notes",
+        "seed", "candidates", "check", "level", "values", "best_by_rule", "surprises", "warnings", "notes",
     ]  # fmt: skip
-    assert (said["schema"], said["seed"], said["horizon"]) == ("unbandit.identify/1", 3, 12)
+    assert (said["schema"], said["seed"], said["horizon"]) == ("unbandit.identify/2", 3, 12)
     uniform, sae = said["candidates"]
     assert set(uniform) == {
-        "name", "log_evidence", "error", "low", "high", "behind", "probability", "reason", "round", "guesses",
+        "name", "log_evidence", "error", "low", "high", "behind", "probability", "fits", "p_value", "reason", "round",
+        "guesses",
     }  # fmt: skip
     assert (sae["log_evidence"], sae["error"], sae["probability"], sae["round"]) == (None, None, 0.0, 11)
-    assert len(sae["guesses"]) == 6
-    assert {"candidate", "statistics", "probability", "simulations", "fits"} == set(said["check"])
+    assert len(sae["guesses"]) == 7
+    assert (said["check"]["candidate"], said["check"]["verdict"]) == ("uniform", "fits")
+    assert (said["values"], said["best_by_rule"]) == (None, {})
 
 
 def test_as_a_table_and_in_words():
     found = ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "sae,uniform", sigma=0.5)
-    assert found.frame["candidate"].to_list() == ["uniform"] + ["sae"] * 6
+    assert found.frame["candidate"].to_list() == ["uniform"] + ["sae"] * 7
     assert repr(found).startswith("<Identification: 2 candidates, identified, it was uniform")
     with pytest.raises(KeyError, match="expected a candidate among uniform, sae"):
         found["ucb"]
@@ -146,7 +188,7 @@ def test_a_beginning_of_a_longer_run():
     beginning = ub.ActionLog.from_codes(log.demonstration(0)[:400].copy(), log.arms)
     found = ub.identify(beginning, ["sae:alpha=0.25", "uniform"], sigma=0.5, horizon=2_000)
     assert found.winner == "sae:alpha=0.25"
-    assert found.check.fits
+    assert found.check.verdict == "fits"
 
 
 def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads():
@@ -189,4 +231,4 @@ def test_counts_alone_cannot_tell():
 def test_short_demonstrations_of_different_lengths_are_compared_in_what_they_share() -> None:
     log = ub.ActionLog.from_actions([["A", "B"], ["A"]], arms="AB")
     found = ub.identify(log, ["ucb:alpha=0.5", "ucb1"], sigma=0.5)
-    assert found.check is None or 0 <= found.check.probability <= 1
+    assert found.check.verdict == "not checked"
