@@ -28,17 +28,12 @@ def test_the_answer_for_people(unbandit, log):
     assert done.code == 0
     said = done.out.splitlines()
     assert said[0].startswith("It was sae:alpha=0|0.25, with probability above 0.999")
-    for part in (
-        "log evidence",
-        "behind",
-        "probability",
-        "95% of them",
-        "longest run",
-        "Rounds that surprise it most:",
-    ):
+    for part in ("behind", "probability", "parameters", "Rounds that surprise sae:alpha=0|0.25 most:"):
         assert part in done.out
-    assert "sae:alpha=0|0.25: alpha 0.25 " in done.out
-    assert "sae:alpha=0|0.25 reproduces the record: p = " in done.out
+    assert "fits, p = " in done.out
+    assert "alpha 0.25" in done.out
+    assert "What the arms were worth under sae:alpha=0|0.25, 95% intervals" in done.out
+    assert "P(best)" in done.out
 
 
 def test_json_is_that_of_python(unbandit, log):
@@ -47,16 +42,17 @@ def test_json_is_that_of_python(unbandit, log):
     assert said == ub.identify(log, candidates, sigma=0.5, particles=150).to_dict()
 
 
-def test_values_follow_where_they_are_asked_for(unbandit, log):
-    done = unbandit(*ASKED, "--values")
-    assert "What the arms were worth under sae:alpha=0|0.25, 95% intervals" in done.out
-    assert "P(best)" in done.out
-    said = json.loads(unbandit(*ASKED, "--values", "--json", "-o", "answer.json").out)
+def test_values_are_part_of_the_answer(unbandit, log):
+    said = json.loads(unbandit(*ASKED, "--level", "0.9", "--json", "-o", "answer.json").out)
     assert {row["arm"] for row in said["values"]} == set("ABC")
+    assert said["level"] == 0.9
+    assert set(said["best_by_rule"].values()) <= {"A"}
     assert json.loads(Path("answer.json").read_text()) == said
-    nothing = unbandit("identify", "-", "--candidates", "uniform", "--sigma", "1", "--values", stdin=b"arm\nA\nB\nB\n")
+    nothing = unbandit("identify", "-", "--candidates", "uniform", "--sigma", "1", stdin=b"arm\nA\nB\nB\n")
     assert nothing.code == 0
-    assert "note: uniform: its choices do not depend on rewards" in nothing.err
+    assert (
+        "note: The log says nothing about what the arms were worth: uniform: its choices do not depend" in nothing.err
+    )
 
 
 def test_pictures_tables_and_json_can_be_written(unbandit, log, tmp_path):
@@ -64,21 +60,20 @@ def test_pictures_tables_and_json_can_be_written(unbandit, log, tmp_path):
         assert f"{name}: written" in unbandit(*ASKED, "-o", name).err
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert pl.read_csv(tmp_path / "a.csv")["candidate"].to_list()[:2] == ["sae:alpha=0|0.25"] * 2
-    assert json.loads((tmp_path / "a.json").read_text())["schema"] == "unbandit.identify/1"
+    assert json.loads((tmp_path / "a.json").read_text())["schema"] == "unbandit.identify/2"
 
 
 def test_cannot_tell_is_an_answer(unbandit):
     done = unbandit("identify", "-", "--candidates", "ucb,sae", "--sigma", "1", stdin=b"arm\nA\nB\nC\n")
     assert done.code == 0
     assert done.out.startswith("This log cannot distinguish between ")
-    assert done.out.count("cannot be told apart") == 2
 
 
 def test_a_candidate_that_cannot_be_is_shown_with_its_round(unbandit):
     rows = "\n".join(["arm", *"ABCABCABAABC"]).encode()
     done = unbandit("identify", "-", "--candidates", "sae:alpha=0,uniform", stdin=rows)
     assert done.code == 0
-    assert "cannot be: round 11: arm" in done.out
+    assert "sae:alpha=0: round 11: arm" in done.out
     assert "warning: The rewards' standard deviation was not given" in done.err
 
 
@@ -89,7 +84,7 @@ def test_a_candidate_that_cannot_be_is_shown_with_its_round(unbandit):
         (2, ["--candidates", "exp3", "--sigma", "1"], "expected rewards of 0 and 1"),
         (2, ["--sigma", "1", "--bernoulli"], "leave --sigma or --bernoulli out"),
         (2, ["--quick", "--particles", "9"], "--quick: expected it or --particles"),
-        (2, ["--sigma", "1", "--values", "--level", "2"], "--level: expected a number between 0 and 1"),
+        (2, ["--sigma", "1", "--level", "2"], "--level: expected a number between 0 and 1"),
         (2, ["--prior", "cauchy"], "prior: expected normal or beta"),
         (2, ["-o", "answer.xlsx"], ".png, .svg, .json; got"),
         (3, ["--sigma", "1", "--horizon", "9", "--candidates", "uniform"], "log.csv: the log has 300 rounds"),

@@ -210,7 +210,7 @@ def _decided(
         surprises=tuple(_surprises(request.log, ordered[0].evidence)),
         question=request,
         values=mixed_values(request, mixed) if mixed else None,
-        best_by_rule={each.name: request.log.arms[own.best] for each, own in mixed if own.posterior is not None},
+        best_by_rule={each.name: request.log.arms[own.best] for each, own in mixed if own.best is not None},
         warnings=tuple(warnings),
         notes=tuple(notes),
     )

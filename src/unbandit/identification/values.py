@@ -23,6 +23,7 @@ DRAWS = 1_000  # per cloud, of values and for simulations
 PARTICLES = 200  # per cloud, unless their number was given; where a cloud collapses, as many as a posterior has
 MOST_GUESSES, SMALLEST_SHARE = 3, 0.02  # sets of parameters per rule whose values are averaged, by their shares
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
+PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
 
 
@@ -35,10 +36,16 @@ class RuleValues:
     reason: str | None = None  # why there is none
 
     @property
-    def best(self) -> int:
-        """Return the arm that is most probably the best."""
+    def probability_best(self) -> NDArray[np.float64]:
+        """Return for each arm the probability that it is the best."""
         flat = self.means.reshape(-1, self.means.shape[-1])
-        return int(np.bincount(flat.argmax(axis=1), minlength=flat.shape[1]).argmax())
+        return np.asarray(np.bincount(flat.argmax(axis=1), minlength=flat.shape[1]) / len(flat))
+
+    @property
+    def best(self) -> int | None:
+        """Return the arm that is probably the best; None where none is, or the log says nothing about it."""
+        chance = self.probability_best
+        return int(chance.argmax()) if self.posterior is not None and chance.max() >= PROBABLY else None
 
     def answered(self) -> AnsweredMeans:
         """Return what a check asks for."""
@@ -131,11 +138,11 @@ def said_of_values(
 ) -> list[Notice]:  # fmt: skip
     """Say under which rules the values are, and whether these agree about the best arm."""
     arms = request.log.arms
-    best = {candidate.name: arms[values.best] for candidate, values in rules if values.posterior is not None}
+    best = {candidate.name: arms[values.best] for candidate, values in rules if values.best is not None}
     if len(set(best.values())) > 1:
         text = "; ".join(f"{quoted(arm)} under {name}" for name, arm in best.items())
         return [Notice("rules-disagree", f"The rules that are left disagree about the best arm: {text}.")]
-    if not best:
+    if all(values.posterior is None for _, values in rules):
         reason = next((values.reason for _, values in rules if values.reason), "the log is too short.")
         return [Notice("no-values", f"The log says nothing about what the arms were worth: {reason}")]
     if len(rules) > 1 and len(best) == len(rules):

@@ -151,18 +151,21 @@ def test_cells_that_miss_a_goal_are_listed_with_what_explains_them():
 
 def test_limits_of_names():
     named = [
-        IdentifyMetrics(TrialSetting(rule, 4, 2_000, 1_000), *(share(each, 1_000) for each in shares), taken_for)
-        for rule, shares, taken_for in (
-            (UCB(), (900, 10, 90), {"sae:alpha=0.25": 1}),
-            (SAE(), (600, 100, 300), {"none of them": 10}),
+        IdentifyMetrics(
+            TrialSetting(rule, arms, 1_500, 1_000), *(share(each, 1_000) for each in shares), taken_for, share(95, 100)
+        )
+        for rule, arms, shares, taken_for in (
+            (UCB(), 2, (900, 5, 95), {"sae": 1}),
+            (SAE(), 2, (800, 5, 195), {}),
+            (UCB(), 5, (600, 100, 300), {"none of them": 10}),
         )
     ]
     judged = verdicts(Identify(), named)
-    assert judged["identify, right"] == [MET, None, MISSED, None, MISSED, None]
-    assert judged["identify, wrong"] == [MET, MISSED, MISSED]
+    assert judged["identify, right"] == [None, None, MET, None, MISSED]
+    assert judged["identify, wrong"] == [None, None, MET, None, MISSED]
     text = page([found(Identify(), named)])
-    assert "`sae:alpha=0.25,scale=1.414` was taken for none of them 10 times." in text
-    assert "| `all together` | 75.0" in text
+    assert "`ucb` (K=5, T=1,500) was taken for none of them 10 times." in text
+    assert "| `all together` | 85.0" in text
 
 
 def test_limits_of_time():

@@ -196,7 +196,7 @@ def test_values_between_those_of_a_grid_are_tried_around_the_best():
 
 def test_one_that_falls_short_at_first_is_given_more(question, made_up):
     values, _ = made_up
-    values[0.0] = lambda particles: np.array([-40.0, -60.0, -65.0, -80.0]) if particles < 300 else np.full(4, -10.0)
+    values[0.0] = lambda particles: np.array([-40.0, -60.0, -65.0, -80.0]) if particles < 150 else np.full(4, -10.0)
     values[0.1] = [-25.0] * 4
     _, ((late,), (steady,)) = successive_halving(question, [one(rule) for rule in RULES[:2]])
     assert late.value > steady.value
