@@ -51,6 +51,7 @@ class IdentifyTrials(Trials):
     """Trials of `identify` among all candidates, with parameters that it is not told; one row per record."""
 
     particles: int | None = None  # by default as many as `identify` takes
+    among: tuple[str, ...] | None = None  # candidates; by default all that `identify` proposes
     measure: ClassVar[str] = "identify"
     deciding: ClassVar[tuple[str, ...]] = (
         *DECIDING, "identification", "estimators/arguments.py", "calibration/identify.py"
@@ -64,8 +65,8 @@ class IdentifyTrials(Trials):
     }
 
     def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also how much work each record is."""
-        return super().describe() | {"particles": self.particles}
+        """Return all that determines the bytes, also the candidates and how much work each record is."""
+        return super().describe() | {"particles": self.particles, "among": self.among}
 
     def seconds(self, cell: TrialSetting) -> float:
         """Return about how long a record takes."""
@@ -96,7 +97,7 @@ class IdentifyTrials(Trials):
             with warnings.catch_warnings():  # its outcome is counted instead
                 warnings.simplefilter("ignore", AssumptionWarning)
                 result = identify(
-                    trial.log, prior=setting.prior, sigma=setting.sigma, particles=self.particles,
+                    trial.log, self.among, prior=setting.prior, sigma=setting.sigma, particles=self.particles,
                     bernoulli=isinstance(setting.noise, Bernoulli), seed=trial.seed, threads=1,
                 )  # fmt: skip
         except (InferenceError, NotIdentifiable) as error:
@@ -154,7 +155,7 @@ class Identify(Measure):
             cells = [
                 trial_setting(text, *cell, sizes.runs or settings.FAMILY_RUNS) for cell in settings.FAMILY_CELLS
             ]  # fmt: skip
-            yield name, IdentifyTrials(tuple(cells), sizes.seed, sizes.particles)
+            yield name, IdentifyTrials(tuple(cells), sizes.seed, sizes.particles, settings.FAMILY_CANDIDATES)
 
     def metrics(self, cell: TrialSetting, rows: pl.DataFrame) -> IdentifyMetrics:
         """Return what the records of one rule were taken for."""

@@ -47,6 +47,7 @@ FAMILIES = (
 )  # fmt: skip
 """The rules that play records whose rule is to be found, each with parameters that nobody is told."""
 
+FAMILY_CANDIDATES: tuple[str, ...] | None = None  # among which it is to be found; None for all that `identify` proposes
 FAMILY_CELLS, FAMILY_RUNS = ((2, 1_500), (5, 1_500)), 40  # arms and horizons, and records of each
 
 USUAL_CELL = (4, 2_000)  # arms and horizon of what is measured in one cell only

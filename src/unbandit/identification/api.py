@@ -18,6 +18,7 @@ from unbandit.estimators.posterior import settled_prior
 from unbandit.formatting import short_numbers
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.identification.evidence import (
+    SURE,
     Contender,
     Decision,
     Guess,
@@ -25,6 +26,7 @@ from unbandit.identification.evidence import (
     LogEvidence,
     averaged,
     decide,
+    log_evidence,
     successive_halving,
 )
 from unbandit.identification.result import Identification, Surprise, Verdict
@@ -193,7 +195,7 @@ def _decided(
         verdict = "fits"
     ordered = tuple(contenders[at] for at in decision.order)
     mixed = [(contenders[at], values[at]) for at in left if at in values]
-    notes = [*notes, *_conventions(ordered), *_imprecise(ordered[0], [each.evidence for each in ordered])]
+    notes = [*notes, *_conventions(ordered), *_imprecise(decision)]
     notes += _collapsed(ordered)
     if mixed:
         disagreement = said_of_values(request, mixed)
@@ -207,7 +209,7 @@ def _decided(
         candidates=ordered,
         assured=decision.assured,
         left=tuple(contenders[at].name for at in left),
-        surprises=tuple(_surprises(request.log, ordered[0].evidence)),
+        surprises=tuple(_surprises(request.log, _with_surprise(request, ordered[0]))),
         question=request,
         values=mixed_values(request, mixed) if mixed else None,
         best_by_rule={each.name: request.log.arms[own.best] for each, own in mixed if own.best is not None},
@@ -240,6 +242,13 @@ def _contender(
     return Contender(candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability)
 
 
+def _with_surprise(request: IdentificationRequest, leading: Contender) -> LogEvidence:
+    """Return evidence that has the probability of every round; quick looks ahead leave it out."""
+    if leading.evidence.surprise and all(each.size for each in leading.evidence.surprise):
+        return leading.evidence
+    return log_evidence(request, leading.guesses[0].rule, request.heats[-2])
+
+
 def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:
     """Name the least probable rounds, over all demonstrations."""
     rows = []
@@ -250,11 +259,9 @@ def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:
     return sorted((row for row in rows if row.log_probability < 0), key=lambda row: row.log_probability)[:SURPRISES]
 
 
-def _imprecise(leading: Contender, evidences: Sequence[LogEvidence]) -> list[Notice]:
+def _imprecise(decision: Decision) -> list[Notice]:
     """Note where more particles may change the verdict."""
-    first = leading.evidence
-    behind = [each for each in evidences if each is not first and each.high >= first.low]
-    if not behind or not any(each.high - each.value > 1 for each in (first, *behind)):
+    if decision.clear or decision.at_best < SURE:
         return []
     text = "The Monte-Carlo error decides here: more particles may distinguish the rules."
     return [Notice("more-particles", text)]
