@@ -53,6 +53,8 @@ def reference_sae(rule: Any, instance: Instance, horizon: int, run: int = 0, see
     The first arm with the largest mean stays in any case. Some rules test at some epochs only.
     """
     rule = rule.for_arms(len(instance))
+    if rule.delay:
+        return _delayed_sae(rule, instance, horizon, run, seed)
     rewards, active = rewards_of(instance, horizon, run, seed), list(range(len(instance)))
     widths = rule.width(np.arange(1.0, horizon + 1), horizon).tolist()
     totals, actions, epoch = [0.0 for _ in active], [], 0
@@ -70,27 +72,54 @@ def reference_sae(rule: Any, instance: Instance, horizon: int, run: int = 0, see
     return actions[:horizon]
 
 
+def _delayed_sae(rule: Any, instance: Instance, horizon: int, run: int, seed: int) -> list[int]:
+    """Play Algorithm 1 with late rewards: after every epoch, make each test whose rewards have all arrived."""
+    rewards, active = rewards_of(instance, horizon, run, seed), list(range(len(instance)))
+    widths = rule.width(np.arange(1.0, horizon + 1), horizon).tolist()
+    actions, ends = [], []  # the round in which each epoch ended
+    tested = 0
+    while len(actions) < horizon:
+        actions += active
+        ends.append(len(actions))
+        if len(active) == 1 or len(actions) > horizon:
+            continue
+        while len(active) > 1 and tested < len(ends) and ends[tested] + rule.delay <= len(actions):
+            tested += 1
+            means = {}
+            for arm in active:
+                total = 0.0
+                for reward in rewards[arm][:tested]:
+                    total += reward
+                means[arm] = total * (1 / tested)
+            leader = max(active, key=lambda arm: means[arm])
+            if rule.tests(np.array([tested]))[0]:
+                limit = means[leader] - 2 * widths[tested - 1]
+                active = [arm for arm in active if arm == leader or means[arm] > limit]
+    return actions[:horizon]
+
+
 def reference_index(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
     """Play any index rule by asking it for the index of every arm, every `batch` rounds after the opening.
 
-    The opening goes round the arms `initial` times; of those that have had fewest pulls, any is as good as another.
+    The opening goes round the arms until `initial` rewards of each are known; of those that have had fewest pulls, any
+    is as good as another. Rewards of the last `delay` rounds are not known.
     """
     rule = rule.for_arms(len(instance))
-    rewards, arms, opening = (
-        rewards_of(instance, horizon, run, seed),
-        range(len(instance)),
-        rule.initial * len(instance),
-    )
-    pulls, totals, actions = [0 for _ in arms], [0.0 for _ in arms], []
+    rewards, arms = rewards_of(instance, horizon, run, seed), range(len(instance))
+    opening = rule.initial * len(instance) + rule.delay
+    actions: list[int] = []
     for round in range(1, horizon + 1):
         if round <= opening:
-            arm = largest([-pulls[arm] for arm in arms], rule.ties, seed, run, round)
+            arm = largest([-actions.count(arm) for arm in arms], rule.ties, seed, run, round)
         elif (round - 1 - opening) % rule.batch == 0:
-            means = [totals[arm] * (1 / pulls[arm]) for arm in arms]
-            index = [rule.index(means[arm], pulls[arm], round, horizon) for arm in arms]
+            known = actions[: len(actions) - rule.delay]
+            index = []
+            for each in arms:
+                total, count = 0.0, known.count(each)
+                for reward in rewards[each][:count]:
+                    total += reward
+                index.append(rule.index(total * (1 / count), count, round, horizon))
             arm = largest(index, rule.ties, seed, run, round)
-        totals[arm] += rewards[arm][pulls[arm]]
-        pulls[arm] += 1
         actions.append(arm)
     return actions
 

@@ -26,10 +26,16 @@ def chance_of_actions(
         return float(_eliminates(rule, actions, rewards, arms, horizon))
     pulls, memory = np.zeros(arms, np.int64), np.zeros((arms, getattr(rule, "columns", 1)))
     parameters = rule.parameters(horizon)
-    chance, opening = 1.0, rule.initial * arms
+    chance, opening = 1.0, rule.initial * arms + (rule.delay if rule.initial else 0)
     if isinstance(rule, IndexRule) and rule.ties == "random":  # then each turn of the opening has an order of its own
         chance /= math.factorial(arms) ** rule.initial
-    for at, (arm, reward) in enumerate(zip(actions, rewards, strict=True)):
+    for at, arm in enumerate(actions):
+        if at > rule.delay:  # the reward of so many rounds ago is known now
+            before, reward = actions[at - 1 - rule.delay], float(rewards[at - 1 - rule.delay])
+            if not isinstance(rule, IndexRule):
+                learn(parameters, pulls, memory, at - rule.delay, before, reward)
+            memory[before, 0] += reward
+            pulls[before] += 1
         if at >= opening:
             if (at - opening) % rule.batch == 0:
                 seen, seen_memory, now = pulls.copy(), memory.copy(), at + 1
@@ -48,10 +54,6 @@ def chance_of_actions(
                 if state not in known:
                     known[state] = probability(parameters, seen, seen_memory, now, arm)
                 chance *= known[state]
-        if not isinstance(rule, IndexRule):
-            learn(parameters, pulls, memory, at + 1, arm, float(reward))
-        memory[arm, 0] += reward
-        pulls[arm] += 1
         if chance == 0:
             return 0.0
     return float(chance)
@@ -59,21 +61,23 @@ def chance_of_actions(
 
 def _eliminates(rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int) -> bool:
     """Tell whether an elimination rule pulls these arms, if they give these rewards."""
-    active, totals, at, epoch = list(range(arms)), [0.0] * arms, 0, 0
+    active, given, ends, at, epoch = list(range(arms)), [[] for _ in range(arms)], [], 0, 0
     while at < len(actions):
-        epoch += 1
         for arm in active:
             if at == len(actions):
                 return True
             if actions[at] != arm:
                 return False
-            totals[arm] += rewards[at]
+            given[arm].append(rewards[at])
             at += 1
-        if len(active) > 1 and rule.tests(np.array([epoch]))[0]:
-            width = float(rule.width(np.array([float(epoch)]), horizon)[0])
-            means = {arm: totals[arm] * (1 / epoch) for arm in active}
-            leader = max(active, key=lambda arm: means[arm])
-            active = [arm for arm in active if means[arm] > means[leader] - 2 * width or arm == leader]
+        ends.append(at)
+        while epoch < len(ends) and ends[epoch] + rule.delay <= at:  # every test whose rewards are all known
+            epoch += 1
+            if len(active) > 1 and rule.tests(np.array([epoch]))[0]:
+                width = float(rule.width(np.array([float(epoch)]), horizon)[0])
+                means = {arm: float(sum(given[arm][:epoch])) * (1 / epoch) for arm in active}
+                leader = max(active, key=lambda arm: means[arm])
+                active = [arm for arm in active if means[arm] > means[leader] - 2 * width or arm == leader]
     return True
 
 

@@ -15,16 +15,19 @@ def reference_randomised(rule: Any, instance: Instance, horizon: int, run: int =
     """Play any randomised rule: in turn at first, then by what it saw at its last look, with one draw an arm."""
     rewards, arms, parameters = rewards_of(instance, horizon, run, seed), len(instance), rule.parameters(horizon)
     pulls, memory, actions = np.zeros(arms, np.int64), np.zeros((arms, rule.columns)), []
+    opening = rule.initial * arms + rule.delay if rule.initial else 0
     uniforms = Tape(seed).uniform(run, np.arange(arms), np.arange(1, horizon + 1)[:, None], Stream.DECISIONS)
     for round in range(1, horizon + 1):
-        arm, since = (round - 1) % arms, round - 1 - rule.initial * arms
+        if round > rule.delay + 1:  # the reward of so many rounds ago arrives
+            arrived = actions[round - rule.delay - 2]
+            reward = rewards[arrived][pulls[arrived]]
+            rule.learn(parameters, pulls, memory, round - rule.delay - 1, arrived, reward)
+            memory[arrived, 0] += reward
+            pulls[arrived] += 1
+        arm, since = (round - 1) % arms, round - 1 - opening
         if since >= 0:
             if since % rule.batch == 0:
                 seen = pulls.copy(), memory.copy(), round
             arm = rule.choose(parameters, *seen, uniforms[round - 1])
-        reward = rewards[arm][pulls[arm]]
-        rule.learn(parameters, pulls, memory, round, arm, reward)
-        memory[arm, 0] += reward
-        pulls[arm] += 1
         actions.append(arm)
     return actions

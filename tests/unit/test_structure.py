@@ -15,7 +15,7 @@ import unbandit
 SOURCE = Path(unbandit.__file__).parent
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
-MOST_FILES, MOST_LINES, FEWEST_LINES = 228, 45_373, 60
+MOST_FILES, MOST_LINES, FEWEST_LINES = 228, 45_803, 60
 MOST_VERB_NAMES = 10
 
 

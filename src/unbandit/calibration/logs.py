@@ -72,6 +72,7 @@ def begun_in_mid_run(before: int) -> Make:
 CONDITIONS: dict[str, Make] = {
     "plain": with_parameters(),
     "batches of 20": with_parameters(batch=20),
+    "delay of 50": with_parameters(delay=50),
     "begun after 500 rounds": begun_in_mid_run(500),
 }
 """How logs come about, by name."""

@@ -31,7 +31,7 @@ from unbandit.instance import Bernoulli, Instance, Noise, checked_instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.log import ActionLog
-from unbandit.log.tallies import Tallies, tally
+from unbandit.log.tallies import LookRule, Tallies, tally, with_looks
 from unbandit.progress import interruptible, unless_stopped
 from unbandit.tape import Tape
 
@@ -75,8 +75,13 @@ class Demonstrator(BaseModel, ABC):
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "values"
     """What the actions reveal: the arms' values, only which arm was judged best, or nothing."""
 
-    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch"})
+    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "delay"})
     """Numbers that are omitted from the written rule where they have their default."""
+
+    @property
+    def lag(self) -> int:
+        """Return the rule's `delay`: 0 where it has none."""
+        return int(getattr(self, "delay", 0))
 
     @property
     def bernoulli_only(self) -> bool:
@@ -287,15 +292,25 @@ class Demonstrator(BaseModel, ABC):
             stop = min(start + few, runs)
             block, part = scratch[: stop - start], rows.part(start, stop)
             self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
-            counted = tally(block.reshape(-1), np.arange(len(block) + 1) * horizon, arms, "counts", workers=1)
+            offsets = np.arange(len(block) + 1) * horizon
+            counted = tally(block.reshape(-1), offsets, arms, "counts", workers=1)
+            if (looks := self.look_rule(arms)) is not None:
+                counted = with_looks(counted, block.reshape(-1), offsets, looks)
             for name, column in part.arrays.items():
                 column[:] = getattr(counted, name)
+
+    def look_rule(self, arms: int) -> LookRule | None:
+        """Return when an index rule whose rewards are late looks at what it knows; None for any other rule."""
+        return None
 
     def _staged(self, bandit: Bandit, horizon: int, *, drawn: bool = False) -> Stage:
         """Lay instance and rule out in a GPU's memory; `drawn` if each run draws the order of its arms."""
         from unbandit.kernels.gpu.stage import Stage
 
         check_length(bandit.horizon)
+        if self.lag > 0:
+            text = f"a rule whose rewards are delayed cannot be played on a GPU; got delay={self.lag}."
+            raise ParameterError(text, owner=self.name, remedy=f"Take {option('device', 'cpu')}.")
         computed = getattr(self, "power_width", None)  # faster there than a table
         parameters = (computed if computed is not None and self._width_is_plain() else self.parameters)(horizon)
         return Stage(bandit, parameters, *self._gpu_loop(bandit.means.size), drawn=drawn)

@@ -45,6 +45,7 @@ class EXP3(RandomisedRule):
         {"mixing": 0.2, "batch": 6},
     )
 
+    delay: int = Field(0, ge=0, le=0, description="delay, always 0: late rewards are not weighed by their own pull")
     mixing: float = Field(0.1, gt=0, le=1, description="share of the uniform rule, in (0, 1]")
     rate: float | None = Field(None, gt=0, description="learning rate; mixing / K unless given")
 

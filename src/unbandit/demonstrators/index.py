@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from unbandit.instance import Bernoulli, Instance, Noise
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.formula import formula_parameters, index_value, mean_by_bisection
-from unbandit.log.tallies import Tallies
+from unbandit.log.tallies import LookRule, Tallies
 
 if TYPE_CHECKING:
     from unbandit.kernels.simulate_index import IndexOptions
@@ -29,7 +30,8 @@ class IndexRule(Demonstrator):
     """Pull the arm with the largest `index(mean, pulls, round)`; an arm never pulled comes first.
 
     Every arm is pulled `initial` times first, in turn. From then on the rule decides every `batch` rounds, and keeps
-    its arm in between.
+    its arm in between. With a `delay` of `d` the reward of round `s` is known from round `s + d + 1` on: means and
+    pulls in the index are those of known rewards, and the opening goes on in turn until `initial` of each arm are.
 
     A rule of this kind has a `formula`, compiled by numba, and the numbers it reads; or, simpler, it is an
     `AdditiveIndexRule`.
@@ -48,6 +50,7 @@ class IndexRule(Demonstrator):
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
     initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm before the rule decides")
     batch: int = Field(1, ge=1, lt=2**32, description="rounds from one decision to the next")
+    delay: int = Field(0, ge=0, lt=2**32, description="rounds by which a reward is known later than in the next round")
 
     def conventions(self, noise: Noise) -> list[Self]:
         """Return the rule with ties broken at random; with normal rewards, no two indices are equal."""
@@ -76,13 +79,13 @@ class IndexRule(Demonstrator):
     @property
     def _merges(self) -> bool:
         """Return whether arms need never be compared, so that each advances on its own (`merge_tapes`)."""
-        return not self.uses_round and self.ties == "lowest" and self.initial == self.batch == 1
+        return not self.uses_round and self.ties == "lowest" and self.initial == self.batch == 1 and self.delay == 0
 
     @property
     def _options(self) -> IndexOptions:
         from unbandit.kernels.simulate_index import IndexOptions
 
-        return IndexOptions(self.uses_round, self.ties == "random", self.initial, self.batch)
+        return IndexOptions(self.uses_round, self.ties == "random", self.initial, self.batch, self.delay)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.simulate_index import merge_tapes, pull_largest_index
@@ -96,7 +99,12 @@ class IndexRule(Demonstrator):
         return "merge" if self._merges else "index", self._options
 
     def _empty_evidence(self, runs: int, arms: int) -> Tallies:
-        return Tallies.zeros((runs, arms), "own", "of_best", "rounds")
+        found = Tallies.zeros((runs, arms), "own", "of_best", "rounds")
+        return replace(found, looks=np.zeros((runs, arms, 6), np.int64)) if self.delay > 0 else found
+
+    def look_rule(self, arms: int) -> LookRule | None:
+        """Return when the rule looks at what it knows, if its rewards are late."""
+        return LookRule(self.initial * arms + self.delay, self.batch, self.delay) if self.delay > 0 else None
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         if self._merges and bandit.means.size >= MANY_ARMS:
@@ -115,6 +123,7 @@ class IndexRule(Demonstrator):
             "ties broken at random": self.ties == "random",
             f"initial={self.initial}": self.initial > 1,
             f"batch={self.batch}": self.batch > 1,
+            f"delay={self.delay}": self.delay > 0,
         }
         for obstacle, present in obstacles.items():
             if present:

@@ -30,6 +30,9 @@ class RandomisedRule(Demonstrator):
     A rule of this kind has a `probability`, compiled by numba, and the numbers it reads. If it remembers more about an
     arm than its pulls and the sum of its rewards, it declares the number of `columns`, and fills them in `learn`.
 
+    With a `delay` of `d` the reward of round `s` is known from round `s + d + 1` on, and `pulls` and `memory` hold what
+    is known; an opening goes on in turn until `initial` rewards of each arm are.
+
     In all three functions `parameters` has the rule's `numbers` as attributes; `pulls` has one number per arm, and
     `memory` one row per arm: the sum of its rewards, then the rule's own columns, which begin at 0.
     """
@@ -79,6 +82,7 @@ class RandomisedRule(Demonstrator):
 
     initial: int = Field(0, ge=0, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
     batch: int = Field(1, ge=1, lt=2**32, description="rounds from one look at the record to the next")
+    delay: int = Field(0, ge=0, lt=2**32, description="rounds by which a reward is known later than in the next round")
 
     @staticmethod
     @abstractmethod
@@ -123,7 +127,7 @@ class RandomisedRule(Demonstrator):
     def _options(self, arms: int) -> RandomisedOptions:
         from unbandit.kernels.simulate_randomised import RandomisedOptions
 
-        return RandomisedOptions(self.columns, 1 if self.one_draw else arms, self.initial, self.batch)
+        return RandomisedOptions(self.columns, 1 if self.one_draw else arms, self.initial, self.batch, self.delay)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.simulate_randomised import draw_actions

@@ -33,7 +33,7 @@ class Softmax(RandomisedRule):
     score: ClassVar[int] = 0
     quick: ClassVar[bool] = True
     shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
-    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "annealing"})
+    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "delay", "annealing"})
     examples: ClassVar[Examples] = (
         {},
         {"temperature": 1e-4, "initial": 2},

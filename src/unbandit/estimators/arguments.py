@@ -79,11 +79,17 @@ def asked_record(log: Any, starting_pulls: StartingPulls | None, method: Method 
 
     is_drawn = draws(method, rule)
     if isinstance(log, str | os.PathLike):
-        record: Record = read_or_scan(log, scan=not is_drawn)
+        record: Record = read_or_scan(log, scan=not (is_drawn or rule.look_rule(1)))
     else:
         record = as_record(log)
     if starting_pulls is not None:
         record = started(record, starting_pulls)
+    if is_partial(record) and rule.lag > 0:
+        raise NotIdentifiable(
+            f"{rule.name}: the log begins in mid-run, and which rewards a rule with a delay of {rule.lag} rounds knew then "
+            "is not shown.",
+            remedy="Give the whole run.",
+        )
     is_simulated = is_partial(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
     return as_log(record, f"method {method or 'posterior'}") if is_drawn and not is_simulated else record
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, RecentIndexRule
+from unbandit.demonstrators.elimination import tested_epochs
 from unbandit.demonstrators.widths import RegretWidth, has_power_width
 from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
@@ -26,7 +27,7 @@ from unbandit.kernels.formula import SparseWidths
 from unbandit.kernels.intervals import fill_intervals
 from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions
 from unbandit.log import ActionLog
-from unbandit.log.tallies import Need, Record, Tallies
+from unbandit.log.tallies import Need, Record, Tallies, with_looks
 from unbandit.result import ESTIMATED, NUMBERS, UNSEEN, Columns
 
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ def can_compare(rule: Demonstrator, method: Method) -> bool:
     """Return whether a method can read demonstrations of a rule: the naive one needs pull counts alone."""
     if isinstance(rule, RecentIndexRule):
         return method == "bracket"
-    return rule.reveals == "values" and (method == "naive" or isinstance(rule, EliminationRule | IndexRule))
+    late = isinstance(rule, IndexRule) and rule.delay > 0 and method in ("switching", "counts")
+    known = method == "naive" or isinstance(rule, EliminationRule | IndexRule)
+    return rule.reveals == "values" and known and not late
 
 
 def check_comparable(rule: Demonstrator, method: Method) -> None:
@@ -151,6 +154,12 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
             f"{rule.name}: the rule forgets, and returns to every arm for ever: neither all pulls of an arm nor a last "
             f"turn from it show its gap, as method {method} needs.",
             remedy=f"Use {option('method', 'bracket')}, on one demonstration or on each, with its rounds.",
+        )
+    if isinstance(rule, IndexRule):
+        raise NotIdentifiable(
+            f"{rule.name}: with a delay of {rule.lag} rounds the rule compares rewards that it knew, and method "
+            f"{method} reads counts of all pulls.",
+            remedy=f"Use {option('method', 'bracket')}, with a log of rounds.",
         )
     raise NotIdentifiable(
         f"{rule.name}: the rule draws its arms at random, so no round shows two arms of equal value as method "
@@ -260,11 +269,20 @@ def _procedure_2(
             f"{rule.name}: this rule's index does not rise one for one with the mean, so its choices give no gap "
             f"without one known mean; give {option('best_mean')}, or the mean of any one arm as {option('anchor')}."
         )
+    if rule.delay > 0 and tallies.looks is None:
+        raise NotIdentifiable(
+            f"{rule.name}: what a rule with a delay knew at its decisions is not in these counts.",
+            remedy="Give the rounds, or leave the delay out.",
+        )
     pulls, counts_only = _fixed(tallies.pulls), method == "counts"
     own, of_best, rounds = (pulls,) * 3 if counts_only else (_fixed(each) for each in tallies.at_switching)
     last = _fixed(np.empty((0, 0), np.int64) if counts_only or tallies.last is None else tallies.last)
 
+    looks = _fixed(np.empty((0, 0, 0), np.int64) if tallies.looks is None else tallies.looks)
+
     def counts() -> Sequence[Counts]:
+        if looks.size:
+            return [looks[..., at] for at in (0, 1, 3, 4)]
         opening = np.minimum(pulls, rule.initial)
         before = np.maximum(own - rule.batch, rule.initial)
         most = pulls.max(axis=-1, keepdims=True)
@@ -273,7 +291,7 @@ def _procedure_2(
     additive = isinstance(rule, AdditiveIndexRule)
     parameters = _widths(rule, horizon, pulls, counts) if additive else rule.parameters(int(horizon))
     kernels.compare_index(
-        parameters, assumed, READINGS[method], pulls, last, own, of_best, rounds, result.best, result.verdict,
+        parameters, assumed, READINGS[method], pulls, last, own, of_best, rounds, looks, result.best, result.verdict,
         result.numbers, result.at_the_end,
     )  # fmt: skip
 
@@ -285,6 +303,15 @@ def _procedure_1(
     pulls, most = tallies.pulls, tallies.pulls.max(axis=-1, keepdims=True)
     gone = (pulls > 0) & (pulls < most - 1) if method == "counts" else tallies.eliminated
     epochs = np.maximum(pulls - 1, 0)
+    if rule.delay > 0:
+        failed, epochs = tested_epochs(pulls, pulls, rule.delay), tested_epochs(pulls, epochs, rule.delay)
+        if (gone & (failed == 0)).any():
+            raise NotIdentifiable(
+                f"{rule.name}: with a delay of {rule.delay} rounds an arm went before a reward of it was known.",
+                remedy="Check the delay.",
+            )
+        pulls = np.where(gone, failed, pulls)
+        epochs = np.where(gone, np.minimum(epochs, failed - 1), epochs)
     before = epochs if rule._width_is_plain() else latest_test(rule.tests, epochs)
 
     def half_pulls() -> Sequence[Counts]:
@@ -448,7 +475,17 @@ class Request:
     def tallies(self) -> Tallies:
         """Return what the method counts."""
         check_comparable(self.rule, self.method)
-        return self.log.tallied(needed(self.rule, self.method))
+        tallies, looks = self.log.tallied(needed(self.rule, self.method)), self.rule.look_rule(len(self.log.arms))
+        if looks is None or self.method not in IN_ORDER:
+            return tallies
+        actions, offsets = getattr(self.log, "actions", None), getattr(self.log, "offsets", None)
+        if actions is None or offsets is None:
+            raise NotIdentifiable(
+                f"{self.rule.name}: what a rule with a delay knew is read round by round, and the rounds of a log that "
+                "is scanned or followed are not kept.",
+                remedy="Read the log into memory, or leave the delay out.",
+            )
+        return with_looks(tallies, actions, offsets, looks)
 
     def compare(self, start: int, stop: int) -> Comparison:
         """Read the demonstrations from `start` up to `stop` by a closed form."""

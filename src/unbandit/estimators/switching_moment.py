@@ -204,6 +204,11 @@ def _rounds(record: ActionLog, rule: Demonstrator | str, demonstration: object) 
     """
     fitted = parse_rule(rule).for_arms(len(record.arms))
     check_comparable(fitted, "switching")
+    if fitted.lag > 0:
+        raise NotIdentifiable(
+            f"{fitted.name}: with a delay of {fitted.lag} rounds an arm was last weighed before its last pull.",
+            remedy="There is no such moment to show.",
+        )
     if not record.ordered:
         raise ParameterError("switching rounds: expected a log with rounds; this one holds counts, without order.")
     which = checks.position("demonstration", demonstration, record.demonstrations)

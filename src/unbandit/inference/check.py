@@ -199,11 +199,14 @@ class _Request:
             return not_checked("No gap is known, and the rule can only be simulated at one.")
         try:
             check_rewards(self.log, self.noise)
-            if whole and not forgets:  # no filter reads a rule that forgets
+            late = isinstance(rule, IndexRule) and rule.delay > 0
+            if whole and not (late or forgets):  # no filter reads such rules
                 start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
                 reading_of(start, 0, rule, self.horizon)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
+        if late and (self.found is None or not self.found.says_anything):
+            return not_checked("A rule whose rewards are late is simulated at numbers of the answer, which has none.")
         noise, notes = self.noise, []
         is_aimed = whole and isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms
         aimed = rule if is_aimed and isinstance(rule, IndexRule) else None

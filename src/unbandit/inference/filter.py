@@ -12,7 +12,7 @@ from unbandit.inference.lookahead import (
     BernoulliLog,
     OutlookLog,
 )
-from unbandit.inference.steps import Reading, number_of_steps
+from unbandit.inference.steps import Reading, number_of_steps, views_of
 from unbandit.inference.twist import TwistedLog
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
@@ -238,7 +238,8 @@ class CloudFilter:
             alike = (belief.first == belief.first[0]) & (belief.second == belief.second[0]) & (cloud.before == 0)
             died = filter_elimination(reading, cloud, level, alike, pulls)
             active = (reading.fate != OUT).sum(axis=1)
-            return pulls, died, np.cumsum(np.diff(reading.epoch, prepend=0) * active)
+            rounds = np.cumsum(np.diff(reading.epoch, prepend=0) * active) + rule.lag
+            return pulls, died, np.minimum(rounds, self.log.lengths.max())
         pulls = np.bincount(reading.arm, weights=reading.count, minlength=arms).astype(np.int64)
         if isinstance(rule, IndexRule):
             shifts, ties = rule.shifts and level, rule.ties == "random"
@@ -253,7 +254,14 @@ class CloudFilter:
         memories = np.zeros((number, arms, rule.columns))
         tries = 2 if belief.bernoulli else 1 if rule.smooth else TRIES
         died = filter_randomised(
-            rule.parameters(horizon), reading, cloud, memories, rule.batch, tries, rule.smooth, rule.shifts and level
+            rule.parameters(horizon),
+            reading,
+            cloud,
+            memories,
+            views_of(reading, rule),
+            tries,
+            rule.smooth,
+            rule.shifts and level,
         )
         return pulls, died, reading.round
 
@@ -316,7 +324,7 @@ class CloudFilter:
     def divides_rewards(self) -> bool:
         """Return whether a kernel can look at the whole log around paths of rewards that are divided by chances."""
         rule = self.rule
-        if not (isinstance(rule, RandomisedRule) and rule.gains is not None and self.belief.bernoulli):
+        if not (isinstance(rule, RandomisedRule) and rule.gains is not None and self.belief.bernoulli) or rule.lag:
             return False
         return _plays_as_declared(rule, "gains")
 
@@ -330,6 +338,8 @@ class CloudFilter:
         rule, rounds = self.rule, int(self.log.lengths.max())
         if not (isinstance(rule, RandomisedRule) and rule.greedy and rule.initial > 0):
             return False
+        if rule.delay > 0:
+            return False
         fits = rounds * len(self.log.arms) <= MOST_CHANCES and _plays_as_declared(rule, "greedy")
         untied = not self.belief.bernoulli and self.log.rewards is None
         return fits and (untied or rule.batch == 1 or not self._random_ties)
@@ -342,7 +352,7 @@ class CloudFilter:
     def draws_betas(self) -> bool:
         """Return whether a kernel can compute a rule's probabilities from tables of Beta draws."""
         rule, rounds = self.rule, int(self.log.lengths.sum())
-        if not (isinstance(rule, RandomisedRule) and rule.beta_prior is not None and self.belief.bernoulli):
+        if not (isinstance(rule, RandomisedRule) and rule.beta_prior is not None and self.belief.bernoulli) or rule.lag:
             return False
         return rounds <= MOST_TABLED and _plays_as_declared(rule, "beta_prior")
 
@@ -356,12 +366,14 @@ class CloudFilter:
         rule = self.rule
         looks_at_all = self.bernoulli is not None or bool(self.outlooks)
         other = looks_at_all or (bool(self.twists) and not self.follows_leader)
-        if not isinstance(rule, RandomisedRule) or not isinstance(reading, Steps) or other:
+        if not isinstance(rule, RandomisedRule) or not isinstance(reading, Steps):
             return rounds
-        ahead = (rounds >= reading.opening) & (rounds < rounds.size)
-        if rule.batch > 1:
-            ahead &= ((rounds - reading.opening) % rule.batch == 0) & self.follows_leader
-        return np.where(ahead, rounds + 1, rounds)
+        views = views_of(reading, rule)
+        if other:
+            return views.decided if rule.delay > 0 else rounds
+        following, decided = np.append(views.judged[1:], 0), np.append(views.decided[1:], rounds.size)
+        ahead = following > 0 if self.follows_leader else following == 1
+        return np.where(ahead, decided, views.decided)
 
 
 def _plays_as_declared(rule: RandomisedRule, name: str) -> bool:

@@ -35,8 +35,11 @@ class Rival(NamedTuple):
 
 
 def predicts(rule: Demonstrator, noise: Noise) -> bool:
-    """Return whether decisions of a rule can be predicted one by one: of an index that is the mean plus an offset."""
-    return isinstance(rule, IndexRule) and rule.shifts and isinstance(noise, Gaussian)
+    """Return whether decisions of a rule can be predicted one by one: of an index that is the mean plus an offset.
+
+    Rewards must not be late: then a decision shows nothing about the last rewards.
+    """
+    return isinstance(rule, IndexRule) and rule.shifts and rule.delay == 0 and isinstance(noise, Gaussian)
 
 
 def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> list[Rival]:

@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, RecentIndexRule
+from unbandit.demonstrators.elimination import tested_epochs
 from unbandit.errors import InferenceError, NotIdentifiable, option
 from unbandit.kernels.compile import Integers, Numbers
-from unbandit.kernels.smc.cloud import NEVER, Steps
+from unbandit.kernels.smc.cloud import NEVER, Steps, Views
 from unbandit.kernels.smc.elimination import GOES, OPEN, OUT, STAYS, EliminationTests
 from unbandit.kernels.tally import read_epochs
 from unbandit.log import ActionLog
@@ -23,9 +24,14 @@ def reading_of(log: ActionLog, which: int, rule: Demonstrator, horizon: int) -> 
     if isinstance(rule, EliminationRule):
         return _tests(actions, rewards, log.arms, rule, horizon)
     if isinstance(rule, IndexRule):
+        if rule.delay > 0:
+            raise NotIdentifiable(
+                f"{rule.name}: there is no posterior for index rules whose rewards are late (delay={rule.delay}).",
+                remedy=f"Use {option('method', 'bracket')}.",
+            )
         return steps_of(actions, rewards, log.arms, rule.initial, rule.batch)
     if isinstance(rule, RandomisedRule):
-        return steps_of(actions, rewards, log.arms, rule.initial, 1)
+        return steps_of(actions, rewards, log.arms, rule.initial, 1, rule.delay if rule.initial > 0 else 0)
     if isinstance(rule, RecentIndexRule):
         raise NotIdentifiable(
             f"{rule.name}: there is no posterior of a rule that forgets: particles hold the sum of each arm's rewards, "
@@ -56,13 +62,18 @@ def opening_chance(log: ActionLog, which: int, rule: Demonstrator) -> float:
     return -turns * math.lgamma(arms + 1)
 
 
-def steps_of(actions: Integers, rewards: Numbers, labels: tuple[str, ...], initial: int, batch: int) -> Steps:
+def steps_of(
+    actions: Integers, rewards: Numbers, labels: tuple[str, ...], initial: int, batch: int, longer: int = 0
+) -> Steps:
     """Cut a demonstration into steps: the opening pull by pull, then batch by batch.
 
-    A record that no rule with such an opening and such batches makes is refused, with the round.
+    A record that no rule with such an opening and such batches makes is refused, with the round. An opening may be
+    `longer`, until late rewards are known: then it goes on in the arms' order.
     """
-    arms, opening = len(labels), initial * len(labels)
+    arms, opening = len(labels), initial * len(labels) + longer
     _check_opening(actions, labels, initial)
+    if longer > 0:
+        _check_turns(actions[:opening], labels)
     starts = np.concatenate([np.arange(min(opening, actions.size)), np.arange(opening, actions.size, batch)])
     counts = np.diff(starts, append=actions.size)
     chosen = actions[starts].astype(np.int64)
@@ -86,6 +97,17 @@ def steps_of(actions: Integers, rewards: Numbers, labels: tuple[str, ...], initi
     opened = min(opening, starts.size)
     stretches = _stretches(chosen, counts, starts + 1, opened)
     return Steps(chosen, counts, starts + 1, next_round, opened, binding, *stretches, rewards)
+
+
+def views_of(steps: Steps, rule: RandomisedRule) -> Views:
+    """Return which actions are drawn from which state; those after an opening alone."""
+    size, batch, delay = steps.arm.size, rule.batch, rule.delay
+    judged, first, decided = np.zeros(size, np.int64), np.arange(size), np.arange(1, size + 1)
+    looks = np.arange(steps.opening, size, batch)
+    states = np.maximum(looks - delay, 0)
+    np.add.at(judged, states, np.minimum(batch, size - looks))
+    first[states[::-1]], decided[states[::-1]] = looks[::-1], looks[::-1] + 1  # of several looks, the first
+    return Views(judged, first, decided)
 
 
 def _stretches(
@@ -121,13 +143,16 @@ def _tests(
             remedy="Another rule made this record, or rows are missing.",
         )
     gone = passed > 0
+    if rule.delay > 0:  # what counts is how many epochs were tested when an arm went, or was last seen to stay
+        tested = tested_epochs(np.stack([pulls, pulls]), np.stack([pulls, pulls - 1]), rule.delay)
+        pulls = np.where(gone & (tested[0] > tested[1]), tested[0], np.where(gone, 0, tested[1] + 1))
     epochs = np.arange(1, int(pulls[~gone].min()) + 1)
     epochs = epochs[rule.tests(epochs) & (epochs <= np.sort(pulls)[-2])]  # a single arm is not tested
     early = np.flatnonzero(gone & ~np.isin(pulls, epochs))
     if early.size:
         arm = int(early[np.argmin(passed[early])])
         raise InferenceError(
-            f'arm "{labels[arm]}" was dropped after {pulls[arm]} pulls, where {rule} makes no test.',
+            f'arm "{labels[arm]}" was dropped after {(actions == arm).sum()} pulls, where {rule} makes no test.',
             round=int(passed[arm]),
             remedy="Check the rule and its parameters.",
         )
@@ -156,6 +181,19 @@ def _known_between_tests(actions: Integers, rewards: Numbers, epochs: Integers, 
         np.add.at(known[:, arm], test[inside], 1)
         np.add.at(known_sum[:, arm], test[inside], own[seen[inside]])
     return known, known_sum
+
+
+def _check_turns(actions: Integers, labels: tuple[str, ...]) -> None:
+    """Refuse a record whose opening, while rewards are awaited, is not in the arms' order."""
+    wrong = np.flatnonzero(actions != np.arange(actions.size) % len(labels))
+    if wrong.size:
+        at = int(wrong[0])
+        raise InferenceError(
+            f'the rule pulls arms in turn until a reward of each is known, and "{labels[at % len(labels)]}" would have '
+            f'come; the record has "{labels[actions[at]]}".',
+            round=at + 1,
+            remedy="Check delay and initial.",
+        )
 
 
 def _check_opening(actions: Integers, labels: tuple[str, ...], initial: int) -> None:

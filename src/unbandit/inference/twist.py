@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from unbandit.demonstrators import RandomisedRule
+from unbandit.inference.steps import views_of
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import learn
 from unbandit.kernels.smc.cloud import Belief, Steps
@@ -65,7 +66,7 @@ def twist_log(
     """
     parameters = rule.parameters(horizon)
     transitions = transitions_of(rule, parameters, belief, readings, known)
-    fit = _Fit(parameters, transitions, np.concatenate([each.round for each in readings]))
+    fit = _Fit(parameters, transitions, transitions.decided)
     fit.climb()
     if belief.bernoulli:  # the variance of a reward is that at the mode
         transitions.noise[:] = deviations_of(transitions, fit.means)
@@ -87,7 +88,7 @@ def predict_log(rule: RandomisedRule, twisted: TwistedLog, readings: Sequence[St
     log_chances = np.full(twisted.transitions.arm.size, np.nan)
     if log_chances.size * twisted.twist.pull.shape[1] ** 3 > MOST_PREDICTED:
         return log_chances
-    rounds, size = np.concatenate([each.round for each in readings]), twisted.twist.pull.shape[1]
+    rounds, size = twisted.transitions.decided, twisted.twist.pull.shape[1]
     predict_actions(rule.parameters(horizon), twisted.transitions, rounds, size, log_chances)
     return log_chances
 
@@ -115,10 +116,14 @@ def transitions_of(
     share = prior_share[arm] / (1 + behind * prior_share[arm])
     keeps, gain, shift = _moves(rule, parameters, counts.size)
     start = (prior_mean + prior_share * sums) / (1 + counts * prior_share)
+    views = [views_of(each, rule) for each in readings]
+    firsts = np.cumsum([0, *(each.arm.size for each in readings[:-1])])
     transitions = Transitions(
         arm=arm,
         begins=np.concatenate([np.arange(each.arm.size) == 0 for each in readings]),
-        judged=np.concatenate([_judged(each, rule.batch) for each in readings]),
+        judged=np.concatenate([each.judged for each in views]),
+        looks=np.concatenate([each.first + first for each, first in zip(views, firsts, strict=True)]),
+        decided=np.concatenate([each.decided for each in views]),
         keeps=np.full(arm.size, keeps),
         gains=np.full(arm.size, gain),
         shifts=np.full(arm.size, shift),
@@ -146,13 +151,6 @@ def _moves(rule: RandomisedRule, parameters: Any, arms: int) -> tuple[float, flo
         learn(parameters, np.ones(arms, np.int64), memory, arms + 1, 0, reward)
         after.append(float(memory[0, column]))
     return after[1] - after[0], after[2] - after[0], after[0]
-
-
-def _judged(steps: Steps, batch: int) -> Integers:
-    """Return how many actions are drawn from the state at each round: a batch's at its first one, none in between."""
-    since = np.arange(steps.arm.size) - steps.opening
-    judged = np.where((since >= 0) & (since % batch == 0), np.minimum(batch, since.size - np.arange(since.size)), 0)
-    return np.asarray(judged, np.int64)
 
 
 def deviations_of(transitions: Transitions, means: Numbers) -> Numbers:

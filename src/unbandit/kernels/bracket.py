@@ -10,7 +10,7 @@ Plain numbers in, plain numbers out, so that the CPU and a GPU run the same func
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from unbandit.kernels.compile import called, inlined
 from unbandit.kernels.intervals import reward_deviation
@@ -18,12 +18,14 @@ from unbandit.kernels.procedures import (
     BEST_ARM,
     BOUNDED,
     ESTIMATED,
+    UNSEEN,
     Assumptions,
     Compared,
     compare_eliminated_arm,
     compare_index_arm,
     gap_and_slope,
     procedure_1,
+    without_comparison,
 )
 from unbandit.kernels.special import ROOT_HALF, log_normal_cdf
 
@@ -162,18 +164,72 @@ def bracket_index_arm(
     pulled itself. An arm that was pulled after that was just then preferred: its index lies between two of the
     most-pulled arm's. Where the noise is not known the point is halfway between the sides.
     """
-    nan, shifts, batch = math.nan, assumed.shifts, assumed.batch
+    batch = assumed.batch
     compared = compare_index_arm(rule, assumed, best_mean, pulls, own, of_best, round, most, ended, over)
     if compared.verdict != ESTIMATED:
         return compared
-    best_after = max(most - batch, of_best)
-    after, _ = gap_and_slope(rule, shifts, best_mean, own, best_after, max(ended - batch, 1))
-    returned = pulls > own
-    if returned:
-        own_before, best_before, decided = own, most, ended
-    else:
-        own_before, best_before, decided = max(own - batch, assumed.initial), of_best, max(round - batch + 1, 1)
-    before, slope = gap_and_slope(rule, shifts, best_mean, own_before, best_before, decided)
+    best_after, last = max(most - batch, of_best), max(ended - batch, 1)
+    if pulls > own:
+        looks = Looks(own, most, ended, own, best_after, last)
+        return _between_looks(rule, assumed, best_mean, most, looks, True, compared)
+    looks = Looks(max(own - batch, assumed.initial), of_best, max(round - batch + 1, 1), own, best_after, last)
+    return _between_looks(rule, assumed, best_mean, most, looks, False, compared)
+
+
+class Looks(NamedTuple):
+    """What an index rule knew when it last turned to an arm, and when it last preferred the most-pulled one to it.
+
+    Counts are of rewards that were known; all are 0 where there was no such decision.
+    """
+
+    own_before: int
+    best_before: int
+    decided: int  # the round of the decision for the arm
+    own: int
+    best_after: int
+    ended: int  # the round of the last decision for the most-pulled arm
+
+
+@called
+def bracket_delayed_arm(
+    rule: Any, assumed: Assumptions, best_mean: float, pulls: int, most: int, looks: Looks
+) -> Compared:  # fmt: skip
+    """Compare an arm of an index rule whose rewards are late with the most-pulled one: as `bracket_index_arm`.
+
+    The indices of a decision are those of the rewards known then. An arm that was pulled in the opening alone is
+    bounded from below by the last decision against it.
+    """
+    nan, own, best_after = math.nan, float(looks.own), float(looks.best_after)
+    if pulls == 0:
+        return without_comparison(UNSEEN, nan)
+    if looks.own == 0 or looks.best_after == 0:
+        return Compared(BOUNDED, nan, 0.0, nan, nan, nan, nan, nan, 1.0, nan, nan)
+    after, slope = gap_and_slope(rule, assumed.shifts, best_mean, looks.own, looks.best_after, looks.ended)
+    bounded = Compared(
+        BOUNDED, nan, after if after == after else 0.0, nan, own, best_after, nan, nan, slope, nan, nan
+    )  # fmt: skip
+    if looks.own_before == 0 or looks.best_before == 0:
+        return bounded
+    below, slope = gap_and_slope(rule, assumed.shifts, best_mean, looks.own, looks.best_before, looks.decided)
+    if below != below:
+        return bounded
+    n_before, n_best = float(looks.own_before), float(looks.best_before)
+    fallback = Compared(ESTIMATED, below, below, below, own, n_best, n_before, n_best, slope, nan, nan)
+    return _between_looks(rule, assumed, best_mean, most, looks, looks.decided > looks.ended, fallback)
+
+
+@called
+def _between_looks(
+    rule: Any, assumed: Assumptions, best_mean: float, most: int, looks: Looks, returned: bool, compared: Compared
+) -> Compared:  # fmt: skip
+    """Return what both sides of the last hesitation say; `compared`, which has Procedure 2's gap, where one is missing.
+
+    `returned` says whether the arm was pulled after the most-pulled one's last pull.
+    """
+    nan, shifts, own, best_after = math.nan, assumed.shifts, looks.own, looks.best_after
+    after, _ = gap_and_slope(rule, shifts, best_mean, own, best_after, looks.ended)
+    own_before, best_before = looks.own_before, looks.best_before
+    before, slope = gap_and_slope(rule, shifts, best_mean, own_before, best_before, looks.decided)
     if assumed.noise_known and assumed.sigma != assumed.sigma:  # where no mean solves it, 0 is nearest
         before, after = before if before == before else best_mean, after if after == after else best_mean
     if not (before == before and after == after):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from unbandit.kernels.bracket import bracket_eliminated_arm, bracket_index_arm
+from unbandit.kernels.bracket import Looks, bracket_delayed_arm, bracket_eliminated_arm, bracket_index_arm
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import PowerWidth
 from unbandit.kernels.intervals import Verdicts
@@ -57,11 +57,16 @@ def _fill(compared: Compared, d: int, arm: int, verdict: Verdicts, numbers: Numb
 
 
 @called
-def _best_mean(rule: Any, assumed: Assumptions, top: int, own: int, of_best: int, round: int) -> float:
-    """Return the best arm's mean as the one known mean implies it, from the anchor's counts; NaN where it does not."""
+def _best_mean(
+    rule: Any, assumed: Assumptions, top: int, own: int, of_best: int, round: int, least: int
+) -> float:  # fmt: skip
+    """Return the best arm's mean as the one known mean implies it, from the anchor's counts; NaN where it does not.
+
+    The anchor must have more than `least` pulls.
+    """
     if assumed.shifts or assumed.anchor < 0 or assumed.anchor == top:
         return assumed.known_mean
-    if own <= assumed.initial or of_best == 0:
+    if own <= least or of_best == 0:
         return math.nan
     mean = solve_equal_indices(rule, assumed.known_mean, own, of_best, round + 1)
     return mean if math.isfinite(mean) else math.nan
@@ -69,15 +74,16 @@ def _best_mean(rule: Any, assumed: Assumptions, top: int, own: int, of_best: int
 
 @compiled
 def compare_index(
-    rules: Any, assumed: Assumptions, reading: int, pulls: Integers, last: Integers, own: Integers,
-    of_best: Integers, rounds: Integers, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
+    rules: Any, assumed: Assumptions, reading: int, pulls: Integers, last: Integers, own: Integers, of_best: Integers,
+    rounds: Integers, looks: Integers, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
 ) -> None:  # fmt: skip
     """Fill in what demonstrations of an index rule say about every arm's gap.
 
-    Counts are those of `Tallies`; `last` may have no rows. The `reading` is `ONE_SIDED` (Procedure 2), `TWO_SIDED`, or
-    `COUNTS_ONLY`: all indices are taken as equal before the last round. Filled in are which arm was pulled most
-    (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has rows, `at_the_end`: how much larger the gap is that
-    the last round shows (0 where no mean gives one) than that of the switching round; NaN for arms without an estimate.
+    Counts are those of `Tallies`; `last` may have no rows, and `looks` has some only where rewards are late.
+    The `reading` is `ONE_SIDED` (Procedure 2), `TWO_SIDED`, or `COUNTS_ONLY`: all indices are taken as equal before the
+    last round. Filled in are which arm was pulled most (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has
+    rows, `at_the_end`: how much larger the gap is that the last round shows (0 where no mean gives one) than that of
+    the switching round; NaN for arms without an estimate.
     """
     arms, anchor, counts_only = pulls.shape[1], max(assumed.anchor, 0), reading == COUNTS_ONLY
     for d in range(pulls.shape[0]):
@@ -88,18 +94,27 @@ def compare_index(
             best[d, arm] = False
         best[d, top] = True
         most, end = pulls[d, top], max(int(total) - 1, 0)
-        mean_at_end = _best_mean(rule, assumed, top, pulls[d, anchor], most, end)
+        mean_at_end = _best_mean(rule, assumed, top, pulls[d, anchor], most, end, assumed.initial)
         if counts_only:
             mean, ended = mean_at_end, end + 1
         else:
-            mean = _best_mean(rule, assumed, top, own[d, anchor], of_best[d, anchor], rounds[d, anchor])
+            at_anchor = own[d, anchor], of_best[d, anchor], rounds[d, anchor]
+            mean = _best_mean(rule, assumed, top, *at_anchor, assumed.initial)
             ended = rounds[d, top] + 1
+        late = looks.shape[0] > 0
+        if late:
+            seen = looks[d, anchor]
+            mean = _best_mean(rule, assumed, top, seen[0], seen[1], seen[2] - 1, 0)
         if assumed.shifts and assumed.anchor >= 0 and assumed.anchor != top:
             mean = math.nan  # what is known is another arm's, and gaps need none
         for arm in range(arms):
             count = pulls[d, arm]
             if arm == top:
                 compared = without_comparison(BEST, 0.0)
+            elif late:
+                seen = looks[d, arm]
+                known = Looks(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5])
+                compared = bracket_delayed_arm(rule, assumed, mean, count, most, known)
             elif counts_only:
                 compared = compare_index_arm(rule, assumed, mean, count, count, most, end, most, ended, True)
             else:
@@ -112,7 +127,12 @@ def compare_index(
             _fill(compared, d, arm, verdict, numbers)
             if at_the_end.shape[0] > 0:
                 further = math.nan
-                if compared.verdict == ESTIMATED:
+                if compared.verdict == ESTIMATED and late:
+                    seen = looks[d, arm]
+                    gap, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[4], seen[5])
+                    then, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[1], seen[2])
+                    further = (gap if gap == gap else 0.0) - then
+                elif compared.verdict == ESTIMATED:
                     gap, _ = gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
                     then = compared.gap
                     if reading == TWO_SIDED:

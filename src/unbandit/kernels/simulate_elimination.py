@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward_from_word
+from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward, reward_from_word
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import width_value
 from unbandit.kernels.rng import philox
@@ -76,6 +76,52 @@ def play_elimination(
 
 
 @inlined
+def play_delayed_elimination(
+    bandit: Bandit, parameters: Any, name: np.uint64, delay: int, state: EliminationState, actions: NDArray[Any]
+) -> None:
+    """Fill `actions` with demonstration `name`, every reward being known `delay` rounds late.
+
+    The test of an epoch is made at the end of the first one by which all its rewards are known: that of epoch `tested +
+    1` when `T(tested + 1) <= t - delay`, where `T(e)` is the round in which epoch `e` ended.
+    """
+    arms, horizon = bandit.means.size, actions.size
+    totals, _, active, last = state  # `last` has the last epoch of an arm that is gone, 0 for others
+    for arm in range(arms):
+        totals[arm], active[arm], last[arm] = 0.0, arm, 0
+    left, t, epoch, tested, ended = arms, 0, 0, 0, 0
+    while left > 1 and t + left <= horizon:
+        epoch += 1
+        for position in range(left):
+            actions[t + position] = active[position]
+        t += left
+        while left > 1 and tested < epoch:
+            following = ended
+            for arm in range(arms):
+                following += 1 if last[arm] == 0 or last[arm] > tested else 0
+            if following > t - delay:
+                break
+            ended, tested = following, tested + 1
+            inverse, width = inverse_of(bandit.inverse, np.uint64(tested)), width_value(parameters, np.uint64(tested))
+            largest, leader = -np.inf, 0
+            for position in range(left):
+                arm = active[position]
+                totals[arm] += reward(bandit, name, np.uint64(arm), np.uint64(tested - 1))
+                if totals[arm] * inverse > largest:
+                    largest, leader = totals[arm] * inverse, arm
+            kept = 0
+            for position in range(left):
+                arm = active[position]
+                active[kept] = arm
+                if totals[arm] * inverse > largest - 2 * width or arm == leader:
+                    kept += 1
+                else:
+                    last[arm] = epoch
+            left = kept
+    for later in range(t, horizon):
+        actions[later] = active[(later - t) % left]
+
+
+@inlined
 def count_elimination(
     bandit: Bandit, parameters: Any, name: np.uint64, horizon: int, state: EliminationState, pulls: NDArray[Any],
     gone: Marks,
@@ -110,12 +156,16 @@ def _new_state(arms: int) -> EliminationState:
 
 
 @compiled
-def eliminate(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
+def eliminate(bandit: Bandit, parameters: Any, first_run: int, delay: int, actions: NDArray[Any]) -> None:
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
     state = _new_state(bandit.means.size)
     for run in range(actions.shape[0]):
         arrange(bandit, run)
-        play_elimination(bandit, parameters, np.uint64(first_run + run), state, actions[run])
+        name = np.uint64(first_run + run)
+        if delay > 0:
+            play_delayed_elimination(bandit, parameters, name, delay, state, actions[run])
+        else:
+            play_elimination(bandit, parameters, name, state, actions[run])
 
 
 @compiled

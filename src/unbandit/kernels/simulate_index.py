@@ -302,10 +302,11 @@ class IndexOptions(NamedTuple):
     random_ties: bool  # whether a tie goes to one of the tied arms at random, not to the lowest
     initial: int  # pulls of each arm in the opening
     batch: int  # rounds from one decision to the next
+    delay: int = 0  # rounds by which the reward of a pull is known later than in the next one
 
 
 class IndexState(NamedTuple):
-    """Working arrays of a simulation round by round: pulls, sum of rewards and index, one number per arm."""
+    """Working arrays of a simulation round by round: rewards known, their sum, and index, one number per arm."""
 
     pulls: NDArray[Any]
     totals: Numbers
@@ -318,12 +319,21 @@ def play_largest_index(
 ) -> None:
     """Fill `actions` with demonstration `name`."""
     pulls, totals, index = state
-    arms, horizon = bandit.means.size, actions.size
-    opening = options.initial * arms
+    arms, horizon, delay = bandit.means.size, actions.size, options.delay
+    opening = options.initial * arms + delay
     for arm in range(arms):
         pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
     chosen = 0
     for t in range(horizon):
+        # --- the reward of `delay + 1` rounds ago becomes known ---
+        if t > delay:
+            learnt = np.int64(actions[t - 1 - delay]) if delay > 0 else np.int64(chosen)
+            totals[learnt] += reward(bandit, name, np.uint64(learnt), np.uint64(pulls[learnt]))
+            pulls[learnt] += 1
+            if t > opening and not options.uses_round:
+                n = np.uint64(pulls[learnt])
+                mean = totals[learnt] * inverse_of(bandit.inverse, n)
+                index[learnt] = index_value(parameters, mean, n, np.uint64(t))
         if t < opening or (t - opening) % options.batch == 0:
             # --- every arm's index `U_i(mean, n, t)`; in the opening, minus infinity once an arm has had its turn ---
             if t < opening:
@@ -352,14 +362,8 @@ def play_largest_index(
                         ahead -= 1
                     chosen += 1
         # --- pull it ---
-        totals[chosen] += reward(bandit, name, np.uint64(chosen), np.uint64(pulls[chosen]))
-        pulls[chosen] += 1
         if t < opening:
             index[chosen] = -np.inf
-        elif not options.uses_round:
-            n = np.uint64(pulls[chosen])
-            mean = totals[chosen] * inverse_of(bandit.inverse, n)
-            index[chosen] = index_value(parameters, mean, n, np.uint64(t + 1))
         actions[t] = chosen
 
 

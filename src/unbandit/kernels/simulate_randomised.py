@@ -21,10 +21,11 @@ class RandomisedOptions(NamedTuple):
     draws_needed: int  # how many uniform numbers a decision takes
     initial: int  # pulls of each arm, in turn, before the rule decides
     batch: int  # rounds from one look to the next
+    delay: int = 0  # rounds by which the reward of a pull is known later than in the next one
 
 
 class RandomisedState(NamedTuple):
-    """Working arrays of a simulation, one row per arm: the record now, the draws, and the record at the last look."""
+    """Working arrays of a simulation, one row per arm: what is known now, the draws, and what was at the last look."""
 
     pulls: Integers
     memory: Numbers
@@ -41,12 +42,19 @@ def play_by_chance(
     """Fill `actions` with demonstration `name`."""
     pulls, memory, draws, seen_pulls, seen_memory = state
     arms, columns = memory.shape
-    opening, seen_round = options.initial * arms, 0
+    delay, seen_round, chosen = options.delay, 0, 0
+    opening = options.initial * arms + delay if options.initial > 0 else 0
     for arm in range(arms):
         pulls[arm], draws[arm] = 0, 0.0
         for column in range(columns):
             memory[arm, column] = 0.0
     for t in range(actions.size):
+        if t > delay:  # the reward of `delay + 1` rounds ago becomes known
+            learnt = np.int64(actions[t - 1 - delay]) if delay > 0 else np.int64(chosen)
+            gained = reward(bandit, name, np.uint64(learnt), np.uint64(pulls[learnt]))
+            learn(parameters, pulls, memory, t - delay, learnt, gained)
+            memory[learnt, 0] += gained
+            pulls[learnt] += 1
         if t < opening:
             chosen = t % arms
         else:
@@ -62,10 +70,6 @@ def play_by_chance(
                 )
                 draws[at] = uniform_from_word(second if t & 1 else first)
             chosen = choose(parameters, seen_pulls, seen_memory, seen_round, draws)
-        gained = reward(bandit, name, np.uint64(chosen), np.uint64(pulls[chosen]))
-        learn(parameters, pulls, memory, t + 1, chosen, gained)
-        memory[chosen, 0] += gained
-        pulls[chosen] += 1
         actions[t] = chosen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ class Tallies:
     broken, broken_arm
         For each demonstration the first round whose arm had been passed over before, 0 if there is none, and that arm
         (0 if there is none).
+    looks
+        For an index rule whose rewards are late, what it knew at its last decisions: the numbers of
+        `kernels.bracket.Looks`, along a third axis.
     """
 
     pulls: Counts
@@ -52,6 +55,7 @@ class Tallies:
     broken: Any = None
     broken_arm: Any = None
     gone: Any = None
+    looks: Any = None
 
     @classmethod
     def zeros(cls, shape: tuple[int, int], *names: str) -> Tallies:
@@ -162,6 +166,24 @@ class Record(Protocol):
 
     def tallied(self, need: Need) -> Tallies:
         """Read what is needed, once: the answer is kept."""
+
+
+class LookRule(NamedTuple):
+    """When an index rule whose rewards are late looks at what it knows."""
+
+    opening: int  # rounds in turn at the beginning
+    batch: int
+    delay: int
+
+
+def with_looks(tallies: Tallies, actions: NDArray[Any], offsets: Counts, rule: LookRule) -> Tallies:
+    """Add what an index rule whose rewards are late knew at its last decisions."""
+    from unbandit.kernels.tally import looks_of_runs
+
+    looks = np.zeros((*tallies.pulls.shape, 6), np.int64)
+    codes = np.ascontiguousarray(actions).view(f"u{actions.itemsize}")
+    looks_of_runs(codes, offsets, *rule, np.ascontiguousarray(tallies.pulls), looks)
+    return replace(tallies, looks=looks)
 
 
 def is_record(given: Any) -> TypeGuard[Record]:

@@ -65,6 +65,11 @@ class TypicalCounts(NamedTuple):
 def typical_run(instance: Instance, rule: Demonstrator, horizon: float) -> TypicalRun:
     """Return the typical run of an index or elimination rule."""
     played = rule.for_arms(len(instance))
+    if played.lag > 0:
+        raise NotIdentifiable(
+            f"{rule.name}: there is no equation for the typical run of a rule whose rewards are late (delay={played.lag}).",
+            remedy="Leave the delay out, or simulate the rule.",
+        )
     if isinstance(played, EliminationRule):
         counts = _eliminated(instance, played, horizon)
     elif isinstance(played, IndexRule):

@@ -18,6 +18,9 @@ RULES = [
     "thompson:noise=bernoulli", "thompson:sigma=0.5", "thompson:noise=bernoulli,batch=3", "epsilon-greedy:epsilon=0.2",
     "epsilon-greedy:epsilon=0.3,ties=random,initial=2", "softmax:temperature=0.3", "softmax:temperature=0.5,batch=2",
     "learning-softmax:rate=0.4,temperature=0.4", "exp3:mixing=0.3", "exp3:mixing=0.4,rate=0.5,batch=2",
+    "sae:scale=0.2,delay=2", "sae:scale=0.15,delay=1,batch=2", "thompson:noise=bernoulli,delay=2",
+    "thompson:sigma=0.5,delay=3", "softmax:temperature=0.3,delay=2,batch=2", "epsilon-greedy:epsilon=0.3,delay=2",
+    "learning-softmax:rate=0.4,temperature=0.4,delay=1,initial=1",
 ]  # fmt: skip
 MEANS = [0.7, 0.4, 0.5]
 PRIOR = ub.BetaPrior(1.5, 1.0)

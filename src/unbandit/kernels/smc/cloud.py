@@ -67,6 +67,17 @@ class Steps(NamedTuple):
     rewards: Numbers  # per round; NaN where unknown
 
 
+class Views(NamedTuple):
+    """Which actions a randomised rule draws from its state before each round: the state that holds rewards up to it.
+
+    With a `delay` of `d`, the state before round `s` is looked at in round `s + d`. One number per round.
+    """
+
+    judged: Integers  # how many actions
+    first: Integers  # the first of them, from 0
+    decided: Integers  # the round (from 1) of the look
+
+
 class Cloud(NamedTuple):
     """Particles, their log weights, and what is recorded on the way.
 

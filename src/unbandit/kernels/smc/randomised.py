@@ -19,7 +19,7 @@ from unbandit.kernels.smc.cloud import (
     ArmPrior,
     Cloud,
     Steps,
-    assign,
+    Views,
     gibbs_level,
     inherit,
     keep_sums,
@@ -35,29 +35,23 @@ from unbandit.kernels.smc.cloud import (
 
 @compiled
 def filter_randomised(
-    parameters: Any, steps: Steps, cloud: Cloud, memories: Numbers, batch: int, tries: int, smooth: bool, shifts: bool
+    parameters: Any, steps: Steps, cloud: Cloud, memories: Numbers, views: Views, tries: int, smooth: bool, shifts: bool
 ) -> int:
     """Move a cloud through a demonstration, round by round; return 0, or the first round that no particle survives.
 
     `memories` has the shape (particles, arms, columns): what the rule remembers, beginning with the sums of rewards.
+    All actions that the rule draws from a state are judged there; a single one by a look ahead from the state before.
     Offspring are moved apart only where probabilities are `smooth`; elsewhere a moved particle might contradict what
     it was chosen for.
     """
     number, arms, columns = memories.shape
     bernoulli = cloud.belief.bernoulli
-    pulls, seen_pulls = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    seen = memories if batch == 1 else memories.copy()  # the memory as of the last decision
+    pulls = np.zeros(arms, np.int64)
     candidates, chances, trials = np.empty(tries), np.empty(tries), np.empty((tries, arms, columns))
-    mark, decided = 0, np.int64(1)
-    ahead = False  # whether the weights already contain the probability of this round's action
+    mark, ahead = 0, False  # whether the weights already contain the probability of what this state decides
     for step in range(steps.arm.size):
-        arm, playing = steps.arm[step], step >= steps.opening
-        if playing and (step - steps.opening) % batch == 0:
-            decided = step + 1
-            assign(seen_pulls, pulls)
-            if batch > 1:
-                assign(seen, memories)
-        look_ahead = batch == 1 and step + 1 < steps.arm.size and step + 1 >= steps.opening
+        arm, first_action, decided = steps.arm[step], views.first[step], views.decided[step]
+        look_ahead = step + 1 < steps.arm.size and views.judged[step + 1] == 1
         known = steps.rewards[step]
         if not math.isnan(known):  # to the observer from the start; the rule sees it now
             cloud.before[arm] -= 1.0
@@ -66,16 +60,17 @@ def filter_randomised(
         prior, behind = prior_of(cloud.belief, arm), cloud.before[arm] + pulls[arm]
         for particle in range(number):
             memory, log_weight = memories[particle], 0.0
-            # Weight without look-ahead: w *= p(a_t | memory).
-            if playing and not ahead:
-                log_weight += _log(probability(parameters, seen_pulls, seen[particle], decided, arm))
+            # Weight without look-ahead: w *= p(a | memory) for every action drawn from it.
+            if not ahead:
+                for at in range(first_action, first_action + views.judged[step]):
+                    log_weight += _log(probability(parameters, pulls, memory, decided, steps.arm[at]))
             # Proposal: candidates x_j with shares q_j.
             total = cloud.past[particle, arm] + memory[arm, 0]
             first, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
             size = _spread(prior, bernoulli, behind, total, known, first, cloud.table, candidates, chances)
             # Weight with look-ahead: w *= sum_j q_j p(a_{t+1} | memory, x_j); choose x_j in proportion to its term.
             if look_ahead:
-                following, average = steps.arm[step + 1], 0.0
+                following, average = steps.arm[views.first[step + 1]], 0.0
                 for at in range(size):
                     trial = trials[at]
                     for row in range(arms):
@@ -84,7 +79,7 @@ def filter_randomised(
                     learn(parameters, pulls, trial, step + 1, arm, candidates[at])
                     trial[arm, 0] += candidates[at]
                     pulls[arm] += 1
-                    chances[at] *= probability(parameters, pulls, trial, step + 2, following)
+                    chances[at] *= probability(parameters, pulls, trial, views.decided[step + 1], following)
                     pulls[arm] -= 1
                     average += chances[at]
                 log_weight += _log(average)
@@ -108,8 +103,6 @@ def filter_randomised(
             return step + 1
         if resampled:
             inherit(memories, cloud.ancestors)
-            if batch > 1:
-                inherit(seen, cloud.ancestors)
             if not bernoulli and smooth:
                 liu_west_move(cloud, pulls, memories, step)
             if not bernoulli and shifts:

@@ -43,7 +43,9 @@ class Transitions(NamedTuple):
 
     arm: Integers
     begins: Marks  # whether a demonstration begins here, with all scores at 0
-    judged: Integers  # how many actions, from this round on, the rule draws from the state here
+    judged: Integers  # how many actions the rule draws from the state here
+    looks: Integers  # the first of them: with prompt rewards that of this round
+    decided: Integers  # the round in which the rule looks at the state
     keeps: Numbers  # f
     gains: Numbers  # g
     shifts: Numbers  # h; f, g and h move the score of the round's arm
@@ -89,7 +91,7 @@ def expand_sites(
                 pulls[arm] = 0
         for row in range(arms):
             sites.centre[at, row] = scores[at, row]
-        count_pulls(transitions.arm, at, transitions.judged[at], counts)
+        count_pulls(transitions.arm, transitions.looks[at], transitions.judged[at], counts)
         arguments = (parameters, pulls, counts, rounds[at], scores[at])
         log_chances[at] = expand_all(*arguments, sites.slope[at], sites.bend[at], slope, bend)
         pulls[transitions.arm[at]] += 1
@@ -338,7 +340,7 @@ def predict_actions(
                     covariance[row, column] = covariance[column, row] = 0.0
         log_chances[at] = 0.0
         if transitions.judged[at] > 0:
-            count_pulls(transitions.arm, at, transitions.judged[at], counts)
+            count_pulls(transitions.arm, transitions.looks[at], transitions.judged[at], counts)
             for row in range(arms):
                 scores[row], y[row] = state[row], 0.0
             value, gain = (
@@ -454,12 +456,12 @@ def filter_twisted(
         at, arm = first + step, steps.arm[step]
         # Weight: p(a_t | memory) / site(scores), for all actions drawn from this state.
         if transitions.judged[at] > 0:
-            count_pulls(transitions.arm, at, transitions.judged[at], counts)
+            count_pulls(transitions.arm, transitions.looks[at], transitions.judged[at], counts)
             for particle in range(number):
                 memory, log_weight = memories[particle], 0.0
                 for each in range(arms):
                     if counts[each] > 0:
-                        chance = probability(parameters, pulls, memory, step + 1, each)
+                        chance = probability(parameters, pulls, memory, transitions.decided[at], each)
                         log_weight += counts[each] * (math.log(chance) if chance > 0.0 else -math.inf)
                     away[each] = memory[each, score] - sites.centre[at, each]
                 for row in range(arms):
