@@ -67,7 +67,7 @@ def typical_run(instance: Instance, rule: Demonstrator, horizon: float) -> Typic
     played = rule.for_arms(len(instance))
     if played.lag > 0:
         raise NotIdentifiable(
-            f"{rule.name}: there is no equation for the typical run of a rule whose rewards are late (delay={played.lag}).",
+            f"{rule.name}: no equation gives the typical run of a rule whose rewards are late (delay={played.lag}).",
             remedy="Leave the delay out, or simulate the rule.",
         )
     if isinstance(played, EliminationRule):
