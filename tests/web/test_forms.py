@@ -106,7 +106,7 @@ def test_rules_are_grouped_by_kind() -> None:
 
 def test_what_is_rarely_changed_stands_apart() -> None:
     assert [field.name for field in form_of("ucb").fields] == ["ucb.alpha", "ucb.scale", "ucb.sigma"]
-    assert {field.name for field in form_of("ucb").rarely} == {"ucb.ties", "ucb.initial", "ucb.batch"}
+    assert {field.name for field in form_of("ucb").rarely} == {"ucb.ties", "ucb.initial", "ucb.batch", "ucb.delay"}
 
 
 def test_only_the_chosen_rule_is_read() -> None:

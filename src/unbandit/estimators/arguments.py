@@ -86,8 +86,8 @@ def asked_record(log: Any, starting_pulls: StartingPulls | None, method: Method 
         record = started(record, starting_pulls)
     if is_partial(record) and rule.lag > 0:
         raise NotIdentifiable(
-            f"{rule.name}: the log begins in mid-run, and which rewards a rule with a delay of {rule.lag} rounds knew then "
-            "is not shown.",
+            f"{rule.name}: the log begins in mid-run, and which rewards a rule with a delay of {rule.lag} rounds knew "
+            "then is not shown.",
             remedy="Give the whole run.",
         )
     is_simulated = is_partial(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
