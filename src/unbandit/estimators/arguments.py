@@ -79,7 +79,7 @@ def asked_record(log: Any, starting_pulls: StartingPulls | None, method: Method 
 
     is_drawn = draws(method, rule)
     if isinstance(log, str | os.PathLike):
-        record: Record = read_or_scan(log, scan=not (is_drawn or rule.look_rule(1)))
+        record: Record = read_or_scan(log, scan=not (is_drawn or (rule.lag > 0 and rule.look_rule(1))))
     else:
         record = as_record(log)
     if starting_pulls is not None:

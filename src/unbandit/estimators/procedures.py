@@ -475,7 +475,8 @@ class Request:
     def tallies(self) -> Tallies:
         """Return what the method counts."""
         check_comparable(self.rule, self.method)
-        tallies, looks = self.log.tallied(needed(self.rule, self.method)), self.rule.look_rule(len(self.log.arms))
+        tallies = self.log.tallied(needed(self.rule, self.method))
+        looks = self.rule.look_rule(len(self.log.arms)) if self.rule.lag > 0 else None
         if looks is None or self.method not in IN_ORDER:
             return tallies
         actions, offsets = getattr(self.log, "actions", None), getattr(self.log, "offsets", None)
