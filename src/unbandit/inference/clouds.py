@@ -34,6 +34,7 @@ QUICK_PER_ARM, MOST_FEWEST = 100, 1_000  # particles per arm at least, where a p
 PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 BERNOULLI_SHARE, MOST_BERNOULLI = 1.2, 2_000  # of this number, and the most, for the largest of Beta draws
+BERNOULLI_STRAIGHT = 65  # times as many over the number of arms, where these clouds do not look ahead
 AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
 CLEARLY_MORE = 1.0  # log evidence by which clouds must be ahead that do not look at the future
 NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the best, and still serve half the clouds
@@ -120,7 +121,7 @@ def run_filters(
     if isinstance(rule, RandomisedRule) and task.draws_betas:
         assert rule.beta_prior is not None
         read = bernoulli_log(rule.beta_prior, steps, len(log.arms))
-        task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, fewer=particles is None)
+        task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, default=particles is None)
         look_ahead = LookAhead((), by_round(pilot)) if pilot else None
     elif isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
         look_ahead = look_ahead or _look_ahead(task, rule, steps, clouds)
@@ -200,7 +201,7 @@ def one_look_ahead(
 
 
 def _looking_ahead(
-    task: CloudFilter, log: BernoulliLog, clouds: int, *, fewer: bool
+    task: CloudFilter, log: BernoulliLog, clouds: int, *, default: bool
 ) -> tuple[CloudFilter, tuple[FilterPass, ...]]:
     """Let the filter of Beta draws look at the whole log, as `_look_ahead` does; return it, and the cloud that did not.
 
@@ -208,11 +209,12 @@ def _looking_ahead(
     visited and from a cloud that looks ahead by the first one; two small clouds each show which is better. Where clouds
     that do not look ahead find clearly more, the filter stays as it is.
     """
-    if fewer:
-        task = replace(task, particles=min(int(BERNOULLI_SHARE * task.particles), MOST_BERNOULLI))
     visitors = log.visitors()
     if visitors == 0:
-        return task, ()
+        share = max(BERNOULLI_STRAIGHT / len(task.log.arms), BERNOULLI_SHARE)
+        return replace(task, particles=int(share * task.particles) if default else task.particles), ()
+    if default:
+        task = replace(task, particles=min(int(BERNOULLI_SHARE * task.particles), MOST_BERNOULLI))
     straight, visits = replace(task, particles=visitors, keep_paths=False), log.visits(visitors)
     pilot = replace(straight, visits=visits).run(clouds)
     if isinstance(pilot, CloudCollapsed):

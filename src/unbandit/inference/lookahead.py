@@ -26,8 +26,7 @@ from unbandit.progress import current_work
 VISITORS = 1_000  # particles whose states are recorded, where there is room for them
 MOST_VISITED = 40_000_000  # numbers in the record of a log
 FEWEST_PER_TERM = 12  # particles per term of the fitted functions, at least
-MOST_PAIRED = 8  # coordinates up to which all products of two are terms
-ALWAYS_PAIRED = 2  # with more of them, only squares and products with the coordinates of these most-pulled arms
+MOST_COORDINATES = 8  # of a state from which a look-ahead is learnt: with ten, it found less than clouds without
 
 MOST_OUTLOOK = 10_000_000  # numbers in the bends around a path
 MOST_PATHS, FAR_BEHIND = 3, 8.0  # whose look-aheads are added, and by how much evidence one may be behind the best
@@ -55,6 +54,8 @@ class BernoulliLog:
 
     def visitors(self) -> int:
         """Return how many particles are recorded so that a look-ahead can be learnt; 0 if it would take too many."""
+        if self.lookahead.centre.shape[1] > MOST_COORDINATES:
+            return 0
         width = self.lookahead.centre.shape[1] + (4 if self.separate else 2) + 2
         number = min(VISITORS, MOST_VISITED // (width * max(self.arms.size, 1)))
         return number if number >= FEWEST_PER_TERM * (1 + self.lookahead.centre.shape[1] + len(self.pairs)) else 0
@@ -77,10 +78,7 @@ def bernoulli_log(prior: tuple[float, float], readings: Sequence[Steps], arms: i
     pulled = np.concatenate([each.arm for each in readings])
     separate = len(readings) > 1 or not all(np.isnan(each.rewards).all() for each in readings)
     coordinates = arms * (2 if separate else 1)
-    leading, each = np.argsort(-np.bincount(pulled, minlength=arms))[:ALWAYS_PAIRED], np.arange(coordinates)
-    always = each if coordinates <= MOST_PAIRED else each[np.isin(each % arms, leading)]
-    products = [np.sort([each, np.full(coordinates, one)], axis=0)[::-1].T for one in always]
-    pairs = np.unique(np.concatenate([np.column_stack([each, each]), *products]), axis=0)
+    pairs = np.column_stack(np.tril_indices(coordinates))
     firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
     return BernoulliLog(*prior, pulled, firsts, pairs, separate, _lookahead(0, coordinates))
 

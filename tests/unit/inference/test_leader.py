@@ -153,6 +153,13 @@ def test_ties_broken_anew_in_each_round_of_a_batch_are_not_read_by_one_leader():
     assert not filter_task(log, rule, coins=ub.BetaPrior()).follows_leader
 
 
+def test_a_record_of_rewards_0_and_1_that_is_impossible_is_refused():
+    """Once epsilon is 0 to a computer: arm 1 leads after a 1, against a 0, and no reward can end its lead at once."""
+    log = ub.ActionLog.from_actions([[0, 1, 1, 0, 0]], arms=[0, 1])
+    with pytest.raises(ub.InferenceError, match="none of 50 particles"):
+        ub.posterior(log, "epsilon-greedy:epsilon=0.5,rate=800", bernoulli=True, particles=50, check=False)
+
+
 def test_chances_are_the_rules_probabilities_and_leaders_the_best_sequence():
     rule, actions = RULE.for_arms(3), [0, 1, 2, 2, 2, 1, 1, 1, 1]
     reading = reading_of(ub.ActionLog.from_actions([actions], arms=[0, 1, 2]), 0, rule, 9)

@@ -172,12 +172,18 @@ def test_a_log_that_is_too_long_is_filtered_without(monkeypatch):
     assert found.log_evidence == pytest.approx(expected, abs=0.05)
 
 
-def test_many_arms_have_products_with_the_most_pulled_ones_only():
+def test_many_arms_have_more_particles_and_no_look_ahead():
     few, _ = read([0, 1, 2, 3] * 5, 4)
     many, _ = read([*range(12), *[3] * 9, *[7] * 5], 12)
     assert len(few.pairs) == 10
-    assert len(many.pairs) == 12 + 11 + 10
-    assert all(one == other or {one, other} & {3, 7} for one, other in many.pairs.tolist())
+    assert few.visitors() == lookahead.VISITORS
+    assert many.visitors() == 0
+    log = ub.ActionLog.from_actions([[*range(12), *[3] * 3_000]])
+    belief = Belief(True, np.ones(12), np.ones(12), 1.0)
+    result = run_filters(log, RULE, belief, [3_012], None, 2, 1, 1)
+    assert not result.twisted
+    steps = log.actions.size
+    assert result.passes[0][0].cloud.sums.shape[0] == int(65 / 12 * (1_500_000 // steps))
 
 
 def test_half_of_the_first_visits_and_all_of_the_second():

@@ -529,6 +529,8 @@ def propose_outcome(
     log_low = after_low + pressure * low - 0.5 * (precision - 1.0) * low * low + math.log1p(-mean)
     log_high = after_high + pressure * high - 0.5 * (precision - 1.0) * high * high + math.log(mean)
     largest = max(log_low, log_high)
+    if largest == -math.inf:
+        return 0.0, largest
     share = math.exp(log_high - largest)
     total = share + math.exp(log_low - largest)
     log_weight = largest + math.log(total) - 0.5 * pressure * pressure / precision + 0.5 * math.log(precision)
