@@ -8,10 +8,12 @@ import pytest
 from unbandit import Bernoulli, Instance, parse_rule, rules
 from unbandit.tape import Tape
 
+ON_A_CPU_ALONE = {"sliding-window-ucb", "discounted-ucb"}
 EXAMPLES = [
     pytest.param(kind(**example), id=f"{name}-{number}")
     for name, kind in sorted(rules().items())
     for number, example in enumerate(kind.examples)
+    if name not in ON_A_CPU_ALONE
 ]
 
 
