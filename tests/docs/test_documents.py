@@ -62,7 +62,15 @@ def a_log_of_the_readers_own() -> None:
     Path("study.toml").write_text('rules = ["sae"]\nhorizons = [200]\nruns = 2\n\n[[instances]]\ndataset = "linear"\n')
 
 
-BEFORE = {"README.md": a_log_of_the_readers_own}
+def a_log_that_begins_in_mid_run() -> None:
+    """Stand in for a log whose first rounds are lost, and the pulls before it."""
+    log = ub.UCB(alpha=0.25).demonstrate(ub.datasets.linear(), horizon=500, seed=1)
+    rows = log.to_frame().select("arm")
+    rows[100:].write_csv("log.csv")
+    rows[:100].group_by("arm").len("pulls").write_csv("counts.csv")
+
+
+BEFORE = {"README.md": a_log_of_the_readers_own, "docs/your-log.md": a_log_that_begins_in_mid_run}
 
 GIVEN = {
     "CONTRIBUTING.md": {
