@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import unbandit as ub
-from unbandit.demonstrators import RandomisedRule
+from unbandit.demonstrators import RandomisedRule, RecentIndexRule
 
 PAGES = Path(__file__).parent / "rules"
 
@@ -103,7 +103,7 @@ def of_a_rule(names: dict[str, Any]) -> Figures:
         f"The {quantity} of every arm with its interval, beside the truth: {told(answer, truth, quantity)}.",
         f"What the record tells of every arm's {quantity}, beside the truth that was hidden.",
     )
-    if not isinstance(rule, RandomisedRule):
+    if not isinstance(rule, RandomisedRule | RecentIndexRule):
         moment = ub.switching_moment(log, rule, estimate=answer)
         found["hesitation"] = (
             moment.plot(),

@@ -201,7 +201,7 @@ def test_candidates_are_shown_as_parts(monkeypatch):
     seen: list[tuple[str, float | None, float | None]] = []
     with progress.shown_by(lambda *each: seen.append(each)):
         ub.identify(LOG, ["ucb:alpha=0.25", "ucb1", "sae:alpha=0.25"], sigma=0.5, particles=100)
-    shares = {share for stage, share, _ in seen if stage.startswith("Heat 1 of")}
+    shares = {share for stage, share, _ in seen if stage == "Identifying the rule"}
     assert len(shares) > 2
     assert all(share is not None and 0 <= share <= 1 for share in shares)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator, IndexRule
+from unbandit.demonstrators import Demonstrator, IndexRule, RecentIndexRule
 from unbandit.errors import Notice
 from unbandit.estimators.arguments import is_partial
 from unbandit.estimators.procedures import Request
@@ -95,7 +95,8 @@ def said_of(check: Check, rule: Demonstrator) -> tuple[list[Notice], list[Notice
     if check.failed:
         looks = f"taken together, the demonstrations look like those of {short_numbers(str(rule))}"
     stands = "" if check.failed else f"; nothing stands out beside {check.simulations} simulations of it"
-    only_simulated = isinstance(rule, IndexRule) and not any(each.name == ONE_BY_ONE for each in check.statistics)
+    one_by_one = any(each.name == ONE_BY_ONE for each in check.statistics)
+    only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not one_by_one
     parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]
     return [], [Notice("fits", " ".join(filter(None, parts)))]
 

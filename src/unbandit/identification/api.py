@@ -149,11 +149,30 @@ def _answer(
             at: _contender(candidates[at], by_guess[at], evidences[at], first.probabilities[at]) for at in first.order
         }
         values: dict[int, RuleValues] = {}
-        probable = [at for at in first.contenders if first.probabilities[at] >= SMALL]
-        for place, at in enumerate(probable[:MOST_CHECKED]):
-            contenders[at] = _checked(request, contenders[at], values, at)
-            current_work().reach(round(WHOLE * (COMPARED + (1 - COMPARED) * (place + 1) / len(probable))))
+        visited: list[int] = []
+        decision = first
+        while todo := _to_check(decision, visited):
+            for at in todo:
+                contenders[at] = _checked(request, contenders[at], values, at)
+                visited.append(at)
+                current_work().reach(round(WHOLE * (COMPARED + (1 - COMPARED) * min(len(visited) / len(todo), 1.0))))
+            decision = _without_misfits(first, contenders)
     return _decided(request, contenders, first, values, warnings, notes)
+
+
+def _to_check(decision: Decision, visited: Sequence[int]) -> list[int]:
+    """Return the candidates that are probable and not yet checked; a misfit makes others probable."""
+    probable = [at for at in decision.contenders if decision.probabilities[at] >= SMALL and at not in visited]
+    return probable[: max(MOST_CHECKED - len(visited), 1 if len(visited) < 2 * MOST_CHECKED else 0)]
+
+
+def _without_misfits(first: Decision, contenders: Mapping[int, Contender]) -> Decision:
+    """Decide among the candidates that a check did not exclude; as before if it excluded all that were possible."""
+    out = {at for at in first.contenders if contenders[at].check.verdict == "does not fit"}
+    if not out or out.issuperset(first.contenders):
+        return first
+    nothing = LogEvidence.impossible("")
+    return decide([nothing if at in out else contenders[at].evidence for at in range(len(contenders))])
 
 
 def _checked(
@@ -176,12 +195,8 @@ def _decided(
     """Decide among the candidates that fit, and average the values over them."""
     out = [at for at in first.contenders if contenders[at].check.verdict == "does not fit"]
     fitting = [at for at in first.contenders if at not in out]
-    decision = first
-    if out and fitting:
-        evidences = [
-            LogEvidence.impossible("") if at in out else contenders[at].evidence for at in range(len(contenders))
-        ]
-        decision = decide(evidences)
+    decision = _without_misfits(first, contenders)
+    if decision is not first:
         contenders = {
             at: replace(contenders[at], probability=decision.probabilities[at]) for at in decision.order
         }  # fmt: skip
@@ -191,8 +206,13 @@ def _decided(
     if not fitting:
         verdict = "none fits"
         warnings.append(Notice("does-not-reproduce", _none_fits(contenders[first.order[0]])))
-    elif len(contenders) == 1:
+    elif len(contenders) == 1 and contenders[left[0]].check.verdict == "fits":
         verdict = "fits"
+    elif contenders[left[0]].check.verdict != "fits":
+        verdict = "cannot tell"
+        reason = contenders[left[0]].check.reason or ""
+        text = f"It was not checked whether the log looks like one that {contenders[left[0]].name} made. {reason}"
+        notes = [*notes, Notice("not-checked", text.strip())]
     ordered = tuple(contenders[at] for at in decision.order)
     mixed = [(contenders[at], values[at]) for at in left if at in values]
     notes = [*notes, *_conventions(ordered), *_imprecise(decision)]

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule, rules
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule, parse_rule, rules
 from unbandit.demonstrators.base import rule_named
 from unbandit.errors import Notice, ParameterError, option
 from unbandit.inference.conventions import Convention
@@ -248,8 +248,16 @@ def _alternatives(text: str) -> list[str]:
 
 
 def _checked(candidate: Candidate, noise: Noise) -> Candidate:
-    """Refuse rules that do not take such rewards."""
+    """Refuse rules that do not take such rewards, and those whose evidence cannot be computed."""
     for rule, _ in candidate.guesses:
+        if isinstance(rule, RecentIndexRule) or (isinstance(rule, IndexRule) and rule.lag > 0):
+            kind = "rules that forget" if isinstance(rule, RecentIndexRule) else "index rules whose rewards are late"
+            raise ParameterError(
+                f"{rule}: how probable a log is under {kind} cannot be computed, so it cannot be compared with others.",
+                parameter="candidates",
+                value=str(rule),
+                remedy="Leave it out; estimate says whether such a rule fits the log.",
+            )
         if rule.bernoulli_only and isinstance(noise, Gaussian):
             raise ParameterError(
                 f"{rule}: expected rewards of 0 and 1, for which this rule is made; got sigma = {noise.sigma:g}.",

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.demonstrators.widths import width_parameters
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.fit import UNCHECKED, Check
 from unbandit.formatting import counted
@@ -35,6 +36,7 @@ from unbandit.inference.decisions import predict
 from unbandit.inference.filter import CloudCollapsed, log_mean, relative_error
 from unbandit.inference.prior import belief_of
 from unbandit.inference.rivals import predicts
+from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -253,11 +255,14 @@ def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, h
     """Predict the decisions of one demonstration one by one, under the same prior as a filter has."""
     assert isinstance(rule, IndexRule)
     record, horizon = request.log.select(which, heat.rounds), request.horizons[which]
+    reading_of(record, 0, rule, horizon)  # refuses another opening
+    if hasattr(rule, "width"):
+        width_parameters(rule, horizon)  # refuses widths that are not finite
     given = (record, rule, request.noise, request.prior, horizon, heat.predicting)
     own = zlib.crc32(str(rule).encode())  # errors of neighbouring values shall not add up
     seeds = [(request.seed + own + cloud) % 2**64 for cloud in range(heat.predictions)]
     found = [predict(*given, seed=seed, widths=(1.0,)) for seed in seeds]
-    evidences = np.array([each.log_evidence for each in found])
+    evidences = np.array([each.log_evidence for each in found]) + opening_chance(record, 0, rule)
     if not np.isfinite(evidences).any():
         raise CloudCollapsed(f"none of the particles explains the record under {rule}.")
     surprise = np.zeros(int(record.lengths[0]))

@@ -43,8 +43,9 @@ class Identification:
     Attributes
     ----------
     verdict
-        `identified`; `cannot tell`, if two or more candidates are left; `fits`, if a single candidate was given, and
-        the log looks like one of its; or `none fits`, if not even the most probable candidate makes such logs.
+        `identified`; `cannot tell`, if two or more candidates are left, or one that could not be checked; `fits`, if a
+        single candidate was given, and the log looks like one of its; or `none fits`, if not even the most probable
+        candidate makes such logs.
     candidates
         The most probable first. Each has the `check` whether it fits, if it was still possible by its evidence.
     assured
@@ -136,6 +137,8 @@ class Identification:
             return f"this log does not look like one that {leading.name} made"
         if self.verdict == "none fits":
             return f"none of the candidates made this: even {leading.name}, the most probable, does not make such logs"
+        if len(self.left) == 1:
+            return f"{leading.name} is the most probable candidate, but it was not checked whether it makes such logs"
         return f"this log cannot distinguish between {formatting.joined(self.left)}"
 
     def posterior(self, name: str | None = None, *, demonstration: int = 0, draws: int = 1_000) -> Posterior:

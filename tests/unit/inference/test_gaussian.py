@@ -38,7 +38,7 @@ def played(rule, arms, generator):
             chances = _chances(rule, sums, pulls, values, generator)
             arm = (chances.cumsum(axis=1) < generator.random((RUNS, 1))).sum(axis=1)
         rewards = means[everyone, arm] + SIGMA * generator.standard_normal(RUNS)
-        values[everyone, arm] += getattr(rule, "rate", 0.0) * (rewards - values[everyone, arm])
+        values[everyone, arm] += (getattr(rule, "rate", None) or 0.0) * (rewards - values[everyone, arm])
         sums[everyone, arm] += rewards
         pulls[everyone, arm] += 1
         actions[:, at] = arm

@@ -10,6 +10,7 @@ import numpy as np
 from numba import cuda, float64, int64
 
 from unbandit.kernels.bandit import Bandit, arm_order_bits, rank
+from unbandit.kernels.compile import inlined
 from unbandit.kernels.gpu import port
 from unbandit.kernels.gpu.port import ALL_NEAR, POWERS, Formulas, kernel, ported
 from unbandit.kernels.simulate_elimination import EliminationState, count_elimination, play_elimination
@@ -21,6 +22,14 @@ MOST_ARMS_IN_LOCAL_MEMORY = 64
 """Up to this number of arms, a thread works in its own local memory; beyond, in a part of one large array."""
 
 
+@inlined
+def _add_last_pull(known: Any, actions: Any, pulls: Any) -> None:
+    """Fill in the pulls of every arm: those whose reward became known, and the last one."""
+    for arm in range(pulls.size):
+        pulls[arm] = known[arm]
+    pulls[actions[actions.size - 1]] += 1
+
+
 def by_index(
     bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, actions: Any, pulls: Any
 ) -> None:
@@ -28,8 +37,7 @@ def by_index(
     arms = bandit.means.size
     state = IndexState(counts, numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms])
     play_largest_index(bandit, parameters, name, options, state, actions)
-    for arm in range(arms):
-        pulls[arm] = counts[arm]
+    _add_last_pull(counts, actions, pulls)
 
 
 def by_chance(
@@ -41,8 +49,7 @@ def by_chance(
     seen = numbers[(2 + columns) * arms : (2 + 2 * columns) * arms].reshape(arms, columns)
     state = RandomisedState(counts[:arms], memory, draws, counts[arms : 2 * arms], seen)
     play_by_chance(bandit, parameters, name, options, state, actions)
-    for arm in range(arms):
-        pulls[arm] = counts[arm]
+    _add_last_pull(counts, actions, pulls)
 
 
 def _elimination_state(arms: int, numbers: Any, counts: Any) -> EliminationState:
