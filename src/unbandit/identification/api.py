@@ -30,7 +30,14 @@ from unbandit.identification.evidence import (
     successive_halving,
 )
 from unbandit.identification.result import Identification, Surprise, Verdict
-from unbandit.identification.values import RuleValues, checked_rule, mixed_values, said_of_values, values_under
+from unbandit.identification.values import (
+    RuleValues,
+    checked_rule,
+    imprecise_values,
+    mixed_values,
+    said_of_values,
+    values_under,
+)
 from unbandit.inference import Prior
 from unbandit.inference.draws import check_rewards
 from unbandit.log import ActionLog
@@ -217,6 +224,7 @@ def _decided(
     mixed = [(contenders[at], values[at]) for at in left if at in values]
     notes = [*notes, *_conventions(ordered), *_imprecise(decision)]
     notes += _collapsed(ordered)
+    notes += imprecise_values(mixed)
     if mixed:
         disagreement = said_of_values(request, mixed)
         warnings += [notice for notice in disagreement if notice.code == "rules-disagree"]

@@ -25,6 +25,7 @@ MOST_GUESSES, SMALLEST_SHARE = 3, 0.02  # sets of parameters per rule whose valu
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
+DIFFER = frozenset({"clouds-differ", "evidence-differs"})  # what asks for more particles
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +83,12 @@ def _posterior(request: IdentificationRequest, which: int, guess: Guess, draws: 
     belief = belief_of(request.prior, len(record.arms), request.noise, None)
     look_ahead = one_look_ahead(record, guess.rule, belief, horizons, request.seed)
     try:
-        return infer(*given, particles=request.particles or PARTICLES, look_ahead=look_ahead, **options)
+        found = infer(*given, particles=request.particles or PARTICLES, look_ahead=look_ahead, **options)
+        if request.particles or not DIFFER.intersection(notice.code for notice in found.warnings):
+            return found
     except InferenceError:
-        return infer(*given, particles=None, **options)
+        pass
+    return infer(*given, particles=None, **options)
 
 
 def _allotted(shares: NDArray[np.float64], number: int) -> NDArray[np.int64]:
@@ -131,6 +135,15 @@ def mixed_values(
     notices = {notice.code: notice for posterior in informative for notice in posterior.warnings}
     name = " or ".join(candidate.name for candidate, _ in rules)
     return replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
+
+
+def imprecise_values(rules: Sequence[tuple[Contender, RuleValues]]) -> list[Notice]:
+    """Name the rules under which clouds of particles differ about the values."""
+    found = [
+        (candidate.name, notice) for candidate, values in rules if values.posterior is not None
+        for notice in values.posterior.warnings if notice.code in DIFFER
+    ]  # fmt: skip
+    return [Notice(notice.code, f"Under {name}: {notice.message}") for name, notice in found]
 
 
 def said_of_values(

@@ -27,7 +27,6 @@ def test_what_no_computer_can_hold_is_refused(text: str) -> None:
         ub.identify(LOG, [text, "uniform"], sigma=0.5, particles=50)
 
 
-@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")  # of UCB's log, uniform choices make none
 @pytest.mark.parametrize("text", ["ucb:initial=4294967295", "ucb:batch=4294967295"])
 def test_what_a_record_cannot_show_is_no_error(text: str) -> None:
     assert ub.identify(LOG, [text, "uniform"], sigma=0.5, particles=50).winner == "uniform"

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit.fit import Check
+from unbandit.identification import api
 from unbandit.identification.evidence import Contender, IdentificationRequest, LogEvidence
 from unbandit.identification.values import RuleValues, said_of_values
 
@@ -24,6 +26,37 @@ def test_clear_cases(made_by):
     assert found.assured > 0.99
     assert found.check.verdict == "fits"
     assert sum(each.probability for each in found.candidates) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "text", ["sliding-window-ucb:window=100", "discounted-ucb:discount=0.99", "ucb:alpha=0.25,delay=5"]
+)
+def test_a_rule_whose_evidence_cannot_be_computed_is_refused_and_not_called_impossible(text):
+    log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 50, seed=1)
+    with pytest.raises(ub.ParameterError, match="cannot be computed"):
+        ub.identify(log, [text, "uniform"], sigma=0.5)
+
+
+def test_what_comes_after_a_misfit_is_checked_before_it_is_named(monkeypatch):
+    asked = []
+
+    def misfits(request, candidate, values):
+        asked.append(candidate.name)
+        return Check("does not fit", 0.001), candidate.guesses[0].rule
+
+    monkeypatch.setattr(api, "checked_rule", misfits)
+    monkeypatch.setattr(api, "MOST_CHECKED", 1)
+    log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 60, seed=1)
+    with pytest.warns(ub.AssumptionWarning, match="does not make such logs"):
+        found = ub.identify(log, ["ucb:alpha=0.25", "ucb:alpha=0.26"], sigma=0.5, particles=100)
+    assert found.verdict == "none fits"
+    assert len(asked) == 2  # the second one too, after the first was out
+
+
+def test_one_candidate_that_was_not_checked_does_not_fit_by_that():
+    found = ub.identify(ub.ActionLog.from_actions("ABA"), ["ucb:alpha=0.25"], sigma=0.5)
+    assert found.verdict == "cannot tell"
+    assert "not checked" in found.answer()
 
 
 def test_an_opening_alone_cannot_tell():
