@@ -143,7 +143,7 @@ def imprecise_values(rules: Sequence[tuple[Contender, RuleValues]]) -> list[Noti
         (candidate.name, notice) for candidate, values in rules if values.posterior is not None
         for notice in values.posterior.warnings if notice.code in DIFFER
     ]  # fmt: skip
-    return [replace(notice, message=f"Under {name}: {notice.message}") for name, notice in found]
+    return [replace(notice, text=f"Under {name}: {notice.text}") for name, notice in found]
 
 
 def said_of_values(
