@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import typer
 from typer import Option
 
 from unbandit import checks
@@ -245,6 +246,8 @@ def identify(
     if not printer.deliver(answer, output, as_json, json_pieces=to_json):
         return
     out = printer.console()
+    if values:
+        typer.echo("note: --values is no longer needed: values are always shown.", err=True)
     _print_answer(out, answer, level)
     printer.print_notices(answer.warnings, answer.notes)
 
@@ -306,11 +309,12 @@ def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, .
 
     check = candidate.check
     fits = {"fits": f"fits, {check.chance}", "does not fit": f"no, {check.chance}"}.get(check.verdict, "")
+    behind = answer.leading.evidence.value - candidate.evidence.value
     probability = f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001"
     return (
         candidate.name,
         "-" if answer.question.alone else probability,
-        f"{answer.leading.evidence.value - candidate.evidence.value:,.1f}",
+        f"{behind:,.1f}" if check.verdict != "does not fit" or behind >= 0 else "-",
         fits,
         said_of_parameters(candidate),
     )

@@ -21,7 +21,7 @@ class RecentIndexRule(Demonstrator):
 
     `N` counts the arm's recent pulls, and `n` those of all arms. An arm without any comes first. Only the order of the
     rounds shows what was recent: pull counts alone say nothing, and neither does the moment when arms were last equal,
-    since such a rule returns to every arm for ever.
+    since such a rule keeps returning to every arm.
     """
 
     shifts: ClassVar[bool] = True

@@ -151,7 +151,7 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
         )
     if isinstance(rule, RecentIndexRule):
         raise NotIdentifiable(
-            f"{rule.name}: the rule forgets, and returns to every arm for ever: neither all pulls of an arm nor a last "
+            f"{rule.name}: the rule forgets, and keeps returning to every arm: neither all pulls of an arm nor a last "
             f"turn from it show its gap, as method {method} needs.",
             remedy=f"Use {option('method', 'bracket')}, on one demonstration or on each, with its rounds.",
         )
@@ -187,7 +187,7 @@ def compare(
     """
     check_comparable(rule, method)
     if isinstance(rule, RecentIndexRule):
-        raise NotIdentifiable(f"{rule.name}: the rule forgets, so its rounds are needed, and counts do not do.")
+        raise NotIdentifiable(f"{rule.name}: the rule forgets, so counts alone are not enough: its rounds are needed.")
     horizon, rule = _common(horizon), rule.for_arms(tallies.pulls.shape[1])
     kept = at_the_end and method in IN_ORDER and isinstance(rule, IndexRule)
     if method == "naive":

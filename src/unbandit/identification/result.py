@@ -57,7 +57,7 @@ class Identification:
         The posterior of every mean, averaged over the candidates that are left and over their unknown parameters; None
         if the log says nothing about them, or has several demonstrations.
     best_by_rule
-        The arm that is probably the best, under each candidate that is left and says so.
+        The arm that is probably the best under each of the candidates whose values are averaged, if one is.
     surprises
         The rounds that it expected least, of those whose probability is known (see `Posterior.surprise`).
     warnings, notes

@@ -37,7 +37,7 @@ from unbandit.inference.filter import systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of, weights_of
-from unbandit.inference.steps import reading_of
+from unbandit.inference.steps import check_late_opening, reading_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -197,16 +197,19 @@ class _Request:
             return not_checked(f"The log begins too late to simulate {self._played(rounds):,} rounds again and again.")
         if forgets and (self.found is None or not self.found.says_anything):
             return not_checked("No gap is known, and the rule can only be simulated at one.")
+        late = rule if isinstance(rule, IndexRule) and rule.delay > 0 else None
         try:
             check_rewards(self.log, self.noise)
-            late = isinstance(rule, IndexRule) and rule.delay > 0
-            if whole and not (late or forgets):  # no filter reads such rules
+            if whole and not forgets:  # no filter reads rules that forget
                 start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
-                reading_of(start, 0, rule, self.horizon)
+                if late is not None:
+                    check_late_opening(start, late)
+                else:
+                    reading_of(start, 0, rule, self.horizon)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
-        if late and (self.found is None or not self.found.says_anything):
-            return not_checked("A rule whose rewards are late is simulated at numbers of the answer, which has none.")
+        if late is not None and (self.found is None or not self.found.says_anything):
+            return not_checked("No gap was estimated, so there is nothing to simulate.")
         noise, notes = self.noise, []
         is_aimed = whole and isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms
         aimed = rule if is_aimed and isinstance(rule, IndexRule) else None

@@ -183,13 +183,23 @@ def _known_between_tests(actions: Integers, rewards: Numbers, epochs: Integers, 
     return known, known_sum
 
 
+def check_late_opening(log: ActionLog, rule: IndexRule) -> None:
+    """Refuse a demonstration whose opening is not that of an index rule whose rewards are late."""
+    actions = log.demonstration(0).astype(np.int64)
+    if rule.ties == "lowest":
+        steps_of(actions, np.full(actions.size, np.nan), log.arms, rule.initial, rule.batch, rule.delay)
+    else:  # every turn has an order of its own
+        _check_opening(actions, log.arms, rule.initial)
+
+
 def _check_turns(actions: Integers, labels: tuple[str, ...]) -> None:
-    """Refuse a record whose opening, while rewards are awaited, is not in the arms' order."""
-    wrong = np.flatnonzero(actions != np.arange(actions.size) % len(labels))
+    """Refuse a record whose opening, while rewards are awaited, does not go on in the order of the first turn."""
+    expected = actions[np.arange(actions.size) % len(labels)]
+    wrong = np.flatnonzero(actions != expected)
     if wrong.size:
         at = int(wrong[0])
         raise InferenceError(
-            f'the rule pulls arms in turn until a reward of each is known, and "{labels[at % len(labels)]}" would have '
+            f'the rule pulls arms in turn until a reward of each is known, and "{labels[expected[at]]}" would have '
             f'come; the record has "{labels[actions[at]]}".',
             round=at + 1,
             remedy="Check delay and initial.",

@@ -107,3 +107,10 @@ def test_a_record_that_did_not_wait_in_turn_is_refused_by_the_posterior():
     record = ub.ActionLog.from_actions("ABBBABABAB")
     with pytest.raises(ub.InferenceError, match="in turn until a reward of each is known"):
         ub.posterior(record, "epsilon-greedy:delay=6", sigma=0.5)
+
+
+def test_a_delay_that_the_opening_contradicts_does_not_fit():
+    log = ub.UCB(alpha=0.25, delay=20).demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), 1_000, seed=1)
+    with pytest.warns(ub.AssumptionWarning, match="pulls arms in turn until a reward of each is known"):
+        answer = ub.estimate(log, ub.UCB(alpha=0.25, delay=900), sigma=0.5, check=True)
+    assert answer.check.verdict == "does not fit"
