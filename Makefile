@@ -24,9 +24,12 @@ reproduce: env
 calibrate: env
 	$(BIN)/unbandit calibrate
 
-# What it has measured so far, as docs/calibration.md and as the table that reports quote.
+# What was measured so far, now and before (docs/calibration.jsonl), as docs/calibration.md and as the table that reports quote.
 calibration-page: env
+	mkdir -p calibration
+	cp docs/calibration.jsonl calibration/measured.jsonl
 	$(BIN)/unbandit calibrate page
+	cp calibration/measured.jsonl docs/calibration.jsonl
 	cp calibration/calibration.md calibration/calibration.png docs/
 	cp calibration/coverage.csv src/unbandit/estimators/
 

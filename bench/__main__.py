@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import counting, estimation, memory, reading, reproducing, showing, simulation, starting
+from bench import contexts, counting, estimation, memory, reading, reproducing, showing, simulation, starting
 from bench.report import HEADINGS, Row, cores, markdown, opening
 from bench.setting import FULL, QUICK
 
@@ -21,6 +21,7 @@ PARTS = {
     "starting": starting.compare,
     "reproducing": reproducing.compare,
     "showing": showing.compare,
+    "contexts": contexts.compare,
 }
 
 

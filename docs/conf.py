@@ -6,6 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
+from sphinx.highlighting import lexers
+
 from unbandit import __version__
 
 HERE = Path(__file__).parent
@@ -16,6 +19,8 @@ profile = HERE / "_build" / "ipython" / "profile_default"
 profile.mkdir(parents=True, exist_ok=True)
 (profile / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n', encoding="utf-8")
 os.environ["IPYTHONDIR"] = str(profile.parent)
+
+lexers["csv"] = TextLexer()  # tables are shown as they are
 
 project = "unbandit"
 author = "The unbandit authors"

@@ -33,6 +33,21 @@ def largest(values: list[float], ties: str, seed: int, run: int, round: int) -> 
     return tied[int(uniform * len(tied))]
 
 
+def opening_of(rule: Any, arms: int, run: int, seed: int) -> list[int]:
+    """Return the order in which a rule opens that is no index rule: as listed, or drawn."""
+    bits = Tape(seed).words(run, np.arange(arms), 1, Stream.OPENINGS).tolist()
+    return sorted(range(arms), key=lambda arm: bits[arm] if rule.opening == "random" else arm)
+
+
+def delays_of(rule: Any, horizon: int, run: int, seed: int) -> list[int]:
+    """Return by how many rounds the reward of each round is late: the same number, or one drawn for each."""
+    if rule.random_delay is None:
+        return [rule.delay] * horizon
+    below = rule.random_delay.cumulative.tolist()
+    draws = Tape(seed).uniform(run, 0, np.arange(1, horizon + 1), Stream.DELAYS).tolist()
+    return [next(delay for delay, chance in enumerate(below) if draw < chance) for draw in draws]
+
+
 def reference_ucb(rule: Any, instance: Instance, horizon: int, run: int = 0, seed: int = 0) -> list[int]:
     """Play Algorithm 2: pull the arm with the largest sample mean plus width, infinite before the first pull."""
     rewards, arms = rewards_of(instance, horizon, run, seed), range(len(instance))
@@ -55,7 +70,7 @@ def reference_sae(rule: Any, instance: Instance, horizon: int, run: int = 0, see
     rule = rule.for_arms(len(instance))
     if rule.delay:
         return _delayed_sae(rule, instance, horizon, run, seed)
-    rewards, active = rewards_of(instance, horizon, run, seed), list(range(len(instance)))
+    rewards, active = rewards_of(instance, horizon, run, seed), opening_of(rule, len(instance), run, seed)
     widths = rule.width(np.arange(1.0, horizon + 1), horizon).tolist()
     totals, actions, epoch = [0.0 for _ in active], [], 0
     while len(actions) < horizon:
@@ -74,16 +89,18 @@ def reference_sae(rule: Any, instance: Instance, horizon: int, run: int = 0, see
 
 def _delayed_sae(rule: Any, instance: Instance, horizon: int, run: int, seed: int) -> list[int]:
     """Play Algorithm 1 with late rewards: after every epoch, make each test whose rewards have all arrived."""
-    rewards, active = rewards_of(instance, horizon, run, seed), list(range(len(instance)))
+    rewards, active = rewards_of(instance, horizon, run, seed), opening_of(rule, len(instance), run, seed)
     widths = rule.width(np.arange(1.0, horizon + 1), horizon).tolist()
-    actions, ends = [], []  # the round in which each epoch ended
+    delays = delays_of(rule, horizon + len(instance), run, seed)
+    actions, ends = [], []  # how many rounds are over when the rewards of each epoch have arrived
     tested = 0
     while len(actions) < horizon:
+        begin = len(actions)
         actions += active
-        ends.append(len(actions))
+        ends.append(max(round + 1 + delays[round] for round in range(begin, len(actions))))
         if len(active) == 1 or len(actions) > horizon:
             continue
-        while len(active) > 1 and tested < len(ends) and ends[tested] + rule.delay <= len(actions):
+        while len(active) > 1 and tested < len(ends) and ends[tested] <= len(actions):
             tested += 1
             means = {}
             for arm in active:
@@ -102,17 +119,18 @@ def reference_index(rule: Any, instance: Instance, horizon: int, run: int = 0, s
     """Play any index rule by asking it for the index of every arm, every `batch` rounds after the opening.
 
     The opening goes round the arms until `initial` rewards of each are known; of those that have had fewest pulls, any
-    is as good as another. Rewards of the last `delay` rounds are not known.
+    is as good as another. The reward of a round is known after its delay; of an arm's, the first to arrive come first.
     """
     rule = rule.for_arms(len(instance))
     rewards, arms = rewards_of(instance, horizon, run, seed), range(len(instance))
-    opening = rule.initial * len(instance) + rule.delay
-    actions: list[int] = []
+    delays, opening, actions = delays_of(rule, horizon, run, seed), None, list[int]()
     for round in range(1, horizon + 1):
-        if round <= opening:
+        known = [arm for at, arm in enumerate(actions) if at + delays[at] + 1 < round]
+        if opening is None and all(known.count(arm) >= rule.initial for arm in arms):
+            opening = round - 1
+        if opening is None:
             arm = largest([-actions.count(arm) for arm in arms], rule.ties, seed, run, round)
         elif (round - 1 - opening) % rule.batch == 0:
-            known = actions[: len(actions) - rule.delay]
             index = []
             for each in arms:
                 total, count = 0.0, known.count(each)

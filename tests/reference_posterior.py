@@ -14,21 +14,27 @@ import numpy as np
 from unbandit.demonstrators import EliminationRule, IndexRule
 from unbandit.kernels.formula import learn, probability
 
+Spans = dict[int, tuple[int, float]]  # the first and last round of arms that are not there throughout
+
 
 def chance_of_actions(
-    rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int, known: dict[Any, float]
-) -> float:
+    rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int, known: dict[Any, float],
+    spans: Spans | None = None,
+) -> float:  # fmt: skip
     """Return how likely a rule is to pull these arms, if they give these rewards.
 
     Probabilities of randomised rules are taken from `known`, and put there: sequences share most of their states.
     """
+    if spans is not None:
+        return _chance_while_there(rule, actions, rewards, arms, horizon, known, spans)
     if isinstance(rule, EliminationRule):
         return float(_eliminates(rule, actions, rewards, arms, horizon))
     pulls, memory = np.zeros(arms, np.int64), np.zeros((arms, getattr(rule, "columns", 1)))
     parameters = rule.parameters(horizon)
     chance, opening = 1.0, rule.initial * arms + (rule.delay if rule.initial else 0)
     if isinstance(rule, IndexRule) and rule.ties == "random":  # then each turn of the opening has an order of its own
-        chance /= math.factorial(arms) ** rule.initial
+        whole, rest = divmod(opening, arms)
+        chance /= math.factorial(arms) ** whole * math.perm(arms, rest)
     for at, arm in enumerate(actions):
         if at > rule.delay:  # the reward of so many rounds ago is known now
             before, reward = actions[at - 1 - rule.delay], float(rewards[at - 1 - rule.delay])
@@ -59,6 +65,36 @@ def chance_of_actions(
     return float(chance)
 
 
+def _chance_while_there(
+    rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int, known: dict[Any, float], spans: Spans
+) -> float:
+    """Return the same where arms arrive late or are withdrawn: an arm is opened first, and others are not looked at."""
+    pulls, memory = np.zeros(arms, np.int64), np.zeros((arms, getattr(rule, "columns", 1)))
+    parameters, chance, by_chance = rule.parameters(horizon), 1.0, not isinstance(rule, IndexRule)
+    for at, arm in enumerate(actions):
+        limits = [spans.get(each, (1, math.inf)) for each in range(arms)]
+        there = [each for each, (first, last) in enumerate(limits) if first <= at + 1 <= last]
+        fewest = min(pulls[there])
+        shown = [each for each in there if pulls[each] == fewest]
+        if fewest >= rule.initial and by_chance:
+            state = (pulls.tobytes(), memory.tobytes(), at, arm)
+            if state not in known:
+                known[state] = probability(parameters, pulls[there], memory[there], at + 1, there.index(arm))
+            chance *= known[state]
+        elif fewest >= rule.initial:
+            index = {k: rule.index(memory[k, 0] * (1 / pulls[k]), int(pulls[k]), at + 1, horizon) for k in there}
+            shown = [each for each in there if index[each] == max(index.values())]
+        if fewest < rule.initial or not by_chance:
+            chance *= (arm in shown) / len(shown) if getattr(rule, "ties", "") == "random" else arm == shown[0]
+        if chance == 0:
+            return 0.0
+        if by_chance:
+            learn(parameters, pulls, memory, at + 1, arm, float(rewards[at]))
+        memory[arm, 0] += rewards[at]
+        pulls[arm] += 1
+    return float(chance)
+
+
 def _eliminates(rule: Any, actions: list[int], rewards: list[int], arms: int, horizon: int) -> bool:
     """Tell whether an elimination rule pulls these arms, if they give these rewards."""
     active, given, ends, at, epoch = list(range(arms)), [[] for _ in range(arms)], [], 0, 0
@@ -83,7 +119,7 @@ def _eliminates(rule: Any, actions: list[int], rewards: list[int], arms: int, ho
 
 def exact_posterior(
     rule: Any, records: list[list[int]], arms: int, prior: tuple[float, float], horizon: int,
-    known: dict[int, int] | None = None,
+    known: dict[int, int] | None = None, spans: Spans | None = None,
 ) -> tuple[float, list[float]]:  # fmt: skip
     """Return the logarithm of the records' probability given the known rewards, and every mean's expectation.
 
@@ -107,7 +143,7 @@ def exact_posterior(
         start = 0
         for record in records:
             own = list(rewards[start : start + len(record)])
-            weight *= chance_of_actions(rule, record, own, arms, horizon, chances)
+            weight *= chance_of_actions(rule, record, own, arms, horizon, chances, spans)
             start += len(record)
         total += weight
         expected += weight * (first + ones) / (first + second + pulls)

@@ -1,11 +1,13 @@
-"""Whether a rule fits a log: the verdict of a check, and what it compared, in words."""
+"""Whether a rule fits a log: the verdict of a check, and what it compared, in words; and numbers fitted from a log."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from unbandit.errors import Notice
 from unbandit.formatting import capitalise, number, short_numbers
 
 SMALLEST = 1e-4  # a smaller probability is not written out
@@ -135,6 +137,40 @@ class Check:
             "checked": self.checked,
             "failed": list(self.failed),
         }
+
+
+@dataclass(frozen=True)
+class FittedNumber:
+    """A number of a rule, fitted from a log: its median, an interval, and how it was found.
+
+    `parameter` is a combination of several where the log shows nothing else: `scale sqrt((T^alpha - 1) / alpha)`.
+    """
+
+    parameter: str
+    value: float
+    low: float
+    high: float
+    method: str
+    note: str = ""  # what is to be said beside it
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the number in the form that JSON has it."""
+        return {name: getattr(self, name) for name in ("parameter", "value", "low", "high", "method")}
+
+    @property
+    def said(self) -> str:
+        """Return the number with its interval: `scale = 1.43 (1.21 to 1.69)`; of one that is certain, `batch = 5`."""
+        if self.low == self.high:
+            return f"{self.parameter} = {number(self.value)}"
+        return f"{self.parameter} = {number(self.value)} ({number(self.low)} to {number(self.high)})"
+
+
+def fitted_notice(fitted: Sequence[FittedNumber], level: float) -> Notice:
+    """Say which numbers of a rule were fitted, and what they are."""
+    numbers = "; ".join(each.said for each in fitted)
+    how = f"Fitted from the log ({fitted[0].method})"
+    text = f"{how}: {numbers}, with {level * 100:g}% intervals. Every interval of the answer allows for it."
+    return Notice("fitted", " ".join(filter(None, (text, *(each.note for each in fitted)))))
 
 
 def not_checked(reason: str) -> Check:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import Audience, ParameterError, python_option
 from unbandit.errors import Notice as Notice
-from unbandit.fit import UNCHECKED, Check
+from unbandit.fit import UNCHECKED, Check, FittedNumber
 from unbandit.log.labels import MOST_IN_TUPLE, LazySequence
 
 if TYPE_CHECKING:
@@ -152,12 +152,17 @@ class Estimate:
         Level of the intervals, and the rewards' standard deviation; None where it differs by arm (Bernoulli rewards).
     warnings, notes
         What may be wrong, and what is worth knowing.
+    best_by_demonstration, apart_by_demonstration
+        The arms that are, or may still be, the best; and those whose gap is to another arm than that of the arms that
+        stayed to the end (`availability`), so that they have no rank among these.
     posteriors
         The posteriors behind the numbers, one per demonstration; none where the method needs none.
     alternatives
         The same from other known means, by label, where the means that were given disagree; empty as a rule.
     check
         Whether the assumed rule fits the log.
+    fitted
+        The rule's numbers that were fitted from the log (`FIT`), each with an interval.
 
     Examples
     --------
@@ -182,9 +187,11 @@ class Estimate:
     notes: tuple[Notice, ...] = ()
     seed: int | None = None
     best_by_demonstration: Sequence[tuple[str, ...]] = field(default=())
+    apart_by_demonstration: Sequence[tuple[str, ...]] = field(default=())
     posteriors: tuple[Posterior, ...] = field(default=(), repr=False)
     alternatives: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
     check: Check = field(default=UNCHECKED, repr=False)
+    fitted: tuple[FittedNumber, ...] = ()
 
     @property
     def best(self) -> tuple[str, ...]:
@@ -239,7 +246,7 @@ class Estimate:
         raise KeyError(f"{key!r}: expected an arm among {', '.join(self.arms[:12])}")
 
     def ranked(self, demonstration: str | None = None) -> list[ArmEstimate]:
-        """Return the rows best first: by gap, then those only bounded, then those never seen.
+        """Return the rows best first: by gap, then those only bounded, those never seen, and those that have no rank.
 
         Of one demonstration, or of all, one after the other.
         """
@@ -248,12 +255,19 @@ class Estimate:
         which = checks.position("demonstration", demonstration, tuple(self.demonstrations))
         best, order = set(self.best_by_demonstration[which]), {name: at for at, name in enumerate(VERDICTS)}
 
-        def place(row: ArmEstimate) -> tuple[int, float, int]:
+        apart = set(self.apart(demonstration))
+
+        def place(row: ArmEstimate) -> tuple[bool, int, float, int]:
             by = row.ratio if row.gap is None else row.gap
             by = by if by is not None else row.gap_low if row.gap_low is not None else float("inf")
-            return 0 if row.arm in best else order[row.verdict], by, -row.pulls
+            return row.arm in apart, 0 if row.arm in best else order[row.verdict], by, -row.pulls
 
         return sorted(self._rows(which), key=place)
+
+    def apart(self, demonstration: str) -> tuple[str, ...]:
+        """Return the arms of a demonstration without a rank: their gaps are to another arm than those of the rest."""
+        which = checks.position("demonstration", demonstration, tuple(self.demonstrations))
+        return self.apart_by_demonstration[which] if self.apart_by_demonstration else ()
 
     @cached_property
     def frame(self) -> polars.DataFrame:
@@ -336,16 +350,21 @@ def shown_quantity(estimate: Estimate) -> Quantity:
 
 
 def json_pieces(
-    answer: Estimate, others: Mapping[str, Estimate] | None = None, audience: Audience = python_option
-) -> Iterator[str]:
-    """Yield the answer as JSON text, piece by piece; `others` are the answers under other assumptions."""
+    answer: Estimate, others: Mapping[str, Estimate] | None = None, audience: Audience = python_option,
+    more: Mapping[str, Any] | None = None,
+) -> Iterator[str]:  # fmt: skip
+    """Yield the answer as JSON text, piece by piece; `others` are the answers under other assumptions.
+
+    `more` is what is said besides.
+    """
     if len(answer) < ROWS_OF_LONG_JSON:
-        whole = answer.to_dict(audience)
+        whole = answer.to_dict(audience) | dict(more or {})
         if others:
             whole["sensitivity"] = {name: other.to_dict(audience) for name, other in others.items()}
         yield json.dumps(whole, indent=2, allow_nan=False)
         return
-    yield json.dumps(_head(answer, audience), indent=2, allow_nan=False).removesuffix("\n}") + ',\n  "arms": ['
+    head = _head(answer, audience) | dict(more or {})
+    yield json.dumps(head, indent=2, allow_nan=False).removesuffix("\n}") + ',\n  "arms": ['
     step = max(1, ROWS_PER_BLOCK // len(answer.arms))
     for start in range(0, len(answer.demonstrations), step):
         rows = answer.columns.frame(answer.arms, answer._named, start, start + step).write_json()
@@ -361,20 +380,27 @@ def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
     """Return what JSON has beside the rows."""
     same = len(set(answer.horizons)) == 1
     alternatives = {label: other.to_dict(audience) for label, other in answer.alternatives.items()}
-    return {
-        "schema": SCHEMA,
-        "rule": answer.rule,
-        "method": answer.method,
-        "horizon": answer.horizons[0] if same else list(answer.horizons),
-        "demonstrations": len(answer.demonstrations),
-        "level": answer.level,
-        "sigma": answer.sigma,
-        "seed": answer.seed,
-        "best": list(answer.best),
-        "check": answer.check.to_dict(),
-        "warnings": [notice.to_dict(audience) for notice in answer.warnings],
-        "notes": [notice.to_dict(audience) for notice in answer.notes],
-    } | ({"alternatives": alternatives} if alternatives else {})
+    fitted = [each.to_dict() for each in answer.fitted]
+    apart = [arm for arm in answer.arms if any(arm in names for names in answer.apart_by_demonstration)]
+    return (
+        {
+            "schema": SCHEMA,
+            "rule": answer.rule,
+            "method": answer.method,
+            "horizon": answer.horizons[0] if same else list(answer.horizons),
+            "demonstrations": len(answer.demonstrations),
+            "level": answer.level,
+            "sigma": answer.sigma,
+            "seed": answer.seed,
+            "best": list(answer.best),
+            "check": answer.check.to_dict(),
+            "warnings": [notice.to_dict(audience) for notice in answer.warnings],
+            "notes": [notice.to_dict(audience) for notice in answer.notes],
+        }
+        | ({"apart": apart} if apart else {})
+        | ({"fitted": fitted} if fitted else {})
+        | ({"alternatives": alternatives} if alternatives else {})
+    )
 
 
 def _numbers(row: ArmEstimate) -> str:

@@ -27,6 +27,9 @@ class Stream(IntEnum):
     TIES = 2
     ORDERS = 3
     BRIDGES = 16
+    DELAYS = 24
+    OPENINGS = 25
+    CONTEXTS = 26
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Tape:
     ) -> NDArray[np.uint64]:
         """Return 64 random bits for each run, arm and pull (counted from 1); arguments are broadcast.
 
-        Draws for decisions and ties have the round in place of the pull.
+        Draws for decisions, ties and delays have the round in place of the pull.
         """
         places = [_positions(name, place) for name, place in (("run", run), ("arm", arm), ("pull", pull))]
         places[2] = places[2] - 1

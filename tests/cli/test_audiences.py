@@ -105,7 +105,6 @@ def test_the_shell_reads_options_of_the_shell(unbandit, tmp_path, data, options)
         ["plan", "linear", "--rule", "thompson", "--within", "0.1"],
         ["leak", "linear", "--rule", "ucb", "--horizon", "0"],
         ["identify", "log.csv", "--level", "2"],
-        ["identify", "log.csv", "--quick", "--particles", "10"],
         ["identify", "log.csv", "--candidates", "ucb,klucb", "--sigma", "1", "--bernoulli"],
         ["identify", "log.csv", "--candidates", "nothing"],
         ["identify", "log.csv", "--candidates", "ucb:alpha"],

@@ -403,3 +403,21 @@ def test_of_many_demonstrations_a_sentence_counts_the_best_arms(unbandit, tmp_pa
     assert said in written.err
     assert written.err.count("Theorem 2") == 1
     assert pl.read_parquet(tmp_path / "answer.parquet").height == 68
+
+
+def test_missing_rounds_and_stretches(unbandit, tmp_path):
+    path, asked = tmp_path / "holes.csv", ["--rule", RULE, "--sigma", "1", "--no-check", "--json"]
+    actions = list("ABC" + "AAB" * 30 + "AAAC" * 5 + "A" * 60)
+    rounds = [(at + 1, arm) for at, arm in enumerate(actions) if at % 5 != 4]
+    path.write_text("".join(["round,arm\n", *(f"{at},{arm}\n" for at, arm in rounds)]))
+    holes, kept = (as_json(unbandit("estimate", path, *asked, *more)) for more in ([], ["--kept", "0.8"]))
+    lows = [{row["arm"]: row["gap_low"] for row in answer["arms"]} for answer in (holes, kept)]
+    assert lows[0]["B"] <= lows[1]["B"]
+    assert "missing-rounds" in {note["code"] for note in holes["notes"]}
+    assert {row["arm"]: row["verdict"] for row in kept["arms"]} == {"A": "best", "B": "estimated", "C": "estimated"}
+    ActionLog.from_actions(actions).write(path)
+    found = as_json(unbandit("estimate", path, *asked, "--windows", "2"))["stretches"]
+    assert {row["first"] for row in found["rows"]} == {1, len(actions) // 2 + 1}
+    shown = unbandit("estimate", path, *asked[:-1], "--windows", "2")
+    assert "gap by stretch" in shown.out
+    assert unbandit("estimate", path, *asked, "--windows", "2", "--follow").code == 2

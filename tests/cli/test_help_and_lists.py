@@ -75,10 +75,11 @@ def test_demonstrators_are_listed_by_plain_names_with_what_they_do_below(unbandi
     assert done.code == 0
     *lines, empty, hint = done.out.splitlines()
     named, below = lines[::2], lines[1::2]
-    assert [line.split()[0] for line in named] == list(package.rules())
+    every = package.rules() | package.linear_rules()
+    assert [line.split()[0] for line in named] == list(every)
     assert (empty, hint.split()[-1]) == ("", "ucb")
-    assert [line.strip() for line in below] == [rule.summary() for rule in package.rules().values()]
-    columns = {line.index(rule.title) for line, rule in zip(named, package.rules().values(), strict=True)}
+    assert [line.strip() for line in below] == [rule.summary() for rule in every.values()]
+    columns = {line.index(rule.title) for line, rule in zip(named, every.values(), strict=True)}
     assert columns == {len(line) - len(line.lstrip()) for line in below}  # one column
     assert len(columns) == 1
     (sampling,) = (line for line in named if line.startswith("thompson"))
@@ -106,7 +107,7 @@ def test_demonstrators_that_are_named_show_their_parameters(unbandit, refused):
 
 def test_demonstrators_as_json(unbandit):
     listed = json.loads(unbandit("demonstrators", "--json").out)
-    assert set(listed) == set(package.rules())
+    assert set(listed) == set(package.rules() | package.linear_rules())
     assert {"alpha", "scale", "sigma"} <= set(listed["ucb"]["parameters"])
     assert (listed["softmax"]["title"], listed["softmax"]["aliases"]) == ("Softmax (Boltzmann) choice", ["boltzmann"])
     assert list(json.loads(unbandit("demonstrators", "sae", "--json").out)) == ["sae"]
@@ -139,3 +140,8 @@ def test_datasets_are_listed(unbandit):
 )
 def test_usage_errors_end_with_2(refused, arguments):
     refused(2, *arguments)
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "unbandit", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"unbandit {package.__version__}\n")

@@ -13,7 +13,16 @@ import unbandit as ub
 
 refused, unbandit = shell.refused, shell.unbandit
 
-ASKED = ["identify", "log.csv", "--candidates", "ucb:alpha=0.25,sae:alpha=0|0.25,uniform", "--sigma", "0.5", "--quick"]
+ASKED = [
+    "identify",
+    "log.csv",
+    "--candidates",
+    "ucb:alpha=0.25,sae:alpha=0|0.25,uniform",
+    "--sigma",
+    "0.5",
+    "--particles",
+    "150",
+]
 
 
 @pytest.fixture
@@ -83,7 +92,6 @@ def test_a_candidate_that_cannot_be_is_shown_with_its_round(unbandit):
         (2, ["--candidates", "ucbb"], 'Did you mean "ucb"'),
         (2, ["--candidates", "exp3", "--sigma", "1"], "expected rewards of 0 and 1"),
         (2, ["--sigma", "1", "--bernoulli"], "leave --sigma or --bernoulli out"),
-        (2, ["--quick", "--particles", "9"], "--quick: expected it or --particles"),
         (2, ["--sigma", "1", "--level", "2"], "--level: expected a number between 0 and 1"),
         (2, ["--prior", "cauchy"], "prior: expected normal or beta"),
         (2, ["-o", "answer.xlsx"], ".png, .svg, .json; got"),
@@ -103,7 +111,7 @@ def test_counts_alone_end_with_4(refused, tmp_path):
 def test_a_library_that_breaks_ties_at_random(unbandit, tmp_path):
     rule = ub.UCB1(ties="random", clock="pulls")
     rule.demonstrate(ub.Instance([0.8, 0.6, 0.4, 0.2], ub.Bernoulli()), 100, seed=2).write(tmp_path / "ties.csv")
-    asked = ("identify", "ties.csv", "--candidates", "ucb1:exploration=2,uniform", "--bernoulli", "--quick")
+    asked = ("identify", "ties.csv", "--candidates", "ucb1:exploration=2,uniform", "--bernoulli", "--particles", "150")
     done = unbandit(*asked)
     assert done.code == 0
     said = " ".join(done.out.split())
@@ -118,14 +126,14 @@ def test_a_library_that_breaks_ties_at_random(unbandit, tmp_path):
 def test_rounds_of_hardly_any_probability_are_shown(unbandit, tmp_path):
     made = ub.UCB(alpha=0.0).demonstrate(ub.Instance([1.0, 0.9], 1.0, arms="AB"), 3_000, seed=1)
     made.write(tmp_path / "log.csv")
-    done = unbandit("identify", "log.csv", "--candidates", "ucb:alpha=0.9", "--sigma", "0.01", "--quick")
+    done = unbandit("identify", "log.csv", "--candidates", "ucb:alpha=0.9", "--sigma", "0.01", "--particles", "150")
     assert done.code == 0
     assert "(arm B, 1 in 10^" in done.out
 
 
 def test_notes_on_the_reading_are_among_the_answers(unbandit):
     data = b"choice\nA\nB\nA\n"
-    asked = ["identify", "-", "--candidates", "uniform", "--sigma", "1", "--quick"]
+    asked = ["identify", "-", "--candidates", "uniform", "--sigma", "1", "--particles", "150"]
     assert 'note: columns are read by their names: "choice" as arm.' in unbandit(*asked, stdin=data).err
     assert json.loads(unbandit(*asked, "--json", stdin=data).out)["notes"][0]["code"] == "columns"
     done = unbandit("posterior", "-", "--rule", "thompson:sigma=1", "--sigma", "1", stdin=data)

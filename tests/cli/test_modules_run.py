@@ -8,7 +8,9 @@ import sys
 
 import unbandit as ub
 
-MOST_MODULES = 33  # an answer, its arguments, its width, its check and how it is waited for; 11 files read the log
+MOST_MODULES = (
+    36  # an answer, its arguments, its rule, width, delay and check, and how it is waited for; 11 read the log
+)
 
 # Counts the modules of ours in which a function is called while no module of ours is being imported. A class body and a
 # module's own code are no function calls; Numba shows its compiled functions as frames without globals.

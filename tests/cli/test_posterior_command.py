@@ -36,6 +36,13 @@ def test_a_table_with_probabilities(asked):
     assert "not their common level" in done.err
 
 
+def test_arms_may_have_come_late(asked, tmp_path):
+    (tmp_path / "arms.csv").write_text("arm,first,last\nC,3,\n")
+    assert asked("--availability", "arms.csv", "--no-check").code == 0
+    (tmp_path / "arms.csv").write_text("arm,first,last\nC,4,\n")
+    assert 'arm "C" is pulled in round 3, and its first round is 4.' in asked("--availability", "arms.csv").err
+
+
 def test_json_has_every_arm(asked):
     answer = json.loads(asked("--json", "--seed", "3").out)
     assert answer["schema"] == "unbandit.posterior/1"

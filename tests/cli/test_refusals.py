@@ -92,7 +92,9 @@ BAD = {
     "blank round": (lines("round,arm", "1,A", ",B"), [], ["row 2 (line 3)", 'column "round"', "blank cell"]),
     "infinite round": (lines("round,arm", "1,A", "inf,B"), [], ["row 2 (line 3)", 'column "round"', '"inf"']),
     "duplicate round": (lines("round,arm", "1,A", "2,B", "2,A"), [], ["row 3 (line 4)", 'column "round"', "2 again"]),
-    "missing round": (lines("round,arm", "1,A", "2,B", "4,A"), [], ["row 3 (line 4)", "round 3", "got 4", "missing"]),
+    "missing rounds": (lines("round,arm", "1,A", "2,B", "9,A"), [], ["6 of 9 rounds are missing", "--kept"]),
+    "wide numbers": (lines("round,arm", "1,A", "2,B", "9000,A"), [], ["row 3 (line 4)", "got 9000", "missing rows"]),
+    "holes twice": (lines("round,arm", "1,A", "2,B", "4,A", "4,B"), [], ["row 4 (line 5)", "4 again"]),
     "late start": (lines("round,arm", "5,A", "6,B"), [], ["begin at 5", "opening is missing", "--starting-pulls"]),
     "round not whole": (lines("round,arm", "1,A", "2.5,B"), [], ["row 2 (line 3)", 'column "round"', '"2.5"']),
     "round a word": (lines("round,arm", "1,A", "two,B"), [], ["row 2 (line 3)", '"two"', "whole number"]),
@@ -217,3 +219,64 @@ def test_an_option_given_twice_is_refused_and_the_last_does_not_win(unbandit, tm
     options = [each for pair in given.items() for each in pair]
     done = unbandit("estimate", "log.csv", *options, name, given[name])
     assert (done.code, f"{name}: expected once; got 2 times" in done.err) == (2, True)
+
+
+HOLES = lines("round,arm", *(f"{at},{'AB'[at % 3 == 0]}" for at in range(1, 121) if at % 9 != 4))
+
+
+def test_a_table_beside_the_log_is_named_where_it_is_wrong(refused, tmp_path):
+    (tmp_path / "log.csv").write_bytes(GOOD)
+    bad_tables = ("--availability", "arm,first\nA,1\n", 2), ("--starting-pulls", "arm,pulls\nA,x\n", 3)
+    for name, bad, code in bad_tables:
+        message = refused(3, "estimate", "log.csv", *ASKED, name, "missing.csv")
+        assert message.startswith("unbandit: missing.csv: expected a file; there is none")
+        (tmp_path / "table.csv").write_text(bad)
+        message = refused(code, "estimate", "log.csv", *ASKED, name, "table.csv")
+        assert "log.csv" not in message
+        assert message.startswith(("unbandit: table.csv row 1", "unbandit: --availability: "))
+
+
+def test_numbers_without_holes_contradict_a_log_that_misses_rounds(refused, unbandit, tmp_path):
+    rows = [("AB"[at % 3 == 0]) for at in range(120)]
+    (tmp_path / "log.csv").write_bytes(lines("round,arm", *(f"{at + 1},{arm}" for at, arm in enumerate(rows))))
+    message = refused(2, "estimate", "log.csv", *ASKED, "--kept", "0.8")
+    assert "--kept: expected rounds with holes where some are missing" in message
+    assert "--columns round=" in message
+    again = unbandit("estimate", "log.csv", *ASKED, "--no-check", "--kept", "0.8", "--columns", "round=")
+    assert again.code == 0
+    assert "about 150" in again.err
+
+
+def test_options_that_cannot_be_combined_are_both_named(refused, tmp_path):
+    (tmp_path / "log.csv").write_bytes(HOLES)
+    (tmp_path / "arms.csv").write_text("arm,first,last\nB,3,\n")
+    message = refused(2, "estimate", "log.csv", *ASKED, "--availability", "arms.csv", "--kept", "0.89")
+    assert "The two cannot be combined: leave --availability or --kept out." in message
+    message = refused(2, "estimate", "log.csv", *ASKED, "--availability", "arms.csv")
+    assert "this one misses rounds" in message
+    assert message.rstrip().endswith("Leave --availability out, or add the missing rows.")
+
+
+def test_stretches_are_refused_before_anything_is_estimated(refused, tmp_path, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("the log was estimated first")
+
+    monkeypatch.setattr("unbandit.estimators.estimate", never)
+    monkeypatch.setattr("unbandit.reporting.api.estimate", never)
+    (tmp_path / "log.csv").write_bytes(HOLES)
+    (tmp_path / "short.csv").write_bytes(GOOD)
+    for command in ("estimate", "report"):
+        message = refused(4, command, "log.csv", *ASKED, "--windows", "2")
+        assert "stretches: the log misses rounds" in message
+        assert message.rstrip().endswith("Leave --windows out.")
+        message = refused(2, command, "short.csv", *ASKED, "--windows", "2")
+        assert "--windows: 4 rounds make no 2 stretches of 20 rounds or more. Leave --windows out" in message
+
+
+@pytest.mark.parametrize("command", [["check"], ["identify"], ["posterior", "--rule", "ucb"]], ids=lambda each: each[0])
+def test_commands_that_need_a_whole_log_name_those_that_do_not(refused, tmp_path, command):
+    (tmp_path / "log.csv").write_bytes(HOLES)
+    (tmp_path / "late.csv").write_bytes(lines("round,arm", "5,A", "6,B", "7,A"))
+    for name, kind in (("log.csv", "miss rounds"), ("late.csv", "begin in mid-run")):
+        message = refused(3, *command, name, "--sigma", "1")
+        assert f"`unbandit estimate` and `unbandit report` read logs that {kind}" in message

@@ -176,3 +176,14 @@ def test_a_long_log_makes_a_small_report(script, tmp_path):
     done = script("report", "log.parquet", *ASKED)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
+def test_a_log_with_holes_is_read_from_standard_input_too(unbandit, tmp_path):
+    rows = [f"{at},{'AB'[at % 3 == 0]}" for at in range(1, 121) if at % 9 != 4]
+    data = "\n".join(["round,arm", *rows, ""]).encode()
+    (tmp_path / "log.csv").write_bytes(data)
+    asked = ["--rule", "ucb:alpha=0.25", "--sigma", "1", "--no-check"]
+    for more in ([], ["--kept", "0.89"]):
+        done = [unbandit("report", name, *asked, *more, "-o", "page.html", stdin=data) for name in ("log.csv", "-")]
+        assert [each.code for each in done] == [0, 0], done[1].err
+        assert done[0].out == done[1].out

@@ -156,3 +156,16 @@ def test_where_nothing_can_be_written_nothing_is(refused):
 
 def test_the_truth_is_not_left_behind_without_the_log(refused):
     refused(3, "simulate", "two-armed", *ASKED, "--truth", "truth.csv", "-o", "missing/log.csv")
+
+
+def test_arms_arrive_late_or_are_withdrawn(unbandit, refused, tmp_path):
+    (tmp_path / "arms.csv").write_text("arm,first,last\n0,,150\n1,51,\n")
+    asked = ["--means", "1,0.2", "--sigma", "0.5", *ASKED, "--availability", "arms.csv"]
+    done = unbandit("simulate", *asked, "--seed", "3", "-o", "log.csv")
+    assert done.code == 0
+    actions = ActionLog.read(tmp_path / "log.csv").demonstration(0).tolist()
+    assert (set(actions[:50]), actions[50], set(actions[150:])) == ({0}, 1, {1})
+    told = unbandit("estimate", "log.csv", "--rule", "ucb:alpha=0.25", "--sigma", "0.5", "--availability", "arms.csv")
+    assert told.code == 0
+    assert 'Arms could be pulled in some rounds only: "0" to round 150, "1" from round 51.' in told.err
+    assert "--availability: expected without --counts" in refused(2, "simulate", *asked, "--counts")

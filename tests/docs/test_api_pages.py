@@ -9,7 +9,7 @@ from documents_shown import ROOT
 
 import unbandit
 
-NAMED = re.compile(r"^\.\. auto(?:function|class|exception|module):: unbandit\.(\w+)$", re.MULTILINE)
+NAMED = re.compile(r"^\.\. auto(?:function|class|exception|module|data):: unbandit\.(\w+)$", re.MULTILINE)
 
 
 def test_every_public_name_is_there_once():

@@ -45,7 +45,8 @@ PLAIN = {"docs/architecture.md": "a drawing"}
 """Pages with blocks in no language, and what they are."""
 
 FROM_DRAWS = {"what-can-my-log-tell-me", "thompson", "epsilon-greedy", "softmax", "learning-softmax", "exp3"} | {
-    "explore-then-commit"
+    "explore-then-commit",
+    "top-two-thompson",
 }
 """Pages whose numbers come from random draws, so that they may change a little."""
 
@@ -70,7 +71,22 @@ def a_log_that_begins_in_mid_run() -> None:
     rows[:100].group_by("arm").len("pulls").write_csv("counts.csv")
 
 
-BEFORE = {"README.md": a_log_of_the_readers_own, "docs/your-log.md": a_log_that_begins_in_mid_run}
+def choices_of_three_people() -> None:
+    """Stand in for an experiment with three participants and all rewards."""
+    rule, rows = ub.LearningSoftmax(rate=0.3, temperature=0.4), []
+    for person in range(3):
+        actions = rule.demonstrate(ub.Instance([1.0, 0.0], 0.5), horizon=30, seed=person).actions
+        rewards = np.random.default_rng(person).normal(1.0 - actions, 0.5)
+        about = {"subjID": person, "trial": np.arange(30), "choice": actions + 1, "reward": rewards}
+        rows.append(pl.DataFrame(about).with_columns(pl.col("subjID").cast(pl.Int64)))
+    pl.concat(rows).write_csv("choices.txt", separator="\t")
+
+
+BEFORE = {
+    "README.md": a_log_of_the_readers_own,
+    "docs/people.md": choices_of_three_people,
+    "docs/your-log.md": a_log_that_begins_in_mid_run,
+}
 
 GIVEN = {
     "CONTRIBUTING.md": {
@@ -123,10 +139,15 @@ def check_tutorial(names: dict) -> None:
         assert Path(name).stat().st_size > 10_000
 
 
+def check_people(names: dict) -> None:
+    assert Path("forest.png").stat().st_size > 10_000
+
+
 AFTER = {
     "README.md": check_readme,
     "CONTRIBUTING.md": check_contributing,
     "docs/what-can-my-log-tell-me.md": check_guide,
+    "docs/people.md": check_people,
     "docs/planning.md": check_planning,
     "docs/real-systems.md": check_real_systems,
     "docs/studies.md": check_studies,

@@ -9,6 +9,8 @@ import pytest
 from unbandit import ActionLog
 from unbandit.cli.options import read_columns
 from unbandit.demonstrators import parse_rule
+from unbandit.errors import InferenceError
+from unbandit.inference.steps import reading_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "your-log.md"
 
@@ -24,6 +26,10 @@ OBD = ",timestamp,item_id,position,click,propensity_score,user_feature_0,user-it
 # What each file holds, and the choices of each demonstration that it should be read as.
 FILES = {
     "river": (TRACE + "0,0,0,1,0.0,0.0\n0,1,0,0,1.0,1.0\n1,0,0,0,1.0,1.0\n1,1,0,1,0.0,1.0\n", {"0": "10", "1": "01"}),
+    "river, no burn-in": (
+        TRACE + "".join(f"0,{at},0,{arm},{arm / 2},0.0\n" for at, arm in enumerate([0, 0, 2, 2, 1, 2])),
+        {"0": "002212"},
+    ),
     "river, several policies": (
         TRACE + "0,0,0,1,0.0,0.0\n0,0,1,0,0.0,0.0\n0,1,0,0,1.0,1.0\n0,1,1,0,1.0,1.0\n",
         {"0+0": "10", "1+0": "00"},
@@ -128,3 +134,14 @@ def test_the_rules_of_a_row_are_rules(name):
 def test_commands_of_rows_without_options_need_none():
     plain = [name for name, (command, _) in rows().items() if " " not in command]
     assert {"river", "MABWiser", "Vowpal Wabbit, JSON", "hBayesDM", "A/B/n product, events"} <= set(plain)
+
+
+def test_a_trace_without_burn_in_needs_initial_0(tmp_path):
+    """Before its first rewards every arm has the mean 0, and the first of them leads: so it is read only where told."""
+    name = "river, no burn-in"
+    log, (text,) = read(tmp_path, name, rows()[name][0]), re.findall(r"--rule ([^\s`]+)", rows()[name][1])
+    rule = parse_rule(text).for_arms(len(log.arms))
+    assert rule.initial == 0
+    reading_of(log, 0, rule, int(log.lengths[0]))
+    with pytest.raises(InferenceError, match="every arm"):
+        reading_of(log, 0, rule.model_copy(update={"initial": 1}), int(log.lengths[0]))

@@ -5,21 +5,34 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unbandit import Bernoulli, Instance, parse_rule, rules
+from unbandit import Bernoulli, Instance, ParameterError, parse_rule, rules
 from unbandit.tape import Tape
 
-ON_A_CPU_ALONE = {"sliding-window-ucb", "discounted-ucb"}
-EXAMPLES = [
+EVERY = [
     pytest.param(kind(**example), id=f"{name}-{number}")
     for name, kind in sorted(rules().items())
     for number, example in enumerate(kind.examples)
-    if name not in ON_A_CPU_ALONE
 ]
+
+
+def on_a_cpu_alone(rule):
+    """Return whether the rule is refused on a GPU, with the reason."""
+    return rule.name in {"sliding-window-ucb", "discounted-ucb", "top-two-thompson"} or rule.is_late
+
+
+EXAMPLES = [example for example in EVERY if not on_a_cpu_alone(example.values[0])]
+REFUSED = [example for example in EVERY if on_a_cpu_alone(example.values[0])]
 
 
 def instance_for(rule, arms=3):
     means = np.linspace(0.8, 0.2, arms)
     return Instance(means, Bernoulli() if rule.bernoulli_only else 0.5)
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_rules_that_a_gpu_cannot_play_are_refused(rule):
+    with pytest.raises(ParameterError, match=r'cannot be played on a GPU.*device="cpu"'):
+        rule.demonstrate(instance_for(rule), 20, device="cuda")
 
 
 @pytest.mark.parametrize("rule", EXAMPLES)

@@ -304,6 +304,24 @@ PUBLIC: dict[str, tuple[Callable[..., object], dict[str, Any], Refused]] = {
     "BetaPrior": (ub.BetaPrior, {}, {"successes": NO_NUMBERS, "failures": NO_NUMBERS}),
     "parse_prior": (ub.parse_prior, {}, {"text": NO_CHOICES | REQUIRED}),
     "parse_rule": (ub.parse_rule, {}, {"text": NO_CHOICES | REQUIRED}),
+    "ContextInstance": (
+        ub.ContextInstance,
+        {"theta": [1.0, 0.5]},
+        {"theta": {"texts": ["1", "2"], "flags": [True, False], "a text": "1"}, "sigma": NO_NUMBERS | REQUIRED},
+    ),
+    "ContextLog.read": (
+        ub.ContextLog.read,
+        {"table": "never.csv", "features": ["x"]},
+        {"table": NO_TEXTS, "features": NO_TEXTS, "columns": NO_TEXTS},
+    ),
+    "demonstrate by features": (
+        ub.LinUCB().demonstrate,
+        {"instance": ub.ContextInstance([1.0]), "contexts": [[[1.0], [2.0]]]},
+        {
+            "instance": NO_CHOICES | REQUIRED, "contexts": NO_MEANS, "runs": NO_COUNTS, "seed": NO_COUNTS,
+            "threads": NO_COUNTS, "first_run": NO_COUNTS, "rewards": NO_FLAGS,
+        },
+    ),
     "Tape": (ub.Tape, {}, {"seed": NO_COUNTS | REQUIRED}),
     "Tape.normal": (ub.Tape(1).normal, {"run": 0, "arm": 0, "pull": 1}, {"run": NO_COUNTS, "pull": NO_COUNTS}),
     "datasets.load": (ub.datasets.load, {"name": "linear"}, {"name": NO_CHOICES, "arms": NO_COUNTS}),
@@ -324,17 +342,15 @@ PUBLIC: dict[str, tuple[Callable[..., object], dict[str, Any], Refused]] = {
 }  # fmt: skip
 
 
-def of_rule(rule: type[ub.Demonstrator]) -> Refused:
+def of_rule(rule: type[ub.Demonstrator] | type[ub.LinearRule]) -> Refused:
     """Return what is refused for each parameter of a rule; one of them must be 1."""
     numbers = (int, float, float | None, int | None)
     kinds = {name: field.annotation for name, field in rule.model_fields.items()}
-    return {
-        name: NO_NUMBERS if kind in numbers else NO_TEXTS if kind == Literal[1] else NO_CHOICES
-        for name, kind in kinds.items()
-    }
+    others: dict[Any, Any] = {bool: NO_FLAGS, Literal[1]: NO_TEXTS, Any: NO_COUNTS}  # any for a delay
+    return {name: NO_NUMBERS if kind in numbers else others.get(kind, NO_CHOICES) for name, kind in kinds.items()}
 
 
-PUBLIC |= {f"rule {name}": (rule, {}, of_rule(rule)) for name, rule in ub.rules().items()}
+PUBLIC |= {f"rule {name}": (rule, {}, of_rule(rule)) for name, rule in (ub.rules() | ub.linear_rules()).items()}
 CASES = [(name, parameter) for name, (_, _, refused) in PUBLIC.items() for parameter in refused]
 
 

@@ -15,8 +15,9 @@ import unbandit
 SOURCE = Path(unbandit.__file__).parent
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
-MOST_FILES, MOST_LINES, FEWEST_LINES = 228, 45_803, 60
-MOST_VERB_NAMES = 10
+MOST_FILES, MOST_LINES, FEWEST_LINES = 277, 56_950, 60
+MOST_VERB_NAMES = 8
+NOUNS = {"speed"}  # that end as verbs do
 
 
 @cache
@@ -85,7 +86,7 @@ def test_every_class_name_is_used_once():
 
 
 def test_modules_are_named_by_nouns():
-    verbs = [name for name, path in modules().items() if re.search(r"(ing|ed)$", path.stem)]
+    verbs = [name for name, path in modules().items() if re.search(r"(ing|ed)$", path.stem) and path.stem not in NOUNS]
     assert len(verbs) <= MOST_VERB_NAMES, verbs
 
 
@@ -95,7 +96,10 @@ def test_files_are_neither_tiny_nor_too_many():
     tiny = [
         name
         for name, count in lines.items()
-        if count < FEWEST_LINES and modules()[name].name not in free and ".demonstrators." not in name
+        if count < FEWEST_LINES
+        and modules()[name].name not in free
+        and ".demonstrators." not in name
+        and ".contexts.lin" not in name
     ]
     assert tiny == []
     assert len(lines) <= MOST_FILES

@@ -363,3 +363,23 @@ def test_a_wrong_simulation_is_refused_at_its_fields(form: dict[str, str], field
 )
 def test_options_are_called_by_their_labels(name: str, value: Any, written: str) -> None:
     assert page_option(name, value) == written
+
+
+def test_numbers_may_be_fitted_where_the_family_can() -> None:
+    assert read_rule({"rule": "ucb", "ucb.alpha": "0.25", "ucb.scale": " Fit "}) == "ucb:alpha=0.25,scale=fit"
+    learner = {"rule": "learning-softmax", "learning-softmax.rate": "fit", "learning-softmax.temperature": "fit"}
+    assert read_rule(learner) == "learning-softmax:rate=fit,temperature=fit"
+    errors = wrong({"rule": "sae", "sae.alpha": "0.25", "sae.scale": "fit"})
+    assert list(errors) == ["sae.scale"]
+    assert "cannot be fitted: an elimination rule leaves one number per arm" in errors["sae.scale"]
+    assert list(wrong({"rule": "ucb", "ucb.alpha": "0.25", "ucb.batch": "fit"})) == ["ucb.batch"]
+    errors = wrong({"rule": "ucb", "ucb.alpha": "fit", "ucb.scale": "wide"})
+    assert list(errors) == ["ucb.scale"]
+
+
+def test_a_rule_with_a_number_to_be_fitted_is_not_played() -> None:
+    asked = {"rule": "ucb", "ucb.scale": "fit", "horizon": "100", "source": "means", "means": "1, 0.5", "sigma": "1"}
+    errors = wrong(asked, read_simulation)
+    assert list(errors) == ["ucb.scale"]
+    assert "Expected a number" in errors["ucb.scale"]
+    assert read_simulation(asked | {"ucb.scale": "1.2"}).rule == "ucb:scale=1.2"

@@ -10,10 +10,11 @@ import pytest
 
 import unbandit as ub
 from unbandit.web import tasks
+from unbandit.web.app import _quick
 from unbandit.web.forms import ReadAs
 from unbandit.web.jobs import Limits
 from unbandit.web.preview import Upload
-from unbandit.web.tasks import table_files, without_formulas
+from unbandit.web.tasks import _origin, _without_idle_seed, table_files, without_formulas
 
 RULE = ub.SAE(alpha=0)
 
@@ -172,3 +173,12 @@ def test_counts_with_one_name_twice_and_several_known_means():
     apart = tasks.TASKS["estimate"](upload, ReadAs(duplicates="separate"), rule, options, Limits(), nothing)
     assert "--duplicates separate" in apart.main
     assert "1,300" not in apart.main
+
+
+def test_a_report_with_fitted_numbers_quotes_them_as_fit() -> None:
+    origin = _origin("log.csv", b"arm\n", "ucb:alpha=0.25,scale=fit", {"sigma": 0.5}, ReadAs())
+    assert "--rule ucb:alpha=0.25,scale=fit --sigma 0.5" in origin["command"]
+    assert _without_idle_seed("ucb:scale=fit", {"seed": 3}) == {}
+    assert _without_idle_seed("softmax:temperature=fit", {"seed": 3}) == {"seed": 3}
+    assert _quick("ucb:scale=1", {})
+    assert not _quick("ucb:scale=fit", {})

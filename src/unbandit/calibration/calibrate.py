@@ -3,6 +3,7 @@
 ::
 
     FOLDER/MEASURE/RULE/      trials of one measure and rule
+    FOLDER/measured.jsonl     the metrics of every cell; put there before, cells of other folders are on the page too
     FOLDER/figures.csv        every figure, with its error and whether it reaches its goal
     FOLDER/coverage.csv       how often intervals held, for reports to quote
     FOLDER/calibration.md     all of it for people, with calibration.png
@@ -20,15 +21,19 @@ import polars as pl
 from unbandit import checks
 from unbandit.calibration import settings
 from unbandit.calibration.closed_forms import ClosedForms
+from unbandit.calibration.contexts import SHARED, Contexts
 from unbandit.calibration.identify import Identify
 from unbandit.calibration.logs import Logs
-from unbandit.calibration.measure import Criterion, Findings, Measure, stored
+from unbandit.calibration.measure import Criterion, Measure
 from unbandit.calibration.misfits import Misfits, rule_text
 from unbandit.calibration.page import coverage_chart, page
+from unbandit.calibration.parameters import Fits
+from unbandit.calibration.population import Populations
 from unbandit.calibration.posterior import Posteriors, Sampler
+from unbandit.calibration.record import RECORD, Findings, read_findings
 from unbandit.calibration.settings import Sizes
 from unbandit.calibration.speed import Timings
-from unbandit.demonstrators import parse_rule
+from unbandit.contexts.rule import parse_rule
 from unbandit.errors import ParameterError
 from unbandit.estimators.coverage import coverages_csv
 from unbandit.files import write_table, written_whole
@@ -38,7 +43,19 @@ from unbandit.study.dispatch import run_together
 from unbandit.study.results import ResultsFolder
 
 MEASURES: dict[str, Measure] = {
-    each.name: each for each in (ClosedForms(), Posteriors(), Sampler(), Identify(), Misfits(), Logs(), Timings())
+    each.name: each
+    for each in (
+        ClosedForms(),
+        Posteriors(),
+        Sampler(),
+        Identify(),
+        Misfits(),
+        Logs(),
+        Fits(),
+        Populations(),
+        Contexts(),
+        Timings(),
+    )
 }
 """Everything that is measured, by name, in the order of the page."""
 
@@ -77,7 +94,7 @@ class Calibration:
 
     def write(self) -> None:
         """Write the page with its chart, and both tables; refuse a folder that holds no measure, and write nothing."""
-        if not any(each.metrics for each in self.found):
+        if not any(each.cells for each in self.found):
             why = "; ".join(text for each in self.found for text in each.left_out[:1]) or "nothing is finished in it"
             text = f"expected a folder that holds a measure; this one has none ({why})."
             remedy = "Name the folder that calibrate wrote to, or measure something first."
@@ -90,6 +107,7 @@ class Calibration:
             save(chart, self.folder / CHART)
         rows = [row for each in self.found for row in each.coverages]
         texts = {COVERAGES: coverages_csv(rows), PAGE: page(self.found, None if chart is None else CHART)}
+        texts[RECORD] = "".join(f"{line}\n" for each in self.found for line in each.lines)
         for name, text in texts.items():
             with written_whole(self.folder / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
@@ -98,7 +116,7 @@ class Calibration:
 def read_calibration(folder: str | os.PathLike[str]) -> Calibration:
     """Read what is stored in a folder, of every measure, without measuring anything."""
     checks.path("folder", folder)
-    return Calibration(Path(folder), [stored(Path(folder), measure) for measure in MEASURES.values()])
+    return Calibration(Path(folder), [read_findings(Path(folder), measure) for measure in MEASURES.values()])
 
 
 def calibrate(
@@ -123,7 +141,8 @@ def calibrate(
         Where everything goes; created if missing. What was measured there before is not measured again, and stands on
         the page with what is measured now.
     measures
-        Any of `closed-forms`, `posterior`, `sampler`, `identify`, `check`, `logs`, `timing`; none for all.
+        Any of `closed-forms`, `posterior`, `sampler`, `identify`, `check`, `logs`, `fit`, `population`, `contexts`,
+        `timing`; none for all.
     rules
         Names of rules; none for all. Records are checked against these, whichever rule made them.
     runs
@@ -145,7 +164,7 @@ def calibrate(
         another calibration.
     """
     known = dict.fromkeys(
-        parse_rule(text).name for text in (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.FAMILIES)
+        parse_rule(text).name for text in (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.FAMILIES, *SHARED)
     )
     chosen, chosen_rules = _chosen("measure", measures, tuple(MEASURES)), _chosen("rule", rules, tuple(known))
     sizes = Sizes(

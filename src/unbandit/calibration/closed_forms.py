@@ -444,6 +444,7 @@ class ClosedForms(Measure):
     name = "closed-forms"
     title = "Closed forms"
     about = "how often the intervals of `bracket` hold, and how large its errors are"
+    metrics_type = ClosedFormMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, ClosedFormTrials]]:
         """Yield the cells of each rule."""

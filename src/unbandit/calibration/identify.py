@@ -20,7 +20,7 @@ from unbandit.calibration.trials import DECIDING, Trial, Trials, play
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
 from unbandit.instance import Bernoulli, Noise
-from unbandit.study.monte_carlo import Share, share
+from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
 from unbandit.study.taskgrid import Task
 
 RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "cannot tell"
@@ -59,7 +59,7 @@ class IdentifyTrials(Trials):
     rounds_of_a_task: ClassVar[int] = 3_000
     columns: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(("played", "outcome", "verdict", "leading", "left"), pl.String),
-        "assured": pl.Float64,
+        **dict.fromkeys(("assured", "largest"), pl.Float64),
         **dict.fromkeys(("gaps", "held"), pl.Int64),
         "failure": pl.String,
     }
@@ -88,6 +88,7 @@ class IdentifyTrials(Trials):
         """Return whether the rule that made a record was found.
 
         It is wrong to name another one, to say that none fits, and to leave it out of those that cannot be told apart.
+        A rule of another name that is the same one is right (`Contender.twins`).
         """
         from unbandit.identification import identify
 
@@ -102,16 +103,19 @@ class IdentifyTrials(Trials):
                 )  # fmt: skip
         except (InferenceError, NotIdentifiable) as error:
             return dict.fromkeys(self.columns) | played | {"outcome": [WRONG], "failure": [str(error)]}
-        name = setting.rule.name
-        undecided = result.verdict == CANNOT_TELL and name in result.left
-        outcome = CANNOT_TELL if undecided else RIGHT if result.winner == name else WRONG
+        rule = setting.rule
+        same = {rule.name, *(each.name for each in result.candidates if rule in each.twins)}
+        undecided = result.verdict == CANNOT_TELL and same.intersection(result.left)
+        outcome = CANNOT_TELL if undecided else RIGHT if result.winner in same else WRONG
         gaps = held = 0
         table = result.value_table()
         if table is not None:
             truth = dict(zip(trial.instance.arms, trial.instance.gaps.tolist(), strict=True))
             others = [row for row in table.to_dicts() if truth[row["arm"]] > 0 and row["pulls"]]
             gaps, held = len(others), sum(row["gap_low"] <= truth[row["arm"]] <= row["gap_high"] for row in others)
-        row = (outcome, result.verdict, result.leading.name, ", ".join(result.left), result.assured, gaps, held, None)
+        largest = max(each.probability for each in result.candidates)
+        left = ", ".join(result.left)
+        row = (outcome, result.verdict, result.leading.name, left, result.assured, largest, gaps, held, None)
         names = [name for name in self.columns if name != "played"]
         return played | {name: [value] for name, value in zip(names, row, strict=True)}
 
@@ -126,6 +130,7 @@ class IdentifyMetrics:
     cannot_tell: Share
     taken_for: dict[str, int]
     gaps: Share | None = None  # how often intervals of gaps held, averaged over the rules that were left
+    reachable: Measured | None = None  # average probability of the most probable rule
 
 
 def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetrics:
@@ -138,7 +143,9 @@ def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetri
     )
     counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
     held = share(int(rows["held"].sum()), int(rows["gaps"].sum())) if "gaps" in rows.columns else None
-    return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()), held)
+    most = rows["largest"].drop_nulls().to_numpy() if "largest" in rows.columns else np.zeros(0)
+    reachable = measured(replicates(np.mean, most)) if most.size > 1 else None
+    return IdentifyMetrics(setting, right, wrong, neither, dict(counted.iter_rows()), held, reachable)
 
 
 class Identify(Measure):
@@ -147,6 +154,7 @@ class Identify(Measure):
     name = "identify"
     title = "Which rule made a log"
     about = "how often `identify` names the rule that made a log, another one, or none"
+    metrics_type = IdentifyMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, IdentifyTrials]]:
         """Yield the records of each rule."""
@@ -172,6 +180,8 @@ class Identify(Measure):
         note = " ".join(
             [
                 "It is wrong to name another rule, to say that none of them fits, and to leave the right one out.",
+                "Gaussian KL-UCB is UCB or UCB1 with a certain parameter, unless it has both ln t and ln ln t: naming "
+                "those is right.",
                 *mistaken,
             ]
         )
@@ -198,6 +208,18 @@ class Identify(Measure):
             Criterion("identify, right", f"{where}: right", goals, "", "made by", scores=right),
             Criterion("identify, wrong", f"{where}: wrong", "at most 2%", note, "made by", scores=wrong),
         ]
+        best = [
+            Score(each.setting.rule.name, each.setting.cell, each.reachable, percent(each.reachable), None)
+            for each in metrics
+            if each.reachable is not None
+        ]
+        if best:
+            measure = "average probability of the most probable rule"
+            about = (
+                "Whoever always names the most probable rule is right that often on average over the rules, if rules "
+                "and parameters are as likely as `identify` takes them to be. No method is right more often."
+            )
+            found.append(Criterion("identify, reachable", measure, "no goal", about, "made by", scores=best))
         if held:
             measure = "values of `identify`: gaps within their 95% intervals, averaged over the rules that are left"
             found.append(Criterion("identify, gaps", measure, "92% to 98%", "", "made by", scores=held))

@@ -5,31 +5,26 @@ folder, the page and the table of coverages follow by themselves. A new one join
 `calibration/calibrate.py:MEASURES`.
 """
 
-import json
 import math
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from unbandit._version import __version__
-from unbandit.calibration.settings import CellTrials, Sizes, played
-from unbandit.errors import UnbanditError, first_line
+from unbandit.calibration.settings import CellTrials, Sizes
 from unbandit.estimators.coverage import SimulatedCoverage
 from unbandit.formatting import markdown_table
 from unbandit.study.monte_carlo import FOLDS, LEVEL, Measured, Share
-from unbandit.study.results import STUDY, ResultsFolder
 
 Verdict = Literal["met", "not decided", "missed", "not measured"]
 MET: Verdict = "met"
 OPEN: Verdict = "not decided"
 MISSED: Verdict = "missed"
 UNKNOWN: Verdict = "not measured"
-FEWEST_QUOTED = 100  # runs of a cell, for reports to quote how often its intervals held
 MARKS: dict[Verdict | None, str] = {MET: " ✓", OPEN: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
 
 
@@ -124,6 +119,9 @@ def grid(heading: str, entries: Iterable[tuple[str, str, str]]) -> list[str]:
     for row, column, text in entries:
         table.setdefault(row, {})[column] = text
     columns = list(dict.fromkeys(column for texts in table.values() for column in texts))
+    sizes = [re.fullmatch(r"K=(\d+), T=([\d,]+)", column) for column in columns]
+    if all(sizes):  # some rules may miss some, so the first row does not have the order
+        columns.sort(key=lambda column: [int(number) for number in re.findall(r"\d+", column.replace(",", ""))])
     cells = [(f"`{row}`", *(texts.get(column, "") for column in columns)) for row, texts in table.items()]
     return markdown_table((heading, *columns), cells)
 
@@ -134,6 +132,7 @@ class Measure(ABC):
     name: ClassVar[str]  # in the shell, and of its folder
     title: ClassVar[str]  # of its part of the page
     about: ClassVar[str]  # what is measured, in a sentence
+    metrics_type: ClassVar[type]  # of the metrics of a cell: a dataclass whose first field is the cell
 
     @abstractmethod
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, CellTrials]]:
@@ -154,89 +153,3 @@ class Measure(ABC):
     def coverages(self, metrics: Sequence[Any]) -> Iterator[SimulatedCoverage]:
         """Yield how often intervals held, for the table that reports quote; by default nothing."""
         yield from ()
-
-
-@dataclass
-class Findings:
-    """What a folder holds of one measure: of this version, and of cells all of whose runs are there."""
-
-    measure: Measure
-    metrics: list[Any] = field(default_factory=list)
-    trials: list[CellTrials] = field(default_factory=list)  # that the metrics are of
-    unfinished: int = 0  # cells some of whose runs are missing, in every folder that has some
-    left_out: list[str] = field(default_factory=list)  # why folders were not read
-    quotable: list[Any] = field(default_factory=list)  # the metrics of cells with enough runs of what users get
-
-    @property
-    def criteria(self) -> list[Criterion]:
-        """Return what is to be reached, with what was measured."""
-        return self.measure.criteria(self.metrics) if self.metrics else []
-
-    @property
-    def coverages(self) -> list[SimulatedCoverage]:
-        """Return how often intervals held, for reports to quote."""
-        return [*self.measure.coverages(self.quotable)]
-
-    @property
-    def runs(self) -> str:
-        """Return how many runs a cell has, or from how many to how many."""
-        numbers = sorted({cell.runs for each in self.trials for cell in each.cells})
-        return " to ".join(f"{number:,}" for number in dict.fromkeys((numbers[0], numbers[-1]))) if numbers else ""
-
-    def settings(self, key: str) -> list[Any]:
-        """Return the values of a setting, by which the stored trials may differ."""
-        return list(dict.fromkeys(each.identity[key] for each in self.trials if key in each.identity))
-
-
-def stored(folder: Path, measure: Measure) -> Findings:
-    """Read what is stored of a measure, whatever command wrote it; refuse parts that were altered."""
-    found, home = Findings(measure), folder / measure.name
-    places = {place.name: place for place in home.iterdir() if (place / STUDY).is_file()} if home.is_dir() else {}
-    known = [trials for _, trials in measure.trials(Sizes())]
-    read: list[tuple[int, CellTrials, Path]] = []
-    for name, place in sorted(places.items()):
-        written_by = _trials_of(place, measure, known)
-        if isinstance(written_by, str):
-            found.left_out.append(f"{measure.name}/{name}: {written_by}")
-        else:
-            read.append((*written_by, place))
-    begun: set[str] = set()
-    finished: set[str] = set()
-    for _, trials, place in sorted(read, key=lambda each: each[0]):
-        begun.update(played(cell.described) for cell in trials.cells)
-        finished.update(played(cell.described) for cell in _read_cells(found, trials, ResultsFolder(place, trials)))
-    found.unfinished = len(begun - finished)
-    return found
-
-
-def _trials_of(place: Path, measure: Measure, known: Sequence[CellTrials]) -> tuple[int, CellTrials] | str:
-    """Return the trials that a folder was written by, with their place among those known, or why it is left out."""
-    try:
-        saved = json.loads((place / STUDY).read_text(encoding="utf-8"))
-        kind, version = saved["schema"].partition("/")[0], saved["version"]
-        if kind != f"unbandit.calibration.{measure.name}":
-            return "another measure"
-        if version != __version__:
-            return f"measured by unbandit {version}"
-        for at, each in enumerate(known):
-            if (trials := each.as_stored(saved)) is not None:
-                return at, trials
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, UnbanditError) as error:
-        return f"cannot be read ({first_line(error)})"
-    return "other cells than this version measures"
-
-
-def _read_cells(found: Findings, trials: CellTrials, place: ResultsFolder) -> Iterator[Any]:
-    """Take in the metrics of the cells that are finished, and yield these."""
-    finished, numbers = place.finished(), [(task.cell, task.number) for task in trials.tasks]
-    found.trials.append(trials)
-    defaults = {each.name: each.default for each in fields(trials)}
-    as_users_get = all(getattr(trials, name) == defaults[name] for name in ("particles", "clouds") if name in defaults)
-    for at, cell in enumerate(trials.cells):
-        own = [number for which, number in numbers if which == at]
-        if finished.issuperset(own):
-            rows = pl.concat([place.read(number) for number in own])
-            found.metrics.append(found.measure.metrics(cell, rows))
-            if cell.runs >= FEWEST_QUOTED and as_users_get:
-                found.quotable.append(found.metrics[-1])
-            yield cell

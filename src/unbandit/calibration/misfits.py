@@ -440,6 +440,7 @@ class Misfits(Measure):
     name = "check"
     title = "Whether the rule fits"
     about = "how often the check flags the rule that made a log, and how often another one"
+    metrics_type = CheckMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, CheckTrials]]:
         """Yield the cells of each rule that records are checked against."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unbandit._version import __version__
-from unbandit.calibration.measure import MARKS, Criterion, Findings, grid
+from unbandit.calibration.measure import MARKS, Criterion, grid
+from unbandit.calibration.record import Findings
 from unbandit.formatting import capitalise, markdown_table
 from unbandit.plots import parts
 
@@ -64,7 +65,7 @@ def _measures(found: Sequence[Findings]) -> Iterator[str]:
     rows: list[tuple[str, ...]] = []
     for own in found:
         measure = f"[{own.measure.title}](#{own.measure.title.lower().replace(' ', '-')})"
-        if not own.metrics:
+        if not own.cells:
             rows.append((measure, own.measure.about, "**not measured**", _why_missing(own), "", ""))
             continue
         unfinished = f", {own.unfinished:,} cells unfinished" if own.unfinished else ""
@@ -96,7 +97,7 @@ def _why_missing(own: Findings) -> str:
 def _section(own: Findings) -> Iterator[str]:
     """Yield what a page says about one measure."""
     yield from ("", f"## {own.measure.title}", "")
-    if not own.metrics:
+    if not own.cells:
         yield f"Not measured yet: {own.measure.about}. To measure it: `unbandit calibrate {own.measure.name}`."
         return
     yield f"Measured: {own.measure.about}. Runs per cell: {own.runs}."

@@ -257,6 +257,7 @@ class Posteriors(Measure):
     name = "posterior"
     title = "Posteriors"
     about = "how often the intervals of posteriors hold, how far clouds differ, and what the actions reveal"
+    metrics_type = PosteriorMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, PosteriorTrials]]:
         """Yield the cells of each rule."""
@@ -363,6 +364,7 @@ class Sampler(Measure):
     name = "sampler"
     title = "Posteriors beside long runs"
     about = f"what users' posteriors lose against {LONG} times as many particles"
+    metrics_type = SamplerMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, SamplerTrials]]:
         """Yield one cell of each rule."""

@@ -96,6 +96,7 @@ class Timings(Measure):
     name = "timing"
     title = "Time and memory"
     about = "processor time and memory of a posterior; they depend on the machine"
+    metrics_type = TimingMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, TimingTrials]]:
         """Yield the records of each rule, and one large record."""

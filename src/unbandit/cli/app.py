@@ -53,9 +53,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo.demo, estimate.estimate, inference.check, report.report, inference.posterior, inference.identify, report.serve,
-    simulate.simulate, studies.study, plan.plan, plan.leak, studies.reproduce, studies.calibrate,
-    simulate.demonstrators, simulate.datasets,
+    demo.demo, estimate.estimate, inference.check, report.report, inference.posterior, inference.identify,
+    inference.population, report.serve, simulate.simulate, studies.study, plan.plan, plan.leak,
+    studies.reproduce, studies.calibrate, simulate.demonstrators, simulate.datasets,
 ):  # fmt: skip
     app.command(cls=SingleOptions)(command)
 

@@ -38,6 +38,8 @@ def estimate(
     constant: options.Constant = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    features: options.Features = None,
+    predict: str = Option(None, "--predict", metavar="FILE", help="With --features: also the values of its rows."),
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
     duplicates: options.Duplicates = None,
@@ -46,6 +48,9 @@ def estimate(
     particles: options.Particles = None,
     resamples: options.Resamples = None,
     starting_pulls: options.StartingPulls = None,
+    kept: options.Kept = None,
+    windows: options.Windows = None,
+    availability: options.Availability = None,
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
@@ -66,9 +71,21 @@ def estimate(
 
     Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14
 
+    With --features a log has a row per offer ("round", "arm", "chosen" and features) or, for disjoint models, a row per
+    round ("arm" and features), and the answer is the coefficients of a linear model.
+
     With --follow the table is printed again whenever the log has grown: CSV or JSON lines that lines are added to, or a
     folder that Parquet files are added to.
     """
+    if features is not None:
+        from unbandit.cli import contexts
+
+        contexts.estimate(context.params)
+        return
+    if predict is not None:
+        needed = option("features")
+        raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter="predict")
+    from unbandit.demonstrators.family import RuleFamily
     from unbandit.estimators import estimate as estimate_log
     from unbandit.estimators import sensitivity as estimate_nearby
     from unbandit.estimators.arguments import draws
@@ -83,22 +100,37 @@ def estimate(
             needed = option("follow")
             raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter=name)
     if follow:
-        if sensitivity:
-            refusal = f"expected without {option('follow')}; leave one of them out."
-            raise ParameterError(refusal, parameter="sensitivity")
+        for name in ("sensitivity", "windows"):
+            if context.params[name]:
+                refusal = f"expected without {option('follow')}; leave one of them out."
+                raise ParameterError(refusal, parameter=name)
         refuse_duplicates(duplicates)  # a table of counts is not followed
         printer.announce_compilation()
         _follow(asked, 2.0 if every is None else every, snapshot, until_idle, as_json, output)
         return
     with printer.working("Estimating"):
-        path = logs[0] if len(logs) == 1 else logs
-        log = read_or_scan(path, **asked.reading, scan=not draws(method, asked.rule))
+        path, is_family = logs[0] if len(logs) == 1 else logs, isinstance(asked.rule, RuleFamily)
+        needs_rounds = is_family or draws(method, asked.rule) or availability is not None or windows is not None
+        log = read_or_scan(path, **asked.reading, scan=not needs_rounds)
         with printer.answering(options.log_name(*asked.logs)):
+            if windows is not None:
+                from unbandit.estimators.stretches import check_stretches
+
+                check_stretches(log, asked.rule, windows, asked.options)
             answer = estimate_log(log, asked.rule, **asked.options)
             others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
+            found = None
+            if windows is not None:
+                from unbandit.estimators.stretches import stretches  # most answers are of the whole log
+
+                used = answer.rule if isinstance(asked.rule, RuleFamily) else asked.rule
+                found = stretches(log, used, windows=windows, **asked.options)
     if answer.seed is None:
         answer = replace(answer, seed=seed)  # as given, even if the method draws nothing
-    pieces = partial(json_pieces, answer, others, shell_option)
+    if found is not None:
+        answer = replace(answer, warnings=(*found.notices, *answer.warnings), notes=(*answer.notes, *found.notes))
+    more = {} if found is None else {"stretches": found.to_dict()}
+    pieces = partial(json_pieces, answer, others, shell_option, more)
     if not printer.deliver(answer, output, as_json, json_pieces=pieces, written=f"{len(answer):,} rows"):
         printer.insist(answer.check, strict)
         return
@@ -108,6 +140,8 @@ def estimate(
         typer.echo(summary, err=True)
     for name, other in others.items():
         printer.print_estimate(other, f"with {name} instead")
+    if found is not None:
+        printer.print_stretches(found)
     printer.print_notices(answer.warnings, answer.notes)
     printer.insist(answer.check, strict)
 

@@ -1,10 +1,10 @@
-"""Commands that filter a log: `unbandit posterior` and `unbandit identify`."""
+"""Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
 import json
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import typer
 from typer import Option
@@ -13,19 +13,19 @@ from unbandit import checks
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import NUMBER, TEXT, WORD
-from unbandit.errors import ParameterError, option, phrase, shell_option
-from unbandit.formatting import short_numbers, shown
+from unbandit.errors import ParameterError, phrase, shell_option
+from unbandit.formatting import counted, short_numbers, shown
 
 if TYPE_CHECKING:
     import polars
     from rich.console import Console
     from rich.table import Table
 
+    from unbandit.hierarchy import Population
     from unbandit.identification import Identification
     from unbandit.identification.evidence import Contender
     from unbandit.inference import Posterior
 
-QUICK_PARTICLES = 150  # particles per cloud with --quick
 LONGEST_REASON = 76  # characters of a reason that the table shows
 
 
@@ -41,6 +41,7 @@ def posterior(
     by: float = Option(0.0, "--by", help="With --pair: by at least this much."),
     pool: options.Pool = False,
     horizon: options.Horizon = None,
+    availability: options.Availability = None,
     level: options.Level = 0.95,
     particles: int = Option(None, "--particles", help="Per cloud, of four clouds; by default 250 to 4,000."),
     draws: int = Option(1_000, "--draws", help="Per cloud."),
@@ -63,11 +64,12 @@ def posterior(
 
     Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
     """
-    from unbandit.demonstrators import parse_rule
+    from unbandit.demonstrators.base import parse_rule, rule_or_family
     from unbandit.estimators.api import posterior as infer
     from unbandit.estimators.check import said_of
+    from unbandit.fit import fitted_notice
 
-    assumed = parse_rule(rule)
+    assumed = rule_or_family(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")
     rivals = _read_pair(pair)
     if by and not rivals:
@@ -78,7 +80,7 @@ def posterior(
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
                 anchor=checks.anchors(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
-                seed=seed, threads=threads, check=options.read_check(no_check, strict),
+                seed=seed, threads=threads, availability=availability, check=options.read_check(no_check, strict),
             )  # fmt: skip
     for label in (label for rival in rivals for label in rival):
         checks.position("pair", label, found.arms)
@@ -96,7 +98,8 @@ def posterior(
             "notes": [each.to_dict(shell_option) for each in record.reading],
             "arms": found.frame(level).to_dicts(),
         }  # fmt: skip
-        return [json.dumps(answer, indent=2, allow_nan=False)]
+        fitted = [each.to_dict() for each in found.fitted]
+        return [json.dumps(answer | ({"fitted": fitted} if fitted else {}), indent=2, allow_nan=False)]
 
     if not printer.deliver(found, output, as_json, table=lambda: found.frame(level), json_pieces=to_json):
         printer.insist(found.check, strict)
@@ -112,7 +115,8 @@ def posterior(
         f"particles, smallest effective size {found.effective_size:.0f}"
     )
     _, checked = said_of(found.check, parse_rule(found.rule))
-    printer.print_notices(found.warnings, [*checked, *record.reading])
+    said = [fitted_notice(found.fitted, 0.95)] if found.fitted else []
+    printer.print_notices(found.warnings, [*checked, *said, *record.reading])
     printer.insist(found.check, strict)
 
 
@@ -204,7 +208,6 @@ def identify(
     prior: str = Option(None, "--prior", metavar="normal:mean=0,deviation=1", help="On every arm's mean."),
     horizon: options.Horizon = None,
     particles: int = Option(None, "--particles", help="Per cloud in the last heat; by default what fits."),
-    quick: bool = Option(False, "--quick", help="Take few particles, for a first look."),
     values: bool = Option(False, "--values", hidden=True, help="The arms' values are always shown."),
     level: float = Option(0.95, "--level", help="Level of the intervals."),
     arms: options.Arms = None,
@@ -227,8 +230,6 @@ def identify(
     """
     from unbandit import checks, identification
 
-    if quick and particles is not None:
-        raise ParameterError(f"expected it or {option('particles')}, not both.", parameter="quick")
     checks.level(level)
     printer.check_output(output, *printer.PICTURES, ".json")
     with printer.working("Reading") as status:
@@ -236,7 +237,7 @@ def identify(
         with printer.answering(options.log_name(log)):
             answer = identification.identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
-                particles=QUICK_PARTICLES if quick else particles, seed=seed, threads=threads, progress=status.update,
+                particles=particles, seed=seed, threads=threads, progress=status.update,
             )  # fmt: skip
             answer = replace(answer, notes=(*record.reading, *answer.notes))
 
@@ -324,3 +325,89 @@ def _odds(log_probability: float) -> str:
     """Write a probability, however small, as one in so many."""
     tens = -log_probability / math.log(10)
     return f"1 in {math.exp(-log_probability):,.3g}" if tens < 300 else f"1 in 10^{tens:,.0f}"
+
+
+def population(
+    log: options.Log,
+    rule: options.Rule,
+    values: str = Option(
+        "own", "--values", help="Whose the arms' values are: own (each participant's); no others yet."
+    ),
+    prior: options.Prior = None,
+    sigma: options.Sigma = None,
+    bernoulli: options.BernoulliRewards = False,
+    horizon: options.Horizon = None,
+    level: options.Level = 0.95,
+    particles: int = Option(
+        None, "--particles", help="Per cloud of an evaluation; default 40, more where clouds differ."
+    ),
+    arms: options.Arms = None,
+    columns: options.Columns = None,
+    sheet: options.Sheet = None,
+    no_header: options.NoHeader = False,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    as_json: options.Json = False,
+    output: str = Option(None, "--output", "-o", help="A forest plot (.png, .svg), a table (.csv ...) or .json."),
+) -> None:
+    """Estimate a rule's parameters in many participants together: the population, and each participant in it.
+
+    LOG has one demonstration per participant (a column subject, participant, user ...). Parameters that --rule leaves
+    out differ between participants: rate and temperature of q-learning, the temperature of softmax, epsilon of
+    epsilon-greedy, sigma of thompson. Participants are partially pooled: whose choices say little is drawn towards the
+    others. Rewards in the log are used; hidden ones are integrated out. --json also has every participant's arms.
+
+    Example:  unbandit population choices.csv --rule q-learning -o forest.png
+    """
+    from unbandit import hierarchy
+    from unbandit.demonstrators import parse_rule
+
+    assumed = parse_rule(rule)
+    printer.check_output(output, *printer.PICTURES, ".json")
+    with printer.working("Reading"):
+        record = options.read_log(log, columns, arms, sheet, no_header)
+        with printer.answering(options.log_name(log)):
+            found = hierarchy.population(
+                record, assumed, values=cast("Literal['own', 'shared']", values), prior=prior, sigma=sigma,
+                bernoulli=bernoulli, horizon=horizon, level=level, particles=particles, seed=seed, threads=threads,
+            )  # fmt: skip
+            found = replace(found, notes=(*record.reading, *found.notes))
+
+    def to_json() -> list[str]:
+        return [json.dumps(found.to_dict(shell_option), indent=2, allow_nan=False)]
+
+    if printer.deliver(found, output, as_json, json_pieces=to_json):
+        _print_population(found)
+        printer.print_notices(found.warnings, found.notes)
+
+
+def _print_population(found: "Population") -> None:
+    """Print the population's parameters, and those of the participants."""
+    out = printer.console()
+    ends = f"{found.level * 100:g}% interval"
+    people = counted(len(found.participants), "participant")
+    out.print(f"{found.rule}, {people}, {counted(int(found.rounds.sum()), 'choice')}", style="bold")
+    headings = [("typical participant", TEXT), ("value", NUMBER), (ends, WORD), ("spread", NUMBER), (ends, WORD)]
+    headings += [("on the scale of", WORD), ("shrinkage", NUMBER)]
+    rows = [
+        (
+            each.parameter, f"{each.value:.3g}", f"{each.low:.3g} to {each.high:.3g}", *each.said_of_spread,
+            f"its {each.scale}", f"{each.shrinkage:.0%}",
+        )
+        for each in found.population
+    ]  # fmt: skip
+    out.print(printer.new_table(headings, rows))
+    headings = [("participant", TEXT), ("rounds", NUMBER)]
+    for each in found.parameters:
+        headings += [(each.name, NUMBER), (ends, WORD), ("alone", NUMBER)]
+    pooled = [found.intervals(at) for at in range(len(found.parameters))]
+    alone = [found.intervals(at, alone=True)[1] for at in range(len(found.parameters))]
+    lines = []
+    for person, name in enumerate(found.participants[: printer.MOST_LINES]):
+        cells = [name, f"{found.rounds[person]:,}"]
+        for at in range(len(found.parameters)):
+            low, value, high = pooled[at][:, person]
+            cells += [f"{value:.3g}", f"{low:.3g} to {high:.3g}", f"{alone[at][person]:.3g}"]
+        lines.append(cells)
+    out.print(printer.new_table(headings, lines))
+    printer.say_left_out(out, len(found.participants), "participants")

@@ -13,6 +13,7 @@ from unbandit.errors import ParameterError, UnbanditError, option
 
 if TYPE_CHECKING:
     from unbandit.demonstrators import Demonstrator
+    from unbandit.demonstrators.family import RuleFamily
     from unbandit.instance import Instance
     from unbandit.log import ActionLog
 
@@ -40,6 +41,22 @@ StartingPulls = Annotated[
     Option(
         "--starting-pulls", metavar="FILE", help="Pulls of every arm before a log that begins in mid-run: arm, pulls."
     ),
+]
+Kept = Annotated[
+    float | None, Option("--kept", metavar="0.8", help="Rounds are missing at random: the probability of being kept.")
+]
+Windows = Annotated[
+    int | None, Option("--windows", metavar="4", help="Also estimate from as many stretches, and look for drift.")
+]
+Availability = Annotated[
+    str | None,
+    Option(
+        "--availability", metavar="FILE", help="Rounds in which arms could be pulled, if not in all: arm, first, last."
+    ),
+]
+Features = Annotated[
+    str | None,
+    Option("--features", metavar="X1,X2", help="Arms have features, in these columns; the rule is linucb, lints, ..."),
 ]
 Pool = Annotated[bool, Option("--pool", help="All demonstrations are of one instance: combine them.")]
 
@@ -124,20 +141,21 @@ class EstimateCommand(NamedTuple):
     """What `estimate` and `report` were asked, checked as far as possible without the log."""
 
     logs: list[str]  # paths, or "-"
-    rule: Demonstrator
+    rule: Demonstrator | RuleFamily
     options: dict[str, Any]  # of `unbandit.estimate`
     reading: dict[str, Any]  # of `ActionLog.read`
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> EstimateCommand:
         """Read a command's parameters by name; a seed reaches the estimator only if it draws."""
-        from unbandit.demonstrators import parse_rule
+        from unbandit.demonstrators.base import rule_or_family
         from unbandit.estimators.arguments import draws
 
-        rule = parse_rule(given["rule"])
+        rule = rule_or_family(given["rule"])
         options = {name: given[name] for name in ESTIMATE_OPTIONS} | {"anchor": checks.anchors(given["anchor"])}
-        if given.get("starting_pulls") is not None:
-            options["starting_pulls"] = given["starting_pulls"]
+        for name in ("starting_pulls", "kept", "availability"):
+            if given.get(name) is not None:
+                options[name] = given[name]
         options["check"] = read_check(given["no_check"], given["strict"])
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
@@ -193,9 +211,15 @@ def _comma_list(text: str) -> list[str]:
 
 def read_arms(text: str | None) -> list[str] | None:
     """Read `A,"B, large",C`."""
-    names = None if text is None else _comma_list(text)
-    if names is not None and (not all(names) or not names):
-        raise ParameterError(f'expected names between commas, as in A,B,C; got "{text}".', parameter="arms", value=text)
+    return None if text is None else read_names(text, "arms")
+
+
+def read_names(text: str | None, parameter: str) -> list[str]:
+    """Read `A,"B, large",C`, given as an option."""
+    names = _comma_list(text or "")
+    if not all(names) or not names:
+        refusal = f'expected names between commas, as in A,B,C; got "{text or ""}".'
+        raise ParameterError(refusal, parameter=parameter, value=text)
     return names
 
 

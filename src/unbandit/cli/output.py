@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from unbandit.estimators.stretches import Stretches
     from unbandit.fit import Check
     from unbandit.instance import Instance
     from unbandit.result import Estimate
@@ -131,7 +132,7 @@ def answering(log: str | None = None) -> Iterator[None]:
         try:
             yield
         except LogError as error:
-            raise error.at(path=log or error.path) from None
+            raise error.at(path=error.path or log) from None  # a table beside the log names itself
 
 
 @contextmanager
@@ -233,8 +234,9 @@ def estimate_table(
     headings += [("ratio", NUMBER)] if has["ratio"] else []
     headings += [("truth", NUMBER), ("held", WORD)] if truth is not None else []
     lines = []
+    apart = set(estimate.apart(demonstration))
     for rank, row in enumerate(rows, 1):
-        cells = [str(rank), row.arm, row.verdict, f"{row.pulls:,}"]
+        cells = ["-" if row.arm in apart else str(rank), row.arm, row.verdict, f"{row.pulls:,}"]
         cells += [number(row.gap), interval(row.gap_low, row.gap_high, number)] if gaps else []
         cells += [number(row.mean), interval(row.mean_low, row.mean_high, number)] if has["mean"] else []
         cells += ["-" if row.ratio is None else f"{row.ratio:.4g}"] if has["ratio"] else []
@@ -264,6 +266,16 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
         out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
     for label, other in estimate.alternatives.items():
         print_estimate(other, label)
+
+
+def print_stretches(found: Stretches) -> None:
+    """Print one table of arms and stretches, the best arm of the whole log first."""
+    out = console()
+    out.print(f"{found.quantity} by stretch, at the last hesitation in each", style="bold")
+    headings = [("arm", TEXT), *((f"{a:,} to {b:,}", WORD) for a, b in zip(found.first, found.last, strict=True))]
+    rows = [(row.arm, found.arms.index(row.arm)) for row in found.answer.ranked()]
+    stretches = range(found.first.size)
+    out.print(new_table(headings, [[arm, *(found.written(at, place) for at in stretches)] for arm, place in rows]))
 
 
 def summary_of_many(estimate: Estimate) -> str | None:

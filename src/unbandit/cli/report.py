@@ -2,7 +2,9 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 from typer import Option
@@ -11,6 +13,14 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.options import EstimateCommand
 from unbandit.errors import ParameterError, option, shell_option
+
+POPULATION_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "level", "particles", "seed")
+NOT_OF_A_POPULATION: dict[str, Any] = {
+    "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
+    "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
+    "no_check": False, "strict": False, "truth": None,
+}  # fmt: skip
+"""Options of a report that a population has none of, each with its default."""
 
 
 def report(
@@ -36,6 +46,10 @@ def report(
     prior: options.Prior = None,
     particles: options.Particles = None,
     resamples: options.Resamples = None,
+    starting_pulls: options.StartingPulls = None,
+    kept: options.Kept = None,
+    windows: options.Windows = None,
+    population: bool = Option(False, "--population", help="Many participants: report on the population of them."),
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
@@ -46,14 +60,19 @@ def report(
     """Write a report of what every arm of a log was worth: one HTML file that needs no other.
 
     The answer in a sentence, the ranked table, figures, warnings in words, what was assumed, what cannot be known, how
-    to reproduce it and how to cite it. LOG and all options but the last three are those of unbandit estimate.
+    to reproduce it and how to cite it. LOG and all options but the last three are those of unbandit estimate; with
+    --population those of unbandit population, and the report has its table, a forest plot and every participant.
 
     Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
     """
     from unbandit import reporting
+    from unbandit.reporting.figures import PART_OF_A_RUN
     from unbandit.reporting.provenance import read_log
     from unbandit.reporting.truth import read_truth
 
+    if population:
+        _report_population(context.params)
+        return
     asked = EstimateCommand.read(context.params)
     _check_files(asked, output, pdf, truth)
     with printer.working("Reading the log") as status:
@@ -62,7 +81,41 @@ def report(
         with printer.answering(options.log_name(*asked.logs)):
             written = reporting.report(
                 log, asked.rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]), truth=means,
+                windows=windows,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
+            )  # fmt: skip
+        written.write(output)
+        if pdf is not None:
+            status.update("Printing")
+            reporting.write_pdf(written.html, pdf)
+    out = printer.console()
+    out.print(written.sentence)
+    reading = {notice.code for notice in getattr(log, "rows", log).reading} | PART_OF_A_RUN
+    printer.print_notices(written.answer.warnings, [each for each in written.answer.notes if each.code in reading])
+    out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
+    printer.insist(written.answer.check, strict)
+
+
+def _report_population(given: Mapping[str, Any]) -> None:
+    """Report on the population of participants."""
+    from unbandit import reporting
+    from unbandit.demonstrators import parse_rule
+    from unbandit.reporting.provenance import read_log
+
+    for name, usual in NOT_OF_A_POPULATION.items():
+        if given[name] != usual and given[name] not in ((), []):
+            text = f"expected without {option('population')}; leave one of them out."
+            raise ParameterError(text, parameter=name, value=given[name])
+    asked, output, pdf = EstimateCommand.read(given), given["output"], given["pdf"]
+    rule = parse_rule(given["rule"])
+    _check_files(asked, output, pdf, None)
+    told = {name: given[name] for name in POPULATION_OPTIONS if given[name] is not None}
+    with printer.working("Reading the log") as status:
+        log, source = read_log(asked.log, **asked.reading)
+        with printer.answering(options.log_name(*asked.logs)):
+            written = reporting.population_report(
+                log, rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]),
+                progress=lambda stage, _: status.update(stage), audience=shell_option, **told,
             )  # fmt: skip
         written.write(output)
         if pdf is not None:
@@ -72,7 +125,6 @@ def report(
     out.print(written.sentence)
     printer.print_notices(written.answer.warnings, log.reading)
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
-    printer.insist(written.answer.check, strict)
 
 
 def _check_files(asked: EstimateCommand, output: str, pdf: str | None, truth: str | None) -> None:

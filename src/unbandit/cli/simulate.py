@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
+    context: typer.Context,
     rule: str = Option(..., "--rule", help="The demonstrator: name:key=value,..."),
     horizon: int = Option(..., "--horizon", help="Rounds of each demonstration."),
     instance: options.InstanceName = None,
@@ -29,23 +30,37 @@ def simulate(
     sigma: options.MeansSigma = None,
     bernoulli: options.MeansBernoulli = False,
     arms: options.InstanceArms = None,
+    availability: options.Availability = None,
     output: str = Option("-", "--output", "-o", help="The log: .csv, .tsv, .parquet, .csv.gz, .tsv.gz."),
     truth: str = Option(None, "--truth", help="Write the arms' true means: .csv, .tsv or .parquet."),
     counts: bool = Option(False, "--counts", help="Write pull counts, one row per arm, instead of every round."),
     draw: str = Option("every", "--draw", help="With --counts: every reward, or with UCB only the needed ones."),
+    theta: str = Option(None, "--theta", metavar="1,-0.5", help="For linucb, lints, ...: the coefficients."),
+    contexts: str = Option(None, "--contexts", metavar="LOG", help="With --theta: a log whose offers to take."),
+    features: str = Option(None, "--features", metavar="X1,X2", help="With --contexts: its columns of features."),
     threads: options.Threads = None,
     device: options.Device = "auto",
 ) -> None:
     """Simulate a demonstrator, and write which arm it pulled in every round; or, with --counts, how often each.
 
-    INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli).
+    INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli). Rules that choose by
+    features need --theta instead; their offers are random, or those of --contexts.
 
     Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
     """
-    from unbandit.demonstrators import parse_rule
+    from unbandit.contexts.rule import LinearRule, parse_rule
     from unbandit.files import write_table
 
     chosen = parse_rule(rule)
+    if isinstance(chosen, LinearRule):
+        from unbandit.cli import contexts as with_contexts
+
+        with_contexts.simulate(chosen, context.params)
+        return
+    for name, value in (("theta", theta), ("contexts", contexts), ("features", features)):
+        if value is not None:
+            text = f"expected only with a rule that chooses by features; got {chosen.name}."
+            raise ParameterError(text, parameter=name, value=value, remedy="Leave it out.")
     faced = options.read_instance("simulate", instance, means, sigma, bernoulli, arms)
     for name, path in (("output", output), ("truth", truth)):
         if path != "-":
@@ -57,14 +72,17 @@ def simulate(
             f"{option('draw', draw)}: expected with {option('counts')}, for a log shows every round. "
             f"Add {option('counts')}."
         )
-    device = "cpu" if draw != "every" and device == "auto" else device
+    if availability is not None and counts:
+        raise ParameterError(f"expected without {option('counts')}: counts do not show it.", parameter="availability")
+    device = "cpu" if (draw != "every" or availability is not None) and device == "auto" else device
     device = options.choose_device(device, max(runs, 0) * max(horizon, 0))
     with printer.working(f"Simulating {runs:,} x {horizon:,} rounds"):
         if counts:
             asked = {"runs": runs, "seed": seed, "threads": threads, "draw": draw, "device": device}
             table = _counts_table(chosen.evidence(faced, horizon, **cast(Any, asked)), faced.arms)
         else:
-            log = chosen.demonstrate(faced, horizon, runs=runs, seed=seed, threads=threads, device=device)
+            asked = {"runs": runs, "seed": seed, "threads": threads, "device": device, "availability": availability}
+            log = chosen.demonstrate(faced, horizon, **cast(Any, asked))
             table = log.to_frame()
     if output == "-":
         for at, part in enumerate(table.iter_slices(100_000)):
@@ -107,10 +125,13 @@ def demonstrators(
 
     Example:  unbandit demonstrators ucb
     """
-    from unbandit.demonstrators import parse_rule, rules
+    from unbandit.contexts.rule import parse_rule
+    from unbandit.demonstrators import rules
+    from unbandit.demonstrators.base import linear_rules
+    from unbandit.demonstrators.rule import Rule
 
-    named = [parse_rule(name, "RULE") for name in names or ()]
-    chosen = {each.name: type(each) for each in named} or rules()
+    named: list[Rule] = [parse_rule(name, "RULE") for name in names or ()]
+    chosen: dict[str, type[Rule]] = {each.name: type(each) for each in named} or {**rules(), **linear_rules()}
     if as_json:
         listed = {
             name: {

@@ -215,10 +215,10 @@ def calibrate(
 ) -> None:
     """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised or refused.
 
-    MEASURES are closed-forms, posterior, sampler, identify, check, logs and timing; without any, all of them, which
-    takes about three days of one core. "page" measures nothing, and writes the page again from what the folder holds.
-    Logs are simulated, so the truth behind them is known. The same command resumes one that was stopped. All figures
-    go to FOLDER/figures.csv, and with their meaning to FOLDER/calibration.md.
+    MEASURES are closed-forms, posterior, sampler, identify, check, logs, fit, population, contexts and timing; without
+    any, all of them, which takes days of one core. "page" measures nothing, and writes the page again from what FOLDER
+    holds. Logs are simulated, so the truth behind them is known. The same command resumes one that was stopped. All
+    figures go to FOLDER/figures.csv, and with their meaning to FOLDER/calibration.md.
 
     Example:  unbandit calibrate posterior --rule ucb --runs 50 -o look
     """

@@ -24,6 +24,7 @@ from unbandit.demonstrators.sliding_window_ucb import SlidingWindowUCB
 from unbandit.demonstrators.softmax import Softmax
 from unbandit.demonstrators.successive_elimination import SuccessiveElimination
 from unbandit.demonstrators.thompson import Thompson
+from unbandit.demonstrators.top_two import TopTwoThompson
 from unbandit.demonstrators.tuned_ucb import UCBTuned
 from unbandit.demonstrators.ucb import UCB
 from unbandit.demonstrators.ucb1 import UCB1
@@ -34,5 +35,6 @@ __all__ = [
     "EXP3", "KLUCB", "MOSS", "SAE", "UCB", "UCB1", "UCBV", "AdditiveIndexRule", "AnytimeMOSS", "BayesUCB",
     "Demonstrator", "DiscountedUCB", "EliminationRule", "EpsilonGreedy", "ExploreThenCommit", "IndexRule",
     "LearningSoftmax", "LilKLUCB", "LilUCB", "PhasedElimination", "RandomisedRule", "RecentIndexRule",
-    "SlidingWindowUCB", "Softmax", "SuccessiveElimination", "Thompson", "UCBTuned", "Uniform", "parse_rule", "rules",
+    "SlidingWindowUCB", "Softmax", "SuccessiveElimination", "Thompson", "TopTwoThompson", "UCBTuned", "Uniform",
+    "parse_rule", "rules",
 ]  # fmt: skip

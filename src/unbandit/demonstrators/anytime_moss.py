@@ -20,6 +20,7 @@ class AnytimeMOSS(EvenShare, ConfidenceIndexRule):
     """
 
     name: ClassVar[str] = "anytime-moss"
+    fits: ClassVar[tuple[str, ...]] = ("scale",)
     title: ClassVar[str] = "MOSS without a horizon"
     aliases: ClassVar[tuple[str, ...]] = ("moss-anytime",)
     proposed: ClassVar[bool] = False

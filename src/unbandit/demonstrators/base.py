@@ -12,18 +12,20 @@ import pkgutil
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit import checks
+from unbandit.demonstrators.delay import RandomDelay
+from unbandit.demonstrators.family import RuleFamily, refusal_of
+from unbandit.demonstrators.rule import Examples as Examples
+from unbandit.demonstrators.rule import Rule, aliases_of, by_any_name, rule_in
 from unbandit.demonstrators.widths import inverse_table
 from unbandit.devices import check_length, checked_device, within_memory
 from unbandit.errors import NotIdentifiable, ParameterError, option
@@ -31,15 +33,16 @@ from unbandit.instance import Bernoulli, Instance, Noise, checked_instance
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability, AvailabilityTable, availability_of
 from unbandit.log.tallies import LookRule, Tallies, tally, with_looks
 from unbandit.progress import interruptible, unless_stopped
 from unbandit.tape import Tape
 
 if TYPE_CHECKING:
     from unbandit.kernels.gpu.stage import Stage
+    from unbandit.kernels.simulate_available import Spans
 
 Draw = Literal["every", "needed"]  # which rewards are drawn: that of every pull, or only what decides the counts
-Examples = tuple[Mapping[str, Any], ...]  # parameters worth trying, by name
 Grid = Mapping[str, Sequence[Any]]  # values worth considering for each of some parameters
 
 Gather = Callable[[Bandit, Any, int, Any], None]
@@ -52,73 +55,46 @@ known_rules: dict[str, type[Demonstrator]] = {}
 """Every rule that has been defined, by name; filled as classes are defined."""
 
 
-class Demonstrator(BaseModel, ABC):
+class Demonstrator(Rule, ABC):
     """A rule that decides which arm to pull, with frozen, validated parameters."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    name: ClassVar[str]
-    """The rule's name in the shell, in tables and in files."""
-
-    title: ClassVar[str] = ""
-    """The rule's name in plain words; its `name` where there is none."""
-
-    aliases: ClassVar[tuple[str, ...]] = ()
-    """Other names that people know the rule by: read like its own, never written."""
 
     proposed: ClassVar[bool] = True
     """Whether `identify` and `check` consider the rule without being asked to; they were calibrated with those."""
 
-    examples: ClassVar[Examples] = ({},)
-    """Parameters worth trying: the contract tests run on each of them."""
-
     reveals: ClassVar[Literal["values", "best", "nothing"]] = "values"
     """What the actions reveal: the arms' values, only which arm was judged best, or nothing."""
 
-    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "delay"})
-    """Numbers that are omitted from the written rule where they have their default."""
+    @property
+    def is_late(self) -> bool:
+        """Return whether the rule learns of rewards with a `delay`; a rule without that parameter does not."""
+        return getattr(self, "delay", 0) != 0
 
     @property
-    def lag(self) -> int:
-        """Return the rule's `delay`: 0 where it has none."""
-        return int(getattr(self, "delay", 0))
+    def random_delay(self) -> RandomDelay | None:
+        """Return the distribution of the rule's delay, if that is random."""
+        delay = getattr(self, "delay", 0)
+        return delay if isinstance(delay, RandomDelay) else None
+
+    @property
+    def fixed_delay(self) -> int:
+        """Return the rule's delay if it is a number; 0 where it is random, or where there is none."""
+        return 0 if self.random_delay is not None else int(getattr(self, "delay", 0))
+
+    @property
+    def delay_distribution(self) -> NDArray[np.float64]:
+        """Return the probabilities of a random delay as the kernels take them; none where the delay is fixed."""
+        return np.empty(0) if self.random_delay is None else self.random_delay.cumulative.copy()
 
     @property
     def bernoulli_only(self) -> bool:
         """Return whether the rule accepts only rewards of 0 and 1."""
         return False
 
-    def __init__(self, *values: Any, **parameters: Any) -> None:
-        if values:
-            text = f"expected parameters by name; got {values[0]!r} without one."
-            remedy = f"Write name={values[0]!r}, the names being {', '.join(type(self).model_fields)}."
-            raise ParameterError(text, owner=type(self).name, value=values[0], remedy=remedy)
-        try:
-            super().__init__(**{name: _strict(type(self), name, value) for name, value in parameters.items()})
-        except ValidationError as error:
-            raise _refusal(type(self), error) from None
-
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         if "name" in cls.__dict__:
             known_rules[cls.name] = cls
-
-    @classmethod
-    def summary(cls) -> str:
-        """Return the rule in one line: the first line of its docstring."""
-        return (cls.__doc__ or "").strip().splitlines()[0]
-
-    def __str__(self) -> str:
-        """Write the rule as the shell takes it: its numbers, then whatever else is not the default."""
-        values = {key: value for key, value in self.model_dump().items() if value is not None}
-        defaults = {key: field.default for key, field in type(self).model_fields.items()}
-        numbers = {
-            key: value for key, value in values.items() if isinstance(value, int | float) and key not in self.unwritten
-        }
-        others = {key: value for key, value in values.items() if key not in numbers and value != defaults[key]}
-        written = ",".join(f"{key}={value}" for key, value in (numbers | others).items())
-        return f"{self.name}:{written}" if written else self.name
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:
@@ -145,7 +121,8 @@ class Demonstrator(BaseModel, ABC):
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the numbers that the rule's formulas read: by default its numeric parameters, and the horizon."""
-        values = {key: float(value) for key, value in self.model_dump().items() if isinstance(value, int | float)}
+        given = self.model_dump() | ({} if self.random_delay is None else {"delay": self.random_delay.mean})
+        values = {key: float(value) for key, value in given.items() if isinstance(value, int | float)}
         return values | {"horizon": float(horizon)}
 
     def _facing(self, instance: Instance) -> Self:
@@ -162,7 +139,7 @@ class Demonstrator(BaseModel, ABC):
 
     def demonstrate(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
-        first_run: int = 0, device: str = "cpu",
+        first_run: int = 0, device: str = "cpu", availability: Availability | AvailabilityTable | None = None,
     ) -> ActionLog:  # fmt: skip
         """Play the rule on an instance and return the actions alone.
 
@@ -178,11 +155,21 @@ class Demonstrator(BaseModel, ABC):
             The number of the first run, to play part of a larger set.
         device
             `cpu`, or `cuda` for a GPU: the same actions, except for one demonstration in very many.
+        availability
+            The rounds in which arms can be pulled, if not in all: ``{"2": (101, None), "1": (None, 300)}`` for an arm
+            that arrives in round 101 and one that is withdrawn after round 300; or the path of a table.
         """
         horizon, runs = checks.whole("horizon", horizon), checks.whole("runs", runs)
         first_run = checks.whole("first_run", first_run, 0, 2**32 - runs)  # all must have a place on the tape
         rule, bandit = self._facing(instance), laid_out(instance, horizon, seed)
         actions = np.empty((runs, horizon), dtype=np.min_scalar_type(len(instance) - 1))
+        if availability is not None:
+            found = availability_of(availability, instance.arms)
+            if checked_device(device) == "cuda":
+                text = f'expected {option("device", "cpu")} where arms arrive late or are withdrawn; got "cuda".'
+                raise ParameterError(text, parameter="device")
+            rule._play_available(bandit, horizon, first_run, found, actions, threads)
+            return ActionLog.from_codes(actions, instance.arms)
         if checked_device(device) == "cuda":
             with within_memory():
                 rule._staged(bandit, horizon).actions(first_run, runs, actions)
@@ -197,7 +184,7 @@ class Demonstrator(BaseModel, ABC):
 
     def demonstrate_at(
         self, means: NDArray[np.float64], noise: Noise, horizon: int, *, length: int | None = None, seed: int = 0,
-        threads: int | None = None, first_run: int = 0,
+        threads: int | None = None, first_run: int = 0, availability: Availability | None = None,
     ) -> NDArray[Any]:  # fmt: skip
         """Play the rule once at each row of `means` (runs x arms) and return the actions, one row per run.
 
@@ -214,12 +201,55 @@ class Demonstrator(BaseModel, ABC):
         bandit = laid_out(Instance(means.reshape(-1), noise), played, seed, np.arange(means.size).reshape(runs, arms))
         bandit = bandit._replace(means=np.array(means[0]))
         parameters, actions = rule.parameters(horizon), np.empty((runs, played), np.min_scalar_type(arms - 1))
+        if availability is not None:
+            rule._play_available(bandit, horizon, first_run, availability, actions, threads)
+            return actions
 
         def fill(first: int, last: int) -> None:
             rule._simulate(bandit.block(first, last), parameters, first_run + first, actions[first:last])
 
         _in_blocks(fill, runs, played, threads)
         return actions
+
+    def _play_available(
+        self, bandit: Bandit, horizon: int, first_run: int, availability: Availability, actions: NDArray[Any],
+        threads: int | None,
+    ) -> None:  # fmt: skip
+        """Fill `actions` with runs in which arms arrive late or are withdrawn."""
+        from unbandit.kernels.simulate_available import Spans
+
+        self.check_availability()
+        availability.check_rounds(actions.shape[1])
+        parameters, spans = self.parameters(horizon), Spans(availability.first, availability.last)
+
+        def fill(first: int, last: int) -> None:
+            block = bandit.block(first, last)
+            self._simulate_available(block, parameters, first_run + first, spans, actions[first:last])
+
+        _in_blocks(fill, len(actions), actions.shape[1], threads)
+
+    def check_availability(self) -> None:
+        """Refuse a rule of which it is not defined what it does where arms arrive late or are withdrawn."""
+        if reason := self._fixed_arms():
+            raise NotIdentifiable(
+                f"{self.name}: where arms arrive late or are withdrawn, {reason}.",
+                remedy=f"Leave {option('availability')} out, or take another rule.",
+            )
+
+    def _fixed_arms(self) -> str | None:
+        """Return why the rule needs the same arms in all rounds; None if it does not."""
+        if self.is_late or int(getattr(self, "batch", 1)) > 1:
+            return "it is not defined how a rule with a batch or a delay opens a new arm"
+        if getattr(self, "opening", "listed") == "random":
+            return "it is not defined where a new arm comes in a random order"
+        played = type(self)._simulate_available is not Demonstrator._simulate_available
+        return None if played else "it is not defined how a rule of this kind goes on"
+
+    def _simulate_available(
+        self, bandit: Bandit, parameters: Any, first_run: int, spans: Spans, actions: NDArray[Any]
+    ) -> None:
+        """Fill `actions` with the runs from `first_run` on, each arm being there in some rounds only."""
+        raise NotImplementedError
 
     def evidence(
         self, instance: Instance, horizon: int, *, runs: int = 1, seed: int = 0, threads: int | None = None,
@@ -294,12 +324,12 @@ class Demonstrator(BaseModel, ABC):
             self._simulate(bandit.block(start, stop), parameters, first_run + start, block)
             offsets = np.arange(len(block) + 1) * horizon
             counted = tally(block.reshape(-1), offsets, arms, "counts", workers=1)
-            if (looks := self.look_rule(arms)) is not None:
+            if (looks := self.look_rule()) is not None:
                 counted = with_looks(counted, block.reshape(-1), offsets, looks)
             for name, column in part.arrays.items():
                 column[:] = getattr(counted, name)
 
-    def look_rule(self, arms: int) -> LookRule | None:
+    def look_rule(self) -> LookRule | None:
         """Return when an index rule whose rewards are late looks at what it knows; None for any other rule."""
         return None
 
@@ -308,8 +338,11 @@ class Demonstrator(BaseModel, ABC):
         from unbandit.kernels.gpu.stage import Stage
 
         check_length(bandit.horizon)
-        if self.lag > 0:
-            text = f"a rule whose rewards are delayed cannot be played on a GPU; got delay={self.lag}."
+        if self.is_late:
+            text = f"a rule whose rewards are delayed cannot be played on a GPU; got {self}."
+            raise ParameterError(text, owner=self.name, remedy=f"Take {option('device', 'cpu')}.")
+        if getattr(self, "opening", "listed") == "random":
+            text = f"a rule that opens in a random order cannot be played on a GPU; got {self}."
             raise ParameterError(text, owner=self.name, remedy=f"Take {option('device', 'cpu')}.")
         computed = getattr(self, "power_width", None)  # faster there than a table
         parameters = (computed if computed is not None and self._width_is_plain() else self.parameters)(horizon)
@@ -363,69 +396,6 @@ def _orders(given: NDArray[np.int64], runs: int, arms: int) -> NDArray[np.int64]
             f"expected {runs} rows, each with 0 to {arms - 1} once; got another array.", parameter="orders"
         )
     return orders.astype(np.int64, copy=False)
-
-
-def _takes_numbers(rule: type[BaseModel], name: str) -> bool:
-    """Return whether a parameter is a number, and nothing else but perhaps None."""
-    field = rule.model_fields.get(name)
-    kinds = () if field is None else get_args(field.annotation) or (field.annotation,)
-    return bool(kinds) and set(kinds) <= {int, float, type(None)}
-
-
-def _strict(rule: type[Demonstrator], name: str, value: Any) -> Any:
-    """Take only numbers for a number: pydantic takes text, bytes and booleans too."""
-    if name in rule.model_fields and get_origin(rule.model_fields[name].annotation) is Literal:
-        known = get_args(rule.model_fields[name].annotation)
-        kinds = tuple(map(type, known))  # checked before validators compare the value with something
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            expected = f"expected one of {', '.join(map(str, known))}; got {checks.brief(value)}."
-            raise ParameterError(expected, owner=rule.name, parameter=name, value=value)
-    if value is None or not _takes_numbers(rule, name):
-        return value
-    number = checks.real(value)
-    if number is None:
-        meaning = rule.model_fields[name].description
-        remedy = f"It is the {meaning}." if meaning else "Give a number."
-        if isinstance(value, str) and isinstance(_number_in(value), int | float):
-            remedy = "Write it as a number, without quotes."
-        got = checks.brief(value)
-        raise ParameterError(
-            f"expected a number; got {got}.", owner=rule.name, parameter=name, value=value, remedy=remedy
-        )
-    return value if isinstance(value, int | float | np.integer) else number
-
-
-def _number_in(text: str) -> int | float | str:
-    """Read a number; a text that is none is returned as it is."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text
-
-
-def _refusal(rule: type[Demonstrator], error: ValidationError) -> ParameterError:
-    """Say in one sentence what is wrong with a rule's parameters."""
-    first = error.errors()[0]
-    field = str(first["loc"][0]) if first["loc"] else None
-    if first["type"] == "extra_forbidden":
-        return ParameterError(
-            f'expected parameters among {", ".join(rule.model_fields)}; got "{field}".',
-            owner=rule.name,
-            value=field,
-            remedy=checks.did_you_mean(field, rule.model_fields),
-        )
-    message = first["msg"].removeprefix("Value error, ")
-    if field is None:
-        return ParameterError(message, owner=rule.name)
-    message = "expected a number" if "parsing" in first["type"] else message.replace("Input should be", "expected")
-    meaning = rule.model_fields[field].description if field in rule.model_fields else None
-    return ParameterError(
-        f"{message}; got {checks.brief(first['input'])}.",
-        owner=rule.name,
-        parameter=field,
-        value=first["input"],
-        remedy=f"It is the {meaning}." if meaning else None,
-    )
 
 
 def laid_out(instance: Instance, horizon: int, seed: int, orders: NDArray[np.int64] | None = None) -> Bandit:
@@ -500,22 +470,44 @@ def aliases() -> dict[str, type[Demonstrator]]:
     >>> aliases()["ts"].name
     'thompson'
     """
-    known = rules()
-    named = {alias: rule for rule in known.values() for alias in rule.__dict__.get("aliases", ())}
-    return {alias: rule for alias, rule in named.items() if alias not in known}
+    return aliases_of(rules())
 
 
 def rule_named(name: str, parameter: str = "rule") -> type[Demonstrator]:
     """Return a rule by its name or an alias, in capitals or not; underscores count as hyphens."""
-    known, others = rules(), aliases()
-    lower = name.lower()
-    for each in (lower, lower.replace("_", "-")):
-        if each in known or each in others:
-            return known.get(each) or others[each]
-    return known[checks.one_of(parameter, name, known, also=others)]
+    known = rules()
+    found = by_any_name(name, known)
+    if found is None and by_any_name(name, linear_rules()) is not None:
+        raise _refuse_linear(name, parameter)
+    return found or known[checks.one_of(parameter, name, known, also=[*aliases(), *linear_rules()])]
 
 
-def parse_rule(text: str | Demonstrator, parameter: str = "rule") -> Demonstrator:
+def _refuse_linear(rule: str, parameter: str) -> ParameterError:
+    """Say that a rule that chooses by features cannot be used here."""
+    text = f'expected a rule that chooses among arms without features; got "{rule}".'
+    remedy = f"For a log with contexts, name the columns of features with {option('features', ['x1', 'x2'])}."
+    return ParameterError(text, parameter=parameter, value=rule, remedy=remedy)
+
+
+def is_linear(rule: Any) -> bool:
+    """Return whether a rule, or a family of such, chooses by the features of arms."""
+    kind = rule.kind if isinstance(rule, RuleFamily) else type(rule)
+    return issubclass(kind, Rule) and not issubclass(kind, Demonstrator)
+
+
+def linear_rules() -> dict[str, type[Rule]]:
+    """Return every rule that chooses by the features of arms, by name; `unbandit.contexts` has them.
+
+    Examples
+    --------
+    >>> sorted(linear_rules())
+    ['lin-epsilon-greedy', 'lin-softmax', 'lints', 'linucb']
+    """
+    found: dict[str, type[Rule]] = importlib.import_module("unbandit.contexts").known_linear_rules
+    return dict(sorted(found.items()))
+
+
+def parse_rule(text: str | Demonstrator | RuleFamily, parameter: str = "rule") -> Demonstrator:
     """Read `name:key=value,...`, given as `parameter`; take a rule as it is, and refuse everything else.
 
     A name may be an alias: `ts` is `thompson`, `egreedy` is `epsilon-greedy`.
@@ -529,21 +521,28 @@ def parse_rule(text: str | Demonstrator, parameter: str = "rule") -> Demonstrato
     ...
     unbandit.errors.ParameterError: rule: expected one of ...; got "ucbb". Did you mean "ucb"?
     """
-    if isinstance(text, Demonstrator):
+    found = rule_or_family(text, parameter)
+    if isinstance(found, RuleFamily):
+        raise refusal_of(found, parameter)
+    return found
+
+
+def rule_or_family(text: str | Demonstrator | RuleFamily, parameter: str = "rule") -> Demonstrator | RuleFamily:
+    """Read a rule as `parse_rule` does, and also one with numbers that are to be fitted.
+
+    Examples
+    --------
+    >>> rule_or_family("learning-softmax:fit").free
+    ('rate', 'temperature')
+    """
+    if isinstance(text, Demonstrator | RuleFamily) and not is_linear(text):
         return text
+    if isinstance(text, Rule | RuleFamily):
+        raise _refuse_linear(str(text), parameter)
     if not isinstance(text, str):
         got = f"the class {text.__name__}" if isinstance(text, type) else type(text).__name__
         remedy = 'Give one such as UCB(alpha=0.25), or its text: "ucb:alpha=0.25".'
         remedy += " The log comes before it." if hasattr(text, "demonstrations") else ""
         raise ParameterError(f"expected a rule; got {got}.", parameter=parameter, value=text, remedy=remedy)
-    name, _, rest = text.strip().partition(":")
-    rule = rule_named(name, parameter)
-    parameters: dict[str, int | float | str] = {}
-    for part in filter(None, (piece.strip() for piece in rest.split(","))):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (key and equals and value):
-            raise ParameterError(f'expected name:key=value,key=value; got "{part}" in "{text}".', parameter=parameter)
-        if key in parameters:
-            raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter=parameter)
-        parameters[key] = _number_in(value) if _takes_numbers(rule, key) else value
-    return rule(**parameters)
+    found: Demonstrator | RuleFamily = rule_in(text, rule_named, parameter)
+    return found

@@ -25,6 +25,7 @@ class BayesUCB(NoiseIndexRule):
     """
 
     name: ClassVar[str] = "bayes-ucb"
+    fits: ClassVar[tuple[str, ...]] = ("sigma",)
     title: ClassVar[str] = "Bayes-UCB"
     aliases: ClassVar[tuple[str, ...]] = ("bayesucb", "bayesian-ucb")
     proposed: ClassVar[bool] = False

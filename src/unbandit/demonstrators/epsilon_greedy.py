@@ -14,6 +14,8 @@ from unbandit.kernels.compile import inlined
 class EpsilonGreedy(RandomisedRule):
     """Pull the arm with the largest sample mean; with probability epsilon pull any arm instead.
 
+    With `initial=0` it decides from the first round on, and an arm that was never pulled has the mean 0.
+
     Parameters
     ----------
     epsilon
@@ -33,9 +35,9 @@ class EpsilonGreedy(RandomisedRule):
     """
 
     name: ClassVar[str] = "epsilon-greedy"
+    fits: ClassVar[tuple[str, ...]] = ("epsilon",)
     title: ClassVar[str] = "Epsilon-greedy"
     aliases: ClassVar[tuple[str, ...]] = ("egreedy", "e-greedy", "eps-greedy")
-    shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     smooth: ClassVar[bool] = False
     greedy: ClassVar[bool] = True
     examples: ClassVar[Examples] = (
@@ -44,6 +46,7 @@ class EpsilonGreedy(RandomisedRule):
         {"epsilon": 1, "decay": 20},
         {"epsilon": 0.8, "rate": 0.02},
         {"epsilon": 0.3, "batch": 7, "ties": "random"},
+        {"epsilon": 0.3, "initial": 0},
     )
 
     epsilon: float = Field(0.1, gt=0, le=1, description="probability of pulling any arm, in (0, 1]")
@@ -52,7 +55,17 @@ class EpsilonGreedy(RandomisedRule):
         None, gt=0, description="rate r of a probability that falls exponentially: epsilon exp(-r (t - 1))"
     )
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
-    initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
+    initial: int = Field(
+        1,
+        ge=0,
+        lt=2**32,
+        description="pulls of each arm, in turn, before the rule decides; with 0, untried arms have mean 0",
+    )
+
+    @property
+    def shifts(self) -> bool:
+        """Return whether it compares means of pulled arms alone, so that a number added to all rewards is not seen."""
+        return self.initial > 0
 
     @model_validator(mode="after")
     def _one_way_to_fall(self) -> Self:
@@ -69,10 +82,10 @@ class EpsilonGreedy(RandomisedRule):
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return `epsilon / K`, and `1 - epsilon` more for the arm with the largest sample mean."""
         epsilon = exploring(parameters, round)
-        mean, ahead, tied = memory[arm, 0] / pulls[arm], 0, 1
+        mean, ahead, tied = sample_mean(pulls, memory, arm), 0, 1
         for other in range(pulls.size):
             if other != arm:
-                against = memory[other, 0] / pulls[other]
+                against = sample_mean(pulls, memory, other)
                 if against > mean:
                     return epsilon / pulls.size
                 if against == mean:
@@ -88,16 +101,16 @@ class EpsilonGreedy(RandomisedRule):
         if draw < epsilon:
             return min(int(draw / epsilon * pulls.size), pulls.size - 1)
         for arm in range(1, pulls.size):
-            against = memory[arm, 0] / pulls[arm] - memory[best, 0] / pulls[best]
+            against = sample_mean(pulls, memory, arm) - sample_mean(pulls, memory, best)
             if against > 0.0:
                 best, tied = arm, 1
             elif against == 0.0:
                 tied += 1
         if tied == 1 or not parameters.random_ties:
             return best
-        mean, ahead = memory[best, 0] / pulls[best], int((draw - epsilon) / (1.0 - epsilon) * tied)
+        mean, ahead = sample_mean(pulls, memory, best), int((draw - epsilon) / (1.0 - epsilon) * tied)
         for arm in range(best, pulls.size):
-            if memory[arm, 0] / pulls[arm] == mean:
+            if sample_mean(pulls, memory, arm) == mean:
                 if ahead == 0:
                     return arm
                 ahead -= 1
@@ -116,3 +129,9 @@ def exploring(parameters: Any, round: Any) -> float:
     if parameters.decay > 0.0:
         return float(min(1.0, epsilon * parameters.decay / round))
     return epsilon * math.exp(-parameters.rate * (round - 1.0)) if parameters.rate > 0.0 else epsilon
+
+
+@inlined
+def sample_mean(pulls: Pulls, memory: Memory, arm: Any) -> float:
+    """Return an arm's sample mean; 0 for an arm that was never pulled."""
+    return float(memory[arm, 0] / max(pulls[arm], 1))

@@ -1,10 +1,10 @@
 """EXP3: exponential weights for exploration and exploitation, against any sequence of rewards."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
@@ -35,24 +35,36 @@ class EXP3(RandomisedRule):
     """
 
     name: ClassVar[str] = "exp3"
+    fits: ClassVar[tuple[str, ...]] = ("mixing",)
     title: ClassVar[str] = "EXP3, exponential weights"
-    columns: ClassVar[int] = 3
     bernoulli_only: ClassVar[bool] = True
     examples: ClassVar[Examples] = (
         {},
         {"mixing": 1},
         {"mixing": 0.3, "rate": 0.5, "initial": 2},
         {"mixing": 0.2, "batch": 6},
+        {"mixing": 0.3, "delay": 4, "batch": 2},
     )
 
-    delay: int = Field(0, ge=0, le=0, description="delay, always 0: late rewards are not weighed by their own pull")
+    delay: int = Field(0, ge=0, le=1000, description="rounds by which a reward is known later than in the next round")
     mixing: float = Field(0.1, gt=0, le=1, description="share of the uniform rule, in (0, 1]")
     rate: float | None = Field(None, gt=0, description="learning rate; mixing / K unless given")
+
+    @model_validator(mode="after")
+    def _gains_that_can_be_kept(self) -> Self:
+        if self.delay > 0 and self.batch > 1000:
+            raise ValueError("expected a batch of 1,000 or fewer beside a delay: the gains of a batch are kept.")
+        return self
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:
         """Return shares of the uniform rule."""
         return {"mixing": (0.05, 0.1, 0.2, 0.5)}
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        """Return how many numbers an arm remembers: with a delay, also gains of earlier rounds."""
+        return 3 if self.delay == 0 else 3 + self.delay + self.batch
 
     @property
     def gains(self) -> int:
@@ -75,16 +87,25 @@ class EXP3(RandomisedRule):
 
     @staticmethod
     def learn(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any, reward: float) -> None:
-        """Add the reward, divided by the probability of its pull, which was fixed at the batch's first round."""
-        since = round - 1 - np.int64(parameters.initial) * pulls.size
+        """Add the reward, divided by the probability of its pull, which was fixed at the batch's first round.
+
+        With a delay of `d`, that look knew the rewards of all but the `d` rounds before it: gains are kept for so long.
+        """
+        delay, batch = np.int64(parameters.delay), np.int64(parameters.batch)
+        opening = np.int64(parameters.initial) * pulls.size
+        since, column = round - 1 - opening - (delay if opening > 0 else 0), 2
+        if delay > 0:
+            for other in range(pulls.size):
+                memory[other, 3 + (round - 1) % (delay + batch)] = memory[other, 1]  # gains of all rounds before
+            column = 3 + max(round - 1 - since % batch - delay, 0) % (delay + batch)
         if since < 0:
             memory[arm, 1] += reward * pulls.size
             return
-        if since % np.int64(parameters.batch) == 0:
+        if delay == 0 and since % batch == 0:
             for other in range(pulls.size):
                 memory[other, 2] = memory[other, 1]  # the gains as the rule sees them until it looks again
         if reward != 0.0:  # half of the time there is nothing to divide
-            memory[arm, 1] += reward / mixed(parameters, pulls, memory, 2, arm)
+            memory[arm, 1] += reward / mixed(parameters, pulls, memory, column, arm)
 
     @staticmethod
     def log_expansion(

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Demonstrator, Gather
+from unbandit.demonstrators.delay import DELAY, Delay
 from unbandit.demonstrators.widths import has_power_width, width_parameters
+from unbandit.errors import NotIdentifiable
 from unbandit.instance import Bernoulli, Instance, Noise
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.formula import formula_parameters, index_value, mean_by_bisection
-from unbandit.log.tallies import LookRule, Tallies
+from unbandit.log.tallies import LOOKS, LookRule, Tallies
 
 if TYPE_CHECKING:
+    from unbandit.kernels.simulate_available import Spans
     from unbandit.kernels.simulate_index import IndexOptions
 
 
@@ -31,7 +34,8 @@ class IndexRule(Demonstrator):
 
     Every arm is pulled `initial` times first, in turn. From then on the rule decides every `batch` rounds, and keeps
     its arm in between. With a `delay` of `d` the reward of round `s` is known from round `s + d + 1` on: means and
-    pulls in the index are those of known rewards, and the opening goes on in turn until `initial` of each arm are.
+    pulls in the index are those of known rewards, and the opening goes on in turn until `initial` of each arm are. A
+    delay such as `geometric:50` is drawn for every reward; of an arm's, those on the tape come in the order of arrival.
 
     A rule of this kind has a `formula`, compiled by numba, and the numbers it reads; or, simpler, it is an
     `AdditiveIndexRule`.
@@ -50,7 +54,20 @@ class IndexRule(Demonstrator):
     ties: Literal["lowest", "random"] = Field("lowest", description="arm that wins a tie: lowest or random")
     initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm before the rule decides")
     batch: int = Field(1, ge=1, lt=2**32, description="rounds from one decision to the next")
-    delay: int = Field(0, ge=0, lt=2**32, description="rounds by which a reward is known later than in the next round")
+    delay: Delay = DELAY
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_opening(cls, given: Any) -> Any:
+        """Read `initial=0` as 1, which is the same: an arm never pulled comes first. Not so with a batch or a delay."""
+        if not isinstance(given, dict) or given.get("initial") != 0 or isinstance(given["initial"], bool):
+            return given
+        if given.get("batch", 1) != 1 or given.get("delay", 0) != 0:
+            raise ValueError(
+                "expected initial=1 or more with a batch or a delay: without an opening, one arm would be pulled until "
+                "its first reward is known, which no rule here does."
+            )
+        return {**given, "initial": 1}
 
     def conventions(self, noise: Noise) -> list[Self]:
         """Return the rule with ties broken at random; with normal rewards, no two indices are equal."""
@@ -79,13 +96,13 @@ class IndexRule(Demonstrator):
     @property
     def _merges(self) -> bool:
         """Return whether arms need never be compared, so that each advances on its own (`merge_tapes`)."""
-        return not self.uses_round and self.ties == "lowest" and self.initial == self.batch == 1 and self.delay == 0
+        return not (self.uses_round or self.is_late) and self.ties == "lowest" and self.initial == self.batch == 1
 
     @property
     def _options(self) -> IndexOptions:
         from unbandit.kernels.simulate_index import IndexOptions
 
-        return IndexOptions(self.uses_round, self.ties == "random", self.initial, self.batch, self.delay)
+        return IndexOptions(self.uses_round, self.ties == "random", self.initial, self.batch, self.fixed_delay)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.simulate_index import merge_tapes, pull_largest_index
@@ -93,18 +110,33 @@ class IndexRule(Demonstrator):
         if self._merges:
             merge_tapes(bandit, parameters, first_run, actions)
         else:
-            pull_largest_index(bandit, parameters, first_run, self._options, actions)
+            pull_largest_index(bandit, parameters, first_run, self._options, self.delay_distribution, actions)
+
+    def _simulate_available(
+        self, bandit: Bandit, parameters: Any, first_run: int, spans: Spans, actions: NDArray[Any]
+    ) -> None:
+        from unbandit.kernels.simulate_available import pull_available_index
+
+        pull_available_index(bandit, parameters, first_run, self.initial, self.ties == "random", spans, actions)
 
     def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
         return "merge" if self._merges else "index", self._options
 
     def _empty_evidence(self, runs: int, arms: int) -> Tallies:
         found = Tallies.zeros((runs, arms), "own", "of_best", "rounds")
-        return replace(found, looks=np.zeros((runs, arms, 6), np.int64)) if self.delay > 0 else found
+        return replace(found, looks=np.zeros((runs, arms, LOOKS), np.int64)) if self.is_late else found
 
-    def look_rule(self, arms: int) -> LookRule | None:
+    def look_rule(self) -> LookRule | None:
         """Return when the rule looks at what it knows, if its rewards are late."""
-        return LookRule(self.initial * arms + self.delay, self.batch, self.delay) if self.delay > 0 else None
+        if self.random_delay is None:
+            return LookRule(self.initial, self.batch, self.delay) if self.is_late else None
+        if self.batch > 1:
+            raise NotIdentifiable(
+                f"{self.name}: with random delays a log does not show when the opening ended, and so not where batches "
+                f"begin; got batch={self.batch} with delay={self.delay}.",
+                remedy="Leave the batch out, or give the mean delay as a fixed one.",
+            )
+        return LookRule(self.initial, self.batch, 0, self.delay_distribution, self.ties == "lowest")
 
     def _gather(self, bandit: Bandit, parameters: Any, first_run: int, rows: Tallies) -> None:
         if self._merges and bandit.means.size >= MANY_ARMS:
@@ -123,7 +155,7 @@ class IndexRule(Demonstrator):
             "ties broken at random": self.ties == "random",
             f"initial={self.initial}": self.initial > 1,
             f"batch={self.batch}": self.batch > 1,
-            f"delay={self.delay}": self.delay > 0,
+            f"delay={self.delay}": self.is_late,
         }
         for obstacle, present in obstacles.items():
             if present:

@@ -25,6 +25,7 @@ class KLUCB(NoiseIndexRule):
     """
 
     name: ClassVar[str] = "klucb"
+    fits: ClassVar[tuple[str, ...]] = ("sigma",)
     title: ClassVar[str] = "KL-UCB"
     aliases: ClassVar[tuple[str, ...]] = ("kl-ucb",)
     examples: ClassVar[Examples] = (

@@ -23,6 +23,7 @@ class LilKLUCB(NoiseIndexRule):
     """
 
     name: ClassVar[str] = "lil-klucb"
+    fits: ClassVar[tuple[str, ...]] = ("sigma",)
     title: ClassVar[str] = "Lil-KLUCB"
     aliases: ClassVar[tuple[str, ...]] = ("lilklucb", "lil-kl-ucb")
     proposed: ClassVar[bool] = False

@@ -23,6 +23,7 @@ class LilUCB(AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "lilucb"
+    fits: ClassVar[tuple[str, ...]] = ("reward_range",)
     title: ClassVar[str] = "LilUCB"
     aliases: ClassVar[tuple[str, ...]] = ("lil-ucb",)
     examples: ClassVar[Examples] = (

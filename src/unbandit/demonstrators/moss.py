@@ -23,6 +23,7 @@ class MOSS(EvenShare, AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "moss"
+    fits: ClassVar[tuple[str, ...]] = ("scale",)
     title: ClassVar[str] = "MOSS"
     examples: ClassVar[Examples] = ({}, {"scale": 0.5}, {"scale": 3, "ties": "random", "batch": 2})
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Demonstrator
+from unbandit.demonstrators.delay import DELAY, Delay
 from unbandit.kernels.bandit import Bandit
 from unbandit.kernels.formula import formula_parameters
 from unbandit.kernels.formula import probability as probability_seam
 from unbandit.log.tallies import Tallies
 
 if TYPE_CHECKING:
+    from unbandit.kernels.simulate_available import Spans
     from unbandit.kernels.simulate_randomised import RandomisedOptions
 
 
@@ -31,7 +33,8 @@ class RandomisedRule(Demonstrator):
     arm than its pulls and the sum of its rewards, it declares the number of `columns`, and fills them in `learn`.
 
     With a `delay` of `d` the reward of round `s` is known from round `s + d + 1` on, and `pulls` and `memory` hold what
-    is known; an opening goes on in turn until `initial` rewards of each arm are.
+    is known; an opening goes on in turn until `initial` rewards of each arm are. A delay such as `geometric:50` is
+    drawn for every reward; of an arm's, those on the tape come in the order of arrival.
 
     In all three functions `parameters` has the rule's `numbers` as attributes; `pulls` has one number per arm, and
     `memory` one row per arm: the sum of its rewards, then the rule's own columns, which begin at 0.
@@ -82,7 +85,16 @@ class RandomisedRule(Demonstrator):
 
     initial: int = Field(0, ge=0, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
     batch: int = Field(1, ge=1, lt=2**32, description="rounds from one look at the record to the next")
-    delay: int = Field(0, ge=0, lt=2**32, description="rounds by which a reward is known later than in the next round")
+    delay: Delay = DELAY
+    opening: Literal["listed", "random"] = Field(
+        "listed", description="order of the arms in the opening: as listed, or drawn for every run"
+    )
+
+    @model_validator(mode="after")
+    def _has_opening(self) -> Self:
+        if self.opening == "random" and self.initial == 0:
+            raise ValueError("expected initial=1 or more with opening=random: without an opening nothing has an order.")
+        return self
 
     @staticmethod
     @abstractmethod
@@ -127,12 +139,24 @@ class RandomisedRule(Demonstrator):
     def _options(self, arms: int) -> RandomisedOptions:
         from unbandit.kernels.simulate_randomised import RandomisedOptions
 
-        return RandomisedOptions(self.columns, 1 if self.one_draw else arms, self.initial, self.batch, self.delay)
+        return RandomisedOptions(self.columns, 1 if self.one_draw else arms, self.initial, self.batch, self.fixed_delay)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
         from unbandit.kernels.simulate_randomised import draw_actions
 
-        draw_actions(bandit, parameters, first_run, self._options(bandit.means.size), actions)
+        options = self._options(bandit.means.size)
+        draw_actions(bandit, parameters, first_run, options, self.delay_distribution, self.opening == "random", actions)
+
+    def _simulate_available(
+        self, bandit: Bandit, parameters: Any, first_run: int, spans: Spans, actions: NDArray[Any]
+    ) -> None:
+        from unbandit.kernels.simulate_available import draw_available
+
+        draw_available(bandit, parameters, first_run, self.initial, self.columns, self.one_draw, spans, actions)
+
+    def _fixed_arms(self) -> str | None:
+        weighted = "its weights depend on how many arms there were" if self.gains is not None else None
+        return super()._fixed_arms() or weighted
 
     def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
         return "randomised", self._options(arms)

@@ -28,22 +28,33 @@ class Softmax(RandomisedRule):
     """
 
     name: ClassVar[str] = "softmax"
+    fits: ClassVar[tuple[str, ...]] = ("temperature",)
     title: ClassVar[str] = "Softmax (Boltzmann) choice"
     aliases: ClassVar[tuple[str, ...]] = ("boltzmann",)
     score: ClassVar[int] = 0
     quick: ClassVar[bool] = True
-    shifts: ClassVar[bool] = True  # once every arm has been pulled, it compares means alone
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "delay", "annealing"})
     examples: ClassVar[Examples] = (
         {},
         {"temperature": 1e-4, "initial": 2},
         {"temperature": 2, "annealing": 0.5},
         {"temperature": 0.3, "batch": 10},
+        {"temperature": 0.4, "initial": 0},
     )
 
     temperature: float = Field(0.1, gt=0, description="difference of means by which an arm is e times as likely")
     annealing: float = Field(0.0, ge=0, description="power p of a temperature that falls: temperature / t^p")
-    initial: int = Field(1, ge=1, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
+    initial: int = Field(
+        1,
+        ge=0,
+        lt=2**32,
+        description="pulls of each arm, in turn, before the rule decides; with 0, untried arms have mean 0",
+    )
+
+    @property
+    def shifts(self) -> bool:
+        """Return whether it compares means of pulled arms alone, so that a number added to all rewards is not seen."""
+        return self.initial > 0
 
     @classmethod
     def grid(cls, noise: Noise) -> Grid:

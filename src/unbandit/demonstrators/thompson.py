@@ -10,6 +10,7 @@ from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Noise
+from unbandit.kernels.compile import inlined
 from unbandit.kernels.largest import expand_largest_of_normals, largest_of_normals
 from unbandit.kernels.largest_beta import largest_of_betas
 from unbandit.kernels.special import log_odds_from_uniform, normal_from_uniform
@@ -38,6 +39,7 @@ class Thompson(RandomisedRule):
     """
 
     name: ClassVar[str] = "thompson"
+    fits: ClassVar[tuple[str, ...]] = ("sigma",)
     title: ClassVar[str] = "Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("ts", "thompson-sampling")
     one_draw: ClassVar[bool] = False
@@ -105,10 +107,7 @@ class Thompson(RandomisedRule):
                 work[0, each] = parameters.successes + memory[each, 0]
                 work[1, each] = parameters.failures + pulls[each] - memory[each, 0]
             return largest_of_betas(work[0], work[1], arm)
-        for each in range(pulls.size):
-            precision = parameters.prior_precision + parameters.reward_precision * pulls[each]
-            weighted = parameters.prior_weight + parameters.reward_precision * memory[each, 0]
-            work[0, each], work[1, each] = weighted / precision, math.sqrt(precision)
+        fill_beliefs(parameters, pulls, memory[:, 0], work[0], work[1])
         return largest_of_normals(work[0], work[1], arm)
 
     @staticmethod
@@ -136,11 +135,9 @@ class Thompson(RandomisedRule):
         arms = pulls.size
         work = np.empty((3, arms))
         centres, roots, scales = work[0], work[1], work[2]
+        fill_beliefs(parameters, pulls, scores, centres, roots)
         for each in range(arms):
-            precision = parameters.prior_precision + parameters.reward_precision * pulls[each]
-            weighted = parameters.prior_weight + parameters.reward_precision * scores[each]
-            centres[each], roots[each] = weighted / precision, math.sqrt(precision)
-            scales[each] = parameters.reward_precision / precision
+            scales[each] = parameters.reward_precision / roots[each] ** 2
         value = expand_largest_of_normals(centres, roots, arm, slope, bend)
         for each in range(arms):  # by the chain rule
             slope[each] *= scales[each]
@@ -150,17 +147,32 @@ class Thompson(RandomisedRule):
 
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the priors as the formulas read them: precisions, or counts."""
-        mean, deviation, sigma = self.mean or 0.0, self.deviation or 1.0, self.sigma or 1.0
-        for name, value in (("deviation", deviation), ("sigma", sigma)):
-            if value < SMALLEST_DEVIATION:
-                text = f"expected {SMALLEST_DEVIATION:g} or more, of which a computer can hold the square; got {value}."
-                raise ParameterError(text, owner=self.name, parameter=name, value=value)
-        return {
+        normal = precisions(self.name, self.mean or 0.0, self.deviation or 1.0, self.sigma or 1.0)
+        return normal | {
             "bernoulli": float(self.bernoulli_only),
             "successes": self.successes or 1.0,
             "failures": self.failures or 1.0,
-            "prior_precision": deviation**-2,
-            "prior_weight": mean * deviation**-2,
-            "reward_precision": sigma**-2,
             "horizon": float(horizon),
         }
+
+
+def precisions(owner: str, mean: float, deviation: float, sigma: float) -> dict[str, float]:
+    """Return a Normal prior and the noise of a reward as `fill_beliefs` reads them."""
+    for name, value in (("deviation", deviation), ("sigma", sigma)):
+        if value < SMALLEST_DEVIATION:
+            text = f"expected {SMALLEST_DEVIATION:g} or more, of which a computer can hold the square; got {value}."
+            raise ParameterError(text, owner=owner, parameter=name, value=value)
+    return {
+        "prior_precision": deviation**-2,
+        "prior_weight": mean * deviation**-2,
+        "reward_precision": sigma**-2,
+    }
+
+
+@inlined
+def fill_beliefs(parameters: Any, pulls: Pulls, sums: Draws, centres: Draws, roots: Draws) -> None:
+    """Fill in the mean and the inverse deviation of what a rule with a Normal prior believes of every arm."""
+    for arm in range(pulls.size):
+        precision = parameters.prior_precision + parameters.reward_precision * pulls[arm]
+        weighted = parameters.prior_weight + parameters.reward_precision * sums[arm]
+        centres[arm], roots[arm] = weighted / precision, math.sqrt(precision)

@@ -22,6 +22,7 @@ class UCB(RegretWidth, AdditiveIndexRule):
     """
 
     name: ClassVar[str] = "ucb"
+    fits: ClassVar[tuple[str, ...]] = ("alpha", "scale")
     title: ClassVar[str] = "Upper confidence bounds, Algorithm 2 of the paper"
     examples: ClassVar[Examples] = (
         {},

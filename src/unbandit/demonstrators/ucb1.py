@@ -23,6 +23,7 @@ class UCB1(RoundIndexRule):
     """
 
     name: ClassVar[str] = "ucb1"
+    fits: ClassVar[tuple[str, ...]] = ("exploration",)
     title: ClassVar[str] = "UCB1"
     uses_round: ClassVar[bool] = True
     shifts: ClassVar[bool] = True

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
+from unbandit.demonstrators.base import rule_or_family
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.arguments import (
@@ -21,14 +23,17 @@ from unbandit.estimators.arguments import (
     as_record,
     asked_record,
     check_choices,
+    check_hidden,
     check_numbers,
     check_pool,
     check_several,
     check_types,
     horizons,
+    is_thinned,
     known_mean,
     known_means,
     reward_noise,
+    told_availability,
     usable_method,
 )
 from unbandit.estimators.check import checked, said_of
@@ -36,10 +41,12 @@ from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
+from unbandit.log.tallies import Record
 from unbandit.result import BEST, Estimate, integers, marked
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior, Prior
+    from unbandit.log.availability import Availability, AvailabilityTable
     from unbandit.log.partial import StartingPulls
 
 Numbers = NDArray[np.float64]
@@ -47,7 +54,7 @@ Numbers = NDArray[np.float64]
 
 def estimate(
     log: ActionLog | str | os.PathLike[str] | Any,
-    rule: Demonstrator | str,
+    rule: Demonstrator | RuleFamily | str,
     *,
     method: Method | None = None,
     best_mean: float | None = None,
@@ -65,6 +72,8 @@ def estimate(
     prior: Prior | str | None = None,
     particles: int | None = None,
     starting_pulls: StartingPulls | None = None,
+    kept: float | None = None,
+    availability: Availability | AvailabilityTable | None = None,
     check: bool | None = None,
 ) -> Estimate:
     """Estimate the value of every arm from which arm was pulled.
@@ -75,7 +84,8 @@ def estimate(
         An `ActionLog`, the path of one, or anything that `ActionLog.from_actions` takes. Closed forms read any record
         that can be tallied (`unbandit.log.tallies.Record`).
     rule
-        The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``.
+        The demonstrator that made it, or its text such as ``"ucb:alpha=0.25"``. Numbers that are not known may be
+        `FIT` (``"ucb:alpha=0.25,scale=fit"``): they are fitted from the log, and intervals allow for it.
     method
         `bracket` (both sides of the last hesitation between an arm and the best; the default where the order of rounds
         is known and the rule decides without chance), `switching` (the paper's Procedures 1 and 2, and what follows
@@ -113,6 +123,13 @@ def estimate(
     starting_pulls
         Pulls of every arm before the log begins, if it begins in mid-run: ``{"A": 300, "B": 200}``, or a table of
         counts, or its path. An arm that gave way to the best one only before that is bounded, not estimated.
+    kept
+        The probability with which every round got into the log, if some are missing at random. Without it, a log whose
+        numbers show missing rounds gives brackets that take in every case.
+    availability
+        The rounds in which arms could be pulled, where they arrived late or were withdrawn: ``{"C": (1001, None),
+        "B": (None, 3000)}``, or the path of a table with the columns arm, first and last; rounds are counted from 1.
+        Every arm is then read while it was there, and its gap is to the best arm that was there in its last round.
     check
         Whether to compare the log with simulations of the rule, and with what other rules would make of it; by default
         yes, unless the environment variable UNBANDIT_CHECK is `off`. The answer's `check` says what was found.
@@ -129,12 +146,25 @@ def estimate(
     >>> result["1"].mean_low < 0.5 < result["1"].mean_high
     True
     """
-    assumed = parse_rule(rule)
+    given = rule_or_family(rule)
     check_types(method, pool, check, seed)
+    if isinstance(given, RuleFamily):
+        from unbandit.estimators.family import estimate_family
+
+        options = {
+            "method": method, "best_mean": best_mean, "anchor": anchor, "scale": scale, "reference": reference,
+            "horizon": horizon, "level": level, "sigma": sigma, "bernoulli": bernoulli, "constant": constant,
+            "pool": pool, "resamples": resamples, "seed": seed, "prior": prior, "particles": particles,
+            "starting_pulls": starting_pulls, "kept": kept, "availability": availability, "check": check,
+        }  # fmt: skip
+        return estimate_family(estimate, posterior, log, given, options)
+    assumed = given
     level = checks.level(level)
-    record = asked_record(log, starting_pulls, method, assumed)
+    record = asked_record(log, starting_pulls, kept, horizon, method, assumed, in_memory=availability is not None)
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted, pool)
+    check_hidden(record, chosen, pool, scale)
+    there = None if availability is None else told_availability(record, availability, fitted, chosen, pool)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted, chosen)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
     if pool:
@@ -149,7 +179,7 @@ def estimate(
     known = known_means(best_mean, anchor, record.arms)
     if len(known) > 1:
         check_several(known, chosen, fitted, pool)
-    request = Request(
+    request = _request_class(record)(
         log=record,
         rule=fitted,
         method=closed_form if chosen == "bootstrap" else chosen,
@@ -161,7 +191,10 @@ def estimate(
         constant=float(constant if constant is not None else np.sqrt(2) * noise.deviation),
         scale=scale,
         reference=None if reference is None else checks.position("reference", reference, record.arms),
+        availability=there,
     )
+    if there is not None:
+        request = _read_while_there(request, chosen)
     drawn = (0 if seed is None else seed) if chosen in DRAWING else None
     even = _check_counts(request, pool) if not record.ordered and request.method in ("counts", "naive") else None
     others: dict[str, Answer] = {}
@@ -199,12 +232,22 @@ def estimate(
             notes=tuple(notes + answer.notes + said),
             seed=drawn,
             best_by_demonstration=marked(answer.best, record.arms),
+            apart_by_demonstration=marked(answer.apart, record.arms) if answer.apart.any() else (),
             posteriors=tuple(answer.posteriors),
             alternatives=alternatives,
             check=found,
         )
 
     return result(answer, {label: result(other, {}) for label, other in others.items()})
+
+
+def _request_class(record: Record) -> type[Request]:
+    """Return the class of a request: of a log that misses rounds another one reads the counts."""
+    if not is_thinned(record):
+        return Request
+    from unbandit.estimators.hidden_rounds import HiddenRequest  # most logs are whole
+
+    return HiddenRequest
 
 
 def _drawn(
@@ -225,7 +268,7 @@ def _drawn(
 
 def posterior(
     log: ActionLog | str | os.PathLike[str] | Any,
-    rule: Demonstrator | str,
+    rule: Demonstrator | RuleFamily | str,
     *,
     prior: Prior | str | None = None,
     sigma: float | None = None,
@@ -239,6 +282,7 @@ def posterior(
     draws: int = 1_000,
     seed: int = 0,
     threads: int | None = None,
+    availability: Availability | AvailabilityTable | None = None,
     check: bool | None = None,
 ) -> Posterior:
     """Draw from the posterior of every arm's mean, given which arm was pulled and such rewards as are known.
@@ -258,7 +302,7 @@ def posterior(
         Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
     threads
         By default one per core; the result does not depend on it.
-    check
+    availability, check
         As for `estimate`.
 
     Examples
@@ -273,8 +317,17 @@ def posterior(
     from unbandit.estimators.posterior import from_the_prior, infer_request, settled_prior
 
     check_types("posterior", pool, check, seed)
-    record = as_log(log, "posterior")
-    fitted = parse_rule(rule).for_arms(len(record.arms))
+    record, given = as_log(log, "posterior"), rule_or_family(rule)
+    if isinstance(given, RuleFamily):
+        from unbandit.estimators.family import posterior_family
+
+        options = {
+            "prior": prior, "sigma": sigma, "bernoulli": bernoulli, "best_mean": best_mean, "anchor": anchor,
+            "horizon": horizon, "pool": pool, "particles": particles, "clouds": clouds, "draws": draws, "seed": seed,
+            "threads": threads, "availability": availability, "check": check,
+        }  # fmt: skip
+        return posterior_family(posterior, record, given, options)
+    fitted = given.for_arms(len(record.arms))
     check_numbers(best_mean, anchor, sigma=sigma, bernoulli=bernoulli, rule=fitted)
     if pool:
         check_pool(record)
@@ -287,7 +340,12 @@ def posterior(
         )
     noise, warnings = reward_noise(fitted, sigma, bernoulli)
     known = known_mean(best_mean, anchor, record.arms)
-    request = Request(record, fitted, "posterior", horizons(horizon, record), noise, known, noise_known=not warnings)
+    there = None if availability is None else told_availability(record, availability, fitted, "posterior", pool)
+    request = Request(
+        record, fitted, "posterior", horizons(horizon, record), noise, known, noise_known=not warnings,
+        availability=there,
+    )  # fmt: skip
+    request = request if there is None else _read_while_there(request, "posterior")
     found, _ = infer_request(
         request, record, request.horizons.tolist(), settled_prior(prior, noise, known),
         None if particles is None else checks.whole("particles", particles), seed,
@@ -300,7 +358,7 @@ def posterior(
     return replace(found, warnings=(*misfits, *warnings, *from_the_prior(request)), check=fit)
 
 
-def sensitivity(log: ActionLog | Any, rule: Demonstrator | str, **options: Any) -> dict[str, Estimate]:
+def sensitivity(log: ActionLog | Any, rule: Demonstrator | RuleFamily | str, **options: Any) -> dict[str, Estimate]:
     """Estimate again with alpha (unless it is 0), and the width's scale, 20% lower and higher than assumed.
 
     Examples
@@ -368,12 +426,45 @@ def _estimate_each(request: Request) -> Answer:
     diagnosis.read(put)
     diagnosis.report(answer, notes=_references(request, answer, units))
     _report_lost(request, answer, units)
+    if request.availability is not None:
+        _qualify_available(request, answer)
     return answer
+
+
+def _read_while_there(request: Request, method: Method) -> Request:
+    """Read every arm in the rounds in which it could be pulled, if by a closed form."""
+    from unbandit.estimators.availability import check_known_mean, is_filtered, read_available
+
+    if is_filtered(request.rule, method):
+        check_known_mean(request.anchor)
+        return request
+    assert isinstance(request.log, ActionLog)
+    assert request.log.actions is not None
+    assert request.availability is not None
+    found = read_available(
+        request.log.actions, request.log.offsets, request.availability, request.rule, request.method, request.horizons,
+        request.anchor, request.known_noise,
+    )  # fmt: skip
+    return replace(request, available=found)
+
+
+def _qualify_available(request: Request, answer: Answer) -> None:
+    """Leave out means that do not follow where gaps are to different arms, and say what was taken for what."""
+    from unbandit.estimators.availability import said_of_availability, without_other_levels
+
+    assert request.availability is not None
+    assert request.available is not None
+    assert isinstance(request.log, ActionLog)
+    if request.anchor is not None:
+        without_other_levels(request.available, request.anchor, answer.numbers)
+    warnings, notes, answer.apart = said_of_availability(request.available, request.log, request.availability)
+    answer.warnings += warnings
+    answer.notes += notes
 
 
 def _estimate_together(request: Request) -> Answer:
     """Combine all demonstrations, of one instance, into one answer."""
-    from unbandit.estimators.pooling import pool
+    from unbandit.estimators.pool import pool
 
     diagnosis, several = Diagnosis(request), len(request.log)
     pooled = pool(request, Comparison.joined(diagnosis.read(lambda _, comparison: comparison)))

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
+from unbandit.demonstrators.family import RuleFamily
+from unbandit.demonstrators.rule import Rule
 from unbandit.errors import LogError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.procedures import IN_ORDER, Anchor, Method
 from unbandit.formatting import counted
@@ -19,7 +21,8 @@ from unbandit.log import ActionLog
 from unbandit.log.tallies import Record, is_record
 
 if TYPE_CHECKING:
-    from unbandit.log.partial import PartialLog, StartingPulls
+    from unbandit.log.availability import Availability, AvailabilityTable
+    from unbandit.log.partial import PartialLog, StartingPulls, ThinnedLog
 
 DRAWING = ("bootstrap", "posterior")  # the methods that draw random numbers
 FEWEST_RESAMPLES = 100  # fewer would leave the ends of a 95% interval to two or three of them
@@ -32,15 +35,19 @@ def as_record(log: Any) -> Record:
     """Take a record as it is, read a path, or take a dataframe or a sequence of labels."""
     if is_record(log):
         return log
-    if isinstance(log, Demonstrator):
+    if isinstance(log, Rule):
         remedy = "The log comes first, then the rule: estimate(log, rule)."
         raise ParameterError(f"expected a log; got the rule {log}.", parameter="log", value=log, remedy=remedy)
     if isinstance(log, str | os.PathLike):
         from unbandit.log.partial import read_or_scan
 
         return read_or_scan(log)
+    from unbandit.contexts import ContextLog
     from unbandit.log.frames import is_frame
 
+    if isinstance(log, ContextLog):
+        text, remedy = "expected a log without contexts; got one with them.", "Read it with context_posterior."
+        raise ParameterError(text, parameter="log", value=log, remedy=remedy)
     return ActionLog.from_frame(log) if is_frame(log) else ActionLog.from_actions(log)
 
 
@@ -58,6 +65,11 @@ def as_log(log: Any, what: str) -> ActionLog:
             "only closed forms read it.",
             remedy="Use method bracket, switching, counts, naive or bootstrap with a rule that decides without chance.",
         )
+    if is_thinned(record):
+        raise NotIdentifiable(
+            f"{what}: the log misses rounds, whose arms and rewards decided later ones: only closed forms read it.",
+            remedy="Use method bracket, switching or bootstrap with a rule that decides without chance.",
+        )
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
         remedy="Read the demonstrations that matter with ActionLog.read, or estimate by method bracket, switching, "
@@ -70,36 +82,117 @@ def is_partial(record: Record) -> TypeGuard[PartialLog]:
     return hasattr(record, "starting_pulls")
 
 
-def asked_record(log: Any, starting_pulls: StartingPulls | None, method: Method | None, rule: Demonstrator) -> Record:
-    """Return the record of an estimate: whole or, if it shows that or says what came before, part of a run.
+def is_thinned(record: Record) -> TypeGuard[ThinnedLog]:
+    """Return whether a record misses rounds."""
+    return hasattr(record, "kept")
+
+
+def shows_part(record: Record) -> TypeGuard[PartialLog | ThinnedLog]:
+    """Return whether a record shows part of a run only, of which whole runs are simulated."""
+    return is_partial(record) or is_thinned(record)
+
+
+def asked_record(
+    log: Any, starting_pulls: StartingPulls | None, kept: float | None, horizon: int | None, method: Method | None,
+    rule: Demonstrator, *, in_memory: bool = False,
+) -> Record:  # fmt: skip
+    """Return the record of an estimate: whole or, if it shows that or is said to be, part of a run.
 
     What draws random numbers needs its rounds in memory; simulations of closed forms read parts of a run too.
     """
-    from unbandit.log.partial import read_or_scan, started
+    from unbandit.log.partial import read_or_scan, started, thinned
 
     is_drawn = draws(method, rule)
     if isinstance(log, str | os.PathLike):
-        record: Record = read_or_scan(log, scan=not (is_drawn or (rule.lag > 0 and rule.look_rule(1))))
+        needs_rounds = is_drawn or in_memory or (isinstance(rule, IndexRule) and rule.random_delay is not None)
+        record: Record = read_or_scan(log, scan=not needs_rounds)
     else:
         record = as_record(log)
     if starting_pulls is not None:
         record = started(record, starting_pulls)
-    if is_partial(record) and rule.lag > 0:
+    if kept is not None:
+        record = thinned(record, kept, horizon)
+    if is_thinned(record):
+        _check_thinned(record, rule)
+    if is_partial(record) and rule.is_late:
         raise NotIdentifiable(
-            f"{rule.name}: the log begins in mid-run, and which rewards a rule with a delay of {rule.lag} rounds knew "
-            "then is not shown.",
+            f"{rule.name}: the log begins in mid-run, and which rewards a rule with a delay knew then is not shown.",
             remedy="Give the whole run.",
         )
-    is_simulated = is_partial(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
+    is_simulated = shows_part(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
     return as_log(record, f"method {method or 'posterior'}") if is_drawn and not is_simulated else record
+
+
+def _check_thinned(record: ThinnedLog, rule: Demonstrator) -> None:
+    """Refuse a rule whose decisions missing rounds hide, and a log of which too little is there."""
+    if rule.is_late or getattr(rule, "batch", 1) > 1:
+        raise NotIdentifiable(
+            f"{rule.name}: the log misses rounds, and what a rule that decides in batches or with a delay knew at its "
+            "decisions is not shown.",
+            remedy="Give the whole run.",
+        )
+    seen, total = int(record.rows.lengths.sum()), int(record.lengths.sum())
+    if record.kept is None and total > 2 * seen:
+        raise LogError(
+            f"{total - seen:,} of {total:,} rounds are missing, which leaves every gap open.",
+            remedy=f"Add the missing rows, give the probability of being kept with {option('kept')} if they got lost "
+            f"at random, or leave the column out ({option('columns')}) if rows are complete and in order.",
+        )
+
+
+def told_availability(
+    record: Record, given: Availability | AvailabilityTable, rule: Demonstrator, method: Method, pool: bool
+) -> Availability:
+    """Return which arms were there when, as told, held against the log; refuse what cannot be read so."""
+    from unbandit.estimators.availability import check_readable
+    from unbandit.log.availability import availability_of
+
+    if shows_part(record):
+        what, other, given_too = "misses rounds", "kept", getattr(record, "kept", None)
+        if is_partial(record):
+            what, other, given_too = "begins in mid-run", "starting_pulls", record.starting_pulls
+        raise ParameterError(
+            f"expected a whole log; this one {what}, and which arms were there in rounds that it does not show is not "
+            "read.",
+            parameter="availability",
+            remedy=f"Leave {option('availability')} out, or add the missing rows."
+            if given_too is None
+            else f"The two cannot be combined: leave {option('availability')} or {option(other)} out.",
+        )
+    if not isinstance(record, ActionLog) or not record.ordered:
+        what = "counts have no rounds" if not record.ordered else "its rounds are needed from the first on, in memory"
+        raise NotIdentifiable(
+            f"{option('availability')}: expected a whole log with one row per round; {what}.",
+            remedy="Read the log whole: a log that is scanned or followed does not keep its rounds.",
+        )
+    check_readable(rule, method, pool)
+    found = availability_of(given, record.arms)
+    found.check_log(record)
+    return found
 
 
 # Options
 
 
-def draws(method: str | None, rule: Demonstrator) -> bool:
+def draws(method: str | None, rule: Demonstrator | RuleFamily) -> bool:
     """Return whether a method, or the default method, draws random numbers."""
-    return method in DRAWING or (method is None and isinstance(rule, RandomisedRule))
+    kind = rule.kind if isinstance(rule, RuleFamily) else type(rule)
+    return method in DRAWING or (method is None and issubclass(kind, RandomisedRule))
+
+
+def check_hidden(record: Record, method: Method, pool: bool, scale: str) -> None:
+    """Refuse what takes the pulls that were seen for all pulls, where rounds are missing."""
+    if not is_thinned(record):
+        return
+    if method in ("counts", "naive"):
+        text = f"{method} takes pull counts as they are, and the log misses rounds."
+        raise ParameterError(text, parameter="method", value=method, remedy=f"Use {option('method', 'bracket')}.")
+    if pool:
+        text = "the log misses rounds, and what is unknown about its counts does not average out."
+        raise ParameterError(text, parameter="pool", remedy="Leave it out.")
+    if scale == "unknown":
+        text = "the log misses rounds, and without the width's scale a gap has no interval to allow for them."
+        raise ParameterError(text, parameter="scale", remedy="Leave it out.")
 
 
 def usable_method(method: Method | None, log: Record, rule: Demonstrator, pool: bool = False) -> Method:
@@ -115,6 +208,11 @@ def usable_method(method: Method | None, log: Record, rule: Demonstrator, pool: 
             parameter="method",
             value=method,
             remedy=f"Leave it out, or use {option('method', 'switching')}, where demonstrations are pooled.",
+        )
+    if method == "bootstrap" and isinstance(rule, RecentIndexRule):
+        raise NotIdentifiable(
+            f"{rule.name}: the bootstrap counts its simulations, and a rule that forgets is read round by round.",
+            remedy=f"Use {option('method', 'bracket')}, whose intervals need no simulations.",
         )
     if method in IN_ORDER and not log.ordered:
         raise ParameterError(

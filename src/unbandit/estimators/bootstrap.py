@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import Notice, NotIdentifiable, option
-from unbandit.estimators.arguments import is_partial
+from unbandit.estimators.arguments import shows_part
+from unbandit.estimators.availability import can_be_simulated, read_available, said_of_availability
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices
-from unbandit.estimators.procedures import Answer, Comparison, Intervals, Request, compare, needed
+from unbandit.estimators.procedures import Answer, Comparison, Intervals, Request, compare
 from unbandit.instance import Bernoulli, Instance
-from unbandit.log.tallies import Tallies
+from unbandit.log import ActionLog
 from unbandit.result import BEST, BOUNDED, ESTIMATED
 
 MOST_SIMULATED_ROUNDS = 50_000_000  # at a time, where whole runs are kept to read a part of them
@@ -30,16 +31,18 @@ def bootstrapped(request: Request, resamples: int, seed: int) -> Answer:
     ends, doubts = request.intervals(comparison), PlacedNotices()
     for which, name in enumerate(request.log.demonstrations):
         seen, found = comparison.row(which), Intervals(*(each[which] if len(each) else each for each in ends))
-        instance, horizon = _instance_at(request, seen, found), int(request.horizons[which])
-        again = compare(
-            _simulated(request, which, instance, resamples, seed), request.rule, request.method, horizon,
-            request.constant, request.anchor, request.known_noise,
-        )  # fmt: skip
+        _check_means(request, which, found)
+        instance = _instance_at(request, seen, found)
+        again = _simulated(request, which, instance, resamples, seed)
         demonstration = name if len(request.log) > 1 else None
         for notice in _doubts(seen, again, request.log.arms):
             doubts.append((which, replace(notice, demonstration=demonstration)))
         answer.put(which, _row(request, seen, found, again), seen.verdict, seen.best)
     diagnosis.report(answer, warnings=doubts)
+    if request.available is not None and request.availability is not None and isinstance(request.log, ActionLog):
+        warnings, notes, answer.apart = said_of_availability(request.available, request.log, request.availability)
+        answer.warnings += warnings
+        answer.notes += notes
     if (answer.verdict == BOUNDED).any():
         text = "Arms that are only bounded were simulated at their bound (halfway between two), and keep their bounds."
         answer.notes.append(Notice("bounded-kept", text))
@@ -49,17 +52,56 @@ def bootstrapped(request: Request, resamples: int, seed: int) -> Answer:
     return answer
 
 
-def _simulated(request: Request, which: int, instance: Instance, resamples: int, seed: int) -> Tallies:
-    """Return the counts of simulations in place of one demonstration; of part of a run, the same part of whole runs."""
+def _simulated(request: Request, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
+    """Return what simulations in place of one demonstration say; of part of a run, the same part of whole runs."""
     rule, horizon, length = request.rule, int(request.horizons[which]), int(request.lengths[which])
-    if not is_partial(request.log):
-        return rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length)
-    need, few, parts = needed(rule, request.method), max(1, MOST_SIMULATED_ROUNDS // length), []
+    if request.available is not None:
+        return _simulated_while_there(request, which, instance, resamples, seed)
+    if not shows_part(request.log):
+        return compare(
+            rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length), rule, request.method, horizon,
+            request.constant, request.anchor, request.known_noise,
+        )  # fmt: skip
+    few, parts = max(1, MOST_SIMULATED_ROUNDS // length), []
     for first in range(0, resamples, few):
         means = np.tile(instance.means, (min(few, resamples - first), 1))
         runs = rule.demonstrate_at(means, instance.noise, horizon, length=length, seed=seed, first_run=first)
-        parts.append(request.log.like(which, runs).tallied(need).arrays)
-    return Tallies(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        shown = replace(request, log=request.log.like(which, runs), horizons=np.full(len(runs), horizon))
+        parts.append(shown.compare(0, len(runs)))
+    return Comparison.joined(parts)
+
+
+def _check_means(request: Request, which: int, found: Intervals) -> None:
+    """Refuse a demonstration whose arms come and go and that leaves open at which means to simulate it."""
+    reading, there = request.available, request.availability
+    if reading is None or there is None:
+        return
+    if not can_be_simulated(reading, which, there, int(request.lengths[which]), found.low, found.high):
+        raise NotIdentifiable(
+            "the best arm was withdrawn, or of some arm there is no bound: there are no means to simulate at.",
+            remedy=f"Use {option('method', 'bracket')}.",
+        )
+
+
+def _simulated_while_there(
+    request: Request, which: int, instance: Instance, resamples: int, seed: int
+) -> Comparison:  # fmt: skip
+    """Return what simulations say in which arms are there in the same rounds."""
+    assert request.available is not None
+    assert request.availability is not None
+    rule, horizon, length = request.rule, int(request.horizons[which]), int(request.lengths[which])
+    few, parts = max(1, MOST_SIMULATED_ROUNDS // length), []
+    for first in range(0, resamples, few):
+        means = np.tile(instance.means, (min(few, resamples - first), 1))
+        runs = rule.demonstrate_at(
+            means, instance.noise, horizon, length=length, seed=seed, first_run=first, availability=request.availability
+        )
+        found = read_available(
+            runs.reshape(-1), np.arange(len(runs) + 1) * length, request.availability, rule, request.method,
+            np.full(len(runs), horizon), request.anchor, request.known_noise,
+        )  # fmt: skip
+        parts.append(found.comparison)
+    return Comparison.joined(parts)
 
 
 def _row(request: Request, seen: Comparison, found: Intervals, again: Comparison) -> dict[str, Numbers]:

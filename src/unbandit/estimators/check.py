@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, IndexRule, RecentIndexRule
 from unbandit.errors import Notice
-from unbandit.estimators.arguments import is_partial
+from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
 from unbandit.formatting import short_numbers
@@ -44,11 +44,11 @@ def checked(
     """Check a request's rule against its log, as far as that is possible, at the means that were answered."""
     if not wanted(check):
         return not_checked(NOT_WANTED)
-    if reason := _obstacle(request):
+    if reason := _obstacle(request, numbers, drawn=bool(posteriors)):
         return not_checked(reason)
     from unbandit.inference.check import MOST_CHECKED, AnsweredMeans, check_log
 
-    part = request.log if is_partial(request.log) else None
+    part = request.log if shows_part(request.log) else None
     log = request.log if part is None else part.rows
     assert isinstance(log, ActionLog)
 
@@ -66,17 +66,31 @@ def checked(
             return check_log(
                 log, request.rule, request.noise, request.horizons.tolist(), answered,
                 noise_known=request.noise_known, seed=seed, threads=threads, part=part,
+                availability=request.availability,
             )  # fmt: skip
 
     return interruptible(check_by_demonstration)
 
 
-def _obstacle(request: Request) -> str | None:
-    """Return why a log cannot be checked, if it cannot."""
+def _has_means(request: Request, numbers: Mapping[str, NDArray[np.float64]]) -> bool:
+    """Return whether there are means to simulate at, where arms arrive late or are withdrawn."""
+    from unbandit.estimators.availability import can_be_simulated
+
+    reading, there = request.available, request.availability
+    if reading is None or there is None or "gap_low" not in numbers:
+        return False
+    rows = enumerate(zip(request.lengths.tolist(), numbers["gap_low"], numbers["gap_high"], strict=True))
+    return all(can_be_simulated(reading, at, there, length, low, high) for at, (length, low, high) in rows)
+
+
+def _obstacle(request: Request, numbers: Mapping[str, NDArray[np.float64]], *, drawn: bool) -> str | None:
+    """Return why a log cannot be checked, if it cannot; `drawn` means can always be simulated at."""
     if not request.log.ordered:
         return "Pull counts without their order do not show how the rule chose."
-    if not isinstance(request.log.rows if is_partial(request.log) else request.log, ActionLog):
+    if not isinstance(request.log.rows if shows_part(request.log) else request.log, ActionLog):
         return "The rounds of a log that is scanned or followed are not kept."
+    if request.availability is not None and not drawn and not _has_means(request, numbers):
+        return "The best arm was withdrawn, or of some arm there is no bound: there are no means to simulate at."
     if request.scale == "unknown":
         return "A rule whose scale is unknown cannot be simulated."
     if request.rule.reveals != "values":

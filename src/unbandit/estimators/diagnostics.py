@@ -19,7 +19,7 @@ from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, EliminationRule, RecentIndexRule
 from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import Notice, option
-from unbandit.estimators.arguments import is_partial
+from unbandit.estimators.arguments import is_thinned, shows_part
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import quoted
 from unbandit.instance import Bernoulli, Noise
@@ -158,7 +158,8 @@ class _LateArm(Diagnostic):
         others, name = _and_more(late, "more arms after it"), quoted(seen.arms[at])
         text = (
             f"Arm {name} appears only in round {seen.first[at]}{others}. If the log begins in mid-run, do not trust "
-            f"the estimates: give the pulls before it with {option('starting_pulls')}."
+            f"the estimates: give the pulls before it with {option('starting_pulls')}. If the arm was added then, give "
+            f"its first round, {seen.first[at]}, with {option('availability')}."
         )
         return Notice(self.code, text, round=int(seen.first[at]), arm=seen.arms[at])
 
@@ -283,7 +284,7 @@ class _NotReconsidered(Diagnostic):
         text = (
             f"After round {seen.last[at]} the record never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
             "though by its end the rule assumed would have. Another rule, or other parameters, may have made it; do "
-            "not trust the estimates."
+            f"not trust the estimates. If the arm was withdrawn, give its last round with {option('availability')}."
         )
         return Notice(self.code, text, round=int(seen.last[at]), arm=seen.arms[at])
 
@@ -394,19 +395,23 @@ class _ShortHorizon(Diagnostic):
 def _diagnostics(request: Request) -> list[Diagnostic]:
     """Return what is looked for in demonstrations that are read so, in the order of the notices."""
     in_order, two_sided = request.method in IN_ORDER, request.method == "bracket"
-    begins = request.log.ordered and not is_partial(request.log)
+    begins, gapless = request.log.ordered and not shows_part(request.log), not is_thinned(request.log)
     opening = [_OddOpening(), _ShortRecord(), _LateArm()] if begins else []
+    if request.availability is not None:  # arms are opened when they come, and each is compared while it is there
+        return [] if isinstance(request.rule, EliminationRule) else [_NotReconsidered()]
     theorem: list[Diagnostic] = [_ShortHorizon()] if isinstance(request.rule, RegretWidth) else []
     if request.method == "naive":
         return [*opening, _TiedBest()]
     if isinstance(request.rule, EliminationRule):
-        order = [*opening, _OrderBroken()] if in_order else []
+        order = [*opening, _OrderBroken()] if in_order and gapless else []
         coarse = [] if two_sided else [_Coarse()]
         return [*order, _Unresolved(), _ManyActive(), *coarse, *theorem]
-    returns = [_NotReconsidered()] if in_order and not isinstance(request.rule, RecentIndexRule) else []
+    follows = in_order and gapless and not isinstance(request.rule, RecentIndexRule)
+    returns = [_NotReconsidered()] if follows else []
+    unresolved = [] if gapless else [_Unresolved()]
     if two_sided:  # which allows for the lucky, for steps of a few pulls, and for batches
-        return [*returns, _CloseToBest(), *opening, _TiedBest(), *theorem]
-    return [*returns, _NearBest(), *opening, _TiedBest(), _FewPulls(), _Coarse(), *theorem]
+        return [*returns, _CloseToBest(), *opening, _TiedBest(), *unresolved, *theorem]
+    return [*returns, *unresolved, _NearBest(), *opening, _TiedBest(), _FewPulls(), _Coarse(), *theorem]
 
 
 class Diagnosis:

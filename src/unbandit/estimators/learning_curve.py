@@ -125,6 +125,10 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
     if not record.ordered:
         raise ParameterError("learning curve: expected a log with rounds; this one holds counts, which have no order.")
     checks.whole("points", points)
+    for name in ("starting_pulls", "kept"):
+        if options.get(name) is not None:
+            text = "a learning curve begins with the first round, and no round may be missing; leave it out."
+            raise ParameterError(text, parameter=name)
     if options.get("pool"):
         raise ParameterError(
             "demonstrations are followed one by one; leave it out, and name a demonstration.", parameter="pool"

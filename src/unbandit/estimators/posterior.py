@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
+from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.procedures import Anchor, Answer, Request
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
 from unbandit.inference.conventions import Convention
+from unbandit.inference.result import gaps_of
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.progress import interruptible
@@ -58,11 +60,15 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
         here = name if len(names) > 1 else None
         answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
         _refuse_values(request, found)
-        answer.put(which, *_row(found, request.level))
+        answer.put(which, *posterior_row(found, request.level))
+        if found.rivals is not None and request.availability is not None:
+            answer.apart[which] = (found.rivals != request.availability.at(int(log.lengths[which]))).any(axis=1)
         answer.posteriors.append(found)
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with {option('prior')}."))
     answer.notes += from_the_prior(request)
+    if request.availability is not None:
+        answer.notes += said_of_filtered(log, request.availability)
     return answer
 
 
@@ -116,13 +122,15 @@ def bootstrapped_posterior(
         within = np.clip(means, 0, 1) if isinstance(request.noise, Bernoulli) else means
         instance = Instance(within, request.noise, request.log.arms)
         horizon, length = int(request.horizons[which]), int(request.log.lengths[which])
-        logs = request.rule.demonstrate(instance, horizon, runs=resamples, seed=seed)
+        logs = request.rule.demonstrate(
+            instance, horizon, runs=resamples, seed=seed, availability=request.availability
+        )  # fmt: skip
         tasks = [
             (request, logs.demonstration(run)[:length], horizon, prior, particles or 250, seed + run)
             for run in range(resamples)
         ]
         drawn = checks.in_parts("Filtering simulations", _replicate, tasks)
-        strayed = np.array(drawn) - np.array([means, instance.gaps])
+        strayed = np.array(drawn) - np.array([means, gaps_of(instance.means, answer.posteriors[which].rivals)])
         for name, centre, off in (("mean", means, strayed[:, 0]), ("gap", answer.numbers["gap"][which], strayed[:, 1])):
             low, high = centre - np.quantile(off, [1 - tail, tail], axis=0)
             known = ~np.isnan(answer.numbers[f"{name}_low"][which])
@@ -156,7 +164,7 @@ def infer_request(
         placed = int(record.pulls.sum(axis=0).argmax()) if known.arm is None else known.arm, known.value
     return interruptible(
         infer_by_conventions, record, request.rule, prior, request.noise, rounds, anchor=placed, is_best=is_best,
-        particles=particles, seed=seed, **options,
+        particles=particles, seed=seed, there=request.availability, **options,
     )  # fmt: skip
 
 
@@ -172,17 +180,23 @@ def _refuse_values(request: Request, found: Posterior) -> None:
     )
 
 
-def _row(found: Posterior, level: float) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], NDArray[np.bool_]]:
+def posterior_row(
+    found: Posterior, level: float
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], NDArray[np.bool_]]:
     """Return numbers, verdicts and which arms may be best."""
-    chance, seen = found.probability_best, found.pulls > 0
-    row = found.summary(level)
+    seen, row = found.pulls > 0, found.summary(level)
+    chance = found.probability_best
+    if found.rivals is not None:  # of several arms, each may be the best of those that were there
+        chance = (found.gaps == 0).mean(axis=(0, 1))
     verdict = np.where(seen, ESTIMATED, UNSEEN).astype(np.int8)
     candidates = (chance >= 1 - level) & seen
     first = int(np.where(seen, chance, -1.0).argmax())
-    if chance[first] >= level:
-        candidates = np.arange(chance.size) == first
-        verdict[first], row["gap"][first] = BEST, 0.0
-        row["gap_low"][first] = row["gap_high"][first] = np.nan
+    surely = (chance >= level) & seen
+    if found.rivals is None:
+        surely &= np.arange(chance.size) == first
+        candidates = surely if surely.any() else candidates
+    verdict[surely], row["gap"][surely] = BEST, 0.0
+    row["gap_low"][surely] = row["gap_high"][surely] = np.nan
     for values in row.values():
         values[~seen] = np.nan
     return row, verdict, candidates

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, RecentIndexRule
-from unbandit.demonstrators.elimination import tested_epochs
+from unbandit.demonstrators.elimination import expected_tests, tested_epochs
 from unbandit.demonstrators.widths import RegretWidth, has_power_width
 from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
@@ -27,11 +27,12 @@ from unbandit.kernels.formula import SparseWidths
 from unbandit.kernels.intervals import fill_intervals
 from unbandit.kernels.procedures import BEST_ARM, COLUMNS, NO_ARM, Assumptions
 from unbandit.log import ActionLog
-from unbandit.log.tallies import Need, Record, Tallies, with_looks
+from unbandit.log.tallies import LookRule, Need, Record, Tallies
 from unbandit.result import ESTIMATED, NUMBERS, UNSEEN, Columns
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior
+    from unbandit.log.availability import Availability
 
 Method = Literal["bracket", "switching", "counts", "naive", "posterior", "bootstrap"]
 
@@ -127,11 +128,24 @@ class Comparison:
         return cls(*(np.concatenate(each, axis=-2) for each in zip(*tables, strict=True)))
 
 
+@dataclass(frozen=True, eq=False)
+class AvailableReading:
+    """What demonstrations say where arms arrive late or are withdrawn, and the arm that each gap is to.
+
+    `references` is -1 where there is no such arm, or none that is known: elimination rules do not show which arm was
+    the best of those left. `broken` has the first round that no elimination rule explains, and its arm; 0 for none.
+    """
+
+    comparison: Comparison
+    references: Counts
+    broken: Counts
+
+
 def can_compare(rule: Demonstrator, method: Method) -> bool:
     """Return whether a method can read demonstrations of a rule: the naive one needs pull counts alone."""
     if isinstance(rule, RecentIndexRule):
         return method == "bracket"
-    late = isinstance(rule, IndexRule) and rule.delay > 0 and method in ("switching", "counts")
+    late = isinstance(rule, IndexRule) and rule.is_late and method in ("switching", "counts")
     known = method == "naive" or isinstance(rule, EliminationRule | IndexRule)
     return rule.reveals == "values" and known and not late
 
@@ -157,7 +171,7 @@ def check_comparable(rule: Demonstrator, method: Method) -> None:
         )
     if isinstance(rule, IndexRule):
         raise NotIdentifiable(
-            f"{rule.name}: with a delay of {rule.lag} rounds the rule compares rewards that it knew, and method "
+            f"{rule.name}: with a delay of {rule.delay} rounds the rule compares rewards that it knew, and method "
             f"{method} reads counts of all pulls.",
             remedy=f"Use {option('method', 'bracket')}, with a log of rounds.",
         )
@@ -222,7 +236,7 @@ def compare_rounds(
     if not isinstance(log, ActionLog) or log.actions is None:
         raise NotIdentifiable(
             f"{rule.name}: the rule forgets, so all its rounds are needed from the first on; a log that is scanned, "
-            "followed or begun in mid-run does not have them.",
+            "followed, begun in mid-run or misses rounds does not have them.",
             remedy="Read the whole log into memory.",
         )
     actions, offsets = log.actions, log.offsets
@@ -269,7 +283,7 @@ def _procedure_2(
             f"{rule.name}: this rule's index does not rise one for one with the mean, so its choices give no gap "
             f"without one known mean; give {option('best_mean')}, or the mean of any one arm as {option('anchor')}."
         )
-    if rule.delay > 0 and tallies.looks is None:
+    if rule.is_late and tallies.looks is None:
         raise NotIdentifiable(
             f"{rule.name}: what a rule with a delay knew at its decisions is not in these counts.",
             remedy="Give the rounds, or leave the delay out.",
@@ -282,7 +296,7 @@ def _procedure_2(
 
     def counts() -> Sequence[Counts]:
         if looks.size:
-            return [looks[..., at] for at in (0, 1, 3, 4)]
+            return [looks[..., at] for at in (0, 1, 3, 4, 6, 7, 8, 9)]
         opening = np.minimum(pulls, rule.initial)
         before = np.maximum(own - rule.batch, rule.initial)
         most = pulls.max(axis=-1, keepdims=True)
@@ -303,8 +317,12 @@ def _procedure_1(
     pulls, most = tallies.pulls, tallies.pulls.max(axis=-1, keepdims=True)
     gone = (pulls > 0) & (pulls < most - 1) if method == "counts" else tallies.eliminated
     epochs = np.maximum(pulls - 1, 0)
-    if rule.delay > 0:
-        failed, epochs = tested_epochs(pulls, pulls, rule.delay), tested_epochs(pulls, epochs, rule.delay)
+    if rule.is_late:
+        if rule.random_delay is None:
+            failed, epochs = tested_epochs(pulls, pulls, rule.delay), tested_epochs(pulls, epochs, rule.delay)
+        else:
+            first, failed = expected_tests(pulls, gone, rule.random_delay)
+            failed, epochs = latest_test(rule.tests, failed), np.where(gone, np.maximum(first - 1, 0), epochs)
         if (gone & (failed == 0)).any():
             raise NotIdentifiable(
                 f"{rule.name}: with a delay of {rule.delay} rounds an arm went before a reward of it was known.",
@@ -455,6 +473,8 @@ class Request:
     constant: float = 1.0  # of the naive estimator
     scale: Literal["known", "unknown"] = "known"  # of the rule's width
     reference: int | None = None  # the arm that ratios are counted in, if one was given
+    availability: Availability | None = None  # of arms that were not there in all rounds
+    available: AvailableReading | None = None  # what closed forms read there
 
     @property
     def z(self) -> float:
@@ -475,21 +495,25 @@ class Request:
     def tallies(self) -> Tallies:
         """Return what the method counts."""
         check_comparable(self.rule, self.method)
+        if self.availability is not None:
+            return self.log.tallied("counts")
         tallies = self.log.tallied(needed(self.rule, self.method))
-        looks = self.rule.look_rule(len(self.log.arms)) if self.rule.lag > 0 else None
+        looks = self.rule.look_rule()
         if looks is None or self.method not in IN_ORDER:
             return tallies
-        actions, offsets = getattr(self.log, "actions", None), getattr(self.log, "offsets", None)
-        if actions is None or offsets is None:
+        with_looks: Callable[[Tallies, LookRule], Tallies] | None = getattr(self.log, "with_looks", None)
+        if with_looks is None:
             raise NotIdentifiable(
-                f"{self.rule.name}: what a rule with a delay knew is read round by round, and the rounds of a log that "
-                "is scanned or followed are not kept.",
+                f"{self.rule.name}: what a rule with a delay knew is read round by round, and a "
+                f"{type(self.log).__name__} does not keep rounds.",
                 remedy="Read the log into memory, or leave the delay out.",
             )
-        return with_looks(tallies, actions, offsets, looks)
+        return with_looks(tallies, looks)
 
     def compare(self, start: int, stop: int) -> Comparison:
         """Read the demonstrations from `start` up to `stop` by a closed form."""
+        if self.available is not None:
+            return self.available.comparison.part(start, stop)
         tallies, horizons = self.tallies.part(start, stop), self.horizons[start:stop]
         if isinstance(self.rule, RecentIndexRule):
             return compare_rounds(self.log, start, stop, self.rule, self.noise, tallies.pulls)
@@ -513,6 +537,7 @@ class Answer:
         self.numbers = {name: np.empty(pulls.shape) for name in quantities}
         self.verdict = np.full(pulls.shape, UNSEEN, np.int8)
         self.best = np.zeros(pulls.shape, np.bool_)
+        self.apart = np.zeros(pulls.shape, np.bool_)  # arms whose gap is to another arm than those of the rest
         self.warnings: list[Notice] = []
         self.notes: list[Notice] = []
         self.posteriors: list[Posterior] = []

@@ -12,12 +12,14 @@ import numpy as np
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import ParameterError, ResumeError
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import check_numbers, check_types, draws
-from unbandit.estimators.procedures import needed
+from unbandit.estimators.procedures import Method, needed
 from unbandit.log.growing import GrowingLog
 from unbandit.log.snapshot import read_snapshot, write_snapshot
+from unbandit.log.tallies import Need
 from unbandit.result import Estimate
 
 _BEGIN_ANEW = "Remove it to begin anew, or name another file."
@@ -27,8 +29,9 @@ class StreamingEstimate:
     """An estimate from rounds as they come: at any moment the same as from all of them read at once.
 
     The rounds are not kept: only pull counts, and for every pair of arms the switching round of the one as if the other
-    were the best (or, for rules that eliminate, whose turn it is). So memory does not grow with the log. Closed forms
-    only: methods bracket, switching, counts and naive.
+    were the best (or, for rules that eliminate, whose turn it is); of a rule with a delay, also the rounds of rewards
+    that it does not know yet. So memory does not grow with the log. Closed forms only: methods bracket, switching,
+    counts and naive.
 
     Parameters
     ----------
@@ -53,7 +56,7 @@ class StreamingEstimate:
     """
 
     def __init__(
-        self, rule: Demonstrator | str, *, arms: Sequence[object] | None = None,
+        self, rule: Demonstrator | RuleFamily | str, *, arms: Sequence[object] | None = None,
         snapshot: str | os.PathLike[str] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         self.rule = parse_rule(rule)
@@ -72,9 +75,14 @@ class StreamingEstimate:
                 parameter="method",
             )
         self.position: dict[str, Any] = {}
-        self.log = GrowingLog(arms, need=needed(self.rule, method or "bracket"))
+        looks = self.rule.look_rule() if method in (None, "bracket") else None
+        self.log = GrowingLog(arms, need=self._need(method or "bracket"), looks=looks)
         if snapshot is not None and os.path.exists(snapshot):  # noqa: PTH110 (false for names that cannot be)
             self._resume(snapshot)
+
+    def _need(self, method: Method) -> Need:
+        """Return what is counted: of a log that misses rounds the switching rounds, whatever the rule."""
+        return needed(self.rule, method) if self.options.get("kept") is None else "switching"
 
     def update(self, actions: Any, demonstration: object = None) -> None:
         """Take the next rounds of a demonstration, any number of them.
@@ -120,10 +128,12 @@ class StreamingEstimate:
         """Take over the counts of a snapshot, if they are what this rule reads."""
         said, arrays = read_snapshot(path)
         held, arms = said["log"], self.log.expected
-        if held["need"] != self.log.need or held["expected"] != (None if arms is None else list(arms)):
+        looks, listed = (None if each is None else list(each) for each in (self.log.look_rule, arms))
+        looks = looks and looks[:3]
+        if (held["need"], held.get("looks"), held["expected"]) != (self.log.need, looks, listed):
             raise ResumeError(
-                f"{os.fspath(path)}: expected a snapshot for {_described(self.log.need, arms)}; got one for "
-                f"{_described(held['need'], held['expected'])}. {_BEGIN_ANEW}"
+                f"{os.fspath(path)}: expected a snapshot for {_described(self.log.need, looks, listed)}; got one for "
+                f"{_described(held['need'], held.get('looks'), held['expected'])}. {_BEGIN_ANEW}"
             )
         log = GrowingLog.restored(held, arrays)
         if log.state()[0] != held:
@@ -142,6 +152,7 @@ def _plain(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) and checks.real(value) is not None else value
 
 
-def _described(need: str, arms: Sequence[str] | Mapping[str, Any] | None) -> str:
+def _described(need: str, looks: Sequence[Any] | None, arms: Sequence[Any] | None) -> str:
     kind = {"counts": "counts alone", "epochs": "a rule that eliminates"}.get(need, "an index rule")
+    kind += "" if looks is None else " with initial={}, batch={}, delay={}".format(*looks)
     return f"{kind} and " + ("arms as they come" if arms is None else f"{len(arms):,} arms listed")

@@ -204,9 +204,9 @@ def _rounds(record: ActionLog, rule: Demonstrator | str, demonstration: object) 
     """
     fitted = parse_rule(rule).for_arms(len(record.arms))
     check_comparable(fitted, "switching")
-    if fitted.lag > 0:
+    if fitted.is_late:
         raise NotIdentifiable(
-            f"{fitted.name}: with a delay of {fitted.lag} rounds an arm was last weighed before its last pull.",
+            f"{fitted.name}: with late rewards, as of {fitted}, an arm was last weighed before its last pull.",
             remedy="There is no such moment to show.",
         )
     if not record.ordered:

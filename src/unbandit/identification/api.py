@@ -15,8 +15,15 @@ from unbandit import checks
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable
 from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.estimators.posterior import settled_prior
-from unbandit.formatting import short_numbers
-from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
+from unbandit.formatting import joined, short_numbers
+from unbandit.identification.candidates import (
+    STEP,
+    Candidate,
+    CandidateSpec,
+    assumed_noise,
+    candidates_for,
+    twin_value,
+)
 from unbandit.identification.evidence import (
     SURE,
     Contender,
@@ -48,7 +55,7 @@ NEXT = (
     "among the candidates, give the standard deviation of a reward, or see what `check` says of each rule."
 )
 WHOLE, COMPARED = 1_000, 0.75  # parts of the work, and the share of it that comparing the candidates takes
-MOST_CHECKED, SMALL = 5, 0.02  # candidates that are checked and averaged over, and their least probability
+MOST_CHECKED, SMALL = 4, 0.03  # candidates that are checked and averaged over, and their least probability
 
 SURPRISES = 5  # the number of surprising rounds that are named
 
@@ -168,9 +175,11 @@ def _answer(
 
 
 def _to_check(decision: Decision, visited: Sequence[int]) -> list[int]:
-    """Return the candidates that are probable and not yet checked; a misfit makes others probable."""
-    probable = [at for at in decision.contenders if decision.probabilities[at] >= SMALL and at not in visited]
-    return probable[: max(MOST_CHECKED - len(visited), 1 if len(visited) < 2 * MOST_CHECKED else 0)]
+    """Return the probable candidates not yet checked, the first alone if clear; a misfit makes others probable."""
+    contenders = decision.contenders[:1] if decision.clear else decision.contenders
+    probable = [at for at in contenders if decision.probabilities[at] >= SMALL and at not in visited]
+    beyond = probable[:1] == [decision.order[0]] and len(visited) < 2 * MOST_CHECKED  # it may be named
+    return probable[: max(MOST_CHECKED - len(visited), int(beyond))]
 
 
 def _without_misfits(first: Decision, contenders: Mapping[int, Contender]) -> Decision:
@@ -224,6 +233,7 @@ def _decided(
     mixed = [(contenders[at], values[at]) for at in left if at in values]
     notes = [*notes, *_conventions(ordered), *_imprecise(decision)]
     notes += _collapsed(ordered)
+    notes += [notice for at in left for notice in _twins(request, contenders[at])]
     notes += imprecise_values(mixed)
     if mixed:
         disagreement = said_of_values(request, mixed)
@@ -267,7 +277,10 @@ def _contender(
         Guess(rule, weight, float(share), each, candidate.conventions.get(at))
         for at, ((rule, weight), share, each) in enumerate(zip(candidate.guesses, shares, evidences, strict=True))
     ]
-    return Contender(candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability)
+    return Contender(
+        candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability,
+        axis=candidate.axis, twins=candidate.twins,
+    )  # fmt: skip
 
 
 def _with_surprise(request: IdentificationRequest, leading: Contender) -> LogEvidence:
@@ -305,6 +318,22 @@ def _conventions(contenders: Sequence[Contender]) -> list[Notice]:
             where = own.relaxed if own.round is None else own.round
             notices += convention.notices(where, "It is compared as")
     return notices
+
+
+def _twins(request: IdentificationRequest, candidate: Contender) -> list[Notice]:
+    """Note rules of other names that are this one with parameters that are still probable."""
+    probable = [guess.rule for guess in candidate.guesses if guess.share >= SMALL]
+    if candidate.axis is None or not probable:
+        return []
+    known = [getattr(rule, candidate.axis) for rule in probable]
+    found = []
+    for twin in candidate.twins:
+        value = twin_value(twin, probable[0], candidate.axis, max(request.horizons), len(request.log.arms))
+        if value is not None and min(known) / STEP <= value <= max(known) * STEP:
+            found.append(f"{short_numbers(str(twin))} is {candidate.name} with {candidate.axis} = {value:.3g}")
+    if not found:
+        return []
+    return [Notice("same-rule", f"{joined(found, 'and')}: the same rule by another name, which no log can show.")]
 
 
 def _collapsed(contenders: Sequence[Contender]) -> list[Notice]:

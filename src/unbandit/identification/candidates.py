@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule, parse_rule, rules
@@ -33,6 +34,7 @@ class Candidate:
     guesses: tuple[tuple[Demonstrator, float], ...]
     conventions: Mapping[int, Convention] = field(default_factory=dict, hash=False)  # of guesses that are not as given
     axis: str | None = None  # the parameter whose values may be refined
+    twins: tuple[Demonstrator, ...] = ()  # rules of other names that are this one, with some value of the axis
 
     def by_conventions(self, guess: int, others: Sequence[Demonstrator]) -> Candidate:
         """Return the candidate with a guess by other conventions too, which share its probability."""
@@ -149,13 +151,68 @@ def with_lines(candidate: Candidate, noise: Noise) -> Candidate:
     return replace(candidate, guesses=tuple((rule, 1 / len(rules)) for rule in rules), axis=axis)
 
 
+PROBES = ((1, 10), (3, 20), (5, 100), (40, 100), (7, 1_000), (900, 1_000))  # pulls and rounds of compared indices
+
+
+def twin_value(rule: Demonstrator, line: Demonstrator, axis: str, horizon: int, arms: int) -> float | None:
+    """Return the value of the `axis` at which another rule's index is that of a rule, always; None if at none.
+
+    Examples
+    --------
+    >>> from unbandit import KLUCB, UCB1
+    >>> twin_value(KLUCB(noise="gaussian", sigma=0.5, level="round"), UCB1(), "exploration", 1_000, 2)
+    0.5
+    >>> twin_value(KLUCB(noise="gaussian", sigma=0.5, level="horizon"), UCB1(), "exploration", 1_000, 2)
+    """
+    if not (isinstance(rule, IndexRule) and isinstance(line, IndexRule) and rule.shifts and line.shifts):
+        return None
+    if any(getattr(rule, name) != getattr(line, name) for name in ("ties", "initial", "batch", "delay")):
+        return None
+
+    def added(each: IndexRule) -> NDArray[np.float64]:
+        whole = each.for_arms(arms)
+        return np.array([whole.index(0.0, pulls, round, max(horizon, 1_000)) for pulls, round in PROBES])
+
+    wanted, start = added(rule), getattr(line, axis)
+    ratio = float(wanted[0] / added(line)[0])
+    for value in (start * ratio, start * ratio**2):  # in the width, or in its square
+        if np.allclose(added(type(line)(**(line.model_dump() | {axis: value}))), wanted, rtol=1e-9, atol=0.0):
+            return float(np.round(value, 12))
+    return None
+
+
+def _without_twins(candidates: Sequence[Candidate], horizon: int, arms: int) -> list[Candidate]:
+    """Leave out guesses that are another candidate's rule at some value of its axis: no log can tell them apart.
+
+    KL-UCB with Gaussian rewards is UCB or UCB1 that way, but for one level.
+    """
+    twins: dict[str, list[Demonstrator]] = {}
+    kept = []
+    for candidate in candidates:
+        left = []
+        for rule, weight in candidate.guesses:
+            other = next(
+                (each.name for each in candidates if candidate.axis is None and each.axis is not None
+                 and twin_value(rule, each.guesses[0][0], each.axis, horizon, arms) is not None), None,
+            )  # fmt: skip
+            if other is None:
+                left.append((rule, weight))
+            else:
+                twins.setdefault(other, []).append(rule)
+        total = sum(weight for _, weight in left)
+        if left:
+            kept.append(replace(candidate, guesses=tuple((rule, weight / total) for rule, weight in left)))
+    return [replace(each, twins=tuple(twins.get(each.name, ()))) for each in kept]
+
+
 def candidates_for(
     specs: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise, log: ActionLog,
     *, lines: bool = False,
 ) -> tuple[tuple[Candidate, ...], list[Notice]]:  # fmt: skip
     """Read the candidates; by default every `proposed` rule that takes such rewards.
 
-    With `lines` a rule whose parameters nobody gave has more values of the one that matters (`with_lines`).
+    With `lines` a rule whose parameters nobody gave has more values of the one that matters (`with_lines`), and no two
+    candidates that nobody named are the same rule.
     """
     notes: list[Notice] = []
     if specs is None:
@@ -176,6 +233,8 @@ def candidates_for(
         raise ParameterError("expected one rule or more, as in ucb,thompson; got none.", parameter="candidates")
     if lines and not isinstance(specs, Mapping):
         candidates = [with_lines(each, noise) if ":" not in each.name else each for each in candidates]
+    if lines and specs is None:
+        candidates = _without_twins(candidates, int(log.lengths.max()), len(log.arms))
     return tuple(candidates), notes
 
 
@@ -250,8 +309,10 @@ def _alternatives(text: str) -> list[str]:
 def _checked(candidate: Candidate, noise: Noise) -> Candidate:
     """Refuse rules that do not take such rewards, and those whose evidence cannot be computed."""
     for rule, _ in candidate.guesses:
-        if isinstance(rule, RecentIndexRule) or (isinstance(rule, IndexRule) and rule.lag > 0):
-            kind = "rules that forget" if isinstance(rule, RecentIndexRule) else "index rules whose rewards are late"
+        by_chance = rule.random_delay is not None
+        if isinstance(rule, RecentIndexRule) or by_chance or (isinstance(rule, IndexRule) and rule.is_late):
+            late = "rules whose delays are random" if by_chance else "index rules whose rewards are late"
+            kind = "rules that forget" if isinstance(rule, RecentIndexRule) else late
             raise ParameterError(
                 f"{rule}: how probable a log is under {kind} cannot be computed, so it cannot be compared with others.",
                 parameter="candidates",

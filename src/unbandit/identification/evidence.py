@@ -46,7 +46,7 @@ CLOUDS = 4
 ERRORS = 2.0  # the ends are this many standard errors away
 MARKOV = math.log(20.0)  # an estimate exceeds the truth by this much, as a logarithm, in at most one of 20 cases
 AGREE = 2.0  # clouds that differ by less than this, as a logarithm, do not fall short: their scatter shows the error
-SLACK = 10.0  # a candidate drops out when it is behind by this much more than the errors allow, as a logarithm
+SLACK = 8.0  # a candidate drops out when it is behind by this much more than the errors allow, as a logarithm
 BEGINNING, SHORT = 1 / 6, 250  # the first comparison reads this share of a log, and at least this many rounds
 ROUGH_ERROR = 0.75  # of evidence by predictions, as a logarithm, as long as few particles hide their own error
 MOST_SCATTER = 2.0  # of the logarithms of few predictions: one that is far behind says nothing about the others
@@ -92,11 +92,11 @@ class IdentificationRequest:
         most = self.particles or min(LAST_PARTICLES, particles_for(longest))
         beginning = max(SHORT, round(BEGINNING * longest))
         whole = [
-            Heat(None, min(50, most), 24, 2, quick=True),
+            Heat(None, min(25, most), 24, 2, quick=True),
             Heat(None, min(150, most), 32, 4),
             Heat(None, most, 128, 4),
         ]
-        return whole if longest < 2 * SHORT else [Heat(beginning, min(40, most), 16, 2, quick=True), *whole]
+        return whole if longest < 2 * SHORT else [Heat(beginning, min(25, most), 16, 2, quick=True), *whole]
 
 
 class Heat(NamedTuple):
@@ -161,6 +161,8 @@ class Contender:
     evidence: LogEvidence  # averaged over them
     probability: float  # all candidates are equally likely a priori
     check: Check = UNCHECKED  # whether it fits, where it was still possible by its evidence
+    axis: str | None = None  # the parameter that has a line of values
+    twins: tuple[Demonstrator, ...] = ()  # rules of other names that are this one, with some value of the axis
 
     @property
     def possible(self) -> bool:
@@ -255,6 +257,7 @@ def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, h
     """Predict the decisions of one demonstration one by one, under the same prior as a filter has."""
     assert isinstance(rule, IndexRule)
     record, horizon = request.log.select(which, heat.rounds), request.horizons[which]
+    rule = rule.for_arms(len(record.arms))
     reading_of(record, 0, rule, horizon)  # refuses another opening
     if hasattr(rule, "width"):
         width_parameters(rule, horizon)  # refuses widths that are not finite
@@ -282,21 +285,23 @@ def _kept(looks: tuple[LookAhead | None, ...]) -> tuple[LookAhead | None, ...]:
 def averaged(candidate: Candidate, evidences: Sequence[LogEvidence]) -> LogEvidence:
     """Average the probability over a candidate's guesses; a maximum would favour those with many."""
     prior = np.array([weight for _, weight in candidate.guesses])
-    value, low, high = (
-        _log_sum(np.array([getattr(each, name) for each in evidences]), prior) for name in ("value", "low", "high")
-    )
+    values, errors = np.array([each.value for each in evidences]), np.array([each.error for each in evidences])
+    value = _log_sum(values, prior)
     if value == -math.inf:
         furthest = max(evidences, key=lambda each: (each.demonstration or 0, each.round or 0))
         collapsed = any(each.collapsed for each in evidences)
         where = {"round": furthest.round, "demonstration": furthest.demonstration}
         return LogEvidence.impossible(furthest.reason or "", collapsed=collapsed, **where)
-    values, errors = np.array([each.value for each in evidences]), np.array([each.error for each in evidences])
     shares = prior * np.exp(values - value)
     heaviest = evidences[int(shares.argmax())]
     error = float(np.hypot.reduce(shares * errors))
+    known = errors <= AGREE / ERRORS  # errors of different guesses are independent; those that fell short may hide more
+    high = value + ERRORS * float(np.hypot.reduce((shares * errors)[known], initial=0.0))
+    beyond = _log_sum(np.array([each.high for each in evidences])[~known], prior[~known])
     return LogEvidence(
-        value, error, low, high, heaviest.bests, heaviest.spacings, heaviest.surprise, heaviest.particles
-    )
+        value, error, value - min(ERRORS * error, MARKOV), min(float(np.logaddexp(high, beyond)), 0.0),
+        heaviest.bests, heaviest.spacings, heaviest.surprise, heaviest.particles,
+    )  # fmt: skip
 
 
 def successive_halving(
@@ -379,7 +384,7 @@ def _between(
         known = {
             guess: evidences[at, guess].value
             for guess in range(len(candidate.guesses))
-            if evidences[at, guess].rounds is None and evidences[at, guess].value > best - REFINED - 5.0
+            if evidences[at, guess].rounds is None and evidences[at, guess].value > best - REFINED
         }
         if not known or (turn == 2 and isinstance(candidate.guesses[0][0], RandomisedRule)):
             continue
@@ -480,8 +485,8 @@ class Decision:
 
     order: tuple[int, ...]  # the most probable first
     probabilities: tuple[float, ...]  # of each candidate
-    assured: float  # the probability of the first with its evidence at the low end and all others' at the high end
-    at_best: float  # the same the other way round
+    assured: float  # the probability of the first with the error of each difference held against it
+    at_best: float  # the same with the errors in its favour
     contenders: tuple[int, ...]  # those that cannot be distinguished from the first one, itself included
 
     @property
@@ -495,16 +500,28 @@ def decide(evidences: Sequence[LogEvidence]) -> Decision:
     order = tuple(sorted(range(len(evidences)), key=lambda at: -evidences[at].value))
     first, others = evidences[order[0]], order[1:]
     ratios = [math.exp(each.value - first.value) for each in evidences]
-    against = {at: math.exp(min(evidences[at].high - first.low, 700.0)) for at in others}
-    assured = 1 / (1 + sum(against.values()))
-    at_best = 1 / (1 + sum(math.exp(min(evidences[at].low - first.high, 700.0)) for at in others))
+    against, in_favour = dict[int, float](), list[float]()
+    for at in others:
+        each = evidences[at]
+        ahead = each.value - first.value if each.value > -math.inf else -math.inf
+        worst = _error_of_difference(first.value - first.low, each.high - each.value) if ahead > -math.inf else 0.0
+        best = _error_of_difference(first.high - first.value, each.value - each.low) if ahead > -math.inf else 0.0
+        against[at] = math.exp(min(ahead + worst, 700.0))
+        in_favour.append(math.exp(min(ahead - best, 700.0)))
+    assured, at_best = 1 / (1 + sum(against.values())), 1 / (1 + sum(in_favour))
     contenders = tuple(at for at in others if against[at] > (1 - SURE) / len(evidences))
     return Decision(order, tuple(each / sum(ratios) for each in ratios), assured, at_best, (order[0], *contenders))
 
 
+def _error_of_difference(first: float, second: float) -> float:
+    """Combine how far two ends are away: one standard error, or both of them where clouds may have fallen short."""
+    both = math.hypot(first, second)
+    return both / ERRORS if both <= AGREE else both
+
+
 def _log_sum(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """Return the log of a weighted sum of numbers given by their logs."""
-    largest = values.max()
+    largest = values.max(initial=-math.inf)
     return float(largest + np.log((weights * np.exp(values - largest)).sum())) if largest > -math.inf else -math.inf
 
 

@@ -49,8 +49,8 @@ class Identification:
     candidates
         The most probable first. Each has the `check` whether it fits, if it was still possible by its evidence.
     assured
-        The probability of the first one with its evidence at the low end of its Monte-Carlo error, and all others' at
-        the high end. It is identified if this is at least 0.95.
+        The probability of the first one with the Monte-Carlo error of each difference in log evidence held against it:
+        one standard error, or two where the error itself is large. It is identified if this is at least 0.95.
     left
         The names of those that cannot be distinguished from the first one, itself included.
     values

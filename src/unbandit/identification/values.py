@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from unbandit.identification.evidence import CLOUDS, Contender, Guess, Identific
 from unbandit.inference import Posterior, infer
 from unbandit.inference.check import AnsweredMeans, check_log
 from unbandit.inference.clouds import one_look_ahead
+from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import belief_of
 
 DRAWS = 1_000  # per cloud, of values and for simulations
@@ -58,7 +60,7 @@ class RuleValues:
 
 def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
     """Return the means of one demonstration under a candidate, its guesses in proportion to their shares."""
-    heaviest = [guess for guess in candidate.guesses[:MOST_GUESSES] if guess.share >= SMALLEST_SHARE]
+    heaviest = _heaviest(candidate)
     shares = np.array([guess.share for guess in heaviest])
     parts, found, reason = [], None, None
     for guess, number in zip(heaviest, _allotted(shares, draws).tolist(), strict=True):
@@ -74,6 +76,11 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
         generator = np.random.default_rng([request.seed, 5, which])
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
     return RuleValues(np.concatenate(parts, axis=1), found)
+
+
+def _heaviest(candidate: Contender) -> list[Guess]:
+    """Return the sets of parameters whose values are averaged."""
+    return [guess for guess in candidate.guesses[:MOST_GUESSES] if guess.share >= SMALLEST_SHARE]
 
 
 def _posterior(request: IdentificationRequest, which: int, guess: Guess, draws: int) -> Posterior:
@@ -121,7 +128,10 @@ def checked_rule(
 def mixed_values(
     request: IdentificationRequest, rules: Sequence[tuple[Contender, RuleValues]], draws: int = DRAWS
 ) -> Posterior | None:
-    """Average the means over rules in proportion to their probabilities; None where the log says nothing about them."""
+    """Average the means over rules in proportion to their probabilities; None where the log says nothing about them.
+
+    The log evidence is that of the rules together, all equally likely before.
+    """
     informative = [values.posterior for _, values in rules if values.posterior is not None]
     if not informative:
         return None
@@ -134,7 +144,17 @@ def mixed_values(
     order = np.random.default_rng([request.seed, 4]).permutation(means.shape[1])
     notices = {notice.code: notice for posterior in informative for notice in posterior.warnings}
     name = " or ".join(candidate.name for candidate, _ in rules)
-    return replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
+    found = replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
+    if len(rules) == 1 and len(_heaviest(rules[0][0])) == 1:
+        return found
+    values, errors = (np.array([getattr(each.evidence, part) for each, _ in rules]) for part in ("value", "error"))
+    evidence, _ = log_mean(values)
+    shares = np.exp(values - evidence) / len(rules)
+    return replace(  # no cloud and no hidden path is of several rules
+        found, log_evidence=evidence, log_evidence_error=float(np.hypot.reduce(shares * errors)),
+        evidences=np.full_like(found.evidences, np.nan), effective_size=math.nan,
+        surprise=np.full_like(found.surprise, np.nan), path_rounds=found.path_rounds[:0], path=found.path[:0],
+    )  # fmt: skip
 
 
 def imprecise_values(rules: Sequence[tuple[Contender, RuleValues]]) -> list[Notice]:

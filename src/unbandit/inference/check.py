@@ -42,7 +42,8 @@ from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
 if TYPE_CHECKING:
-    from unbandit.log.partial import PartialLog
+    from unbandit.log.availability import Availability
+    from unbandit.log.partial import PartialLog, ThinnedLog
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
 SHARES = {"decisions": 0.37, "evidence": 0.37, "simulations": 0.26}  # of the error probability that each test may use
@@ -109,7 +110,8 @@ class AnsweredMeans:
 def check_log(
     log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int],
     answered: Callable[[int], AnsweredMeans] | None, *, noise_known: bool = True, seed: int = 0,
-    threads: int | None = None, part: PartialLog | None = None,
+    threads: int | None = None, part: PartialLog | ThinnedLog | None = None,
+    availability: Availability | None = None,
 ) -> Check:  # fmt: skip
     """Check every demonstration, or of many some, and summarise; `answered` returns what was answered for one.
 
@@ -125,7 +127,9 @@ def check_log(
     for which in chosen:
         own = None if answered is None else answered(which)
         shown = None if part is None else (part, which)
-        request = _Request(log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads, shown)
+        request = _Request(
+            log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads, shown, availability
+        )
         checked.append(request.in_any_convention())
     if several == 1:
         return checked[0]
@@ -176,7 +180,10 @@ class _Request:
     noise_known: bool
     seed: int
     threads: int | None
-    part: tuple[PartialLog, int] | None = None  # of a run that the log shows, and which of its demonstrations
+    part: tuple[PartialLog | ThinnedLog, int] | None = (
+        None  # of a run that the log shows, and which of its demonstrations
+    )
+    availability: Availability | None = None  # of arms that were not there in all rounds
 
     def in_any_convention(self) -> Check:
         """Check the rule; where it does not fit, also as other implementations play it."""
@@ -192,23 +199,29 @@ class _Request:
         rule, rounds = self.rule.for_arms(arms), min(length, max(MOST_ROUNDS, 4 * arms))
         if length < 2 * arms:
             return not_checked(f"{length} rounds of {arms} arms are too few to compare.")
-        whole, forgets = self.part is None, isinstance(rule, RecentIndexRule)
-        if not whole and self._played(rounds) > MOST_ROUNDS_OF_PART:
-            return not_checked(f"The log begins too late to simulate {self._played(rounds):,} rounds again and again.")
-        if forgets and (self.found is None or not self.found.says_anything):
+        whole, forgets = self.part is None and self.availability is None, isinstance(rule, RecentIndexRule)
+        if self.part is not None and self._played(rounds) > MOST_ROUNDS_OF_PART:
+            return not_checked(f"The log shows too little of {self._played(rounds):,} rounds to simulate all of them.")
+        if (forgets or self.availability is not None) and (self.found is None or not self.found.says_anything):
             return not_checked("No gap is known, and the rule can only be simulated at one.")
-        late = rule if isinstance(rule, IndexRule) and rule.delay > 0 else None
+        if not whole and (self.found is None or not self.found.says_anything):
+            return not_checked("No gap was estimated, so there is nothing to simulate.")
+        is_thinned = self.part is not None and hasattr(self.part[0], "kept")
+        if is_thinned and self.found is not None and np.isnan(self.found.gap).any():
+            # Simulated at its bound, an arm would be pulled too often.
+            return not_checked("Rounds are missing, and of some arm too little was seen to simulate it.")
+        late = rule.random_delay is not None or (isinstance(rule, IndexRule) and rule.is_late)
         try:
             check_rewards(self.log, self.noise)
             if whole and not forgets:  # no filter reads rules that forget
                 start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
-                if late is not None:
-                    check_late_opening(start, late)
+                if late:
+                    check_late_opening(start, rule)
                 else:
                     reading_of(start, 0, rule, self.horizon)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
-        if late is not None and (self.found is None or not self.found.says_anything):
+        if late and (self.found is None or not self.found.says_anything):
             return not_checked("No gap was estimated, so there is nothing to simulate.")
         noise, notes = self.noise, []
         is_aimed = whole and isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms
@@ -259,7 +272,7 @@ class _Request:
 
     def _played(self, rounds: int) -> int:
         """Return how many rounds of a run show as many rows."""
-        return rounds if self.part is None else rounds + int(self.part[0].before[self.part[1]])
+        return rounds if self.part is None else self.part[0].played(self.part[1], rounds)
 
     def _seed(self, number: int) -> int:
         """Return another seed, still one of 64 bits."""
@@ -356,7 +369,13 @@ class _Request:
         """Simulate the rule and compare; return the statistics, the probability, and how many simulations."""
         arms, actions = len(self.log.arms), self.log.demonstration(0)[:rounds]
         played = rule.demonstrate_at(
-            means, noise, self.horizon, length=self._played(rounds), seed=self._seed(1), threads=self.threads
+            means,
+            noise,
+            self.horizon,
+            length=self._played(rounds),
+            seed=self._seed(1),
+            threads=self.threads,
+            availability=self.availability,
         )
         if self.part is not None:
             part, which = self.part

@@ -24,6 +24,7 @@ from unbandit.inference.twist import TwistedLog, can_twist, predict_log, twist_l
 from unbandit.kernels.compile import Numbers
 from unbandit.kernels.smc.cloud import Belief, Steps
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 from unbandit.progress import current_work
 
 WORK = 1_500_000  # particles times steps of a cloud, roughly, where the number of particles is not given
@@ -100,13 +101,14 @@ def particles_for(*steps: int) -> int:
 def run_filters(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], particles: int | None, clouds: int,
     seed: int, threads: int | None, *, keep_paths: bool = True, tolerant: bool = False, relaxing: bool = False,
-    look_ahead: LookAhead | None = None,
+    look_ahead: LookAhead | None = None, there: Availability | None = None,
 ) -> FilterResult:  # fmt: skip
     """Send clouds through all demonstrations of a log, one after the other, as of one instance.
 
     If `tolerant`, one cloud that explains the record is enough; `relaxing` keeps clouds of an index
     rule even if no particle explains a round exactly: such particles were kept with a penalty.
-    `look_ahead` is that of another run over the same log; otherwise small clouds choose it.
+    `look_ahead` is that of another run over the same log; otherwise small clouds choose it. `there` says which arms
+    could be pulled when.
 
     Raises
     ------
@@ -114,9 +116,12 @@ def run_filters(
         If the rule cannot have made the record, or if a cloud collapsed; where that is tolerated, if all did.
     """
     rule = rule.for_arms(len(log.arms))
-    readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
+    there = None if there is None or there.covers(int(log.lengths.max())) else there
+    readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(*map(work_of, readings))
-    task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing)
+    task = CloudFilter(
+        log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing, there=there
+    )
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     if isinstance(rule, RandomisedRule) and task.draws_betas:
         assert rule.beta_prior is not None
@@ -143,7 +148,7 @@ def run_filters(
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
     if collapsed and not (tolerant and passes):
         raise collapsed[0]
-    opening = sum(opening_chance(log, which, rule) for which in range(len(log)))
+    opening = sum(opening_chance(log, which, rule, there) for which in range(len(log)))
     evidences = [log_evidence_of(own) + opening for own in passes]
     return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), look_ahead, task.looks_ahead)
 

@@ -13,10 +13,11 @@ from unbandit.formatting import counted, quoted
 from unbandit.inference.clouds import FilterResult, LookAhead, run_filters
 from unbandit.inference.filter import CloudCollapsed, FilterPass, log_mean, systematic
 from unbandit.inference.prior import CERTAIN, Prior, belief_of
-from unbandit.inference.result import Posterior
+from unbandit.inference.result import Posterior, gaps_of
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.smc.cloud import ArmPrior, Belief, posterior_mean
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 
 BAND = (0.025, 0.5, 0.975)
 
@@ -33,6 +34,7 @@ def infer(
     log: ActionLog, rule: Demonstrator, prior: Prior, noise: Noise, horizons: Sequence[int], *,
     anchor: tuple[int, float] | None = None, is_best: bool = False, particles: int | None = None, clouds: int = 4,
     draws: int = 1_000, seed: int = 0, threads: int | None = None, look_ahead: LookAhead | None = None,
+    there: Availability | None = None,
 ) -> Posterior:  # fmt: skip
     """Draw from the posterior of every mean; several demonstrations are taken as of one instance.
 
@@ -44,6 +46,8 @@ def infer(
         Particles per cloud, clouds, and draws per cloud.
     look_ahead
         How clouds look at the whole log, if that is not to be chosen.
+    there
+        Which arms could be pulled when, if not all in all rounds.
     """
     if not log.ordered:
         raise NotIdentifiable("The record holds pull counts without their order, and the posterior needs the order.")
@@ -56,7 +60,8 @@ def infer(
         )
     check_rewards(log, noise)
     belief = belief_of(prior, len(log.arms), noise, anchor)
-    result = run_filters(log, rule, belief, horizons, particles, clouds, seed, threads, look_ahead=look_ahead)
+    sizes = (particles, clouds, seed, threads)
+    result = run_filters(log, rule, belief, horizons, *sizes, look_ahead=look_ahead, there=there)
     means = np.stack([draw_means(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)])
     by_cloud = list(means)
     if anchor is not None and is_best:
@@ -68,18 +73,18 @@ def infer(
     first = result
     if result.twisted and len(log) > 1:  # particles at the end of the first demonstration know what comes after it
         with suppress(CloudCollapsed):  # then the path is what all demonstrations say of it
-            first = run_filters(
-                log.select(0), rule, belief, horizons[:1], particles, clouds, seed, threads, tolerant=True
-            )
+            first = run_filters(log.select(0), rule, belief, horizons[:1], *sizes, tolerant=True, there=there)
     rounds, path = _path(first)
+    rivals = None if there is None or there.covers(shortest) else there.rivals(shortest)
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
         effective_size=smallest, particles=number, surprise=result.surprise, path_rounds=rounds, path=path,
         warnings=(
-            *_relaxed(result), *_few_known(log, rule, result), *_clouds_differ(by_cloud, log.arms, number),
-            *_evidence_differs(result.evidences, smallest, number, by_chance=isinstance(rule, RandomisedRule)),
+            *_relaxed(result), *_few_known(log, rule, result), *_clouds_differ(by_cloud, log.arms, number, rivals),
+            *evidence_differs(result.evidences, smallest, number, by_chance=isinstance(rule, RandomisedRule)),
         ),
+        rivals=rivals,
     )  # fmt: skip
 
 
@@ -170,12 +175,14 @@ def _few_known(log: ActionLog, rule: Demonstrator, result: FilterResult) -> list
     return [Notice("level-from-rewards", text)]
 
 
-def _clouds_differ(clouds: Sequence[NDArray[np.float64]], arms: tuple[str, ...], particles: int) -> list[Notice]:
+def _clouds_differ(
+    clouds: Sequence[NDArray[np.float64]], arms: tuple[str, ...], particles: int, rivals: NDArray[np.bool_] | None
+) -> list[Notice]:
     """Warn where another seed would typically move a mean or a gap by an eighth of its interval's half-length.
 
     That is, roughly, where expectations by single clouds scatter by a third of the posterior's standard deviation.
     """
-    moves = [] if len(clouds) == 1 else movements(clouds)
+    moves = [] if len(clouds) == 1 else movements(clouds, rivals)
     far = sorted((move for move in moves if move.share > UNSETTLED), key=lambda move: -move.share)
     if not far:
         return []
@@ -192,7 +199,7 @@ def _clouds_differ(clouds: Sequence[NDArray[np.float64]], arms: tuple[str, ...],
     return [Notice("clouds-differ", text, arm=arms[far[0].arm])]
 
 
-def _evidence_differs(evidences: NDArray[np.float64], smallest: float, particles: int, by_chance: bool) -> list[Notice]:
+def evidence_differs(evidences: NDArray[np.float64], smallest: float, particles: int, by_chance: bool) -> list[Notice]:
     """Warn where clouds agree on the means, or nearly, and not on how probable the log is.
 
     Clouds that find less of the evidence have missed explanations of the log that others found, and all of them may
@@ -223,19 +230,20 @@ class Movement:
     share: float  # of the half-length of the number's 95% interval
 
 
-def movements(clouds: Sequence[NDArray[np.float64]]) -> list[Movement]:
+def movements(
+    clouds: Sequence[NDArray[np.float64]], rivals: NDArray[np.bool_] | None = None
+) -> list[Movement]:  # fmt: skip
     """Compare independent clouds: draws of the means, (draws, arms) from each of `C` clouds.
 
     An expectation by all clouds has the Monte-Carlo variance `b^2 / C`, where `b^2` is the variance of expectations by
     one cloud; two runs differ by `sqrt(2 b^2 / C)`. Four clouds show `b` poorly, so that each arm's `b^2`, in units of
     its interval, is averaged with what all arms have on average. Left out are numbers without an interval: a known
-    mean, and the gap of an arm that is surely the best.
+    mean, and the gap of an arm that is surely the best. `rivals` as in `gaps_of`.
     """
-    pooled = np.concatenate(clouds)
-    best = np.bincount(pooled.argmax(axis=1), minlength=pooled.shape[1]) / len(pooled)
+    best = (gaps_of(np.concatenate(clouds), rivals) == 0).mean(axis=0)
     result = []
     for quantity, left_out in (("mean", np.zeros(best.size, np.bool_)), ("gap", best >= SURELY_BEST)):
-        draws = [each.max(axis=1, keepdims=True) - each if quantity == "gap" else each for each in clouds]
+        draws = [gaps_of(each, rivals) if quantity == "gap" else each for each in clouds]
         low, high = np.quantile(np.concatenate(draws), BAND[::2], axis=0)
         half = (high - low) / 2
         places = np.flatnonzero(~left_out & (half > 0))

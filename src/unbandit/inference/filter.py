@@ -12,7 +12,7 @@ from unbandit.inference.lookahead import (
     BernoulliLog,
     OutlookLog,
 )
-from unbandit.inference.steps import Reading, number_of_steps, views_of
+from unbandit.inference.steps import Reading, number_of_steps, turns_of, views_of
 from unbandit.inference.twist import TwistedLog
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
@@ -20,11 +20,13 @@ from unbandit.kernels.smc.bernoulli import Visits, filter_bernoulli
 from unbandit.kernels.smc.cloud import Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
+from unbandit.kernels.smc.late import filter_late_index
 from unbandit.kernels.smc.leader import filter_leader, leader_chances, no_twist
 from unbandit.kernels.smc.outlook import filter_outcomes
 from unbandit.kernels.smc.randomised import filter_randomised
 from unbandit.kernels.smc.twist import filter_twisted
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 from unbandit.progress import current_work
 from unbandit.tape import Tape
 
@@ -151,6 +153,7 @@ class CloudFilter:
     bernoulli: BernoulliLog | None = None
     outlooks: tuple[OutlookLog, ...] = ()  # in turn likewise
     visits: Visits | None = None  # where the states that a cloud visits are recorded
+    there: Availability | None = None  # which arms could be pulled when, if not all in all rounds
 
     @property
     def looks_ahead(self) -> bool:
@@ -238,13 +241,18 @@ class CloudFilter:
             alike = (belief.first == belief.first[0]) & (belief.second == belief.second[0]) & (cloud.before == 0)
             died = filter_elimination(reading, cloud, level, alike, pulls)
             active = (reading.fate != OUT).sum(axis=1)
-            rounds = np.cumsum(np.diff(reading.epoch, prepend=0) * active) + rule.lag
+            rounds = np.cumsum(np.diff(reading.epoch, prepend=0) * active) + rule.fixed_delay
             return pulls, died, np.minimum(rounds, self.log.lengths.max())
         pulls = np.bincount(reading.arm, weights=reading.count, minlength=arms).astype(np.int64)
         if isinstance(rule, IndexRule):
             shifts, ties = rule.shifts and level, rule.ties == "random"
             most_relaxed = self._most_relaxed(reading.arm.size)
-            died = filter_index(rule.parameters(horizon), reading, cloud, rule.uses_round, ties, shifts, most_relaxed)
+            if rule.delay > 0:
+                turns = turns_of(reading, rule, arms)
+                given = rule.parameters(horizon), reading, cloud, turns, rule.uses_round, ties, shifts, most_relaxed
+                return pulls, filter_late_index(*given), reading.round
+            compares_all = rule.uses_round or self.there is not None
+            died = filter_index(rule.parameters(horizon), reading, cloud, compares_all, ties, shifts, most_relaxed)
             return pulls, died, reading.round
         assert isinstance(rule, RandomisedRule)
         if self.follows_leader:
@@ -324,7 +332,7 @@ class CloudFilter:
     def divides_rewards(self) -> bool:
         """Return whether a kernel can look at the whole log around paths of rewards that are divided by chances."""
         rule = self.rule
-        if not (isinstance(rule, RandomisedRule) and rule.gains is not None and self.belief.bernoulli) or rule.lag:
+        if not (isinstance(rule, RandomisedRule) and rule.gains is not None and self.belief.bernoulli) or rule.is_late:
             return False
         return _plays_as_declared(rule, "gains")
 
@@ -338,7 +346,7 @@ class CloudFilter:
         rule, rounds = self.rule, int(self.log.lengths.max())
         if not (isinstance(rule, RandomisedRule) and rule.greedy and rule.initial > 0):
             return False
-        if rule.delay > 0:
+        if rule.delay > 0 or self.there is not None:
             return False
         fits = rounds * len(self.log.arms) <= MOST_CHANCES and _plays_as_declared(rule, "greedy")
         untied = not self.belief.bernoulli and self.log.rewards is None
@@ -352,7 +360,11 @@ class CloudFilter:
     def draws_betas(self) -> bool:
         """Return whether a kernel can compute a rule's probabilities from tables of Beta draws."""
         rule, rounds = self.rule, int(self.log.lengths.sum())
-        if not (isinstance(rule, RandomisedRule) and rule.beta_prior is not None and self.belief.bernoulli) or rule.lag:
+        if not (isinstance(rule, RandomisedRule) and rule.beta_prior is not None and self.belief.bernoulli):
+            return False
+        if rule.is_late:
+            return False
+        if self.there is not None:
             return False
         return rounds <= MOST_TABLED and _plays_as_declared(rule, "beta_prior")
 

@@ -13,15 +13,22 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit._version import __version__
-from unbandit.errors import MissingExtra, Notice
+from unbandit.errors import MissingExtra, Notice, ParameterError
 from unbandit.files import written_whole
-from unbandit.fit import UNCHECKED, Check
+from unbandit.fit import UNCHECKED, Check, FittedNumber
 from unbandit.inference.prior import Prior
 from unbandit.instance import Gaussian, Noise
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.figure import Figure
+
+
+def gaps_of(means: NDArray[np.float64], rivals: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Return gaps to the best arm; of each arm to the best of its `rivals` (arms x arms), if not of all."""
+    if rivals is None:
+        return np.asarray(means.max(axis=-1, keepdims=True) - means)
+    return np.stack([means[..., own].max(axis=-1) - means[..., arm] for arm, own in enumerate(rivals)], axis=-1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,11 +55,18 @@ class Posterior:
         For an index rule, whose filter looks ahead, it stands in the round whose reward was constrained.
     path_rounds, path
         At some rounds of the first demonstration, and given it alone, the hidden sample mean of each arm: (rounds,
-        arms, 3), the ends of a 95% band and the median between them; NaN before an arm's first pull.
+        arms, 3), the ends of a 95% band and the median between them; NaN before an arm's first pull. Empty where values
+        are averaged over several rules or sets of parameters (`identify`); numbers of single clouds are NaN there.
     warnings
         What may be wrong.
     check
         Whether the assumed rule fits the log.
+    fitted
+        The rule's numbers that were fitted from the log (`FIT`), each with an interval. The draws are averaged over
+        them; evidence, path and surprise are those at their medians.
+    rivals
+        For each arm the arms that its gap is to the best of: those that could be pulled in its last round. None for all
+        arms, if all could be pulled in all rounds.
     """
 
     rule: str
@@ -72,6 +86,8 @@ class Posterior:
     path: NDArray[np.float64]
     warnings: tuple[Notice, ...] = ()
     check: Check = UNCHECKED
+    fitted: tuple[FittedNumber, ...] = ()
+    rivals: NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         best = int(self.probability_best.argmax())
@@ -92,8 +108,8 @@ class Posterior:
 
     @cached_property
     def gaps(self) -> NDArray[np.float64]:
-        """Return draws of every gap to the best arm of the draw: (clouds, draws, arms)."""
-        return np.asarray(self.means.max(axis=-1, keepdims=True) - self.means)
+        """Return draws of every gap to the best arm of the draw, or of an arm's `rivals`: (clouds, draws, arms)."""
+        return gaps_of(self.means, self.rivals)
 
     @cached_property
     def probability_best(self) -> NDArray[np.float64]:
@@ -176,4 +192,9 @@ class Posterior:
         if checks.one_of("kind", kind, ("paths", "densities")) == "densities":
             checks.flag("gaps", gaps)
             return plots.densities(self, gaps=gaps, truth=truth)
+        if not self.path_rounds.size:
+            raise ParameterError(
+                "expected densities, since no hidden path is of several rules or sets of parameters; got paths.",
+                parameter="kind", value=kind, remedy='Use plot("densities").',
+            )  # fmt: skip
         return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule)

@@ -134,6 +134,7 @@ def transitions_of(
         known=np.where(hidden, 0.0, rewards),
         start=start,
         separate=(rule.score or 0) != 0 or len(readings) > 1 or not hidden.all(),
+        spans=readings[0].spans,
     )
     if belief.bernoulli:
         transitions.noise[:] = deviations_of(transitions, start[arm])

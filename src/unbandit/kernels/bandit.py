@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import Integers, Numbers, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, inlined
 from unbandit.kernels.rng import Word, normal_from_word, philox, uniform_from_word
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
-REWARDS, ORDERS = np.uint64(0), np.uint64(3)  # the tape's streams 0 and 3
+REWARDS, ORDERS, OPENINGS = np.uint64(0), np.uint64(3), np.uint64(25)  # the tape's streams 0, 3 and 25
 
 
 class Bandit(NamedTuple):
@@ -39,6 +39,15 @@ def arrange(bandit: Bandit, run: int) -> None:
     if bandit.orders.shape[0] > 0:
         for position in range(bandit.means.size):
             bandit.means[position] = bandit.listed[bandit.orders[run, position]]
+
+
+@called
+def draw_opening(bandit: Bandit, run: np.uint64, order: Integers) -> None:
+    """Fill in a random order of the arms, all equally likely, in which a run opens; an empty one stays as it is."""
+    bits = np.empty(order.size, np.uint64)
+    for arm in range(order.size):
+        bits[arm] = philox(ZERO, np.uint64(arm), run, OPENINGS, bandit.key[0], bandit.key[1])[0]
+    order[:] = np.argsort(bits, kind="mergesort")
 
 
 @inlined

@@ -122,18 +122,17 @@ def gap_between(after: float, before: float, variance: float) -> tuple[float, fl
 
 @called
 def gap_at_elimination(
-    failed: float, survived: float, own_before: float, own: float, of_arm: float, of_best: float
+    failed: float, survived: float, own_before: float, own: float, variance: float, added: float
 ) -> tuple[float, float, float]:  # fmt: skip
     """Return a gap, the middle of its interval and the standard deviation around that, for an arm that was eliminated.
 
-    At the test after `own_before` pulls of each arm the sample means differed by less than `survived`, after `own` by
+    At the test after `own_before` pulls of the arm the sample means differed by less than `survived`, after `own` by
     `failed` or more. Under a flat prior the second difference `d` is normal around the first with a variance of
-    `w^2`, the first being anywhere below `survived`: so `d` has the density `Phi((survived - d) / w)` above `failed`,
-    with closed moments, and the gap is normal around `d`. Tilts and interval as in `gap_at_hesitation`; the point is
-    halfway between the unbiased mean, lowered by `magnitude_tilt`, and Procedure 1's, `failed`.
+    `w^2` (`added`), the first being anywhere below `survived`: so `d` has the density `Phi((survived - d) / w)` above
+    `failed`, with closed moments, and the gap is normal around `d` with `variance`. Tilts and interval as in
+    `gap_at_hesitation`; the point is halfway between the unbiased mean, lowered by `magnitude_tilt`, and Procedure 1's,
+    `failed`.
     """
-    noise = of_arm * of_arm + of_best * of_best
-    variance, added = noise / own, noise / own_before - noise / own
     deviation, width = math.sqrt(variance), math.sqrt(added)
     if not width > 0.0:
         return midpoint(failed, survived), midpoint(failed, survived), deviation
@@ -188,6 +187,10 @@ class Looks(NamedTuple):
     own: int
     best_after: int
     ended: int  # the round of the last decision for the most-pulled arm
+    own_least: int = 0  # where delays are random, `own_before` less one deviation of it, and one more; otherwise 0
+    own_most: int = 0
+    best_least: int = 0  # likewise of `best_before`
+    best_most: int = 0
 
 
 @called
@@ -215,7 +218,37 @@ def bracket_delayed_arm(
         return bounded
     n_before, n_best = float(looks.own_before), float(looks.best_before)
     fallback = Compared(ESTIMATED, below, below, below, own, n_best, n_before, n_best, slope, nan, nan)
-    return _between_looks(rule, assumed, best_mean, most, looks, looks.decided > looks.ended, fallback)
+    compared = _between_looks(rule, assumed, best_mean, most, looks, looks.decided > looks.ended, fallback)
+    return compared if looks.own_least == 0 else _with_hidden_counts(rule, assumed, best_mean, looks, compared)
+
+
+@called
+def _with_hidden_counts(
+    rule: Any, assumed: Assumptions, best_mean: float, looks: Looks, compared: Compared
+) -> Compared:  # fmt: skip
+    """Allow for not knowing which rewards were known: counts are one deviation less or more, each as likely.
+
+    That moves the gap by the mean of both, since it is not linear in the counts, and adds half their distance.
+    """
+    shifts, decided = assumed.shifts, looks.decided
+    at, _ = gap_and_slope(rule, shifts, best_mean, looks.own_before, looks.best_before, decided)
+    few, _ = gap_and_slope(rule, shifts, best_mean, looks.own_least, looks.best_before, decided)
+    many, _ = gap_and_slope(rule, shifts, best_mean, looks.own_most, looks.best_before, decided)
+    of_few, _ = gap_and_slope(rule, shifts, best_mean, looks.own_before, looks.best_least, decided)
+    of_many, _ = gap_and_slope(rule, shifts, best_mean, looks.own_before, looks.best_most, decided)
+    moved = (few + many + of_few + of_many) / 2.0 - 2.0 * at
+    added = math.sqrt((few - many) * (few - many) + (of_few - of_many) * (of_few - of_many)) / 2.0
+    if not (moved == moved and added == added):
+        return compared
+    gap, below, above, spread = compared.gap + moved, compared.below + moved, compared.above + moved, compared.spread
+    if spread == spread:
+        spread = math.sqrt(spread * spread + added * added)
+    else:
+        below, above = below - added, above + added
+    return Compared(
+        compared.verdict, gap, below, above, compared.own, compared.other, compared.own_above, compared.other_above,
+        compared.slope, compared.cut, spread,
+    )  # fmt: skip
 
 
 @called
@@ -275,5 +308,7 @@ def bracket_eliminated_arm(
     best_mean = assumed.known_mean if assumed.anchor == BEST_ARM else nan
     of_arm = reward_deviation(assumed, best_mean - midpoint(failed, survived), n)
     of_best = reward_deviation(assumed, best_mean, nan)
-    gap, middle, spread = gap_at_elimination(failed, survived, earlier, n, of_arm, of_best)
+    noise = of_arm * of_arm + of_best * of_best
+    variance, added = noise / n, noise / earlier - noise / n
+    gap, middle, spread = gap_at_elimination(failed, survived, earlier, n, variance, added)
     return Compared(ESTIMATED, gap, middle, middle, n, n, n, n, 1.0, compared.cut, spread)

@@ -113,7 +113,7 @@ def compare_index(
                 compared = without_comparison(BEST, 0.0)
             elif late:
                 seen = looks[d, arm]
-                known = Looks(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5])
+                known = Looks(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7], seen[8], seen[9])
                 compared = bracket_delayed_arm(rule, assumed, mean, count, most, known)
             elif counts_only:
                 compared = compare_index_arm(rule, assumed, mean, count, count, most, end, most, ended, True)

@@ -35,6 +35,7 @@ LONGEST = 4.0  # the length of a panel, in deviations of the narrowest arm that 
 OVER = 3.0  # deviations above an arm from which on its factor counts as 1
 ENOUGH = 3e-4  # a panel that adds a smaller share is the last
 MOST_PANELS = 200
+SMALLEST = 1e-200  # a probability below this is computed by its log
 
 
 @inlined
@@ -130,6 +131,44 @@ def _normal_peak(offsets: Numbers, slopes: Numbers, others: int) -> tuple[float,
     return z, 3.0 / math.sqrt(bend)
 
 
+@called
+def log_largest_of_normals(centres: Numbers, roots: Numbers, arm: int) -> float:
+    """Return the log of `largest_of_normals`, also where the probability is too small a number; nothing is changed."""
+    offsets, slopes = centres.copy(), roots.copy()
+    chance = largest_of_normals(offsets, slopes, arm)
+    if chance > SMALLEST:
+        return math.log(chance)
+    others, steepness, lowest = 0, 0.0, math.inf
+    for each in range(centres.size):
+        if each != arm:
+            offsets[others], slopes[others] = (centres[arm] - centres[each]) * roots[each], roots[each] / roots[arm]
+            steepness += slopes[others] * slopes[others]
+            lowest = min(lowest, offsets[others])
+            others += 1
+    if others == 1:
+        return log_normal_cdf(offsets[0] / math.sqrt(1.0 + steepness))
+    nodes = _nodes_of_normals(offsets, slopes, others, math.sqrt(steepness), lowest)
+    largest, total = _weigh_nodes(nodes, offsets, slopes, others), 0.0
+    for at in range(nodes.shape[0]):
+        total += math.exp(nodes[at, 1] - largest)
+    return largest + math.log(total)
+
+
+@called
+def _weigh_nodes(nodes: Numbers, offsets: Numbers, slopes: Numbers, others: int) -> float:
+    """Add the log of the product of all factors to the nodes' log weights; return the largest."""
+    largest = -math.inf
+    for at in range(nodes.shape[0]):
+        product = _product(offsets, slopes, others, nodes[at, 0])
+        if product > 0.0:
+            nodes[at, 1] += math.log(product)
+        else:
+            for other in range(others):
+                nodes[at, 1] += log_normal_cdf(offsets[other] + slopes[other] * nodes[at, 0])
+        largest = max(largest, nodes[at, 1])
+    return largest
+
+
 TRAPEZOID = 0.2  # the step of the rule that `expand_largest_of_normals` uses where the integrand is steep
 
 
@@ -164,15 +203,7 @@ def expand_largest_of_normals(centres: Numbers, roots: Numbers, arm: int, slope:
         log_value, first[0], second[0, 0] = log_normal_cdf(u), rate * scale, -u * rate * scale * scale
     else:
         nodes = _nodes_of_normals(offsets, slopes, others, math.sqrt(steepness), lowest)
-        largest, total = -math.inf, 0.0
-        for at in range(nodes.shape[0]):
-            product = _product(offsets, slopes, others, nodes[at, 0])
-            if product > 0.0:
-                nodes[at, 1] += math.log(product)
-            else:
-                for other in range(others):
-                    nodes[at, 1] += log_normal_cdf(offsets[other] + slopes[other] * nodes[at, 0])
-            largest = max(largest, nodes[at, 1])
+        largest, total = _weigh_nodes(nodes, offsets, slopes, others), 0.0
         for at in range(nodes.shape[0]):
             weight = math.exp(nodes[at, 1] - largest)
             total += weight

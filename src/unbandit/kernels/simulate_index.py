@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_arrivals, send_reward
 from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward, reward_from_word
 from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
@@ -315,25 +316,31 @@ class IndexState(NamedTuple):
 
 @inlined
 def play_largest_index(
-    bandit: Bandit, parameters: Any, name: np.uint64, options: IndexOptions, state: IndexState, actions: NDArray[Any]
-) -> None:
+    bandit: Bandit, parameters: Any, name: np.uint64, options: IndexOptions, state: IndexState, arrivals: Arrivals,
+    actions: NDArray[Any],
+) -> None:  # fmt: skip
     """Fill `actions` with demonstration `name`."""
     pulls, totals, index = state
-    arms, horizon, delay = bandit.means.size, actions.size, options.delay
-    opening = options.initial * arms + delay
+    arms, horizon, delay, by_chance = bandit.means.size, actions.size, options.delay, arrivals.cumulative.size > 0
+    opening = horizon if by_chance else options.initial * arms + delay
+    forget_arrivals(arrivals)
     for arm in range(arms):
         pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
     chosen = 0
     for t in range(horizon):
-        # --- the reward of `delay + 1` rounds ago becomes known ---
-        if t > delay:
-            learnt = np.int64(actions[t - 1 - delay]) if delay > 0 else np.int64(chosen)
+        # --- the reward of `delay + 1` rounds ago becomes known, or those that arrive now ---
+        source = np.int64(arrivals.first[t]) if by_chance else np.int64(t - 1 - delay)
+        while source >= 0:
+            learnt = np.int64(actions[source]) if by_chance or delay > 0 else np.int64(chosen)
+            source = np.int64(arrivals.following[source]) if by_chance else np.int64(-1)
             totals[learnt] += reward(bandit, name, np.uint64(learnt), np.uint64(pulls[learnt]))
             pulls[learnt] += 1
             if t > opening and not options.uses_round:
                 n = np.uint64(pulls[learnt])
                 mean = totals[learnt] * inverse_of(bandit.inverse, n)
                 index[learnt] = index_value(parameters, mean, n, np.uint64(t))
+        if by_chance and t < opening and all_known(pulls, options.initial):
+            opening = t
         if t < opening or (t - opening) % options.batch == 0:
             # --- every arm's index `U_i(mean, n, t)`; in the opening, minus infinity once an arm has had its turn ---
             if t < opening:
@@ -365,15 +372,21 @@ def play_largest_index(
         if t < opening:
             index[chosen] = -np.inf
         actions[t] = chosen
+        if by_chance:
+            send_reward(bandit, name, arrivals, t)
 
 
 @compiled
 def pull_largest_index(
-    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, actions: NDArray[Any]
+    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, delays: Numbers, actions: NDArray[Any]
 ) -> None:
-    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ..."""
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...
+
+    `delays` is the distribution of random delays (`Arrivals.cumulative`), empty where the delay is fixed.
+    """
     arms = bandit.means.size
     state = IndexState(np.empty(arms, np.int64), np.empty(arms), np.empty(arms))
+    arrivals = new_arrivals(delays, actions.shape[1])
     for run in range(actions.shape[0]):
         arrange(bandit, run)
-        play_largest_index(bandit, parameters, np.uint64(first_run + run), options, state, actions[run])
+        play_largest_index(bandit, parameters, np.uint64(first_run + run), options, state, arrivals, actions[run])

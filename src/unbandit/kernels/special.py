@@ -341,8 +341,8 @@ LARGEST_EXPONENT = 700.0  # beyond it the exponential overflows
 
 @inlined
 def _score(memory: Numbers, column: int, pulls: Integers, average: bool, arm: int) -> float:
-    """Return an arm's score: the number in a column, or that number per pull."""
-    return memory[arm, column] / pulls[arm] if average else memory[arm, column]
+    """Return an arm's score: the number in a column, or that number per pull; 0 for an arm without any."""
+    return memory[arm, column] / max(pulls[arm], 1) if average else memory[arm, column]
 
 
 @inlined
@@ -382,7 +382,7 @@ def expand_softmax(
     """
     arms, largest, total = scores.size, -math.inf, 0.0
     for each in range(arms):
-        slope[each] = sharpness * (scores[each] / pulls[each] if average else scores[each])
+        slope[each] = sharpness * (scores[each] / max(pulls[each], 1) if average else scores[each])
         largest = max(largest, slope[each])
     ahead = slope[arm] - largest
     for each in range(arms):
@@ -391,11 +391,11 @@ def expand_softmax(
     for each in range(arms):
         slope[each] /= total
     for row in range(arms):
-        scale = sharpness / pulls[row] if average else sharpness
+        scale = sharpness / max(pulls[row], 1) if average else sharpness
         for column in range(arms):
-            other = sharpness / pulls[column] if average else sharpness
+            other = sharpness / max(pulls[column], 1) if average else sharpness
             bend[row, column] = ((slope[row] if row == column else 0.0) - slope[row] * slope[column]) * scale * other
     for each in range(arms):
-        scale = sharpness / pulls[each] if average else sharpness
+        scale = sharpness / max(pulls[each], 1) if average else sharpness
         slope[each] = scale * ((1.0 if each == arm else 0.0) - slope[each])
     return ahead - math.log(total)

@@ -405,41 +405,6 @@ def read_epochs(actions: Codes, arms: int) -> tuple[Integers, int]:
 
 
 @compiled
-def looks_of_runs(
-    codes: Codes, offsets: Integers, opening: int, batch: int, delay: int, pulls: Integers, looks: Integers
-) -> None:
-    """Fill in what an index rule whose rewards are late knew at its last decisions (`kernels.bracket.Looks`).
-
-    In a round the rule knows the rewards of all but the last `delay` rounds before its look: the round itself, or the
-    first of its batch. The decision for an arm is the first one with the rewards that were known at its last: from then
-    on nothing new was known of the arm. Rounds after the most-pulled arm's last pull count where an arm returns.
-    """
-    arms = pulls.shape[1]
-    known = np.zeros(arms, np.int64)
-    for d in range(pulls.shape[0]):
-        actions, top, arrived, end = codes[offsets[d] : offsets[d + 1]], 0, 0, -1
-        for arm in range(arms):
-            top = arm if pulls[d, arm] > pulls[d, top] else top
-            known[arm] = 0
-            for at in range(looks.shape[2]):
-                looks[d, arm, at] = 0
-        for t in range(actions.size):
-            end = t if actions[t] == top else end
-        for t in range(opening, actions.size):
-            look = t - (t - opening) % batch
-            while arrived < look - delay:
-                known[actions[arrived]] += 1
-                arrived += 1
-            arm = np.int64(actions[t])
-            if t == end:
-                for each in range(arms):
-                    looks[d, each, 3], looks[d, each, 4], looks[d, each, 5] = known[each], known[top], look + 1
-            first_return = t > end and looks[d, arm, 2] <= end
-            if arm != top and (first_return or (t < end and known[arm] != looks[d, arm, 0])):
-                looks[d, arm, 0], looks[d, arm, 1], looks[d, arm, 2] = known[arm], known[top], look + 1
-
-
-@compiled
 def first_out_of_order(rounds: Codes, starts: Integers, who: Integers, begins: Integers, counted: Integers) -> int:
     """Return the first row whose round is not one more than the last of its demonstration; as many as rows if none is.
 

@@ -20,7 +20,7 @@ from unbandit.log.labels import Codes, checked_label, given_arms, numbered
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect
 from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths
-from unbandit.log.tallies import Need, Tallies, switching_against, tally
+from unbandit.log.tallies import LookRule, Need, Tallies, switching_against, tally, with_looks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,6 +46,8 @@ class ActionLog:
         What the user should know about how the log was read; `notices` has it in words.
     rewards
         The reward of every round, NaN where it is not known; None where none is, as a rule.
+    is_numbered
+        Whether a column of the table numbered the rounds, and none was missing.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class ActionLog:
     reading: tuple[Notice, ...] = ()
     rewards: Rewards | None = None
     _counts: NDArray[np.int64] | None = None
+    is_numbered: bool = False
     _kept: dict[Need, Tallies] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -340,6 +343,10 @@ class ActionLog:
             array.setflags(write=False)
         self._kept[need] = found
         return found
+
+    def with_looks(self, tallies: Tallies, rule: LookRule) -> Tallies:
+        """Return tallies with what an index rule whose rewards are late knew at its last decisions."""
+        return with_looks(tallies, self._require_rounds("looks"), self.offsets, rule)
 
     def switching_against(self, favourites: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """Return own pulls, those of an arm given for each demonstration, and the rounds when arms last gave way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from unbandit.log.frames import series_of
 from unbandit.log.labels import Integers, LabelColumn, checked_label, is_number
 from unbandit.log.reader import Rows, arm_order
 from unbandit.log.scanned import grown, order_of_appearance
-from unbandit.log.snapshot import COUNTS, MARKS, PAIRS, RING
+from unbandit.log.snapshot import COUNTS, LOOK_PAIRS, LOOK_ROWS, MARKS, PAIRS, RING
 from unbandit.log.sources import Arms
-from unbandit.log.tallies import Need, Tallies, broken_rounds
+from unbandit.log.tallies import LOOKS, LookRule, Need, Tallies, broken_rounds
 
 MOST_ARMS = 2_000  # the switching round of every arm against every other is kept: four million pairs
-MOST_BYTES = 2**30  # of the pairs of all demonstrations together
+MOST_BYTES = 2**30  # of the pairs of all demonstrations together, and of rounds whose rewards are not known yet
 
 
 class GrowingLog:
@@ -25,7 +26,8 @@ class GrowingLog:
 
     `arms` are all there can be, in order; by default those pulled so far, by value if all are numbers, else as they
     appear. `need` says how much is carried on: `counts`, `switching` (the switching round of every arm against every
-    other, since the most-pulled one may change: so at most 2,000 arms) or `epochs`, for rules that eliminate.
+    other, since the most-pulled one may change: so at most 2,000 arms) or `epochs`, for rules that eliminate. With
+    `looks`, also what an index rule whose rewards are late knew at its decisions.
 
     Examples
     --------
@@ -41,8 +43,9 @@ class GrowingLog:
     notices: tuple[str, ...] = ()
     reading: tuple[Notice, ...] = ()
 
-    def __init__(self, arms: Arms = None, *, need: Need = "switching") -> None:
+    def __init__(self, arms: Arms = None, *, need: Need = "switching", looks: LookRule | None = None) -> None:
         self.need: Need = need
+        self.look_rule = looks
         self.arm_column, self.demonstration_column = LabelColumn("arm", arms), LabelColumn("demonstration")
         self.expected = self.arm_column.expected
         self._lengths = np.zeros(0, np.int64)
@@ -53,7 +56,12 @@ class GrowingLog:
             self._grids |= {name: np.zeros((0, 0), np.int64) for name in RING} | {
                 "marks": np.zeros((0, MARKS), np.int64)
             }
-        self._count = 0
+        if looks is not None:
+            looks.check_fixed()
+            self._grids |= {name: np.zeros((0, 0), np.int64) for name in LOOK_ROWS}
+            self._grids |= {name: np.zeros((0, 0, 0), np.int64) for name in LOOK_PAIRS}
+            self._grids["recent"] = np.zeros((0, looks.memory), np.int64)
+        self._count = self._known_arms = 0
         self._order: Integers | None = None
 
     def update(self, actions: Any, demonstration: object = None) -> None:
@@ -89,6 +97,8 @@ class GrowingLog:
 
         self._fit(max(len(self.demonstration_column.coder), int(rows.who.max()) + 1))
         counts = [self._grids[name] for name in COUNTS]
+        if self.look_rule is not None:
+            self._look(rows, self.look_rule)
         if self.need == "switching":
             tally.switching_of_runs(*rows, self._lengths, *counts, *(self._grids[name] for name in PAIRS))
         else:
@@ -126,6 +136,15 @@ class GrowingLog:
         """Return how often each arm was pulled so far: (demonstrations, arms)."""
         return self._grids["pulls"][: self._count, self._ordered()]
 
+    def _look(self, rows: Rows, rule: LookRule) -> None:
+        """Carry on what was known at the last decisions; see `kernels.looks.pairs_of_looks`."""
+        from unbandit.kernels.looks import pairs_of_looks
+
+        names = ("recent", "known", "turn", "turn_round", "own_known", "other_known", "decided", "ended", "end_round")
+        state = (self._grids[name] for name in names)
+        last = self._grids["last"].copy()
+        pairs_of_looks(*rows, self._lengths.copy(), *rule.among(len(self.arm_column.coder)), last, *state)
+
     def tallied(self, need: Need) -> Tallies:
         """Return what closed forms need of the rounds so far; see `ActionLog.tallied`."""
         if need not in ("counts", self.need):
@@ -148,29 +167,53 @@ class GrowingLog:
         rounds[which, favourites] = grids["last"][which, order[favourites]]
         return own, of_best, rounds
 
+    def with_looks(self, tallies: Tallies, rule: LookRule) -> Tallies:
+        """Return what was carried on of every arm and the most-pulled one; see `ActionLog.with_looks`."""
+        rule.check_fixed()
+        if rule != self.look_rule:
+            text = f"expected what was carried on here ({self.look_rule}); got {rule}. Make the log with looks={rule}."
+            raise ParameterError(text, parameter="looks")
+        order, (_, grids), which = self._ordered(), self.state(), np.arange(self._count)
+        best = order[tallies.pulls.argmax(axis=1)]
+        looks = np.zeros((*tallies.pulls.shape, LOOKS), np.int64)
+        for at, name in enumerate(("own_known", "other_known", "decided", "ended")):
+            looks[..., at] = grids[name][which, :, best][:, order]
+        looks[..., 4] = grids["ended"][which, best, best][:, None]
+        looks[..., 5] = grids["end_round"][which, best][:, None]
+        return replace(tallies, looks=looks)
+
     def state(self) -> tuple[dict[str, Any], dict[str, Integers]]:
         """Return all there is to it, as something for JSON and as arrays."""
-        described = {
+        described: dict[str, Any] = {
             "need": self.need,
             "expected": None if self.expected is None else list(self.expected),
             "arms": self.arm_column.coder.labels,
             "demonstrations": self.demonstration_column.coder.labels,
         }
+        described |= {} if self.look_rule is None else {"looks": list(self.look_rule[:3])}
         arms = len(self.arm_column.coder)
         arrays = {"lengths": self._lengths[: self._count]}
         for name, grid in self._grids.items():
-            arrays[name] = grid[(slice(self._count), *([slice(MARKS if name == "marks" else arms)] * (grid.ndim - 1)))]
+            arrays[name] = grid[(slice(self._count), *([slice(self._width(name, arms))] * (grid.ndim - 1)))]
         return described, arrays
+
+    def _width(self, name: str, arms: int) -> int:
+        """Return how many places a row of an array has: one per arm, unless it is one of two."""
+        if name == "recent" and self.look_rule is not None:
+            return self.look_rule.memory
+        return MARKS if name == "marks" else arms
 
     @classmethod
     def restored(cls, described: dict[str, Any], arrays: dict[str, Integers]) -> GrowingLog:
         """Make a log again from its state."""
-        log = cls(described["expected"], need=described["need"])
+        looks = described.get("looks")
+        log = cls(described["expected"], need=described["need"], looks=looks and LookRule(*looks))
         for label in described["arms"]:
             log.arm_column.coder.add(label)
         for name in described["demonstrations"]:
             log.demonstration_column.coder.add(name)
         log._lengths, log._count = arrays["lengths"], arrays["lengths"].size
+        log._known_arms = len(described["arms"])
         log._grids = {name: arrays[name] for name in log._grids}
         return log
 
@@ -188,16 +231,39 @@ class GrowingLog:
         from unbandit.kernels.tally import no_marks
 
         arms, (rows, columns) = len(self.arm_column.coder), self._grids["pulls"].shape
-        is_larger = demonstrations > rows or arms > columns
-        if is_larger and self.need == "switching" and (arms > MOST_ARMS or 24 * demonstrations * arms**2 > MOST_BYTES):
+        is_larger, numbers = demonstrations > rows or arms > columns, 3 if self.look_rule is None else 8
+        is_large = arms > MOST_ARMS or 8 * numbers * demonstrations * arms**2 > MOST_BYTES
+        if is_larger and self.need == "switching" and is_large:
             text = f"expected at most {MOST_ARMS:,}, or fewer where there are many demonstrations, since every pair is "
             text += f"kept; got {arms:,} in {demonstrations:,} demonstrations."
             remedy = "Estimate from the files without following them, or follow them by method counts."
             raise ParameterError(text, parameter="arms", remedy=remedy)
+        if self.look_rule is not None:
+            self._check_looks(self.look_rule, demonstrations, arms)
         columns = columns if arms <= columns else arms + arms // 4
         fill = {"following": -1, "preceding": -1, "marks": no_marks(1)}
         for name, grid in self._grids.items():
-            shape = (MARKS,) if name == "marks" else (columns,) * (grid.ndim - 1)
+            shape = (self._width(name, columns),) * (grid.ndim - 1)
             self._grids[name] = grown(grid, (demonstrations, *shape), fill.get(name, 0))
         self._lengths = grown(self._lengths, (demonstrations,))
-        self._count = demonstrations
+        self._count, self._known_arms = demonstrations, arms
+
+    def _check_looks(self, rule: LookRule, demonstrations: int, arms: int) -> None:
+        """Refuse an arm that comes after the opening, whose length depends on how many there are, and too long delays.
+
+        What was known at decisions so far was counted with fewer arms, and the rounds are gone.
+        """
+        opening = rule.among(self._known_arms)[0]
+        if arms > self._known_arms and (self._lengths[: self._count] > opening).any():
+            raise LogError(
+                "expected all arms in the opening, which a rule with a delay pulls in turn; got another one later.",
+                value=self.arm_column.coder.labels[self._known_arms],
+                remedy="List all arms at the beginning, or read the log whole.",
+            )
+        if 8 * demonstrations * rule.memory > MOST_BYTES:
+            raise ParameterError(
+                f"expected a shorter delay or fewer demonstrations where a log is followed, since rounds are kept "
+                f"until their rewards are known; got {rule.delay:,} rounds of {demonstrations:,} demonstrations.",
+                parameter="delay",
+                remedy="Read the log whole.",
+            )

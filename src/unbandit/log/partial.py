@@ -1,4 +1,4 @@
-"""Parts of a run: logs that begin in mid-run, with the pulls that came before."""
+"""Parts of a run: logs that begin in mid-run, with the pulls that came before, and logs that miss rounds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted, quoted
 from unbandit.log.action_log import ActionLog
 from unbandit.log.counts import refuse_duplicates
-from unbandit.log.formats import is_large, sources_of
+from unbandit.log.formats import is_large, open_bytes, sources_of
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect_part
-from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths
+from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths, Source
 from unbandit.log.tallies import Counts, Need, Record, Tallies
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 StartingPulls = Mapping[Any, int] | ActionLog | str | os.PathLike[str]
 """Pulls of every arm before a log begins: by arm, as a table of counts, or as the path of one."""
+
+MOST_ROUNDS = 10**9  # of a run of which some rounds were kept; more are not simulated
+IMPROBABLE = 1e-6  # chance of so long a hole, below which rounds did not get lost one by one
+FAR_OFF = 5  # standard deviations by which the share of rounds that are there may differ from the one given
 
 
 class SwitchingRecord(Record, Protocol):
@@ -90,7 +94,10 @@ class PartialLog:
         if self.starting_pulls is None:
             begins = "" if self.numbers is None else f"; they begin at {self.numbers[0]:,}"
             text = f"expected rounds from 0 or 1{begins}, so the opening is missing."
-            raise LogError(text, remedy=f"Give the pulls of every arm before it with {option('starting_pulls')}.")
+            remedy = f"Give the pulls of every arm before it with {option('starting_pulls')}."
+            if _has_holes(self):
+                remedy = f"If rounds got lost at random, give the probability of being kept with {option('kept')}."
+            raise LogError(text, remedy=remedy)
         return self.starting_pulls
 
     @property
@@ -109,6 +116,10 @@ class PartialLog:
         several = len(self) > 1
         where = "demonstrations begin" if several else f"the log begins in round {self.before[0] + 1:,}"
         text = f"{where}{' in mid-run' if several else ''}: counts are those given for what came before, plus its rows."
+        first, arms = self.rows.tallied("counts").first, len(self.arms)
+        if arms > 2 and self.numbers is None and ((first > 0) & (first <= arms)).all():
+            text += " But its first rows pull every arm once, as a run does when it begins: if the log is whole, leave "
+            text += f"{option('starting_pulls')} out."
         return (*self.rows.reading, Notice("mid-run", text))
 
     @property
@@ -159,6 +170,10 @@ class PartialLog:
         rounds[every, favourites] = np.maximum(rounds[every, favourites], pulls[every, favourites])
         return replace(found, own=own, of_best=of_best, rounds=rounds)
 
+    def played(self, which: int, rows: int) -> int:
+        """Return how many rounds of a run show as many rows of one demonstration."""
+        return rows + int(self.before[which])
+
     def like(self, which: int, runs: NDArray[Any]) -> PartialLog:
         """Return what would have been seen of whole runs (runs x rounds) in place of one demonstration."""
         hidden, arms = int(self.before[which]), len(self.arms)
@@ -171,6 +186,137 @@ class PartialLog:
         return np.ascontiguousarray(runs[:, int(self.before[which]) :])
 
 
+class ThinnedLog:
+    """Record of a run that misses rounds: each was kept with one probability, or numbers show which are missing.
+
+    Closed forms read it (`unbandit.estimators.hidden_rounds`). Pulls and tallies are of the rows that were seen.
+
+    Attributes
+    ----------
+    rows
+        What was seen, a record of its own.
+    kept
+        The probability with which every round was kept; None if that is not known.
+    numbers
+        The round of every row, from 1; None if rounds are not numbered.
+    most
+        No run has more rounds than this, if that is known.
+
+    Examples
+    --------
+    >>> thinned(ActionLog.from_actions("ABAA"), 0.5)
+    <ThinnedLog: 1 demonstration, 2 arms, 4 of about 8 rounds>
+    """
+
+    ordered = True
+
+    def __init__(
+        self, rows: SwitchingRecord, kept: float | None, numbers: Counts | None = None, most: int | None = None
+    ) -> None:
+        self.rows, self.kept, self.numbers, self.most = rows, kept, numbers, most
+        self._kept: Tallies | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        held = f"{counted(len(self), 'demonstration')}, {len(self.arms):,} arms"
+        about = "about " if self.numbers is None else ""
+        return f"<ThinnedLog: {held}, {self.rows.lengths.sum():,} of {about}{self.lengths.sum():,} rounds>"
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Return the label of every arm."""
+        return self.rows.arms
+
+    @property
+    def demonstrations(self) -> Sequence[str]:
+        """Return the name of each demonstration."""
+        return self.rows.demonstrations
+
+    @property
+    def lengths(self) -> Counts:
+        """Return the number of rounds of each, missing ones included; about, where rounds are not numbered."""
+        if self.numbers is None:
+            about = np.rint(self.rows.lengths / (self.kept or 1.0)).astype(np.int64)
+            return np.minimum(about, np.maximum(self.most or about, self.rows.lengths))
+        return self.numbers[np.cumsum(self.rows.lengths) - 1]
+
+    @property
+    def reading(self) -> tuple[Notice, ...]:
+        """Return what the user should know about the reading."""
+        seen, total = int(self.rows.lengths.sum()), int(self.lengths.sum())
+        if self.kept is not None:
+            about = "about " if self.numbers is None else ""
+            text = f"every round was kept with a probability of {self.kept:g}: {seen:,} of {about}{total:,} are here. "
+            text += "Pulls are those seen; intervals allow for the others."
+            if self.numbers is None and not isinstance(self.rows, ActionLog):
+                text += f" A log whose numbered rounds have no holes is whole: read it without {option('kept')}."
+            return (*self.rows.reading, Notice("thinned", text, count=total - seen))
+        text = f"{counted(total - seen, 'round is', 'rounds are')} missing of {total:,} ({1 - seen / total:.1%})"
+        text += (
+            ". Pulls are those seen. The others may be of any arm, so every gap lies in a bracket that takes in all "
+        )
+        text += f"cases. If rounds got lost at random, give the probability of being kept with {option('kept')}."
+        return (*self.rows.reading, Notice("missing-rounds", text, count=total - seen))
+
+    @property
+    def pulls(self) -> Counts:
+        """Return how often each arm was seen to be pulled: (demonstrations, arms)."""
+        return self.rows.pulls
+
+    @property
+    def rewards(self) -> Rewards | None:
+        """Return the rewards that are known; None, as a rule."""
+        return self.rows.rewards
+
+    def tallied(self, need: Need) -> Tallies:
+        """Return the counts of the rows that were seen, whatever is needed: rounds are rows, counted from 1.
+
+        Unlike in other logs an arm's own pulls are kept where the most-pulled arm was not seen before.
+        """
+        if self._kept is None:
+            counts = self.rows.tallied("counts")
+            own, of_best, rounds = self.rows.switching_against(counts.pulls.argmax(axis=1))
+            self._kept = Tallies(*counts.counted, own=own, of_best=of_best, rounds=rounds)
+        return self._kept
+
+    def rounds_of(self, which: int, rows: Counts) -> Counts:
+        """Return the round of some rows of a demonstration, from 1; 0 still stands for none."""
+        if self.numbers is None:
+            about = np.rint(rows * (self.lengths[which] / self.rows.lengths[which]))
+            return np.asarray(about.astype(np.int64))
+        first = int(self.rows.lengths[:which].sum())
+        return np.where(rows > 0, self.numbers[first + np.maximum(rows, 1) - 1], 0)
+
+    def played(self, which: int, rows: int) -> int:
+        """Return how many rounds of a run show as many rows of one demonstration."""
+        return int(self.rounds_of(which, np.array([rows]))[0])
+
+    def like(self, which: int, runs: NDArray[Any]) -> ThinnedLog:
+        """Return what would have been seen of whole runs (runs x rounds) in place of one demonstration."""
+        rows = self.rows_of(which, runs)
+        numbers = None if self.numbers is None else np.tile(self._numbers(which), len(runs))
+        return ThinnedLog(ActionLog.from_codes(rows, self.arms), self.kept, numbers, self.most)
+
+    def rows_of(self, which: int, runs: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows that would have been seen of whole runs: the same rounds or, not numbered, as many."""
+        played = runs.shape[1]
+        if self.numbers is not None:
+            numbers = self._numbers(which)
+            return np.ascontiguousarray(runs[:, numbers[numbers <= played] - 1])
+        number = round(played * self.rows.lengths[which] / self.lengths[which])
+        generator = np.random.default_rng([which, number])
+        chosen = (np.sort(generator.choice(played, number, replace=False, shuffle=False)) for _ in runs)
+        return np.stack([run[rounds] for run, rounds in zip(runs, chosen, strict=True)])
+
+    def _numbers(self, which: int) -> Counts:
+        """Return the rounds of one demonstration that were seen."""
+        assert self.numbers is not None
+        ends = np.cumsum(self.rows.lengths)
+        return self.numbers[int(ends[which] - self.rows.lengths[which]) : int(ends[which])]
+
+
 def _later(rounds: Counts, before: Counts) -> Counts:
     """Count rounds from the run's beginning on; 0 still stands for none."""
     return np.where(rounds > 0, rounds + before, 0)
@@ -179,17 +325,14 @@ def _later(rounds: Counts, before: Counts) -> Counts:
 def read_or_scan(
     paths: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
     sheet: str | None = None, header: bool = True, scan: bool = True,
-) -> ActionLog | ScannedLog | PartialLog:  # fmt: skip
+) -> ActionLog | ScannedLog | PartialLog | ThinnedLog:  # fmt: skip
     """Read a file, several, a folder or a pattern; unless told not to, scan what is large, and say so in a notice.
 
-    A log whose rounds are numbered and begin in mid-run is a `PartialLog`.
+    A log whose rounds are numbered and begin in mid-run is a `PartialLog`, one that misses some later a `ThinnedLog`.
     """
     layout = Layout(sheet, header)
     if not (scan and is_large(paths)):
-        parts, numbers = collect_part(
-            sources_of(paths, layout, unpack=True), columns, arms, duplicates=duplicates, whole=False
-        )
-        return ActionLog(*parts) if numbers is None else PartialLog(ActionLog(*parts), None, numbers)
+        return _read(sources_of(paths, layout, unpack=True), columns, arms, duplicates)
     from unbandit.log.scanned import ScannedLog  # most logs are read whole
 
     refuse_duplicates(duplicates)  # a table of counts is not scanned
@@ -198,8 +341,89 @@ def read_or_scan(
     return ScannedLog(sources_of(paths, layout), columns, arms, notices=(Notice("reading", text),))
 
 
+def read_bytes(
+    data: bytes, *, name: str = "the log", columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
+    sheet: str | None = None, header: bool = True,
+) -> ActionLog | PartialLog | ThinnedLog:  # fmt: skip
+    """Read the content of a file as `read_or_scan` reads a file; `name` is what messages call it."""
+    return _read([open_bytes(data, name, Layout(sheet, header))], columns, arms, duplicates)
+
+
+def _read(
+    sources: Sequence[Source], columns: Columns, arms: Arms, duplicates: Duplicates
+) -> ActionLog | PartialLog | ThinnedLog:
+    """Read a log into memory, or the part of one that is there."""
+    parts, numbers = collect_part(sources, columns, arms, duplicates=duplicates, whole=False)
+    rows = ActionLog(*parts)
+    if numbers is None:
+        return rows
+    if (numbers[rows.offsets[:-1]] <= 1).all():  # the first of each demonstration
+        return ThinnedLog(rows, None, _from_one(numbers))
+    return PartialLog(rows, None, numbers)
+
+
+def thinned(record: Any, kept: float, horizon: int | None = None) -> ThinnedLog:
+    """Return a record of which every round was kept with one probability; refuse one that numbers contradict.
+
+    A run has no more rounds than its horizon, where that is given.
+    """
+    probability = checks.level(kept, "kept")
+    if not hasattr(record, "switching_against") and not isinstance(record, PartialLog | ThinnedLog):
+        text = f"expected a log that was read, scanned or followed here; got a {type(record).__name__}."
+        raise ParameterError(text, parameter="kept")
+    if not record.ordered:
+        text = "which rounds a table of counts leaves out says nothing about any arm: expected one row per round."
+        raise ParameterError(text, parameter="kept", remedy="Divide the counts by it, and leave it out.")
+    if isinstance(record, ActionLog) and record.is_numbered:
+        text = "expected rounds with holes where some are missing; their numbers have none, so the log is whole."
+        remedy = f"Leave {option('kept')} out; if rows were numbered only after some got lost, ignore the numbers with "
+        raise ParameterError(text, parameter="kept", value=kept, remedy=f"{remedy}{option('columns', {'round': ''})}.")
+    if not isinstance(record, PartialLog | ThinnedLog):
+        found = ThinnedLog(record, probability, most=None if horizon is None else checks.whole("horizon", horizon))
+        if int(found.lengths.max()) > MOST_ROUNDS:
+            text = f"a run would have {int(found.lengths.max()):,} rounds; expected at most {MOST_ROUNDS:,}."
+            raise ParameterError(text, parameter="kept", value=kept, remedy="Correct it, or leave it out.")
+        return found
+    if record.numbers is None:
+        text = "expected without pulls before the log begins: what was kept of those is not known."
+        raise ParameterError(text, parameter="kept", remedy="Leave one of them out.")
+    found = ThinnedLog(record.rows, probability, _from_one(record.numbers))
+    seen, total = int(found.rows.lengths.sum()), int(found.lengths.sum())
+    if abs(seen - probability * total) > FAR_OFF * np.sqrt(total * probability * (1 - probability)) + 1:
+        text = f"of {total:,} rounds {seen:,} are here, a share of {seen / total:.3g}; got {probability:g}."
+        raise ParameterError(text, parameter="kept", value=kept, remedy="Correct it, or leave it out.")
+    _refuse_blocks(found, probability)
+    return found
+
+
+def _refuse_blocks(log: ThinnedLog, kept: float) -> None:
+    """Refuse holes that rounds lost one by one, each with the same probability, would not leave."""
+    assert log.numbers is not None
+    first = np.zeros(len(log.numbers), np.bool_)
+    first[np.cumsum(log.rows.lengths)[:-1]] = first[0] = True
+    before = np.where(first, 0, np.append(0, log.numbers[:-1]))
+    holes, total = log.numbers - before - 1, int(log.lengths.sum())
+    longest, missing, number = int(holes.max()), 1 - kept, int((holes > 0).sum())
+    usual, variance = total * kept * missing, total * kept * missing * (1 - 3 * kept * missing)
+    is_long = longest > 0 and total * missing**longest < IMPROBABLE
+    if is_long or abs(number - usual) > FAR_OFF * np.sqrt(variance) + len(log) + 1:
+        at = int(holes.argmax())
+        text = f"expected rounds that got lost one by one; {longest:,} in a row are missing before round "
+        text += f"{log.numbers[at]:,}, in {number:,} holes where about {usual:,.0f} would be usual."
+        remedy = f"Leave {option('kept')} out; where the beginning is missing, give {option('starting_pulls')}."
+        raise ParameterError(text, parameter="kept", value=kept, remedy=remedy)
+
+
+def _from_one(numbers: Counts) -> Counts:
+    """Count rounds from 1 that are numbered from 0 or 1."""
+    return numbers + 1 if numbers.min() == 0 else numbers
+
+
 def started(record: Any, given: StartingPulls) -> PartialLog:
     """Return a record that begins in mid-run, after as many pulls of every arm as are given."""
+    if isinstance(record, ThinnedLog) or _has_holes(record):
+        text = "expected a log without missing rounds: which arm was pulled in them is not known."
+        raise ParameterError(text, parameter="starting_pulls", remedy="Add the missing rows, or leave it out.")
     part = record if isinstance(record, PartialLog) else None
     rows, table = (part.rows if part else record), _table_of(given)
     if not hasattr(rows, "switching_against"):
@@ -222,6 +446,14 @@ def started(record: Any, given: StartingPulls) -> PartialLog:
     if part is not None and part.numbers is not None:
         _check_numbers(found, part.numbers)
     return found
+
+
+def _has_holes(record: Any) -> bool:
+    """Return whether rounds are missing between the first row of a part of a run and its last."""
+    if not isinstance(record, PartialLog) or record.numbers is None:
+        return False
+    ends = np.cumsum(record.rows.lengths)
+    return bool((record.numbers[ends - 1] - record.numbers[ends - record.rows.lengths] >= record.rows.lengths).any())
 
 
 def _table_of(given: StartingPulls) -> ActionLog:

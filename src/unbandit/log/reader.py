@@ -8,7 +8,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -210,6 +210,16 @@ class Parts(NamedTuple):
     reading: tuple[Notice, ...] = ()
     rewards: Rewards | None = None
     counts: Integers | None = None
+    is_numbered: bool = False  # whether a column numbers the rounds, without holes
+
+
+class NumberColumn(Protocol):
+    """A column of numbers that is read batch by batch."""
+
+    name: str
+
+    def read(self, refuse: Refuse, column: pl.Series) -> None:
+        """Read the next rows."""
 
 
 class Collection:
@@ -217,10 +227,10 @@ class Collection:
 
     `numbers` are the rounds or their times, or in a table of counts the pulls, batch by batch; empty where there are
     none; `rounds` is the column of rounds, if any. Rounds are in order if they count up from 0 or 1 within each
-    demonstration, provided that the rows of each are contiguous.
+    demonstration, provided that the rows of each are contiguous. Columns in `also` are read beside those of the reader.
     """
 
-    def __init__(self, sources: Sequence[Source], reader: Reader, rows: int) -> None:
+    def __init__(self, sources: Sequence[Source], reader: Reader, rows: int, also: Sequence[NumberColumn] = ()) -> None:
         names, role = reader.name, next((role for role in ("pulls", "round") if role in reader.name), None)
         self.column = None if role is None else names[role]  # of `numbers`
         self.rounds = RoundColumn(names["round"]) if role == "round" else None
@@ -231,10 +241,12 @@ class Collection:
         self._source, self._batches, self._begins, total = sources[0], list[Batch](), list[int](), 0
         parts, self.numbers, self.is_in_order = list[Rows](), list[Integers](), True
         firsts = list[Integers]()
-        for batch in batches_of(sources, reader.columns(), rows):
+        for batch in batches_of(sources, [*reader.columns(), *(column.name for column in also)], rows):
             parts.append(reader.read(batch))
             if self.rewards is not None:
                 self.rewards.read(batch.refuse, batch.columns[self.rewards.name])
+            for column in also:
+                column.read(batch.refuse, batch.columns[column.name])
             if role is not None:
                 cells = batch.columns[names[role]]
                 pulls_or_rounds = (

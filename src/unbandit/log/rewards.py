@@ -1,4 +1,4 @@
-"""Rewards that a log happens to hold: a number where one is known, a blank where none is."""
+"""Numbers in the cells of a log: the rewards that it happens to hold, a blank where none is known."""
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,48 @@ Rewards = NDArray[np.float64]  # one number per round, NaN where it is not known
 
 _COMMA, _THOUSANDS = r"^[+-]?[0-9]*,[0-9]+$", r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
 _NO_REWARD = option("columns", {"reward": ""})
-_TRUTHS = {"true": 1.0, "false": 0.0}
+TRUTHS = {"true": 1.0, "false": 0.0}
+
+
+class DecimalMarks:
+    """How the numbers of a column are written, found batch by batch: with decimal points, or with decimal commas.
+
+    A column in which all commas may separate thousands is refused once it is read (`check`).
+    """
+
+    def __init__(self, name: str, role: str, ignoring: str = "") -> None:
+        self._name, self._role, self._ignoring = name, role, ignoring
+        self.commas, self._points, self._is_settled = 0, 0, False  # cells such as "0,5" and "0.5"; not only "1,500"
+        self._unsettled: LogError | None = None
+
+    def with_points(self, refuse: Refuse, column: pl.Series) -> pl.Series:
+        """Write decimal commas as points, where no cell has a point."""
+        if column.dtype != pl.String or not column.str.contains(",", literal=True).any():
+            if column.dtype == pl.String:
+                self._points += int(column.str.contains(".", literal=True).sum())
+            return column
+        cells = column.str.strip_chars()
+        is_comma = cells.str.contains(_COMMA).fill_null(False)
+        self.commas += int(is_comma.sum())
+        self._points += int(cells.str.contains(".", literal=True).sum())
+        if self._points or not is_comma.any():
+            return column
+        self._is_settled = self._is_settled or not cells.filter(is_comma).str.contains(_THOUSANDS).all()
+        if self._unsettled is None:
+            row = int(is_comma.arg_true()[0])
+            text = f'expected a number for {self._role}; got "{cells[row]}", whose comma may separate thousands or '
+            remedy = f"Write it with a point or without thousands{self._ignoring}."
+            self._unsettled = refuse(
+                f"{text}decimals.", row=row + 1, column=self._name, value=cells[row], remedy=remedy
+            )
+        frame = pl.DataFrame({"cells": cells, "is_comma": is_comma})
+        with_point = pl.col("cells").str.replace(",", ".", literal=True)
+        return frame.select(pl.when("is_comma").then(with_point).otherwise("cells")).to_series()
+
+    def check(self) -> None:
+        """Refuse, when all rows are read, commas of which nothing shows what they separate."""
+        if self.commas and not self._is_settled and self._unsettled is not None:
+            raise self._unsettled
 
 
 class RewardColumn:
@@ -23,15 +64,14 @@ class RewardColumn:
     def __init__(self, name: str, *, named: bool) -> None:
         self.name, self._named = name, named
         self._known = 0
-        self._commas, self._points, self._is_settled = 0, 0, False  # cells such as "0,5" and "0.5"; not only "1,500"
-        self._unsettled: LogError | None = None
+        self._marks = DecimalMarks(name, "reward", f", or ignore the column with {_NO_REWARD}")
         self._wrong: LogError | None = None
         self._batches: list[Rewards] = []
 
     def read(self, refuse: Refuse, column: pl.Series) -> None:
         """Read the next rows; refuse a cell that is no number."""
-        column = self._with_points(refuse, column)
-        values = _numbers(column)
+        column = self._marks.with_points(refuse, column)
+        values = numbers_of(column)
         if values is None:
             text = f"expected numbers for reward; got a column of type {column.dtype}."
             remedy = f'Name another column than "{self.name}" with {option("columns", {"reward": "NAME"})}, or none '
@@ -41,9 +81,9 @@ class RewardColumn:
         wrong = np.isinf(values)
         if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
             values = values.copy()
-            for row, word in _words(column, values).items():
-                values[row] = _TRUTHS.get(word.lower(), np.nan)
-                wrong[row] = word.lower() not in _TRUTHS
+            for row, word in words_of(column, values).items():
+                values[row] = TRUTHS.get(word.lower(), np.nan)
+                wrong[row] = word.lower() not in TRUTHS
         if wrong.any() and self._wrong is None:
             row = int(np.argmax(wrong))
             value = column[row]
@@ -57,32 +97,9 @@ class RewardColumn:
             raise self._wrong
         self._batches.append(values)
 
-    def _with_points(self, refuse: Refuse, column: pl.Series) -> pl.Series:
-        """Write decimal commas as points, where no cell has a point."""
-        if column.dtype != pl.String or not column.str.contains(",", literal=True).any():
-            if column.dtype == pl.String:
-                self._points += int(column.str.contains(".", literal=True).sum())
-            return column
-        cells = column.str.strip_chars()
-        is_comma = cells.str.contains(_COMMA).fill_null(False)
-        self._commas += int(is_comma.sum())
-        self._points += int(cells.str.contains(".", literal=True).sum())
-        if self._points or not is_comma.any():
-            return column
-        self._is_settled = self._is_settled or not cells.filter(is_comma).str.contains(_THOUSANDS).all()
-        if self._unsettled is None:
-            row = int(is_comma.arg_true()[0])
-            text = f'expected a number for reward; got "{cells[row]}", whose comma may separate thousands or decimals.'
-            remedy = f"Write it with a point or without thousands, or ignore the column with {_NO_REWARD}."
-            self._unsettled = refuse(text, row=row + 1, column=self.name, value=cells[row], remedy=remedy)
-        frame = pl.DataFrame({"cells": cells, "is_comma": is_comma})
-        with_point = pl.col("cells").str.replace(",", ".", literal=True)
-        return frame.select(pl.when("is_comma").then(with_point).otherwise("cells")).to_series()
-
     def values(self) -> Rewards | None:
         """Return all rewards; None where none is known."""
-        if self._commas and not self._is_settled and self._unsettled is not None:
-            raise self._unsettled
+        self._marks.check()
         return np.concatenate(self._batches) if self._known and self._wrong is None else None
 
     def notice(self) -> Notice:
@@ -91,14 +108,14 @@ class RewardColumn:
             return Notice("reading", f'column "{self.name}" is ignored: it holds no rewards that are numbers.')
         total = sum(values.size for values in self._batches)
         held = f'column "{self.name}" holds {self._known:,} of {total:,} rewards'
-        held += ", written with decimal commas" if self._commas else ""
-        text = f"{held}: only {option('method', 'posterior')} uses them."
+        held += ", written with decimal commas" if self._marks.commas else ""
+        text = f"{held}: only {option('method', 'posterior')} and population use them."
         if not self._named and self.name.strip() != "reward":
             text += f" If it holds something else, say so with {option('columns', {'reward': ''})}."
         return Notice("reading", text, count=self._known)
 
 
-def _numbers(column: pl.Series) -> Rewards | None:
+def numbers_of(column: pl.Series) -> Rewards | None:
     """Return the cells as numbers, NaN where they are none; None for a type that holds no numbers."""
     kind = column.dtype
     if isinstance(kind, pl.Categorical | pl.Enum):
@@ -110,7 +127,7 @@ def _numbers(column: pl.Series) -> Rewards | None:
     return column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
 
 
-def _words(column: pl.Series, values: Rewards) -> dict[int, str]:
+def words_of(column: pl.Series, values: Rewards) -> dict[int, str]:
     """Return the cells of text that are neither numbers nor blanks, by row."""
     rows = np.flatnonzero(np.isnan(values) & column.is_not_null().to_numpy())
     cells = column.cast(pl.String).gather(rows).str.strip_chars()

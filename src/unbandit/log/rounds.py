@@ -15,6 +15,8 @@ from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.sources import ROWS, Arms, Columns, Duplicates, Source, check_alike, source_notices
 
+MOST_ROUNDS_A_ROW = 1_000  # with more, numbers are of something else than rounds, of which some are missing
+
 
 def collect(
     sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None
@@ -27,7 +29,7 @@ def collect_part(
     sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None, *,
     whole: bool = True,
 ) -> tuple[Parts, Integers | None]:  # fmt: skip
-    """Do the same; unless the log must be `whole`, return also the round of each row of one that begins in mid-run."""
+    """Do the same; unless the log must be `whole`, return also the round of each row, if not all are there."""
     if duplicates is not None:
         checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
     labels = LabelColumn("arm", arms), LabelColumn("demonstration")
@@ -55,27 +57,29 @@ def collect_part(
         rewards = table.rewards.values()
         notices += (table.rewards.notice(),)
     if table.rounds is not None and table.rounds.form:
-        places, notice = _places_by_time(table, table.rounds)
+        places, notice = places_by_time(table, table.rounds)
         notices += (notice,)
     else:
-        places, numbers = _places(table, offsets, demonstrations, whole)
+        places, numbers = places_by_round(table, offsets, demonstrations, whole)
     if places is not None:
-        codes = _moved(codes, places)
-        rewards = None if rewards is None else _moved(rewards, places)
+        codes = moved(codes, places)
+        rewards = None if rewards is None else moved(rewards, places)
     arm_names, codes = in_order(reader.arms, codes, table.refuse)
-    return Parts(arm_names, codes, offsets, demonstrations, notices, rewards), numbers
+    is_numbered = table.rounds is not None and not table.rounds.form and numbers is None
+    parts = Parts(arm_names, codes, offsets, demonstrations, notices, rewards, is_numbered=is_numbered)
+    return parts, numbers
 
 
 # Rows are put in order by their rounds, which must be whole numbers without gaps from 0 or 1. So a row's place follows
 # from its round by arithmetic: nothing is sorted, and the places are right exactly when every place is taken once.
 
 
-def _places(
+def places_by_round(
     table: Collection, offsets: Integers, names: Sequence[str], whole: bool
 ) -> tuple[Integers | None, Integers | None]:
     """Return the place of each row in the log; None if all are in place. Refuse rounds that are wrong.
 
-    Of a log that need not be whole, return besides the round of every place, if it begins in mid-run.
+    Of a log that need not be whole, return besides the round of every place, if it begins in mid-run or misses rounds.
     """
     is_grouped = bool((table.who[1:] >= table.who[:-1]).all())
     if is_grouped and (not table.numbers or table.is_in_order):
@@ -99,13 +103,14 @@ def _places(
     demonstration = np.broadcast_to(demonstration, rounds.shape)
     order = np.lexsort((rounds, demonstration))
     steps = np.diff(rounds[order])[np.diff(demonstration[order]) == 0]
-    if whole or rounds.min() < 0 or (steps != 1).any() or table.perhaps_counts is not None:
-        raise _wrong_rounds(table, rounds, demonstration, begins, names)
+    is_wrong = whole or rounds.min() < 0 or (steps < 1).any() or table.perhaps_counts is not None
+    if is_wrong or steps.sum(dtype=np.float64) > MOST_ROUNDS_A_ROW * rounds.size:
+        raise _wrong_rounds(table, rounds, demonstration, begins, names, whole)
     places[order] = np.arange(rounds.size)
     return places, rounds[order]
 
 
-def _places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, Notice]:
+def places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, Notice]:
     """Return the place of each row in the order of demonstrations and times, and what to say; ties stay as they are."""
     times, who = np.concatenate(table.numbers), table.demonstration_of_rows()
     as_written = np.argsort(who, kind="stable")
@@ -120,14 +125,15 @@ def _places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, N
     return places, column.notice(ties, backward=backward, newest_first=newest_first)
 
 
-def _moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:
-    moved = np.empty_like(values)
-    moved[places] = values
-    return moved
+def moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:
+    """Return values in the order of their places."""
+    ordered = np.empty_like(values)
+    ordered[places] = values
+    return ordered
 
 
 def _wrong_rounds(
-    table: Collection, rounds: Integers, demonstration: Integers, begins: Integers, names: Sequence[str]
+    table: Collection, rounds: Integers, demonstration: Integers, begins: Integers, names: Sequence[str], whole: bool
 ) -> LogError:
     """Name a demonstration without its opening, else the first round that occurs twice, else one that is missing."""
     order = np.lexsort((rounds, demonstration))
@@ -152,7 +158,11 @@ def _wrong_rounds(
     else:
         missing = f" ({last + 1})" if value == last + 2 else f" ({last + 1} to {value - 1})"
         text = f"expected round {last + 1} after round {last}{where}; got {value}."
-    remedy = remedy or f"Add the missing rows{missing}, or leave the column out if the rows are complete and in order."
+    if not remedy:
+        remedy = f"Add the missing rows{missing}, or leave the column out if the rows are complete and in order."
+        if whole and table.perhaps_counts is None:
+            kind = "begin in mid-run" if late.size else "miss rounds"
+            remedy += f" `unbandit estimate` and `unbandit report` read logs that {kind}, by closed forms."
     if table.perhaps_counts is not None:
         counts = table.perhaps_counts
         remedy += f' If "{counts}" counts choices, say so with {naming("pulls", counts)}.'

@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.errors import LogError, Notice, option
+from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted
 from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, run_starts
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
-from unbandit.log.tallies import Need, Tallies, broken_rounds, switching_against
+from unbandit.log.tallies import LookRule, Need, Tallies, broken_rounds, looks_at, switching_against
 
 MOST_PAIRS = 2_000
 """Up to this many arms, the switching round of each against every other is kept of a demonstration being read."""
+
+MOST_RECENT_BYTES = 2**30  # of rounds whose rewards are not known yet, of all demonstrations together
 
 _IN_ORDER = (
     "A log that is scanned or followed must be in order, also from file to file: sort it, or, if it fits in memory, "
@@ -284,6 +286,22 @@ class ScannedLog:
         counted = Tallies(read.tallies.pulls[:, codes], last=read.tallies.last[:, codes])
         found = switching_against(self._rows(), read.order[favourites], counted)
         return tuple(each.take(read.order, axis=1) for each in found)
+
+    def with_looks(self, tallies: Tallies, rule: LookRule) -> Tallies:
+        """Go through the rows again; see `ActionLog.with_looks`. Of every demonstration some last rounds are kept."""
+        rule.check_fixed()
+        read, codes, longest = self._read, np.argsort(self._read.order), int(self.lengths.max())
+        if 8 * len(self) * min(rule.memory, longest) > MOST_RECENT_BYTES:
+            raise ParameterError(
+                f"expected a shorter delay or fewer demonstrations where a log is scanned, since rounds are kept until "
+                f"their rewards are known; got {rule.delay:,} rounds of {len(self):,} demonstrations.",
+                parameter="delay",
+                remedy="Read the log whole.",
+            )
+        counted = Tallies(read.tallies.pulls[:, codes], last=read.tallies.last[:, codes])
+        best = read.order[read.tallies.pulls.argmax(axis=1)]
+        looks = looks_at(self._rows(), counted, best, longest, rule)
+        return replace(tallies, looks=looks.take(read.order, axis=1))
 
     def _rows(self) -> Iterator[Rows]:
         """Go through all rows; rounds are checked in the first pass only."""

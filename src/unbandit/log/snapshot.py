@@ -27,6 +27,10 @@ _BEGINNING, VERSION = b"unbandit snapshot ", 1
 COUNTS, PAIRS, RING = ("pulls", "first", "last"), ("rounds", "own", "of_other"), ("following", "preceding", "passed")
 """The arrays of a growing log: of all of them, and of those that carry on switching rounds, or epochs."""
 
+LOOK_ROWS = ("recent", "known", "turn_round", "end_round")
+LOOK_PAIRS = ("turn", "own_known", "other_known", "decided", "ended")
+"""The arrays of one for a rule whose rewards are late, with one number per arm and per pair (`kernels.looks`)."""
+
 _NOT_OURS = (
     ValueError, LookupError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, struct.error,
 )  # fmt: skip
@@ -47,6 +51,7 @@ class _LogWords(_Strict):
     expected: list[str] | None
     arms: list[str]
     demonstrations: list[str]
+    looks: Annotated[list[Annotated[int, Field(ge=0, lt=2**32)]], Field(min_length=3, max_length=3)] | None = None
 
 
 class _TextRead(_Strict):
@@ -144,8 +149,11 @@ def _check(words: SnapshotWords, arrays: Mapping[str, Integers]) -> None:
         shapes |= dict.fromkeys(PAIRS, (count, arms, arms))
     if log.need == "epochs":
         shapes |= dict.fromkeys(RING, (count, arms)) | {"marks": (count, MARKS)}
+    if log.looks is not None:
+        shapes |= dict.fromkeys(LOOK_ROWS, (count, arms)) | dict.fromkeys(LOOK_PAIRS, (count, arms, arms))
+        shapes["recent"] = (count, log.looks[1] + log.looks[2])
     if not count:  # nothing came yet, and no arm has a place
-        shapes = {name: shape if name == "marks" else (0,) * len(shape) for name, shape in shapes.items()}
+        shapes = {name: shape if name in ("marks", "recent") else (0,) * len(shape) for name, shape in shapes.items()}
     _expect({name: array.shape for name, array in arrays.items()} == shapes, "arrays of other shapes")
     _expect(all(array.dtype == np.int64 for array in arrays.values()), "arrays of another type")
     _expect(len(set(log.arms)) == arms and log.arms == (log.expected or log.arms), "other arms than those listed")
@@ -153,6 +161,8 @@ def _check(words: SnapshotWords, arrays: Mapping[str, Integers]) -> None:
     _expect(len(set(names)) == len(names) and (len(names) == count or (not names and count <= 1)), "demonstrations")
     if count:
         _check_counts(log.need, arrays)
+        if log.looks is not None:
+            _check_looks(arrays)
     if isinstance(words.position, _Position):
         _check_position(words.position, lengths)
 
@@ -174,6 +184,18 @@ def _check_counts(need: str, arrays: Mapping[str, Integers]) -> None:
         )
     if need == "epochs":
         _check_ring(lengths, pulls, *(arrays[name] for name in (*RING, "marks")))
+
+
+def _check_looks(arrays: Mapping[str, Integers]) -> None:
+    """Refuse recent rounds of no arm, and more known rewards than pulls; see `kernels.looks.pairs_of_looks`."""
+    recent, pulls, longest = arrays["recent"], arrays["pulls"], arrays["lengths"][:, None]
+    _expect(bool(((recent >= 0) & (recent < pulls.shape[1])).all()), "recent rounds of arms that there are not")
+    known, of_arm, of_other = arrays["known"], pulls[:, :, None], pulls[:, None, :]
+    _expect(bool(((known >= 0) & (known <= pulls)).all()), "more rewards known than pulls")
+    for name, most in (("own_known", of_arm), ("other_known", of_other), ("ended", of_arm), ("turn", of_other)):
+        _expect(bool(((arrays[name] >= 0) & (arrays[name] <= most)).all()), "more rewards known than pulls")
+    for name, last in (("turn_round", longest), ("end_round", longest), ("decided", longest[:, :, None])):
+        _expect(bool(((arrays[name] >= 0) & (arrays[name] <= last)).all()), "decisions that nobody made")
 
 
 def _check_ring(

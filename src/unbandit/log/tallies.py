@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.checks import in_threads, threads
-from unbandit.errors import Notice, ParameterError
+from unbandit.errors import Notice, NotIdentifiable, ParameterError
 from unbandit.log.rewards import Rewards
 
 Need = Literal["counts", "switching", "epochs"]
@@ -19,7 +19,12 @@ Need = Literal["counts", "switching", "epochs"]
 
 BLOCK = 1 << 18  # rounds of a block: few enough to be in a core's own memory when they are read for the second time
 
+LOOKS = 10  # numbers of `kernels.bracket.Looks`
+
 Counts = NDArray[np.int64]
+
+Runs = Iterable[tuple[NDArray[Any], Counts, Counts]]
+"""Pieces of demonstrations, as `kernels.tally.tally_runs` takes them: codes, starts, and whose each run is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +112,7 @@ def broken_rounds(marks: Counts, order: Counts | None = None) -> dict[str, Count
     return {"broken": marks[:, BROKEN].copy(), "broken_arm": np.where(arm >= 0, place, 0)}
 
 
-def switching_against(
-    runs: Iterable[tuple[NDArray[Any], Counts, Counts]], favourites: Counts, counted: Tallies
-) -> tuple[Counts, Counts, Counts]:
+def switching_against(runs: Runs, favourites: Counts, counted: Tallies) -> tuple[Counts, Counts, Counts]:
     """Return `own`, `of_best` and `rounds` as if another arm than the most-pulled one were the best.
 
     Runs are as `kernels.tally.switch_runs` takes them, in one pass over all rows. Unlike in `Tallies`, an arm's own
@@ -171,19 +174,61 @@ class Record(Protocol):
 class LookRule(NamedTuple):
     """When an index rule whose rewards are late looks at what it knows."""
 
-    opening: int  # rounds in turn at the beginning
+    initial: int  # rewards of each arm that are known before the rule decides
     batch: int
     delay: int
+    delays: NDArray[np.float64] | None = None  # the distribution of a random delay (`kernels.arrivals`)
+    has_order: bool = True  # whether all turns of the opening have the same order
+
+    def among(self, arms: int) -> tuple[int, int, int]:
+        """Return what the kernels take: the rounds in turn at the beginning, the batch and the delay."""
+        return self.initial * arms + self.delay, self.batch, self.delay
+
+    def check_fixed(self) -> None:
+        """Refuse random delays where rounds are not kept."""
+        if self.delays is not None:
+            raise NotIdentifiable(
+                "with random delays, what a rule is expected to have known is summed over the rounds before each "
+                "decision, and a log that is scanned or followed does not keep them.",
+                remedy="Read the log whole.",
+            )
+
+    @property
+    def memory(self) -> int:
+        """Return how many of the last rounds decide what becomes known next."""
+        return self.batch + self.delay
 
 
 def with_looks(tallies: Tallies, actions: NDArray[Any], offsets: Counts, rule: LookRule) -> Tallies:
     """Add what an index rule whose rewards are late knew at its last decisions."""
-    from unbandit.kernels.tally import looks_of_runs
-
-    looks = np.zeros((*tallies.pulls.shape, 6), np.int64)
     codes = np.ascontiguousarray(actions).view(f"u{actions.itemsize}")
-    looks_of_runs(codes, offsets, *rule, np.ascontiguousarray(tallies.pulls), looks)
+    count, looks = len(tallies.pulls), np.zeros((*tallies.pulls.shape, LOOKS), np.int64)
+    if rule.delays is not None:
+        from unbandit.kernels.looks import expected_looks
+
+        pulls, last = np.ascontiguousarray(tallies.pulls), np.ascontiguousarray(tallies.last)
+        expected_looks(codes, offsets, rule.delays, rule.has_order, pulls, last, looks)
+        return replace(tallies, looks=looks)
+    few = max(1, BLOCK // rule.memory)
+    for start in range(0, count, few):
+        part = tallies.part(start, min(start + few, count))
+        starts = np.ascontiguousarray(offsets[start : start + few + 1])
+        run = codes[starts[0] : starts[-1]], starts - starts[0], np.arange(starts.size - 1)
+        looks[start : start + few] = looks_at([run], part, part.pulls.argmax(axis=1), int(np.diff(starts).max()), rule)
     return replace(tallies, looks=looks)
+
+
+def looks_at(runs: Runs, counted: Tallies, best: Counts, longest: int, rule: LookRule) -> Counts:
+    """Return what was known at the last decisions, from one pass over all rows; arms are codes, one `best` each."""
+    from unbandit.kernels.looks import looks_of_runs
+
+    count, arms = counted.pulls.shape
+    end, lengths = np.ascontiguousarray(counted.last[np.arange(count), best]), np.zeros(count, np.int64)
+    recent, known = np.zeros((count, max(min(rule.memory, longest), 1)), np.int64), np.zeros((count, arms), np.int64)
+    looks = np.zeros((count, arms, LOOKS), np.int64)
+    for codes, starts, who in runs:
+        looks_of_runs(codes, starts, who, lengths, *rule.among(arms), best, end, recent, known, looks)
+    return looks
 
 
 def is_record(given: Any) -> TypeGuard[Record]:

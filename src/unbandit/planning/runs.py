@@ -65,9 +65,9 @@ class TypicalCounts(NamedTuple):
 def typical_run(instance: Instance, rule: Demonstrator, horizon: float) -> TypicalRun:
     """Return the typical run of an index or elimination rule."""
     played = rule.for_arms(len(instance))
-    if played.lag > 0:
+    if played.is_late:
         raise NotIdentifiable(
-            f"{rule.name}: no equation gives the typical run of a rule whose rewards are late (delay={played.lag}).",
+            f"{rule.name}: no equation gives the typical run of a rule whose rewards are late, as of {played}.",
             remedy="Leave the delay out, or simulate the rule.",
         )
     if isinstance(played, EliminationRule):

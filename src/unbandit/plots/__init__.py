@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from unbandit.plots.estimate import arms_with_intervals, errors, learning_curve, switching_moment
+from unbandit.plots.estimate import arms_with_intervals, errors, learning_curve, stretches, switching_moment
 from unbandit.plots.log import cumulative_pulls, timeline
 from unbandit.plots.notebook import BAR_STYLE, interval_bar
 from unbandit.plots.parts import INK, PALETTE, STYLE, address, png, save, svg
@@ -26,6 +26,7 @@ __all__ = [
     "png",
     "save",
     "shown_quantity",
+    "stretches",
     "svg",
     "switching_moment",
     "timeline",

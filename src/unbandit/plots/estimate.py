@@ -1,4 +1,4 @@
-"""Estimates as figures: every arm with its interval or its error, the estimates as a log grew, a switching moment."""
+"""Estimates as figures: every arm with its interval or its error, estimates as a log grew or by stretch, a moment."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unbandit.estimators.learning_curve import LearningCurve
+    from unbandit.estimators.stretches import Stretches
     from unbandit.estimators.switching_moment import SwitchingMoment
 
 AXIS_LABELS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
@@ -245,6 +246,54 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
             f"{len(shown)} of {len(curve.arms):,} arms": len(shown) < len(curve.arms),
         }
         parts.put_remark(axes, "; ".join(remark for remark, applies in remarks.items() if applies))
+    return figure
+
+
+def stretches(found: Stretches) -> Figure:
+    """Draw the estimates of up to eight arms stretch by stretch, with their intervals; where an arm drifted, say so.
+
+    Parameters
+    ----------
+    found
+        The result of `unbandit.stretches(log, rule)`.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> figure = stretches(ub.stretches(log, "ucb", sigma=1.0, windows=2))
+    """
+    quantity, places = found.quantity, {arm: at for at, arm in enumerate(found.arms)}
+    columns = [np.asarray(getattr(found.columns, quantity + end)) for end in ("", "_low", "_high")]
+    known = np.isfinite(columns[0]) | np.isfinite(columns[1]) | np.isfinite(columns[2])
+    shown = parts.evenly([at for row in found.answer.ranked() if known[:, at := places[row.arm]].any()])
+    point, low, high = (column[:, shown] for column in columns)
+    names, middles = [short(found.arms[arm]) for arm in shown], (found.first + found.last) / 2
+    with styled():
+        labels = [f"{first:,} to {last:,}" for first, last in zip(found.first, found.last, strict=True)]
+        along = parts.Ticks(float(found.first[0]), float(found.last[-1]), middles.tolist(), labels)
+        up = parts.even_ticks(*parts.span_of(point.ravel(), low.ravel(), high.ravel()), 6)
+        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names)
+        width = float(found.last[0] - found.first[0] + 1)
+        for border in found.last[:-1].tolist():
+            axes.axvline(border, color=SOFT, linewidth=0.6, zorder=1)
+        ends = np.full(len(shown), np.nan)
+        for at, line in zip(range(len(shown)), LINES, strict=False):
+            here = middles + width * 0.6 * ((at + 0.5) / len(shown) - 0.5)
+            ends_here = (
+                np.where(np.isfinite(low[:, at]), low[:, at], up.low),
+                np.where(np.isfinite(high[:, at]), high[:, at], np.where(np.isfinite(low[:, at]), up.high, np.nan)),
+            )
+            axes.vlines(here, *ends_here, color=line.colour, linewidth=1.2, alpha=0.6, zorder=2)
+            axes.plot(here, point[:, at], color=line.colour, linestyle=line.dashes, linewidth=1.0,
+                      marker=line.marker, markersize=4.5, zorder=3)  # fmt: skip
+            last = np.flatnonzero(np.isfinite(point[:, at]))
+            ends[at] = point[last[-1], at] if last.size else np.nan
+        parts.label_ends(axes, ends, names)
+        drift = "not tested for drift" if found.furthest is None else "no drift shown"
+        if found.furthest is not None and found.drifted:
+            drift = f'drift of "{short(found.furthest.arm)}"'
+        parts.put_remark(axes, f"{drift}; lines: {found.answer.level:.0%} intervals and bounds")
     return figure
 
 

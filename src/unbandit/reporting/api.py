@@ -4,7 +4,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,18 @@ import numpy as np
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators.base import rule_or_family
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, python_option
 from unbandit.estimators import estimate
-from unbandit.estimators.arguments import as_log
-from unbandit.files import written_whole
+from unbandit.estimators.arguments import as_log, shows_part
+from unbandit.estimators.stretches import check_stretches, stretches
 from unbandit.formatting import counted, share, shown
 from unbandit.log import ActionLog
+from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
-from unbandit.reporting.page import group_notices, main_part, misfit, ranked_table, standalone
+from unbandit.reporting.page import Page, group_notices, main_part, misfit, ranked_table
 from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
 from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.reporting.truth import check_truth, compare
@@ -29,8 +32,8 @@ from unbandit.result import VERDICTS, Estimate
 MOST_TABLES = 5  # of more demonstrations than this, the first ones are shown
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Page):
     """An answer ready to be read by people.
 
     Attributes
@@ -45,24 +48,7 @@ class Report:
         The page's main part as HTML: everything inside `<main>`, escaped, without scripts and style attributes.
     """
 
-    title: str
     answer: Estimate
-    sentence: str
-    main: str
-
-    def __repr__(self) -> str:
-        return f"<Report: {self.sentence}>"
-
-    @property
-    def html(self) -> str:
-        """Return the whole page, which needs no other file."""
-        return standalone(self.title, self.main)
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page; nothing is left behind if that fails."""
-        checks.path("path", path)
-        with written_whole(path) as temporary:
-            temporary.write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
         """Show the answer's table in notebooks."""
@@ -71,12 +57,13 @@ class Report:
 
 def report(
     log: ActionLog | str | os.PathLike[str] | Any,
-    rule: Demonstrator | str,
+    rule: Demonstrator | RuleFamily | str,
     *,
     source: LogSource | None = None,
     name: str | None = None,
     command: str | None = None,
     truth: Mapping[str, float] | None = None,
+    windows: int | None = None,
     progress: Callable[[str, float], None] | None = None,
     audience: Audience = python_option,
     **options: Any,
@@ -95,6 +82,8 @@ def report(
         Shell command that reproduces this report; default one is composed.
     truth
         The true mean of arms, where it is known. It is shown beside the answer, and not used for it.
+    windows
+        From how many stretches of the log to estimate besides, to look for drift (`unbandit.stretches`).
     progress
         Called with the name of the current step and the share that is done.
     audience
@@ -126,25 +115,37 @@ def report(
     if isinstance(log, str | os.PathLike):
         log, file_source = read_log(log)
         source = source or file_source
-    record = as_log(log, "report")
-    assumed = parse_rule(rule)
+    record = log.rows if is_record(log) and shows_part(log) else as_log(log, "report")
+    if not isinstance(record, ActionLog):
+        record = as_log(record, "report")
+    given = log if is_record(log) and shows_part(log) else record
+    assumed = rule_or_family(rule)
     means = {} if truth is None else check_truth(truth, record.arms)
+    if windows is not None:
+        check_stretches(given, assumed, windows, options)
     report_progress("Estimating", 0.05)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them
-        answer = estimate(record, assumed, **options)
-        used = assumed if answer.rule == str(assumed) else parse_rule(answer.rule)  # by another convention
+        answer, found = estimate(given, assumed, **options), None
+        same = isinstance(assumed, Demonstrator) and answer.rule == str(assumed)
+        used = parse_rule(assumed if same else answer.rule)  # fitted, or by another convention
+        if windows is not None:
+            found = stretches(given, used if isinstance(assumed, RuleFamily) else assumed, windows=windows, **options)
+            warned, noted = (*found.notices, *answer.warnings), (*answer.notes, *found.notes)
+            answer = replace(answer, warnings=warned, notes=noted)
         quantity, first = reported_quantity(answer), answer.demonstrations[:MOST_TABLES]
         ranked = [answer.ranked(name) for name in first]
-        data = FigureData(record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means)
+        data = FigureData(record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found)
         figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part))
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
-    composed = python_line(assumed, options) if source is None else shell_line(source.name, assumed, options)
+    asked = options | {"windows": windows}
+    composed = python_line(assumed, asked) if source is None else shell_line(source.name, assumed, asked)
     called = name or (Path(source.name).name if source else None)
     title = "What every arm was worth" + ("" if called is None else f": {shown(called)}")
     answer_sentence = sentence(answer, ranked[0])
     main = main_part(
+        "report.html",
         title=title,
         misfit=misfit(answer),
         sentence=answer_sentence,
@@ -154,7 +155,9 @@ def report(
         quantity=quantity,
         level=share(answer.level),
         tables=[
-            ranked_table(rows, quantity, data.truth, name if len(answer.demonstrations) > 1 else None)
+            ranked_table(
+                rows, quantity, data.truth, name if len(answer.demonstrations) > 1 else None, apart=answer.apart(name)
+            )
             for name, rows in zip(first, ranked, strict=True)
         ],
         alternatives=[
@@ -177,7 +180,7 @@ def report(
         seed=answer.seed,
     )
     report_progress("Done", 1.0)
-    return Report(title, answer, answer_sentence, main)
+    return Report(title, answer_sentence, main, answer)
 
 
 def _overview(log: ActionLog, answer: Estimate) -> str:

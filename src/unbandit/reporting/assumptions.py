@@ -110,6 +110,12 @@ def parameters(rule: Demonstrator) -> list[tuple[str, str, str]]:
 def _record(log: ActionLog, answer: Estimate) -> str:
     if not log.ordered:
         return "The counts are complete: every pull from the first round to the last is in them."
+    codes = {notice.code for notice in answer.notes}
+    if "mid-run" in codes:
+        return "The record begins in mid-run, after the pulls that were given, and no round is missing since."
+    if codes & {"thinned", "missing-rounds"}:
+        lost = "whatever arm was pulled in it, with the same probability" if "thinned" in codes else "for any reason"
+        return f"The record misses rounds; it is in order otherwise. A round got lost {lost}."
     known = "" if log.rewards is None else " Such rewards as stand in it are those that the rule saw."
     several = "each demonstration" if len(answer.horizons) > 1 else "it"
     return f"The record is whole and in order: {several} begins with the first round, and no round is missing.{known}"

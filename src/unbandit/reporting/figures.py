@@ -15,6 +15,7 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators.arguments import DRAWING
 from unbandit.estimators.learning_curve import LearningCurve, learning_curve
+from unbandit.estimators.stretches import Stretches
 from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
 from unbandit.formatting import counted, interval, number, quoted, share
 from unbandit.log import ActionLog
@@ -29,6 +30,7 @@ MANY_ARMS = 300  # a figure with more rows than this is smaller as PNG than as S
 FEWEST_ROUNDS = 10  # a shorter record has no figures over rounds
 
 MOST_DESCRIBED_CURVES = 8
+PART_OF_A_RUN = {"mid-run", "thinned", "missing-rounds"}  # notes about logs whose first row is not the first round
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class FigureData:
     quantity: Quantity
     rows: Sequence[ArmEstimate]
     means: Mapping[str, float]
+    stretches: Stretches | None = None
 
     @cached_property
     def truth(self) -> dict[str, float]:
@@ -66,7 +69,8 @@ def draw_figures(data: FigureData, progress: Callable[[str, float], None]) -> li
     """Draw the figures that this log allows."""
     makers: list[Callable[[FigureData], ReportFigure | None]] = [_arms, _errors]
     if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
-        makers += [_timeline, _pulls, _switching_moment, _learning_curve]
+        whole = not PART_OF_A_RUN & {notice.code for notice in data.answer.notes}
+        makers += [_stretches, _timeline, *([_pulls, _switching_moment, _learning_curve] if whole else [])]
     if data.answer.posteriors:
         makers += [_densities, _paths]
     figures = []
@@ -76,14 +80,15 @@ def draw_figures(data: FigureData, progress: Callable[[str, float], None]) -> li
     return [figure for figure in figures if figure is not None]
 
 
-def _put(figure: Figure, name: str, title: str, caption: str, alt: str, *, as_dots: bool = False) -> ReportFigure:
+def as_figure(figure: Figure, name: str, title: str, caption: str, alt: str, *, as_dots: bool = False) -> ReportFigure:
+    """Return a figure as reports show it."""
     width, height = figure.get_size_inches()
     address = plots.address(figure, as_dots=as_dots)
     return ReportFigure(name, title, caption, alt, address, round(width * 96), round(height * 96))
 
 
 def _arms(data: FigureData) -> ReportFigure:
-    return _put(
+    return as_figure(
         plots.arms_with_intervals(reported_estimate(data.answer), truth=data.truth or None),
         "arms-drawn",
         "Every arm with its interval",
@@ -126,7 +131,7 @@ def _errors(data: FigureData) -> ReportFigure | None:
         average = float(np.mean([abs(error) for error in errors.values()]))
         alt += f" The largest error is {number(errors[furthest], 3)}, of {quoted(furthest)}; the mean absolute error is"
         alt += f" {number(average, 3)}."
-    return _put(
+    return as_figure(
         plots.errors(reported_estimate(data.answer), truth),
         "errors",
         "Error against the truth",
@@ -137,11 +142,27 @@ def _errors(data: FigureData) -> ReportFigure | None:
     )
 
 
+def _stretches(data: FigureData) -> ReportFigure | None:
+    found = data.stretches
+    if found is None:
+        return None
+    alt = f"Estimates of every arm in {found.first.size} stretches of the log. "
+    alt += " ".join(notice.message for notice in (*found.notices, *found.notes)) or "No drift shows."
+    return as_figure(
+        plots.stretches(found),
+        "stretches",
+        "Stretch by stretch",
+        "What each stretch of the log says of every arm, at the rule's last hesitation within it. The rule's averages "
+        "go on from one stretch to the next, so an arm that changed moves slowly.",
+        alt,
+    )
+
+
 def _timeline(data: FigureData) -> ReportFigure:
     arms, codes, pulls = data.log.arms, data.log.demonstration(0), data.log.pulls[0]
     first, second = np.argsort(-pulls, kind="stable")[:2]
     recent = float(np.mean(codes[-max(codes.size // 10, 1) :] == first))
-    return _put(
+    return as_figure(
         plots.timeline(data.log),
         "timeline",
         "Which arm when",
@@ -157,7 +178,7 @@ def _timeline(data: FigureData) -> ReportFigure:
 def _pulls(data: FigureData) -> ReportFigure:
     switching = {} if isinstance(data.rule, RandomisedRule | RecentIndexRule) else switching_rounds(data.log, data.rule)
     marked = " A mark is the round in which the rule last turned from an arm to a better one." if switching else ""
-    return _put(
+    return as_figure(
         plots.cumulative_pulls(data.log, switching=switching),
         "pulls",
         "How pulls added up",
@@ -199,7 +220,7 @@ def _switching_moment(data: FigureData) -> ReportFigure | None:
         meaning = "Where the curves meet the arm was dropped: that moment reveals the gap."
     else:
         meaning = "Where the curves meet the rule found both equally promising: that moment reveals the gap."
-    return _put(
+    return as_figure(
         plots.switching_moment(moment),
         "hesitation",
         "A moment of hesitation",
@@ -230,7 +251,7 @@ def _learning_curve(data: FigureData) -> ReportFigure | None:
     if curve.rounds.size < 2 or not np.isfinite(getattr(curve.columns, curve.quantity)).any():
         return None
     truth = true_values(data.means, curve.quantity, curve.answer)  # one demonstration may show another quantity
-    return _put(
+    return as_figure(
         plots.learning_curve(curve, truth=truth or None),
         "settling",
         "How the answer settled",
@@ -272,7 +293,7 @@ def _densities(data: FigureData) -> ReportFigure:
             f" {quoted(posterior.arms[arm])}: {share(level)} between {number(low[arm], 3)} and {number(high[arm], 3)}, "
             f"best with probability {number(chance[arm], 3)}."
         )
-    return _put(
+    return as_figure(
         plots.densities(posterior, gaps=gaps, truth=data.truth or None),
         "densities",
         f"How plausible each {'gap' if gaps else 'mean'} is",
@@ -291,7 +312,7 @@ def _paths(data: FigureData) -> ReportFigure | None:
         if np.isfinite(middle):
             reach = f"({number(low, 3)} to {number(high, 3)})"
             alt += f" {quoted(posterior.arms[arm])} ends near {number(middle, 3)} {reach}."
-    return _put(
+    return as_figure(
         plots.hidden_paths(posterior.path_rounds, posterior.path, posterior.arms, "the rule's hidden averages"),
         "paths",
         "What the rule saw, and the log hides",

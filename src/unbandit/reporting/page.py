@@ -1,7 +1,9 @@
 """The report as HTML that needs no other file, no script and no network: its table, its notices, its templates."""
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -9,8 +11,10 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from unbandit import checks
 from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
+from unbandit.files import written_whole
 from unbandit.formatting import counted, interval, number, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
@@ -48,11 +52,11 @@ MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
 
 def ranked_table(
     rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None,
-    label: str | None = None,
+    label: str | None = None, apart: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Return what the template shows of ranked rows; `demonstration` is None where there is only one.
 
-    `label` says what is different in the table of another answer.
+    `label` says what is different in the table of another answer; arms that are `apart` have no rank.
     """
     many, ranked = len(rows) > MOST_ROWS, list(enumerate(rows, 1))
     top, bottom = (ranked[:FIRST_ROWS], ranked[-LAST_ROWS:]) if many else (ranked, [])
@@ -60,6 +64,8 @@ def ranked_table(
     values = [value for three in cells for value in three if value is not None]
     span = (min(values), max(values)) if values and min(values) < max(values) else None
     lines = [_table_row(rank, row, quantity, span, truth) for rank, row in top + bottom]
+    for line, (_, row) in zip(lines, top + bottom, strict=True):
+        line["rank"] = "–" if row.arm in apart else line["rank"]
     return {
         "demonstration": demonstration,
         "label": label,
@@ -90,6 +96,32 @@ def _table_row(
         "truth": number(truth.get(row.arm), missing=""),
         "held": "" if held is None else "yes" if held else "no",
     }
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page to be read by people: its title, the answer in one plain sentence, and its main part as HTML.
+
+    The main part is everything inside `<main>`, escaped, without scripts and style attributes.
+    """
+
+    title: str
+    sentence: str
+    main: str
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.sentence}>"
+
+    @property
+    def html(self) -> str:
+        """Return the whole page, which needs no other file."""
+        return standalone(self.title, self.main)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; nothing is left behind if that fails."""
+        checks.path("path", path)
+        with written_whole(path) as temporary:
+            temporary.write_text(self.html, encoding="utf-8")
 
 
 class NoticeGroup(NamedTuple):
@@ -140,12 +172,12 @@ def stylesheet() -> str:
     return _file("report.css")
 
 
-def main_part(**contents: Any) -> str:
+def main_part(template_name: str, /, **contents: Any) -> str:
     """Return what stands inside `<main>`: escaped, without scripts and without style attributes.
 
     `contents` are what the template shows; one that is missing is an error.
     """
-    template = templates("unbandit.reporting").get_template("report.html")
+    template = templates("unbandit.reporting").get_template(template_name)
     entries = (provenance.paper_entry(), provenance.software_entry())
     return template.render(
         it=contents, version=__version__, marks=MARKS, meanings=VERDICTS, glossary=GLOSSARY,

@@ -15,8 +15,9 @@ from typing import Any
 
 from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import LogError
-from unbandit.log import ActionLog
+from unbandit.log.partial import read_bytes, read_or_scan
 from unbandit.log.sources import Duplicates, files_of
 
 STANDARD_INPUT = "standard input"
@@ -66,8 +67,10 @@ class LogSource:
 def read_log(
     path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None,
     duplicates: Duplicates = None, sheet: str | None = None, header: bool = True,
-) -> tuple[ActionLog, LogSource]:  # fmt: skip
+) -> tuple[Any, LogSource]:  # fmt: skip
     """Read a log together with the checksum of the bytes that were read; "-" is standard input.
+
+    A log that begins in mid-run or misses rounds is a record of part of a run, as `read_or_scan` returns it.
 
     A file is read for its checksum in small blocks, and refused if it changed between that and its reading. What can
     be read only once, such as a pipe, is held in memory.
@@ -76,12 +79,12 @@ def read_log(
     if name == "-" or _is_stream(file):
         called = STANDARD_INPUT if name == "-" else name
         data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
-        log = ActionLog.from_bytes(
+        log: Any = read_bytes(
             data, name=called, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header
         )
         return log, LogSource.of_bytes(called, data)
     before = _state(file)
-    log = ActionLog.read(path, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header)
+    log = read_or_scan(path, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header, scan=False)
     source = LogSource.of_file(file)
     if _state(file) != before:
         refusal = "the file changed while it was being read."
@@ -107,13 +110,15 @@ def _state(file: Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
+def shell_line(log: str, rule: Demonstrator | RuleFamily, options: Mapping[str, Any]) -> str:
     """Write the shell command that reproduces a report."""
     words = ["unbandit", "report", log, "--rule", str(rule)]
     for name, value in _given(options).items():
         flag = "--" + name.replace("_", "-")
         if name == "check":
             words += [] if value else ["--no-check"]
+        elif name == "starting_pulls" and not isinstance(value, str | os.PathLike):
+            words += [flag, "counts.csv"]  # which the shell takes from a file
         elif name == "anchor":
             words += [word for arm, mean in value.items() for word in (flag, f"{arm}={mean}")]
         else:
@@ -121,12 +126,12 @@ def shell_line(log: str, rule: Demonstrator, options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def python_line(rule: Demonstrator, options: Mapping[str, Any]) -> str:
+def python_line(rule: Demonstrator | RuleFamily, options: Mapping[str, Any], function: str = "report") -> str:
     """Write the Python call that reproduces a report of a log that was never a file."""
     plain = (bool, int, float, str, dict)
     given = {name: value if isinstance(value, plain) else str(value) for name, value in _given(options).items()}
     arguments = "".join(f", {name}={value!r}" for name, value in given.items())
-    return f'unbandit.report(log, "{rule}"{arguments}).write("report.html")'
+    return f'unbandit.{function}(log, "{rule}"{arguments}).write("report.html")'
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

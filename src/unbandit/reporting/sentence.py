@@ -67,12 +67,19 @@ def _of_many(answer: Estimate) -> str:
 def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
     """Name the best arm, or those that may be, and how far the others are behind."""
     quantity, best = reported_quantity(answer), answer.best_by_demonstration[0]
-    named = set(best)
+    apart = set(answer.apart(answer.demonstrations[0]))
+    stayed, withdrawn = ([arm for arm in best if (arm in apart) is gone] for gone in (False, True))
+    named = set(best) | apart
+    best = tuple(stayed) if stayed else best
     others = [row for row in rows if row.arm not in named and row.value(quantity) is not None]
     close = _too_close(answer, others) if len(best) == 1 else []
     too_close = {row.arm for row in close}
     clear = [row for row in others if row.arm not in too_close]
-    parts = [_which(answer, rows, best, close, quantity)]
+    is_open = bool(stayed and withdrawn)
+    among = "arms that stayed to the end" if is_open else f"{len(rows):,} arms"
+    parts = [_which(answer, rows, best, close, quantity, among)]
+    if is_open:
+        parts.append(f"{listed(withdrawn)}, withdrawn before, may be better")
     if clear:
         than = " than the best of them" * (len(best) > 1)
         parts.append(_how_far(answer, clear, quantity, some_close=bool(close), than=than))
@@ -89,17 +96,18 @@ def _which(
     best: tuple[str, ...],
     close: Sequence[ArmEstimate],
     quantity: Quantity,
+    among: str,
 ) -> str:
-    """Name the best arm, or say between which it stays open."""
+    """Name the best arm among all, or among some; or say between which it stays open."""
     arms = len(answer.arms)
     if len(best) != 1:
-        among = f"of the {arms:,} arms" if len(best) in (0, arms) else f"of {listed(best)}"
-        return f"The record does not tell which {among} is the {_best_of(len(best) or arms)}"
+        which = f"of the {arms:,} arms" if len(best) in (0, arms) else f"of {listed(best)}"
+        return f"The record does not tell which {which} is the {_best_of(len(best) or arms)}"
     doubtful = close or any(notice.code == "tied-best" for notice in answer.warnings)
     is_best = f"{quoted(best[0])} is {'taken to be ' if doubtful else ''}the {_best_of(arms)} one"
     known = quantity == "mean" and rows[0].mean is not None
     worth = f", {_worth(answer, rows[0], quantity, in_full=True)}" if known else ""
-    text = f"Of the {arms:,} arms {is_best}{_chance(answer, best[0])}{worth}"
+    text = f"Of the {among} {is_best}{_chance(answer, best[0])}{worth}"
     if len(close) > 1:
         return f"{text}, but {listed([row.arm for row in close], 2)} are too close to it to tell apart"
     if close:

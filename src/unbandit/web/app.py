@@ -15,7 +15,8 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from unbandit.demonstrators import parse_rule
+from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import UnbanditError
 from unbandit.estimators.arguments import draws
 from unbandit.reporting import stylesheet as report_stylesheet
@@ -239,8 +240,9 @@ async def _wait(job: Job, seconds: float) -> None:
 
 
 def _quick(rule: str | None, options: Mapping[str, Any]) -> bool:
-    """Whether an estimate is certain to be quick: an equation, no draws."""
-    return rule is not None and not draws(options.get("method"), parse_rule(rule))
+    """Whether an estimate is certain to be quick: an equation, no draws, nothing to fit."""
+    assumed = None if rule is None else rule_or_family(rule)
+    return isinstance(assumed, Demonstrator) and not draws(options.get("method"), assumed)
 
 
 async def _explain(request: Request, error: Exception) -> Response:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from unbandit.demonstrators.family import FIT
 from unbandit.formatting import capitalise, joined
 
 Kind = Literal["number", "whole", "choice", "box", "text"]
@@ -62,6 +63,7 @@ class Field:
     above: float | None = None
     at_most: float | None = None
     below: float | None = None
+    may_fit: bool = False  # whether "fit" stands for a number that is to be fitted from the log
 
     @property
     def id(self) -> str:
@@ -143,6 +145,8 @@ def read_field(field: Field, form: Mapping[str, str]) -> Any:
             known = joined((sent for sent, _ in field.choices if sent), "or")
             raise ValueError(f"Expected {known}; got {quote(text)}.")
         return text
+    if field.may_fit and text.lower() == FIT.value:
+        return FIT
     return text if field.kind == "text" else _number(field, text)
 
 

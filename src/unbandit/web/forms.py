@@ -6,7 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from string import ascii_uppercase
 from typing import Any, NamedTuple
@@ -21,7 +21,9 @@ from unbandit.demonstrators import (
     parse_rule,
     rules,
 )
-from unbandit.errors import ParameterError, shell_option
+from unbandit.demonstrators.base import rule_or_family
+from unbandit.demonstrators.family import FIT, RuleFamily
+from unbandit.errors import NotIdentifiable, ParameterError, shell_option
 from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
@@ -222,6 +224,9 @@ def _can_be_typed(name: str) -> bool:
 
 def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
     fields = {key: field_of(f"{name}.{key}", key, info) for key, info in rule.model_fields.items()}
+    for key, each in fields.items():
+        if each is not None and each.kind == "number" and (each.at_least, each.above) != (None, None):
+            fields[key] = replace(each, may_fit=True)
     rare = RARELY_CHANGED | rule.unwritten
     usual = tuple(field for key, field in fields.items() if field is not None and key not in rare)
     rarely = tuple(field for key, field in fields.items() if field is not None and key in rare)
@@ -232,7 +237,7 @@ def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
 
 
 def read_rule(form: Mapping[str, str]) -> str | None:
-    """Return the chosen rule in the shell's syntax; None if it is not known."""
+    """Return the chosen rule in the shell's syntax, perhaps with numbers to be fitted; None if it is not known."""
     name = form.get("rule", "").strip()
     if name in (UNKNOWN_RULE, ANY_RULE):
         return None
@@ -247,9 +252,10 @@ def read_rule(form: Mapping[str, str]) -> str | None:
     rule = rules()[name]
     try:
         return _rule_text(rule, {key.removeprefix(f"{name}."): value for key, value in given.items()})
-    except ParameterError as error:  # at the field of its parameter, or else at the rule
-        place = f"{name}.{error.parameter}" if error.parameter in rule.model_fields else name
-        raise FieldErrors({place: capitalise(error.said(page_option))}) from None
+    except (ParameterError, NotIdentifiable) as error:  # at the field of its parameter, or else at the rule
+        fitted = [key for key, value in given.items() if value is FIT]
+        places = [f"{name}.{error.parameter}"] if error.parameter in rule.model_fields else fitted or [name]
+        raise FieldErrors(dict.fromkeys(places, capitalise(error.said(page_option)))) from None
 
 
 def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
@@ -257,11 +263,14 @@ def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
     rule(**given)
     parts = []
     for key, value in given.items():
+        if value is FIT:
+            parts.append(f"{key}={FIT.value}")
+            continue
         number = isinstance(value, int | float) and not isinstance(value, bool) and key not in rule.unwritten
         if number or str(value) != str(rule.model_fields[key].default):
             parts.append(f"{key}={value}")
     text = f"{rule.name}:{','.join(parts)}" if parts else rule.name
-    parse_rule(text)
+    rule_or_family(text)
     return text
 
 
@@ -320,6 +329,9 @@ def read_simulation(form: Mapping[str, str]) -> Simulation:
     rule = collect(errors, read_rule, form)
     if rule is None and not errors:
         errors["rule"] = "Expected a rule to play; choose one."
+    elif rule is not None and isinstance(family := rule_or_family(rule), RuleFamily):
+        text = "Expected a number: a rule is played with one, and only a log shows which it was."
+        errors |= {f"{family.kind.name}.{key}": text for key in family.free}
     values, wrong = read_fields(RUN, form)
     errors |= wrong
     if "horizon" not in values and "horizon" not in errors:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from unbandit.demonstrators import UCB, parse_rule
+from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import UnbanditError
 from unbandit.estimators.arguments import draws
 from unbandit.identification import Identification, check, identify
@@ -118,7 +119,7 @@ def _beside_truth(
     """Report on a log that was made here, with the truth, and with the files from which it can be made again."""
     written = table_files(log.to_frame(), "log", "The log")
     known = table_files(pl.DataFrame({"arm": list(truth), "mean": list(truth.values())}), "truth", "The truth")
-    command = f"{before}{shell_line('log.csv', parse_rule(rule), options)} --truth truth.csv"
+    command = f"{before}{shell_line('log.csv', rule_or_family(rule), options)} --truth truth.csv"
     source = LogSource.of_bytes("log.csv", written[0].data)
     made = report(
         log, rule, source=source, name=name, command=command, truth=truth, progress=say, audience=page_option, **options
@@ -128,7 +129,7 @@ def _beside_truth(
 
 def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out a seed where nothing is drawn: a visitor who fills it in means no harm."""
-    drawn = draws(options.get("method"), parse_rule(rule))
+    drawn = draws(options.get("method"), rule_or_family(rule))
     return {key: value for key, value in options.items() if key != "seed" or drawn}
 
 
@@ -139,7 +140,7 @@ def _origin(name: str, data: bytes, rule: str, options: Mapping[str, Any], readi
     words = ["--columns", _comma_list([f"{role}={column}" for role, column in columns.items()])] if columns else []
     words += ["--arms", _comma_list(arms)] if arms else []
     words += ["--duplicates", duplicates] if duplicates else []
-    command = f"{shell_line(path, parse_rule(rule), options)} {shlex.join(words)}".rstrip()
+    command = f"{shell_line(path, rule_or_family(rule), options)} {shlex.join(words)}".rstrip()
     return {"source": LogSource.of_bytes(name, data), "command": command}
 
 

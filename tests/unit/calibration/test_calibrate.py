@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.calibration import calibrate, closed_forms, measure, misfits, read_calibration, settings, speed
+from unbandit.calibration import calibrate, closed_forms, misfits, read_calibration, record, settings, speed
 from unbandit.calibration.speed import TimingCell, Timings, TimingTrials
 
 PAPER_CELLS = closed_forms.paper_cells
@@ -48,7 +48,8 @@ def test_everything_is_measured_and_written(tmp_path):
     done = calibrate(tmp_path / "new", **SMALL, measures=measures, threads=1)
     names = {each.measure.name: len(each.metrics) for each in done.found}
     assert names == {
-        "closed-forms": 8, "posterior": 2, "sampler": 1, "identify": 2, "check": 11, "logs": 0, "timing": 0
+        "closed-forms": 8, "posterior": 2, "sampler": 1, "identify": 2, "check": 6, "logs": 0, "fit": 0,
+        "population": 0, "contexts": 0, "timing": 0,
     }  # fmt: skip
     assert "| **not measured** |" in done.page.read_text(encoding="utf-8")
     table = pl.read_csv(tmp_path / "new" / "figures.csv")
@@ -57,7 +58,7 @@ def test_everything_is_measured_and_written(tmp_path):
     assert quoted.height == 0  # three runs, and particles that users do not get
     before = contents(tmp_path / "new")
     assert {name.split("/")[0] for name in before} == {
-        *measures, "figures.csv", "coverage.csv", "calibration.md", "calibration.png"
+        *measures, "figures.csv", "coverage.csv", "measured.jsonl", "calibration.md", "calibration.png"
     }  # fmt: skip
     (tmp_path / "new" / "calibration.md").unlink()
     read_calibration(tmp_path / "new").write()
@@ -65,6 +66,7 @@ def test_everything_is_measured_and_written(tmp_path):
 
     victims = [name for name in before if name.startswith(("identify/uniform/parts", "posterior/ucb-alpha-0.25/parts"))]
     assert len(victims) > 2
+    (tmp_path / "new" / "measured.jsonl").unlink()
     for name in victims:
         (tmp_path / "new" / name).unlink()
     unfinished = {each.measure.name: each.unfinished for each in read_calibration(tmp_path / "new").found}
@@ -74,14 +76,61 @@ def test_everything_is_measured_and_written(tmp_path):
     assert again.figures.equals(done.figures)
 
 
+def test_the_record_stands_for_parts_that_are_elsewhere(tmp_path):
+    """Every measure comes back from its lines as it was; a cell measured anew replaces its line."""
+    measures = ["closed-forms", "posterior", "sampler", "identify", "check", "timing"]
+    done = calibrate(tmp_path / "parts", **SMALL, measures=measures, threads=1)
+    (tmp_path / "record").mkdir()
+    lines = (tmp_path / "parts" / "measured.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "record" / "measured.jsonl").write_text(lines, encoding="utf-8")
+    read_calibration(tmp_path / "record").write()
+    for name in ("calibration.md", "coverage.csv", "figures.csv", "measured.jsonl"):
+        assert (tmp_path / "record" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
+    assert "nan" not in lines.lower().replace("unbandit", "")
+
+    again = calibrate(tmp_path / "record", **SMALL | {"seed": 2}, measures=["posterior"], threads=1)
+    changed = [
+        old.measure.name for old, new in zip(done.found, again.found, strict=True) if [*old.lines] != [*new.lines]
+    ]
+    assert changed == ["posterior"]
+    fewer = calibrate(tmp_path / "record", **SMALL | {"runs": 2, "rules": ["uniform"]}, measures=["check"], threads=1)
+    assert [*fewer.found[4].lines] == [*done.found[4].lines]  # three runs say more than two
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [("not JSON", "line 2: "), ('{"measure": "posterior"}', "line 2: .*cell"), ('{"version": 3}', "line 2: .*measure")],
+)
+def test_a_record_that_cannot_be_read_is_refused(tmp_path, line, problem):
+    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2)
+    (tmp_path / "measured.jsonl").write_text(f"\n{line}\n", encoding="utf-8")
+    with pytest.raises(ResumeError, match=problem):
+        read_calibration(tmp_path)
+
+
+def test_lines_of_other_versions_and_cells_are_left_out(tmp_path):
+    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2)
+    kept, other = [json.loads(line) for line in (tmp_path / "measured.jsonl").read_text(encoding="utf-8").splitlines()]
+    other["cell"]["arms"] = 77
+    lines = [json.dumps(line) for line in (kept, other, kept | {"version": "0.3.0"})]
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "measured.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    found = read_calibration(tmp_path / "new").found[1]
+    assert len(found.cells) == 1
+    assert found.left_out == [
+        "1 line of measured.jsonl of cells that this version does not measure",
+        "1 line of measured.jsonl measured by unbandit 0.3.0",
+    ]
+
+
 def test_only_enough_runs_of_what_users_get_are_quoted(tmp_path, monkeypatch):
     def quotable(name: str, fewest: int, **sizes) -> int:
-        monkeypatch.setattr(measure, "FEWEST_QUOTED", fewest)
+        monkeypatch.setattr(record, "FEWEST_QUOTED", fewest)
         calibrate(tmp_path / name, measures=["posterior"], rules=["uniform", "ucb"], runs=3, **sizes)
         found = read_calibration(tmp_path / name).found[1]
-        return len(found.quotable)
+        return sum(each.quotable for each in found.cells)
 
-    assert measure.FEWEST_QUOTED == 100
+    assert record.FEWEST_QUOTED == 100
     assert [quotable("usual", fewest) for fewest in (3, 4)] == [2, 0]
     assert quotable("few", 3, particles=20) == quotable("clouds", 3, clouds=2) == 0
 
@@ -94,9 +143,10 @@ def test_a_folder_without_a_measure_is_refused(tmp_path):
 
 def test_one_measure_of_one_rule(tmp_path):
     done = calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2, seed=7)
-    assert [len(each.metrics) for each in done.found] == [9, 0, 0, 0, 0, 0, 0]
+    assert [len(each.metrics) for each in done.found] == [9, *[0] * (len(done.found) - 1)]
     folders = {path.name for path in (tmp_path / "closed-forms").iterdir()}
     assert folders == {"sae-alpha-0.25", "sae-alpha-0.25-scale-0.4"}
+    (tmp_path / "measured.jsonl").unlink()
     study = tmp_path / "closed-forms" / "sae-alpha-0.25" / "study.json"
     saved = json.loads(study.read_text(encoding="utf-8"))
     for changed, why in (
@@ -118,7 +168,7 @@ def test_one_measure_of_one_rule(tmp_path):
     [
         (
             {"measures": ["posteriors"]},
-            'closed-forms, posterior, sampler, identify, check, logs, timing; got "posteriors". Did you mean',
+            'check, logs, fit, population, contexts, timing; got "posteriors". Did you mean',
         ),
         ({"rules": ["thomson"]}, 'got "thomson". Did you mean "thompson"?'),
         ({"runs": 1}, "runs: expected a whole number from 2"),

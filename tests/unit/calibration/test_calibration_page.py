@@ -11,9 +11,10 @@ import pytest
 from unbandit import SAE, UCB, EpsilonGreedy, Gaussian, Thompson, parse_rule
 from unbandit.calibration.closed_forms import ClosedFormCell, ClosedFormMetrics, ClosedForms
 from unbandit.calibration.identify import Identify, IdentifyMetrics
-from unbandit.calibration.measure import MET, MISSED, OPEN, UNKNOWN, Criterion, Findings, Measure, Score, judge, percent
+from unbandit.calibration.measure import MET, MISSED, OPEN, UNKNOWN, Criterion, Measure, Score, judge, percent
 from unbandit.calibration.page import coverage_chart, page
 from unbandit.calibration.posterior import PosteriorMetrics, Posteriors, Sampler, SamplerMetrics
+from unbandit.calibration.record import Findings, MeasuredCell
 from unbandit.calibration.settings import TrialSetting
 from unbandit.calibration.speed import TimingCell, TimingMetrics, Timings
 from unbandit.study.monte_carlo import Measured, computed, share
@@ -37,8 +38,8 @@ def verdicts(measure: Measure, metrics) -> dict[str, list[str | None]]:
 
 def found(measure: Measure, metrics, **settings) -> Findings:
     """Return findings as if a folder held them."""
-    trials = SimpleNamespace(identity={"seed": 1, "code": "abc", **settings}, cells=[SimpleNamespace(runs=500)])
-    return Findings(measure, list(metrics), [trials])
+    trials, cell = SimpleNamespace(identity={"seed": 1, "code": "abc", **settings}), SimpleNamespace(runs=500)
+    return Findings(measure, [MeasuredCell(trials, cell, each) for each in metrics])
 
 
 def test_limits_of_the_posterior():

@@ -24,6 +24,13 @@ def test_every_condition_is_measured_for_every_rule(small, tmp_path):
     assert "Logs as they happen" in done.page.read_text(encoding="utf-8")
 
 
+def test_rules_that_choose_at_random_are_read_by_their_posteriors():
+    cell = LogCell(parse_rule("thompson:deviation=1,sigma=0.5"), "two late arms and one withdrawn", 3, 60, 1)
+    trials = LogTrials((cell,), 1, particles=30)
+    found = log_metrics(cell, trials.rows(trials.tasks[0]))
+    assert found.failed == 0, found.failure
+
+
 def test_the_same_seed_gives_the_same_rows():
     cells = [LogCell(parse_rule("ucb:alpha=0.25"), condition, 3, 200, 2) for condition in CONDITIONS]
     first, again = (LogTrials(tuple(cells), 1) for _ in range(2))

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from unbandit import UCB
-from unbandit.calibration.identify import CANNOT_TELL, RIGHT, WRONG, identify_metrics
+from unbandit.calibration.identify import CANNOT_TELL, RIGHT, WRONG, Identify, identify_metrics
 from unbandit.calibration.measure import MET, OPEN, judge
 from unbandit.calibration.posterior import Sampler, posterior_metrics
 from unbandit.calibration.settings import TrialSetting
@@ -170,8 +170,12 @@ def test_what_records_were_taken_for():
             "outcome": [RIGHT] * 90 + [WRONG] * 4 + [CANNOT_TELL] * 6,
             "verdict": ["identified"] * 93 + ["none fits"] + ["cannot tell"] * 6,
             "leading": ["ucb"] * 90 + ["sae", "sae", "thompson"] + ["ucb"] * 7,
+            "largest": [1.0] * 50 + [0.6] * 50,
         }
     )
     found = identify_metrics(SETTING, rows)
     assert (found.right.value, found.wrong.value, found.cannot_tell.value) == (0.9, 0.04, 0.06)
     assert found.taken_for == {"sae": 2, "none of them": 1, "thompson": 1}
+    assert found.reachable.value == pytest.approx(0.8)
+    scores = {each.key: each.scores for each in Identify().criteria([found])}
+    assert scores["identify, reachable"][0].text.startswith("80.0 ±")

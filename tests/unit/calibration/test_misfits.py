@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import unbandit as ub
 from unbandit import parse_rule
-from unbandit.calibration.measure import MET, MISSED, OPEN, Findings
+from unbandit.calibration.measure import MET, MISSED, OPEN
 from unbandit.calibration.misfits import (
     EVEN_DAR,
     RIGHT,
@@ -33,6 +34,7 @@ from unbandit.calibration.misfits import (
     power_bound,
 )
 from unbandit.calibration.page import page
+from unbandit.calibration.record import Findings, MeasuredCell
 from unbandit.study.monte_carlo import computed, share
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
@@ -143,7 +145,10 @@ def test_only_runs_that_decide_are_ticked():
     assert (right.scores[3].row, right.scores[3].measured.held) == ("all together", 14)
     assert [score.verdict for score in wrong.scores] == [MET, OPEN, MISSED]
     assert right.scores[1].text == "1.0% (0.1 to 3.6)"
-    assert "### Check, other rules" in page([Findings(Misfits(), cells)])
+    trials = SimpleNamespace(identity={})
+    assert "### Check, other rules" in page(
+        [Findings(Misfits(), [MeasuredCell(trials, each.cell, each) for each in cells])]
+    )
     unsaid = Misfits().criteria([flagged(150, unchecked=50)])
     assert unsaid[0].scores[0].text.endswith(", 50 not checked")
 

@@ -22,6 +22,7 @@ from unbandit.demonstrators import (
     LilKLUCB,
     LilUCB,
     UCBTuned,
+    parse_rule,
     rules,
 )
 from unbandit.errors import ParameterError
@@ -181,7 +182,7 @@ def test_rules_for_bernoulli_rewards_refuse_others(rule):
         (LilKLUCB, {"delta": 2}, "lil-klucb: delta: "),
         (BayesUCB, {"sigma": 1}, "bayes-ucb: expected no sigma with Bernoulli rewards"),
         (AnytimeMOSS, {"arms": 1}, "anytime-moss: arms: "),
-        (UCB, {"initial": 0}, "ucb: initial: "),
+        (UCB, {"initial": -1}, "ucb: initial: "),
         (UCB, {"batch": 0}, "ucb: batch: "),
         (UCB, {"batch": 1.5}, "ucb: batch: "),
     ],
@@ -223,3 +224,10 @@ def test_a_random_opening_goes_round_in_a_new_order_each_time():
 
 def test_an_opening_cut_short_by_the_horizon():
     assert simulated(UCB(initial=5), Instance([1.0, 0.0]), 7)[0].tolist() == [0, 1, 0, 1, 0, 1, 0]
+
+
+def test_without_an_opening_an_arm_never_pulled_comes_first_all_the_same():
+    assert parse_rule("ucb:initial=0") == parse_rule("ucb")
+    for text in ("ucb1:initial=0,batch=3", "ucb:initial=0,delay=5"):
+        with pytest.raises(ParameterError, match="expected initial=1 or more with a batch or a delay"):
+            parse_rule(text)

@@ -16,6 +16,7 @@ from unbandit.demonstrators import (
     RandomisedRule,
     Softmax,
     Thompson,
+    TopTwoThompson,
     Uniform,
     parse_rule,
     rules,
@@ -65,7 +66,8 @@ def test_probabilities_sum_to_one(rule):
 @every_example
 def test_arms_are_chosen_as_often_as_they_are_likely(rule):
     """Chi-square over 4,000 draws from one state; the seed is fixed."""
-    rng, draws = np.random.default_rng(5), 4000
+    rng = np.random.default_rng(5)
+    draws = 400 if isinstance(rule, TopTwoThompson) else 4000  # it takes long in plain Python
     pulls, memory = state_of(rule, rng, rounds=12)
     parameters, expected = rule.parameters(HORIZON), chances(rule, pulls, memory, 13)
     counts = np.zeros(pulls.size)
@@ -153,6 +155,31 @@ def test_thompson_draws_from_its_own_posterior():
     assert chances(rule, PULLS, sums, 15) == pytest.approx(np.bincount(drawn.argmax(axis=1)) / size, abs=3e-3)
 
 
+def test_top_two_draws_again_until_another_arm_leads():
+    """The probabilities of actions against the rule played by its words, with draws made by NumPy."""
+    rng, size = np.random.default_rng(6), 200_000
+    rule = TopTwoThompson(beta=0.4, mean=0.2, deviation=0.5, sigma=2)
+    precision = 0.5**-2 + PULLS / 4
+    centres, deviations = (0.2 * 4 + SUMS[:, 0] / 4) / precision, precision**-0.5
+    leaders = rng.normal(centres, deviations, (size, 4)).argmax(axis=1)
+    actions, again = leaders.copy(), np.flatnonzero(rng.random(size) >= 0.4)
+    while again.size:
+        actions[again] = rng.normal(centres, deviations, (again.size, 4)).argmax(axis=1)
+        again = again[actions[again] == leaders[again]]
+    assert chances(rule, PULLS, SUMS, 15) == pytest.approx(np.bincount(actions) / size, abs=5e-3)
+
+
+def test_top_two_goes_on_where_the_leader_is_certain():
+    """Of three arms the first is certain to lead: the second comes whenever it does not, at any distance."""
+    rule, pulls = TopTwoThompson(beta=0.3, deviation=10, sigma=0.5), np.array([4_000, 4_000, 4_000])
+    for gap in (0.05, 0.5, 5.0):
+        found = chances(rule, pulls, np.array([[4_000.0], [4_000 * (1 - gap)], [4_000 * (1 - 2 * gap)]]), 12_001)
+        assert found.sum() == pytest.approx(1)
+        if gap > 0.05:
+            assert found == pytest.approx([0.3, 0.7, 0.0], abs=1e-6)
+    assert chances(rule, np.array([3]), np.array([[1.0]]), 4) == pytest.approx([1.0])
+
+
 def test_a_batch_draws_anew_from_what_was_seen():
     """Softmax at a high temperature and a batch as long as the record: every round is a draw of its own."""
     rule, instance = Softmax(temperature=1e9, batch=500), Instance([1.0, 0.5])
@@ -161,6 +188,19 @@ def test_a_batch_draws_anew_from_what_was_seen():
     assert 200 < actions.sum() < 300
     frozen = EpsilonGreedy(epsilon=1e-9, batch=500).demonstrate(instance, 500, seed=3).actions
     assert len(set(frozen[2:].tolist())) == 1
+
+
+def test_without_an_opening_untried_arms_have_the_mean_0():
+    """As in river without burn-in: the rule decides from the first round on."""
+    pulls, memory = np.array([0, 3, 0]), np.array([[0.0], [-1.5], [0.0]])
+    assert chances(EpsilonGreedy(epsilon=0.3, initial=0), pulls, memory, 4) == pytest.approx([0.8, 0.1, 0.1])
+    shares = np.exp([0.0, -0.5 / 0.4, 0.0])
+    found = chances(Softmax(temperature=0.4, initial=0), pulls, memory, 4)
+    assert found == pytest.approx(shares / shares.sum())
+    log = EpsilonGreedy(epsilon=1e-9, initial=0).demonstrate(Instance([0.9, 0.5, 0.1], Bernoulli()), 30, seed=1)
+    assert log.actions[:4].tolist() == [0, 0, 0, 0]  # the lowest of the tied, and no mean is below 0
+    assert not EpsilonGreedy(initial=0).shifts
+    assert EpsilonGreedy().shifts
 
 
 def test_rewards_of_another_kind_are_refused():
@@ -180,9 +220,11 @@ def test_rewards_of_another_kind_are_refused():
         ("thompson:noise=bernoulli,sigma=1", 'expected successes, failures for noise bernoulli; got "sigma"'),
         ("thompson:successes=1", 'expected mean, deviation, sigma for noise gaussian; got "successes"'),
         ("thompson:noise=bernoulli,failures=0", "thompson: failures: "),
+        ("top-two-thompson:beta=1", "top-two-thompson: beta: "),
+        ("top-two-thompson:noise=bernoulli", 'beta, mean, deviation, sigma; got "noise"'),
         ("epsilon-greedy:epsilon=0", "epsilon-greedy: epsilon: "),
         ("epsilon-greedy:epsilon=1.1", "epsilon-greedy: epsilon: "),
-        ("epsilon-greedy:initial=0", "epsilon-greedy: initial: "),
+        ("epsilon-greedy:initial=-1", "epsilon-greedy: initial: "),
         ("epsilon-greedy:epsilom=0.1", 'Did you mean "epsilon"'),
         ("softmax:temperature=0", "softmax: temperature: "),
         ("softmax:temperature=nan", "softmax: temperature: "),

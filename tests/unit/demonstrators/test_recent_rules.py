@@ -101,13 +101,13 @@ def test_what_needs_more_than_the_rule_keeps_is_refused(rule):
             ub.estimate(single, rule, method=method, sigma=0.5)
     with pytest.raises(NotIdentifiable, match="the rule forgets"):
         ub.estimate(log, rule, pool=True, sigma=0.5)
-    with pytest.raises(NotIdentifiable, match="rounds are needed"):
+    with pytest.raises(NotIdentifiable, match="the bootstrap counts its simulations"):
         ub.estimate(single, rule, method="bootstrap", sigma=0.5)
     with pytest.raises(NotIdentifiable, match="no posterior of a rule that forgets"):
         ub.posterior(single, rule, sigma=0.5)
     follower = ub.StreamingEstimate(rule, sigma=0.5)
     follower.update([0, 1, 2, 3, 0])
-    with pytest.raises(NotIdentifiable, match="scanned, followed or begun in mid-run"):
+    with pytest.raises(NotIdentifiable, match="scanned, followed, begun in mid-run"):
         follower.estimate()
-    with pytest.raises(NotIdentifiable, match="scanned, followed or begun in mid-run"):
+    with pytest.raises(NotIdentifiable, match="scanned, followed, begun in mid-run"):
         ub.estimate(single, rule, sigma=0.5, starting_pulls={"0": 9, "1": 3, "2": 3, "3": 3})

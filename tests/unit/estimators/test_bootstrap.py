@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unbandit import SAE, UCB, Bernoulli, Instance, NotIdentifiable, ParameterError, estimate
-from unbandit.demonstrators import parse_rule
+from unbandit.demonstrators import DiscountedUCB, SlidingWindowUCB, parse_rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 INSTANCE, RULE = Instance([1.0, 0.7, 0.4, 0.1], 0.5), UCB(alpha=0.25)
@@ -107,3 +107,10 @@ def test_bootstrap_intervals_hold_about_as_often_as_they_say():
     gaps = np.linspace(0, 1, 4)
     held = (answer.gap_low <= gaps)[:, 1:] & (gaps <= answer.gap_high)[:, 1:]
     assert 0.87 < held.mean() <= 1.0  # 180 intervals: the Monte-Carlo error is 0.018
+
+
+@pytest.mark.parametrize("rule", [SlidingWindowUCB(window=50), DiscountedUCB()], ids=str)
+def test_rules_that_forget_are_refused_before_anything_is_read(rule):
+    log = rule.demonstrate(Instance([1.0, 0.5], 0.5), 100, seed=1)
+    with pytest.raises(NotIdentifiable, match=r"the bootstrap counts its simulations.*bracket"):
+        estimate(log, rule, method="bootstrap", sigma=0.5)

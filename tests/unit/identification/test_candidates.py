@@ -8,7 +8,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.demonstrators.base import known_rules
-from unbandit.identification.candidates import candidates_for
+from unbandit.identification.candidates import candidates_for, twin_value
 
 GAUSSIAN = ub.Gaussian(0.5)
 LOG = ub.ActionLog.from_actions([0, 1, 2, 0, 1, 2, 2, 2, 2, 2])
@@ -78,3 +78,26 @@ def test_a_rule_without_usual_parameters_is_left_out_with_a_note():
 def test_what_cannot_be_a_candidate(asked, said):
     with pytest.raises(ub.ParameterError, match=said):
         considered(asked)
+
+
+def test_rules_that_are_one_with_another_are_left_out_by_default_and_kept_where_named():
+    log = ub.ActionLog.from_actions("ABC")
+    by_default = {each.name: each for each in candidates_for(None, ub.Gaussian(0.5), log, lines=True)[0]}
+    (left,) = by_default["klucb"].guesses
+    assert (left[0].level, left[0].double_log, left[1]) == ("round", 3.0, 1.0)
+    assert [(rule.level, rule.double_log) for rule in by_default["ucb1"].twins] == [("round", 0.0)]
+    assert [(rule.level, rule.double_log) for rule in by_default["ucb"].twins] == [("horizon", 0.0), ("horizon", 3.0)]
+    assert not by_default["moss"].twins
+    named, _ = candidates_for("klucb,ucb,ucb1", ub.Gaussian(0.5), log, lines=True)
+    assert len(named[0].guesses) == 4
+    assert not named[1].twins
+
+
+def test_a_twin_decides_as_its_rule_does():
+    rule, line = ub.KLUCB(noise="gaussian", sigma=0.5, double_log=3.0), ub.UCB(alpha=0.25, scale=2.0)
+    scale = twin_value(rule, line, "scale", 1_200, 3)
+    instance = ub.Instance([1.0, 0.7, 0.3], 0.5)
+    pulled = [each.demonstrate(instance, 1_200, seed=1) for each in (rule, ub.UCB(alpha=0.25, scale=scale))]
+    assert pulled[0].demonstration(0).tolist() == pulled[1].demonstration(0).tolist()
+    assert twin_value(rule.model_copy(update={"batch": 4}), line, "scale", 1_200, 3) is None
+    assert twin_value(ub.MOSS(), line, "scale", 1_200, 3) is None

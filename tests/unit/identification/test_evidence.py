@@ -126,9 +126,9 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
     values[0.2] = [-90.0, -90.0, -90.0, -90.1]
     values[0.3] = NOT_SO
     successive_halving(question, [one(rule) for rule in RULES])
-    assert [heat.particles for heat in question.heats] == [50, 150, 900]
+    assert [heat.particles for heat in question.heats] == [25, 150, 900]
     tried = {alpha: sorted({number for each, number in asked if each == alpha}) for alpha in values}
-    assert tried == {0.0: [50, 150, 900], 0.1: [50, 150, 900], 0.2: [50], 0.3: [50]}
+    assert tried == {0.0: [25, 150, 900], 0.1: [25, 150, 900], 0.2: [25], 0.3: [25]}
 
 
 def test_clouds_that_collapse_are_given_more_particles(question, made_up):
@@ -137,7 +137,7 @@ def test_clouds_that_collapse_are_given_more_particles(question, made_up):
     values[0.0] = lambda particles: collapsed if particles < 900 else [-5.0, -5.0, -5.0, -math.inf]
     values[0.1] = [-50.0, -50.0, -50.0, -math.inf]
     _, ((late,), (steady,)) = successive_halving(question, [one(rule) for rule in RULES[:2]])
-    assert {number for alpha, number in asked if alpha == 0.0} == {50, 150, 900}
+    assert {number for alpha, number in asked if alpha == 0.0} == {25, 150, 900}
     assert late.value == pytest.approx(-10.0 + 2 * math.log(3 / 4))  # one of four clouds collapsed, twice
     assert late.high <= 0.0
     assert steady.value == pytest.approx(-100.0 + 2 * math.log(3 / 4))
@@ -147,14 +147,14 @@ def test_a_race_that_is_decided_ends(question, made_up):
     values, asked = made_up
     values |= {0.0: [-20.0, -22.0, -21.0, -25.0], 0.1: [-90.0] * 4}
     successive_halving(question, [one(rule) for rule in RULES[:2]])
-    assert {number for _, number in asked} == {50}
+    assert {number for _, number in asked} == {25}
 
 
 def test_what_no_number_of_particles_would_decide_is_not_tried_again(question, made_up):
     values, asked = made_up
     values |= {0.0: [-20.0, -20.1, -20.0, -20.1], 0.1: [-20.2, -20.1, -20.0, -20.1]}
     successive_halving(question, [one(rule) for rule in RULES[:2]])
-    assert {number for _, number in asked} == {50}
+    assert {number for _, number in asked} == {25}
 
 
 def test_all_are_compared_on_the_beginning_and_few_on_the_whole(made_up):
@@ -164,7 +164,7 @@ def test_all_are_compared_on_the_beginning_and_few_on_the_whole(made_up):
     values |= {0.0: [-20.0] * 4, 0.1: [-60.0] * 4}
     _, ((kept,), (dropped,)) = successive_halving(request, [one(rule) for rule in RULES[:2]])
     assert [heat.rounds for heat in request.heats] == [250, None, None, None]
-    assert asked == [(0.0, 40), (0.1, 40), (0.0, 50)]
+    assert asked == [(0.0, 25), (0.1, 25), (0.0, 25)]
     assert (kept.value, dropped.value) == (pytest.approx(-20.0), -math.inf)
     assert (
         dropped.reason
@@ -215,6 +215,20 @@ def test_errors_of_guesses_count_by_their_weight():
     assert found.high == pytest.approx(np.logaddexp(-9.4, -12.0) - math.log(2))
 
 
+def test_errors_of_different_guesses_do_not_add_up():
+    found = averaged(one(*RULES), [LogEvidence(-10.0, 0.4, -10.8, -9.2)] * 4)
+    assert (found.value, found.error) == pytest.approx((-10.0, 0.2))
+    assert (found.low, found.high) == pytest.approx((-10.4, -9.6))
+
+
+def test_errors_of_two_candidates_are_those_of_their_difference():
+    first, second = LogEvidence(-10.0, 0.3, -10.6, -9.4), LogEvidence(-14.0, 0.4, -14.8, -13.2)
+    assert decide([first, second]).assured == pytest.approx(1 / (1 + math.exp(-4.0 + 0.5)))
+    assert decide([first, second]).at_best == pytest.approx(1 / (1 + math.exp(-4.0 - 0.5)))
+    uncertain = LogEvidence(-14.0, 1.2, -16.4, -11.6)  # two errors where they are large
+    assert decide([first, uncertain]).assured == pytest.approx(1 / (1 + math.exp(-4.0 + math.hypot(0.6, 2.4))))
+
+
 def test_why_no_guess_is_possible_is_told_of_the_one_that_came_furthest():
     early, late = (LogEvidence(-math.inf, 0.0, -math.inf, -math.inf, reason=f"round {at}", round=at) for at in (3, 17))
     assert averaged(one(*RULES[:2]), [early, late]).reason == "round 17"
@@ -253,3 +267,9 @@ def test_how_clouds_look_ahead_is_chosen_once(monkeypatch):
     assert last.looks == ()
     monkeypatch.setattr(evidence, "MOST_KEPT", 10)
     assert log_evidence(request, rule, FIRST).looks == ()
+
+
+def test_a_rule_whose_width_depends_on_the_number_of_arms_has_an_evidence():
+    log = ub.MOSS(scale=0.7).demonstrate(ub.Instance([1.0, 0.5], 0.5), 60, seed=1)
+    request = IdentificationRequest(log, (60,), ub.NormalPrior(0, 1), ub.Gaussian(0.5), None, 1, 1)
+    assert -60 < log_evidence(request, ub.MOSS(scale=0.7), Heat(None, 50, 16, 2)).value < 0

@@ -11,7 +11,7 @@ import pytest
 import unbandit as ub
 from unbandit.fit import Check
 from unbandit.identification import api
-from unbandit.identification.evidence import Contender, IdentificationRequest, LogEvidence
+from unbandit.identification.evidence import Contender, Decision, Guess, IdentificationRequest, LogEvidence
 from unbandit.identification.values import RuleValues, said_of_values
 
 RULES = ["ucb:alpha=0.25", "sae:alpha=0.25", "uniform"]
@@ -29,7 +29,8 @@ def test_clear_cases(made_by):
 
 
 @pytest.mark.parametrize(
-    "text", ["sliding-window-ucb:window=100", "discounted-ucb:discount=0.99", "ucb:alpha=0.25,delay=5"]
+    "text",
+    ["sliding-window-ucb:window=100", "discounted-ucb:discount=0.99", "ucb:alpha=0.25,delay=5", "sae:delay=poisson:5"],
 )
 def test_a_rule_whose_evidence_cannot_be_computed_is_refused_and_not_called_impossible(text):
     log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 50, seed=1)
@@ -53,6 +54,16 @@ def test_what_comes_after_a_misfit_is_checked_before_it_is_named(monkeypatch):
     assert len(asked) == 2  # the second one too, after the first was out
 
 
+def test_few_are_checked_unless_the_first_of_them_do_not_fit():
+    several = Decision((0, 1, 2, 3, 4, 5), (0.3, 0.2, 0.2, 0.1, 0.1, 0.1), 0.3, 0.3, (0, 1, 2, 3, 4, 5))
+    assert api._to_check(several, []) == [0, 1, 2, 3]
+    assert api._to_check(several, [0, 1, 2, 3]) == []
+    without = Decision((4, 5), (0, 0, 0, 0, 0.5, 0.5), 0.5, 0.5, (4, 5))
+    assert api._to_check(without, [0, 1, 2, 3]) == [4]
+    clear = Decision((0, 1), (0.96, 0.04), 0.96, 0.96, (0, 1))
+    assert api._to_check(clear, []) == [0]
+
+
 def test_one_candidate_that_was_not_checked_does_not_fit_by_that():
     found = ub.identify(ub.ActionLog.from_actions("ABA"), ["ucb:alpha=0.25"], sigma=0.5)
     assert found.verdict == "cannot tell"
@@ -72,6 +83,23 @@ def test_rules_that_are_one_and_the_same_cannot_be_told_apart():
     same = [ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5), ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5 * (1 + 1e-9))]
     found = ub.identify(log, same, sigma=0.5, particles=150)
     assert found.verdict == "cannot tell"
+
+
+def test_a_rule_of_another_name_that_is_the_same_is_named_where_its_parameters_are_probable():
+    known, twin = LogEvidence(-10.0, 0.1, -10.2, -9.8), ub.KLUCB(noise="gaussian", sigma=0.5, level="round")
+    request = IdentificationRequest(
+        ub.ActionLog.from_actions("AB"), (100,), ub.NormalPrior(), ub.Gaussian(0.5), None, 0, 1
+    )
+    said = {}
+    for exploration in (0.5, 4.0):
+        guess = Guess(ub.UCB1(exploration=exploration), 1.0, 1.0, known)
+        said[exploration] = api._twins(
+            request, Contender("ucb1", (guess,), known, 1.0, axis="exploration", twins=(twin,))
+        )
+    (notice,) = said[0.5]
+    assert notice.code == "same-rule"
+    assert "is ucb1 with exploration = 0.5" in notice.message
+    assert not said[4.0]
 
 
 def test_a_candidate_that_cannot_be_says_where_and_why():
@@ -145,6 +173,12 @@ def test_values_are_averaged_over_what_is_left():
     assert min(apart) < found.values.gaps[..., 2].mean() < max(apart)
     assert found.best_by_rule == dict.fromkeys(found.left, "A")
     assert "rules-agree" in {notice.code for notice in found.notes}
+    together = np.logaddexp(*(found[name].evidence.value for name in found.left)) - math.log(2)
+    assert found.values.log_evidence == pytest.approx(together)
+    assert np.isnan(found.values.evidences).all()  # no cloud is of both rules
+    with pytest.raises(ub.ParameterError, match="no hidden path is of several rules"):
+        found.values.plot()
+    assert found.posterior(found.left[0]).path_rounds.size > 0  # with one set of parameters there is one
 
 
 def test_rules_that_disagree_about_the_best_arm_are_named():

@@ -16,11 +16,16 @@ RULES = [
     "successive-elimination:sigma=0.05", "ucb-tuned:exploration=0.5", "lil-klucb:delta=0.2", "bayes-ucb",
     "anytime-moss:scale=0.5",
     "thompson:noise=bernoulli", "thompson:sigma=0.5", "thompson:noise=bernoulli,batch=3", "epsilon-greedy:epsilon=0.2",
+    "top-two-thompson:beta=0.6,sigma=0.5", "top-two-thompson:sigma=0.3,batch=2,delay=1",
     "epsilon-greedy:epsilon=0.3,ties=random,initial=2", "softmax:temperature=0.3", "softmax:temperature=0.5,batch=2",
     "learning-softmax:rate=0.4,temperature=0.4", "exp3:mixing=0.3", "exp3:mixing=0.4,rate=0.5,batch=2",
     "sae:scale=0.2,delay=2", "sae:scale=0.15,delay=1,batch=2", "thompson:noise=bernoulli,delay=2",
     "thompson:sigma=0.5,delay=3", "softmax:temperature=0.3,delay=2,batch=2", "epsilon-greedy:epsilon=0.3,delay=2",
-    "learning-softmax:rate=0.4,temperature=0.4,delay=1,initial=1",
+    "learning-softmax:rate=0.4,temperature=0.4,delay=1,initial=1", "epsilon-greedy:epsilon=0.3,initial=0",
+    "softmax:temperature=0.3,initial=0", "epsilon-greedy:epsilon=0.4,initial=0,delay=2",
+    "exp3:mixing=0.3,rate=0.5,delay=2", "exp3:mixing=0.4,rate=0.5,batch=2,delay=1",
+    "ucb:scale=0.5,delay=2", "ucb:scale=0.3,delay=1,batch=2", "ucb:scale=0.3,ties=random,delay=2",
+    "ucb1:exploration=0.3,delay=1",
 ]  # fmt: skip
 MEANS = [0.7, 0.4, 0.5]
 PRIOR = ub.BetaPrior(1.5, 1.0)

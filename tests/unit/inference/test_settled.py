@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.inference.draws import UNSETTLED, _evidence_differs, movements
+from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 
 THOMPSON = ub.Thompson(sigma=0.5)
 GREEDY = ub.EpsilonGreedy(epsilon=0.2)  # its clouds see one action ahead, so few particles are too few
@@ -123,5 +123,5 @@ def test_clouds_that_disagree_on_the_evidence_say_so():
 )  # fmt: skip
 def test_how_far_evidences_may_differ(deviation, smallest, by_chance, said):
     evidences = -100 + deviation * np.array([-1.0, 1.0, -1.0, 1.0]) * np.sqrt(3 / 4)
-    assert bool(_evidence_differs(evidences, smallest, 500, by_chance)) == said
-    assert _evidence_differs(evidences[:1], smallest, 500, by_chance) == []
+    assert bool(evidence_differs(evidences, smallest, 500, by_chance)) == said
+    assert evidence_differs(evidences[:1], smallest, 500, by_chance) == []

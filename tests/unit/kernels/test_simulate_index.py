@@ -19,9 +19,8 @@ from unbandit.kernels.simulate_index import WINDOW, ArmStates, Entries, IndexOpt
 def by_argmax(rule: UCB, instance: Instance, horizon: int, seed: int) -> np.ndarray:
     """Simulate by comparing all arms in every round."""
     actions = np.empty((1, horizon), np.uint8)
-    pull_largest_index(
-        laid_out(instance, horizon, seed), rule.parameters(horizon), 0, IndexOptions(False, False, 1, 1), actions
-    )
+    options, delays = IndexOptions(False, False, 1, 1), rule.delay_distribution
+    pull_largest_index(laid_out(instance, horizon, seed), rule.parameters(horizon), 0, options, delays, actions)
     return actions
 
 

@@ -32,7 +32,7 @@ def read(folder: Path, content: str, **options: object) -> ActionLog:
 def test_a_partly_filled_column_is_read(tmp_path: Path) -> None:
     log = read(tmp_path, "arm,reward,age\nA,0.5,1\nB,,1\nA, NA ,1\nB,nan,1\nA,-1e3,1\nB, true,1\n")
     assert same(log.rewards, [0.5, NAN, NAN, NAN, -1000, 1])
-    assert log.notices[-1] == 'column "reward" holds 3 of 6 rewards: only method="posterior" uses them.'
+    assert log.notices[-1] == 'column "reward" holds 3 of 6 rewards: only method="posterior" and population use them.'
     assert 'not read is "age"' in log.notices[0]
     assert read(tmp_path, "arm\nA\nB\n").rewards is None
     assert read(tmp_path, "arm,reward\nA,\nB,NA\n").rewards is None

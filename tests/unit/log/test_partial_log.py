@@ -161,3 +161,14 @@ def test_what_looks_at_hidden_rewards_refuses_a_part():
         posterior(started(rows, start), "ucb:alpha=0.25")
     with pytest.raises(NotIdentifiable, match="mid-run"):
         estimate(rows, "softmax", method="bootstrap", starting_pulls=start)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_log_that_begins_as_a_run_does_may_be_whole():
+    log = UCB(alpha=0.25).demonstrate(INSTANCE, 1_000, seed=1)
+    asked = {"sigma": 0.5, "starting_pulls": dict.fromkeys(ARMS, 5), "check": False}
+    (notice,) = (each for each in estimate(log, "ucb:alpha=0.25", **asked).notes if each.code == "mid-run")
+    assert "if the log is whole" in notice.message
+    later = ActionLog.from_codes(log.actions[500:], ARMS)
+    (notice,) = (each for each in estimate(later, "ucb:alpha=0.25", **asked).notes if each.code == "mid-run")
+    assert "if the log is whole" not in notice.message

@@ -18,7 +18,7 @@ from unbandit.log.snapshot import read_snapshot, write_snapshot
 ACTIONS = list("ABCABCABABAABAABAA")
 
 
-@pytest.fixture(params=["ucb", "sae", "counts"])
+@pytest.fixture(params=["ucb", "ucb:delay=2,batch=2", "sae", "counts"])
 def snapshot(request, tmp_path):
     """Return the path of a snapshot, and its words and arrays."""
     path = tmp_path / "state"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, float64, int64
 
+from unbandit.kernels.arrivals import Arrivals
 from unbandit.kernels.bandit import Bandit, arm_order_bits, rank
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.gpu import port
@@ -30,13 +31,18 @@ def _add_last_pull(known: Any, actions: Any, pulls: Any) -> None:
     pulls[actions[actions.size - 1]] += 1
 
 
+def _no_arrivals(numbers: Any, counts: Any) -> Arrivals:
+    """Return that no delay is random: such rules are not played on a GPU."""
+    return Arrivals(numbers[:0], counts[:0], counts[:0], counts[:0])
+
+
 def by_index(
     bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, actions: Any, pulls: Any
 ) -> None:
     """Play any index rule; `options` are `IndexOptions`."""
     arms = bandit.means.size
     state = IndexState(counts, numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms])
-    play_largest_index(bandit, parameters, name, options, state, actions)
+    play_largest_index(bandit, parameters, name, options, state, _no_arrivals(numbers, counts), actions)
     _add_last_pull(counts, actions, pulls)
 
 
@@ -47,14 +53,14 @@ def by_chance(
     arms, columns = bandit.means.size, options.columns
     draws, memory = numbers[arms : 2 * arms], numbers[2 * arms : (2 + columns) * arms].reshape(arms, columns)
     seen = numbers[(2 + columns) * arms : (2 + 2 * columns) * arms].reshape(arms, columns)
-    state = RandomisedState(counts[:arms], memory, draws, counts[arms : 2 * arms], seen)
-    play_by_chance(bandit, parameters, name, options, state, actions)
+    state = RandomisedState(counts[:arms], memory, draws, counts[arms : 2 * arms], seen, counts[:0])
+    play_by_chance(bandit, parameters, name, options, state, _no_arrivals(numbers, counts), actions)
     _add_last_pull(counts, actions, pulls)
 
 
 def _elimination_state(arms: int, numbers: Any, counts: Any) -> EliminationState:
     totals, spare = numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms]
-    return EliminationState(totals, spare, counts[:arms], counts[arms : 2 * arms])
+    return EliminationState(totals, spare, counts[:arms], counts[arms : 2 * arms], counts[:0])
 
 
 def eliminations(

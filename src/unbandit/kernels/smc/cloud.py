@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import Integers, Numbers, called, inlined
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, inlined
 from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
+from unbandit.kernels.simulate_available import Spans
 
 PARTICLES, RESAMPLING, LEVELS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
 MOVES, REDRAWS = np.uint64(7), np.uint64(10)
@@ -60,11 +61,13 @@ class Steps(NamedTuple):
     round: Integers  # the first one (from 1), in which the rule decided
     next_round: Integers  # in which the rule next decides for this arm; `NEVER` if it does not
     opening: int  # steps before the rule's first decision
-    binding: NDArray[np.bool_]  # whether the new state is compared; in the opening only after the arm's last pull
+    decides: Marks  # whether the rule decides here; an arm that arrives late is opened in mid-run
+    binding: Marks  # whether the new state is compared; in the opening only after the arm's last pull
     left: Integers
     rival: Integers
     rival_round: Integers
     rewards: Numbers  # per round; NaN where unknown
+    spans: Spans  # the rounds in which each arm can be pulled
 
 
 class Views(NamedTuple):
@@ -76,6 +79,7 @@ class Views(NamedTuple):
     judged: Integers  # how many actions
     first: Integers  # the first of them, from 0
     decided: Integers  # the round (from 1) of the look
+    spans: Spans  # the rounds in which each arm can be pulled: the rule chooses among those that are there
 
 
 class Cloud(NamedTuple):
@@ -165,6 +169,14 @@ def count_pulls(arm: Integers, first: int, number: int, counts: Integers) -> Non
         counts[each] = 0
     for at in range(first, first + number):
         counts[arm[at]] += 1
+
+
+@inlined
+def take_rows(values: NDArray[Any], who: Integers, rows: NDArray[Any]) -> None:
+    """Take the rows of some arms: what a rule sees where only these can be pulled."""
+    for place in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            rows[place, column] = values[who[place], column]
 
 
 @called

@@ -5,7 +5,7 @@ record says about it is known in advance: until arm `a` is pulled again, its ind
 in the round in which the first of the two is pulled next, and the one pulled there was not smaller. So each new reward
 is proposed from the interval that these comparisons leave, and its particle weighted by the interval's probability.
 Where the index ignores the round, idle arms stay sorted by the round of their next pull, and the two neighbours in that
-order decide; arms never pulled again lie below all others.
+order decide; arms never pulled again lie below all others. Two arms are compared only while both are there.
 
 Within a stretch of one arm the proposal is twisted towards the mean that its end requires; each particle carries a
 factor, roughly the probability that a random walk crosses in time, which is divided out at the next step.
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
+from unbandit.kernels.simulate_available import is_there
 from unbandit.kernels.smc.cloud import (
     NEVER,
     NONE,
@@ -60,7 +61,8 @@ class ComparisonState(NamedTuple):
     floor: Numbers  # per particle: the largest index of the arms that are never pulled again
     floor_arm: Integers  # per particle: that arm
     memo: Memo  # for rewards of 0 and 1
-    uses_round: bool  # whether the rule's index depends on the round
+    last_round: Integers  # per arm: the last one in which it can be pulled
+    uses_round: bool  # whether the rule's index depends on the round; all arms are compared, also where some are gone
     random_ties: bool  # whether the rule breaks ties at random
 
 
@@ -100,17 +102,18 @@ def filter_index(
     index, log_twists = np.full((number, arms), np.nan), np.zeros(number)
     floor, floor_arm = np.full(number, -math.inf), np.full(number, np.int64(arms))
     memo = _memo(arms, steps.rewards.size + 2 if bernoulli else 0)
-    state = ComparisonState(sums, pulls, next_round, index, floor, floor_arm, memo, uses_round, random_ties)
+    gone = steps.spans.last
+    state = ComparisonState(sums, pulls, next_round, index, floor, floor_arm, memo, gone, uses_round, random_ties)
     last = LastRewards(np.full((number, arms), math.inf), np.zeros((number, arms)), np.zeros(arms, np.bool_))
     redraws = not bernoulli and arms <= MOST_REDRAWN
     mark, relaxed_steps = 0, 0
     for step in range(steps.arm.size):
         arm, own_round, left, binding = steps.arm[step], steps.next_round[step], steps.left[step], steps.binding[step]
         # What this decision says before its rewards are drawn.
-        if random_ties and step >= steps.opening:
+        if random_ties and steps.decides[step]:
             _weigh_ties(parameters, steps, cloud, state, step)
-        seen = _absorb(steps, cloud, step)
-        if redraws and step >= steps.opening:
+        seen = absorb(steps, cloud, step)
+        if redraws and steps.decides[step]:
             _lower_caps(parameters, steps, state, last, step)
         prior, after = prior_of(belief, arm), pulls[arm] + steps.count[step]
         known, hidden = cloud.before[arm] + pulls[arm] + seen, steps.count[step] - seen
@@ -125,7 +128,7 @@ def filter_index(
             low, high = -math.inf, math.inf
             if binding and not bernoulli:
                 if uses_round:
-                    low, high = _all_bounds(parameters, sums, pulls, next_round, particle, arm, own_round, after)
+                    low, high = _all_bounds(parameters, sums, pulls, next_round, gone, particle, arm, own_round, after)
                 else:
                     if upper != NONE:
                         high = mean_value(parameters, index[particle, upper], after, 1)
@@ -143,18 +146,20 @@ def filter_index(
             elif hidden == 0:
                 gained, log_mass, relaxed = 0.0, 0.0, max(low, -high) > 0.0
                 if relaxed:
-                    log_mass = _penalty(max(low, -high) / prior.sigma)
+                    log_mass = penalty(max(low, -high) / prior.sigma)
             elif left > 0:  # within a stretch: twisted towards the mean at which the rival takes over
                 rival, rival_round = steps.rival[step], steps.rival_round[step]
                 value = index[particle, rival]
                 if uses_round:
-                    value = index_value(parameters, _mean(sums, pulls, particle, rival), pulls[rival], rival_round)
+                    value = index_value(
+                        parameters, sample_mean(sums, pulls, particle, rival), pulls[rival], rival_round
+                    )
                 goal = mean_value(parameters, value, after + left, rival_round)
-                gained, log_mass, log_twists[particle] = _propose_twisted(
+                gained, log_mass, log_twists[particle] = propose_twisted(
                     prior, pull, base, total, low, left, goal, drawn_by, cloud.table
                 )
             else:
-                gained, log_mass, relaxed = _propose_normal(prior, pull, total, low, high, drawn_by, cloud.table)
+                gained, log_mass, relaxed = propose_normal(prior, pull, total, low, high, drawn_by, cloud.table)
             cloud.log_weights[particle] += log_weight + log_mass
             cloud.relaxed[step] += 1 if relaxed else 0
             sums[particle, arm] += gained
@@ -207,7 +212,7 @@ def filter_index(
 
 
 @inlined
-def _propose_normal(
+def propose_normal(
     prior: ArmPrior, pull: Pull, total: float, low: float, high: float, drawn_by: float, table: Numbers
 ) -> tuple[float, float, bool]:
     """Propose from the predictive distribution, within the bounds."""
@@ -217,11 +222,11 @@ def _propose_normal(
         drawn, log_mass = truncated_normal(low, high, drawn_by, table)
         return centre + deviation * drawn, log_mass, False
     # Two arms' turns contradict each other: the middle, with a penalty.
-    return centre + deviation * (0.5 * (low + high)), _penalty(low - high), True
+    return centre + deviation * (0.5 * (low + high)), penalty(low - high), True
 
 
 @inlined
-def _propose_twisted(
+def propose_twisted(
     prior: ArmPrior, pull: Pull, base: float, total: float, low: float, left: int, goal: float, drawn_by: float,
     table: Numbers,
 ) -> tuple[float, float, float]:  # fmt: skip
@@ -250,11 +255,11 @@ def _propose_ones(
             drawn, drawn_by, mass = reservoir(drawn, drawn_by, mass, outcome, chance)
     if mass > 0.0:
         return float(drawn), math.log(mass), False
-    return float(hidden if drawn_by * (ones + zeros) < ones else 0), _penalty(0.0), True
+    return float(hidden if drawn_by * (ones + zeros) < ones else 0), penalty(0.0), True
 
 
 @inlined
-def _penalty(off: float) -> float:
+def penalty(off: float) -> float:
     """Return the log weight of a particle that misses its interval by `off` deviations.
 
     Where the index grows with the round, what a particle holds of two idle arms may leave a third no room. Dropping
@@ -267,14 +272,15 @@ def _penalty(off: float) -> float:
 
 
 @inlined
-def _mean(sums: Numbers, pulls: Integers, particle: int, arm: int) -> float:
+def sample_mean(sums: Numbers, pulls: Integers, particle: int, arm: int) -> float:
+    """Return an arm's sample mean, as a particle has it."""
     return sums[particle, arm] * (1.0 / pulls[arm])
 
 
 @inlined
 def _all_bounds(
-    parameters: Any, sums: Numbers, pulls: Integers, next_round: Integers, particle: int, arm: int, own_round: int,
-    after: int,
+    parameters: Any, sums: Numbers, pulls: Integers, next_round: Integers, last_round: Integers, particle: int,
+    arm: int, own_round: int, after: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Compare an arm with every other in the round where one of the two is pulled next; return its mean's bounds."""
     low, high = -math.inf, math.inf
@@ -283,7 +289,9 @@ def _all_bounds(
         if other == arm or other_round == NONE or (other_round == NEVER and own_round == NEVER):
             continue
         at = min(own_round, other_round)
-        value = index_value(parameters, _mean(sums, pulls, particle, other), pulls[other], at)
+        if at > last_round[arm] or at > last_round[other]:
+            continue
+        value = index_value(parameters, sample_mean(sums, pulls, particle, other), pulls[other], at)
         bound = mean_value(parameters, value, after, at)
         if other_round < own_round:
             high = min(high, bound)
@@ -302,26 +310,28 @@ def _fits(parameters: Any, state: ComparisonState, pull: Pull, particle: int, to
             if other == arm or other_round == NONE or (other_round == NEVER and own_round == NEVER):
                 continue
             at = min(own_round, other_round)
+            if at > state.last_round[arm] or at > state.last_round[other]:
+                continue
             key = arm if at == own_round else other  # compared at its own next turn, it has one index for all others
             value = _remembered(parameters, memo.own, memo.own_step, key, total, pull.after, at, step)
             held, pulls = state.sums[particle, other], state.pulls[other]
             its = _remembered(parameters, memo.other, memo.other_step, other, held, pulls, at, step)
-            first, second = _wins(value, arm, its, other, ties), _wins(its, other, value, arm, ties)
+            first, second = wins(value, arm, its, other, ties), wins(its, other, value, arm, ties)
             if not (second if other_round < own_round else first):
                 return False
         return True
     value = _remembered(parameters, memo.own, memo.own_step, arm, total, pull.after, 1, step)
-    if pull.upper != NONE and not _wins(state.index[particle, pull.upper], pull.upper, value, arm, ties):
+    if pull.upper != NONE and not wins(state.index[particle, pull.upper], pull.upper, value, arm, ties):
         return False
     if pull.lower != NONE:
-        return _wins(value, arm, state.index[particle, pull.lower], pull.lower, ties)
+        return wins(value, arm, state.index[particle, pull.lower], pull.lower, ties)
     if own_round != NEVER and state.floor[particle] > -math.inf:
-        return _wins(value, arm, state.floor[particle], state.floor_arm[particle], ties)
+        return wins(value, arm, state.floor[particle], state.floor_arm[particle], ties)
     return True
 
 
 @inlined
-def _wins(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
+def wins(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
     """Return whether an index can win over another; equal ones go to the lower arm, or to any."""
     return mine > its or (mine == its and (random_ties or arm < other))
 
@@ -370,10 +380,10 @@ def _weigh_ties(parameters: Any, steps: Steps, cloud: Cloud, state: ComparisonSt
     """Where ties are broken at random, divide each weight by the number of arms that share the largest index."""
     arm, now, sums, pulls = steps.arm[step], steps.round[step], state.sums, state.pulls
     for particle in range(sums.shape[0]):
-        value, tied = index_value(parameters, _mean(sums, pulls, particle, arm), pulls[arm], now), 1
+        value, tied = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], now), 1
         for other in range(pulls.size):
-            if other != arm:
-                its = index_value(parameters, _mean(sums, pulls, particle, other), pulls[other], now)
+            if other != arm and is_there(steps.spans, other, now):
+                its = index_value(parameters, sample_mean(sums, pulls, particle, other), pulls[other], now)
                 tied += 1 if its == value else 0
         cloud.log_weights[particle] -= math.log(tied)
 
@@ -382,7 +392,7 @@ def _weigh_ties(parameters: Any, steps: Steps, cloud: Cloud, state: ComparisonSt
 
 
 @called
-def _absorb(steps: Steps, cloud: Cloud, step: int) -> int:
+def absorb(steps: Steps, cloud: Cloud, step: int) -> int:
     """Let the rule see the step's known rewards, which the observer knew from the start; return their number."""
     absorbed, arm = 0, steps.arm[step]
     for at in range(steps.round[step] - 1, steps.round[step] - 1 + steps.count[step]):
@@ -404,7 +414,7 @@ def _recompute_indices(parameters: Any, state: ComparisonState) -> None:
         for arm in range(pulls.size):
             if next_round[arm] == NONE:
                 continue
-            value = index_value(parameters, _mean(sums, pulls, particle, arm), pulls[arm], 1)
+            value = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], 1)
             state.index[particle, arm] = value
             if next_round[arm] == NEVER and value > state.floor[particle]:
                 state.floor[particle], state.floor_arm[particle] = value, arm
@@ -415,9 +425,9 @@ def _lower_caps(parameters: Any, steps: Steps, state: ComparisonState, last: Las
     """Bound the means of the idle arms by what would have won this decision."""
     arm, now, sums, pulls, cap = steps.arm[step], steps.round[step], state.sums, state.pulls, last.cap
     for particle in range(sums.shape[0]):
-        value = index_value(parameters, _mean(sums, pulls, particle, arm), pulls[arm], now)
+        value = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], now)
         for other in range(pulls.size):
-            if other != arm:
+            if other != arm and is_there(steps.spans, other, now):
                 cap[particle, other] = min(cap[particle, other], mean_value(parameters, value, pulls[other], now))
 
 
@@ -439,12 +449,13 @@ def _gibbs_levels(cloud: Cloud, state: ComparisonState, last: LastRewards, step:
 @called
 def _gibbs_last(parameters: Any, cloud: Cloud, state: ComparisonState, last: LastRewards, step: int) -> None:
     """On the way, redraw the last reward of each arm in turn, within all past and coming comparisons."""
-    sums, pulls, next_round = state.sums, state.pulls, state.next_round
+    sums, pulls, next_round, gone = state.sums, state.pulls, state.next_round, state.last_round
     for particle in range(sums.shape[0]):
         for arm in range(pulls.size):
             if last.single[arm] and next_round[arm] != NONE:
-                low, high = _all_bounds(parameters, sums, pulls, next_round, particle, arm, next_round[arm], pulls[arm])
-                _redraw(cloud, pulls, last.drawn, particle, arm, low, min(high, last.cap[particle, arm]), step)
+                own_round, after = next_round[arm], pulls[arm]
+                low, high = _all_bounds(parameters, sums, pulls, next_round, gone, particle, arm, own_round, after)
+                redraw(cloud, pulls, last.drawn, particle, arm, low, min(high, last.cap[particle, arm]), step)
 
 
 @called
@@ -455,11 +466,11 @@ def _gibbs_final(cloud: Cloud, state: ComparisonState, last: LastRewards, step: 
     """
     for arm in range(state.pulls.size):
         for particle in range(cloud.sums.shape[0] if last.single[arm] else 0):
-            _redraw(cloud, state.pulls, last.drawn, particle, arm, -math.inf, last.cap[particle, arm], step)
+            redraw(cloud, state.pulls, last.drawn, particle, arm, -math.inf, last.cap[particle, arm], step)
 
 
 @inlined
-def _redraw(
+def redraw(
     cloud: Cloud, pulls: Integers, drawn: Numbers, particle: int, arm: int, low: float, high: float, step: int
 ) -> None:
     """Draw an arm's last reward from its conditional, its sample mean being between two bounds, if there is room."""

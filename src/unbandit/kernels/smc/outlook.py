@@ -121,6 +121,7 @@ def solve_outlook(
     rounds, arms = transitions.arm.size, transitions.start.size
     size, round = 2 * arms, np.zeros(rounds, np.int64)
     rows, pulls, counts = np.zeros((rounds, size)), np.ones(arms, np.int64), np.zeros(arms, np.int64)
+    who = np.arange(arms)
     site, site_bend, one, one_bend = np.empty(arms), np.empty((arms, arms)), np.empty(arms), np.empty((arms, arms))
     vector, matrix, pull, column = np.zeros(size), np.zeros((size, size)), np.empty(size), np.empty(size)
     value = 0.0
@@ -158,7 +159,8 @@ def solve_outlook(
         # The site.
         if transitions.judged[at] > 0:
             count_pulls(transitions.arm, at, transitions.judged[at], counts)
-            value += expand_all(parameters, pulls, counts, round[at], path[at, :arms], site, site_bend, one, one_bend)
+            arguments = (parameters, pulls, counts, round[at])
+            value += expand_all(*arguments, path[at, :arms], who, arms, site, site_bend, one, one_bend)
             for row in range(arms):
                 vector[row] += site[row]
                 for other in range(arms):

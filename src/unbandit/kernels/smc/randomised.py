@@ -14,6 +14,7 @@ import numpy as np
 from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
+from unbandit.kernels.simulate_available import arms_there
 from unbandit.kernels.smc.cloud import (
     PARTICLES,
     ArmPrior,
@@ -28,6 +29,7 @@ from unbandit.kernels.smc.cloud import (
     predictive_sum,
     prior_of,
     resample,
+    take_rows,
     take_sums,
     two_uniforms,
 )
@@ -41,6 +43,7 @@ def filter_randomised(
 
     `memories` has the shape (particles, arms, columns): what the rule remembers, beginning with the sums of rewards.
     All actions that the rule draws from a state are judged there; a single one by a look ahead from the state before.
+    An action is drawn among the arms that can be pulled in its round, as if there were no others.
     Offspring are moved apart only where probabilities are `smooth`; elsewhere a moved particle might contradict what
     it was chosen for.
     """
@@ -48,6 +51,8 @@ def filter_randomised(
     bernoulli = cloud.belief.bernoulli
     pulls = np.zeros(arms, np.int64)
     candidates, chances, trials = np.empty(tries), np.empty(tries), np.empty((tries, arms, columns))
+    who, rows = np.empty((2, arms), np.int64), np.empty((arms, columns))  # the arms that are there, now and next
+    seen_pulls = np.empty((2, arms), np.int64)
     mark, ahead = 0, False  # whether the weights already contain the probability of what this state decides
     for step in range(steps.arm.size):
         arm, first_action, decided = steps.arm[step], views.first[step], views.decided[step]
@@ -58,19 +63,29 @@ def filter_randomised(
             for particle in range(number):
                 cloud.past[particle, arm] -= known
         prior, behind = prior_of(cloud.belief, arm), cloud.before[arm] + pulls[arm]
+        there = arms_there(views.spans, decided, who[0])
+        following, later = steps.arm[views.first[step + 1]] if look_ahead else arm, 0
+        if look_ahead:
+            later = arms_there(views.spans, views.decided[step + 1], who[1])
+        for each in range(arms):
+            seen_pulls[0, each] = pulls[who[0, each]] if each < there else 0
+            seen_pulls[1, each] = pulls[who[1, each]] + (who[1, each] == arm) if each < later else 0
         for particle in range(number):
             memory, log_weight = memories[particle], 0.0
             # Weight without look-ahead: w *= p(a | memory) for every action drawn from it.
             if not ahead:
                 for at in range(first_action, first_action + views.judged[step]):
-                    log_weight += _log(probability(parameters, pulls, memory, decided, steps.arm[at]))
+                    chance = _chance(
+                        parameters, pulls, memory, decided, steps.arm[at], who[0], there, seen_pulls[0], rows
+                    )
+                    log_weight += _log(chance)
             # Proposal: candidates x_j with shares q_j.
             total = cloud.past[particle, arm] + memory[arm, 0]
             first, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
             size = _spread(prior, bernoulli, behind, total, known, first, cloud.table, candidates, chances)
             # Weight with look-ahead: w *= sum_j q_j p(a_{t+1} | memory, x_j); choose x_j in proportion to its term.
             if look_ahead:
-                following, average = steps.arm[views.first[step + 1]], 0.0
+                average = 0.0
                 for at in range(size):
                     trial = trials[at]
                     for row in range(arms):
@@ -79,7 +94,10 @@ def filter_randomised(
                     learn(parameters, pulls, trial, step + 1, arm, candidates[at])
                     trial[arm, 0] += candidates[at]
                     pulls[arm] += 1
-                    chances[at] *= probability(parameters, pulls, trial, views.decided[step + 1], following)
+                    round = views.decided[step + 1]
+                    chances[at] *= _chance(
+                        parameters, pulls, trial, round, following, who[1], later, seen_pulls[1], rows
+                    )
                     pulls[arm] -= 1
                     average += chances[at]
                 log_weight += _log(average)
@@ -121,6 +139,23 @@ def _gibbs_levels(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -
     """Shift all rewards of each particle by a number drawn from its conditional distribution."""
     for particle in range(memories.shape[0]):
         gibbs_level(cloud, pulls, memories[particle, :, 0], particle, step)
+
+
+@inlined
+def _chance(
+    parameters: Any, pulls: Integers, memory: Numbers, round: int, arm: int, who: Integers, there: int,
+    seen_pulls: Integers, rows: Numbers,
+) -> float:  # fmt: skip
+    """Return the probability of an arm among the arms that are there, of which `who` has the first so many."""
+    if there == 1:
+        return 1.0
+    seen, place = memory, arm
+    if there < pulls.size:
+        pulls, seen, place = seen_pulls[:there], rows[:there], 0
+        take_rows(memory, who, seen)
+        while who[place] != arm:
+            place += 1
+    return probability(parameters, pulls, seen, round, place)
 
 
 @inlined

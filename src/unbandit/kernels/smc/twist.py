@@ -25,6 +25,7 @@ import numpy as np
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import learn, log_expansion, probability
 from unbandit.kernels.rng import normal_quantile
+from unbandit.kernels.simulate_available import Spans, arms_there
 from unbandit.kernels.smc.cloud import (
     PARTICLES,
     Cloud,
@@ -33,6 +34,7 @@ from unbandit.kernels.smc.cloud import (
     inherit,
     keep_sums,
     resample,
+    take_rows,
     take_sums,
     two_uniforms,
 )
@@ -56,6 +58,7 @@ class Transitions(NamedTuple):
     known: Numbers  # the reward, where it is known
     start: Numbers  # per arm: M before the first round
     separate: bool  # whether the state has a coordinate for every M
+    spans: Spans  # the rounds in which each arm can be pulled
 
 
 class Sites(NamedTuple):
@@ -84,7 +87,7 @@ def expand_sites(
     """
     horizon, arms = scores.shape
     pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    slope, bend = np.empty(arms), np.empty((arms, arms))
+    slope, bend, who = np.empty(arms), np.empty((arms, arms)), np.empty(arms, np.int64)
     for at in range(horizon):
         if transitions.begins[at]:
             for arm in range(arms):
@@ -92,29 +95,42 @@ def expand_sites(
         for row in range(arms):
             sites.centre[at, row] = scores[at, row]
         count_pulls(transitions.arm, transitions.looks[at], transitions.judged[at], counts)
-        arguments = (parameters, pulls, counts, rounds[at], scores[at])
+        there = arms_there(transitions.spans, rounds[at], who)
+        arguments = (parameters, pulls, counts, rounds[at], scores[at], who, there)
         log_chances[at] = expand_all(*arguments, sites.slope[at], sites.bend[at], slope, bend)
         pulls[transitions.arm[at]] += 1
 
 
 @inlined
 def expand_all(
-    parameters: Any, pulls: Integers, counts: Integers, round: int, scores: Numbers, slope: Numbers, bend: Numbers,
-    one_slope: Numbers, one_bend: Numbers,
+    parameters: Any, pulls: Integers, counts: Integers, round: int, scores: Numbers, who: Integers, there: int,
+    slope: Numbers, bend: Numbers, one_slope: Numbers, one_bend: Numbers,
 ) -> float:  # fmt: skip
-    """Return the log probability of some pulls of each arm; fill in its gradient and negative Hessian."""
+    """Return the log probability of some pulls of each arm; fill in its gradient and negative Hessian.
+
+    The rule chooses among the arms that are there, of which `who` has the first so many.
+    """
     value, arms = 0.0, counts.size
     for row in range(arms):
         slope[row] = 0.0
         for column in range(arms):
             bend[row, column] = 0.0
-    for arm in range(arms):
-        if counts[arm] > 0:
-            value += counts[arm] * log_expansion(parameters, pulls, scores, round, arm, one_slope, one_bend)
-            for row in range(arms):
-                slope[row] += counts[arm] * one_slope[row]
-                for column in range(arms):
-                    bend[row, column] += counts[arm] * one_bend[row, column]
+    if there == 1:
+        return value
+    seen_slope, seen_bend = one_slope[:there], one_bend.reshape(-1)[: there * there].reshape((there, there))
+    seen_pulls, seen = pulls, scores
+    if there < arms:
+        seen_pulls, seen = np.empty(there, np.int64), np.empty(there)
+        for place in range(there):
+            seen_pulls[place], seen[place] = pulls[who[place]], scores[who[place]]
+    for place in range(there):
+        number = counts[who[place]]
+        if number > 0:
+            value += number * log_expansion(parameters, seen_pulls, seen, round, place, seen_slope, seen_bend)
+            for row in range(there):
+                slope[who[row]] += number * seen_slope[row]
+                for column in range(there):
+                    bend[who[row], who[column]] += number * seen_bend[row, column]
     return value
 
 
@@ -329,6 +345,7 @@ def predict_actions(
     pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
     work, bends, system = np.empty((6, arms)), np.empty((2, arms, arms)), np.empty((arms, arms + 1 + size))
     scores, trial, y, aim, slope, bend = work[0], work[1], work[2], work[3], work[4], bends[0]
+    who = np.empty(arms, np.int64)
     for row in range(arms, size):
         state[row] = transitions.start[row - arms]
     for at in range(transitions.arm.size):
@@ -343,10 +360,9 @@ def predict_actions(
             count_pulls(transitions.arm, transitions.looks[at], transitions.judged[at], counts)
             for row in range(arms):
                 scores[row], y[row] = state[row], 0.0
-            value, gain = (
-                expand_all(parameters, pulls, counts, rounds[at], scores, slope, bend, work[5], bends[1]),
-                1.0,
-            )
+            there, gain = arms_there(transitions.spans, rounds[at], who), 1.0
+            arguments = (parameters, pulls, counts, rounds[at])
+            value = expand_all(*arguments, scores, who, there, slope, bend, work[5], bends[1])
             for _ in range(MOST_STEPS):
                 log_determinant = _condition(system, slope, bend, scores, state, covariance)
                 if gain < SETTLED:
@@ -362,7 +378,7 @@ def predict_actions(
                             product += covariance[row, column] * aim[column]
                         trial[row] = state[row] + product
                         penalty += 0.5 * aim[row] * product
-                    higher = expand_all(parameters, pulls, counts, rounds[at], trial, slope, bend, work[5], bends[1])
+                    higher = expand_all(*arguments, trial, who, there, slope, bend, work[5], bends[1])
                     higher -= penalty
                     if higher >= value:
                         break
@@ -448,21 +464,33 @@ def filter_twisted(
     `memories` has the shape (particles, arms, columns); its column `score` holds the scores. `means` are the
     particles' expectations `M`, (particles, arms). `first` is the demonstration's first round in the log.
     """
-    number, arms, _ = memories.shape
+    number, arms, columns = memories.shape
     bernoulli, separate = cloud.belief.bernoulli, transitions.separate
     pulls, counts, away = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.empty(arms)
+    who, rows = np.empty(arms, np.int64), np.empty((arms, columns))
     mark = 0
     for step in range(steps.arm.size):
         at, arm = first + step, steps.arm[step]
         # Weight: p(a_t | memory) / site(scores), for all actions drawn from this state.
         if transitions.judged[at] > 0:
             count_pulls(transitions.arm, transitions.looks[at], transitions.judged[at], counts)
+            there = arms_there(transitions.spans, transitions.decided[at], who)
+            seen_pulls = pulls
+            if there < arms:
+                seen_pulls = np.empty(there, np.int64)
+                for place in range(there):
+                    seen_pulls[place] = pulls[who[place]]
             for particle in range(number):
                 memory, log_weight = memories[particle], 0.0
+                seen = memory
+                if there < arms:
+                    seen = rows[:there]
+                    take_rows(memory, who, seen)
+                for place in range(there if there > 1 else 0):
+                    if counts[who[place]] > 0:
+                        chance = probability(parameters, seen_pulls, seen, transitions.decided[at], place)
+                        log_weight += counts[who[place]] * (math.log(chance) if chance > 0.0 else -math.inf)
                 for each in range(arms):
-                    if counts[each] > 0:
-                        chance = probability(parameters, pulls, memory, transitions.decided[at], each)
-                        log_weight += counts[each] * (math.log(chance) if chance > 0.0 else -math.inf)
                     away[each] = memory[each, score] - sites.centre[at, each]
                 for row in range(arms):
                     product = 0.0

@@ -1,0 +1,211 @@
+"""Numbers of a rule fitted from a log: whether their intervals hold, how long these are, and whether gaps hold."""
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
+from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes
+from unbandit.demonstrators import RandomisedRule
+from unbandit.demonstrators.base import rule_or_family
+from unbandit.demonstrators.family import RuleFamily
+from unbandit.errors import AssumptionWarning, UnbanditError
+from unbandit.estimators import estimate
+from unbandit.instance import Instance
+from unbandit.result import ESTIMATED
+from unbandit.study.monte_carlo import Measured, Share, share
+from unbandit.study.taskgrid import Task
+
+TRUTHS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "ucb:alpha=0.25,scale=fit": {"scale": (0.7, 2.5)},
+    "ucb1:exploration=fit": {"exploration": (0.25, 2.0)},
+    "moss:scale=fit": {"scale": (0.5, 2.0)},
+    "lilucb:reward_range=fit": {"reward_range": (0.3, 1.5)},
+    "klucb:noise=gaussian,sigma=fit": {"sigma": (0.3, 1.0)},
+    "thompson:sigma=fit": {"sigma": (0.25, 1.0)},
+    "epsilon-greedy:epsilon=fit": {"epsilon": (0.03, 0.3)},
+    "softmax:temperature=fit": {"temperature": (0.1, 0.5)},
+    "learning-softmax:rate=fit,temperature=fit": {"rate": (0.1, 0.5), "temperature": (0.1, 0.5)},
+}
+"""The rules whose numbers are fitted, and between what values the true ones are drawn, evenly in the logarithm."""
+
+INDEX_CELLS, RANDOMISED_CELLS = ((4, 2_000),), ((2, 300), (4, 300), (2, 2_000), (4, 2_000))  # arms and rounds
+RUNS = 100  # logs of every cell
+LOW, HIGH = 0.92, 0.98  # within which coverage is to be
+NARROW = 0.2  # half of an interval's length relative to its value, at most, for index rules
+SECONDS, SECONDS_OF_A_POSTERIOR = 3.0, 10.0  # about, of one log
+
+
+@dataclass(frozen=True)
+class FitCell:
+    """A rule with numbers to be fitted, and how long its logs are."""
+
+    text: str
+    arms: int
+    horizon: int
+    runs: int
+
+    @property
+    def family(self) -> RuleFamily:
+        """Return the rule with its free numbers."""
+        found = rule_or_family(self.text)
+        assert isinstance(found, RuleFamily)
+        return found
+
+    @property
+    def size(self) -> str:
+        """Return arms and rounds as they are written in tables."""
+        return f"K={self.arms}, T={self.horizon:,}"
+
+    @property
+    def described(self) -> dict[str, object]:
+        """Return all that determines what is played, as plain values."""
+        drawn = {name: list(ends) for name, ends in TRUTHS[self.text].items()}
+        name = f"{self.text} on {self.arms} arms, {self.horizon} rounds"
+        return {
+            "name": name, "rule": self.text, "truths": drawn, "arms": self.arms, "horizon": self.horizon,
+            "runs": self.runs,
+        }  # fmt: skip
+
+    def seed(self, seed: int) -> int:
+        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
+        text = json.dumps([seed, {**self.described, "runs": None}])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+@dataclass(frozen=True, eq=False)
+class FitTrials(CellTrials):
+    """Logs of some cells, each of another bandit and with other numbers; one row per log and number."""
+
+    cells: tuple[FitCell, ...]
+    particles: int | None = None  # of each cloud of a posterior; None for as many as users get
+    measure: ClassVar[str] = "fit"
+    deciding: ClassVar[tuple[str, ...]] = (
+        *("kernels", "demonstrators", "inference", "estimators", "log", "tape.py", "instance.py"),
+        "calibration/parameters.py",
+    )
+    rounds_of_a_task: ClassVar[int] = 4_000
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that determines the bytes, also how much work each posterior is."""
+        return super().describe() | {"particles": self.particles}
+
+    def seconds(self, cell: FitCell) -> float:
+        """Return about how long a log takes."""
+        return SECONDS_OF_A_POSTERIOR if issubclass(cell.family.kind, RandomisedRule) else SECONDS
+
+    def rows(self, task: Task) -> pl.DataFrame:
+        """Make the logs of a task, and fit and estimate each."""
+        numbers = dict.fromkeys(("truth", "value", "low", "high"), pl.Float64)
+        counts = {"gaps": pl.Int64, "held": pl.Int64, "failure": pl.String}
+        schema: dict[str, Any] = {"run": pl.Int64, "parameter": pl.String, **numbers, **counts}
+        cell = self.cells[task.cell]
+        runs = range(task.first_run, task.last_run)
+        found = [{"run": run, **row} for run in runs for row in self._read(cell, run)]
+        return pl.DataFrame(found, schema=schema)
+
+    def _read(self, cell: FitCell, run: int) -> list[dict[str, Any]]:
+        """Return what is fitted to one log, and the truth; the counts of gaps stand in the first row."""
+        seed, family = cell.seed(self.seed), cell.family
+        generator = np.random.default_rng([seed, run])
+        truth = {
+            name: math.exp(generator.uniform(math.log(low), math.log(high)))
+            for name, (low, high) in TRUTHS[cell.text].items()
+        }
+        means = NORMAL.draw(generator, cell.arms)
+        log = family.at(truth).demonstrate(Instance(means, NOISE), cell.horizon, seed=seed, first_run=run, threads=1)
+        drawn: dict[str, Any] = {}
+        if issubclass(family.kind, RandomisedRule):
+            drawn = {"prior": NORMAL, "seed": run, "particles": self.particles}
+        rows: list[dict[str, Any]] = [{"parameter": name, "truth": value} for name, value in truth.items()]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", AssumptionWarning)
+                answer = estimate(log, family, sigma=NOISE.sigma, check=False, **drawn)
+        except UnbanditError as error:
+            return [row | {"failure": str(error)} for row in rows]
+        for row, fitted in zip(rows, answer.fitted, strict=True):
+            row |= {"value": fitted.value, "low": fitted.low, "high": fitted.high}
+        columns, gaps = answer.columns, means.max() - means
+        estimated = columns.verdict[0] == ESTIMATED
+        held = estimated & (columns.gap_low[0] <= gaps) & (gaps <= columns.gap_high[0])
+        rows[0] |= {"gaps": int(estimated.sum()), "held": int(held.sum())}
+        return rows
+
+
+@dataclass(frozen=True)
+class FitMetrics:
+    """Metrics of one cell."""
+
+    cell: FitCell
+    coverage: Mapping[str, Share]  # share of the intervals that hold the true number, by its name
+    widths: Mapping[str, float]  # median of half an interval's length over the value, by its name
+    gaps: Share  # share of the intervals of gaps that hold the true one
+    answered: Share  # logs that are not refused
+
+
+def fit_metrics(cell: FitCell, rows: pl.DataFrame) -> FitMetrics:
+    """Return the metrics of a cell."""
+    coverage, widths = {}, {}
+    answered = rows.filter(pl.col("failure").is_null())
+    for name in TRUTHS[cell.text]:
+        own = answered.filter(parameter=name)
+        held = own.filter((pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high")))
+        coverage[name] = share(held.height, own.height)
+        half = ((own["high"] - own["low"]) / (2 * own["value"])).median()
+        widths[name] = float(half) if isinstance(half, float) else math.nan
+    gaps = share(int(answered["held"].sum()), int(answered["gaps"].sum()))
+    return FitMetrics(cell, coverage, widths, gaps, share(answered["run"].n_unique(), cell.runs))
+
+
+class Fits(Measure):
+    """Whether intervals hold where numbers of the rule are fitted."""
+
+    name = "fit"
+    title = "Numbers fitted from the log"
+    about = "how often intervals of numbers that are fitted from a log hold, and those of gaps that allow for it"
+    metrics_type = FitMetrics
+
+    def trials(self, sizes: Sizes) -> Iterator[tuple[str, FitTrials]]:
+        """Yield the logs of each rule."""
+        for text in TRUTHS:
+            family = rule_or_family(text)
+            assert isinstance(family, RuleFamily)
+            places = RANDOMISED_CELLS if issubclass(family.kind, RandomisedRule) else INDEX_CELLS
+            cells = tuple(FitCell(text, *place, sizes.runs or RUNS) for place in places)
+            yield str(family.example), FitTrials(cells, sizes.seed, sizes.particles)
+
+    def metrics(self, cell: FitCell, rows: pl.DataFrame) -> FitMetrics:
+        """Return the metrics of one cell."""
+        return fit_metrics(cell, rows)
+
+    def criteria(self, metrics: Sequence[FitMetrics]) -> list[Criterion]:
+        """Return the criteria with their scores, one per number and cell."""
+        held, widths, gaps, answered = list[Score](), list[Score](), list[Score](), list[Score]()
+        for each in metrics:
+            place = each.cell.text, each.cell.size
+            for name, covered in each.coverage.items():
+                row = f"{each.cell.family.kind.name}: {name}", each.cell.size
+                held.append(Score(*row, covered, percent(covered), judge(covered, LOW, HIGH)))
+                half = Measured(each.widths[name], 0.0, 0)
+                index = not issubclass(each.cell.family.kind, RandomisedRule)
+                verdict = judge(half, high=NARROW) if index else None
+                widths.append(Score(*row, half, f"{100 * half.value:.0f}%", verdict))
+            gaps.append(Score(*place, each.gaps, percent(each.gaps), judge(each.gaps, LOW, HIGH)))
+            answered.append(Score(*place, each.answered, percent(each.answered), None))
+        note = "True numbers are drawn evenly in the logarithm, and means from N(0, 1), for every log."
+        about = "Half of an interval's length relative to the value, the median over logs."
+        goal = "92 to 98%"
+        return [
+            Criterion("fit, coverage", "95% intervals that hold the fitted number", goal, note, "number", scores=held),
+            Criterion("fit, width", "length of those", "at most 20% for index rules", about, "number", scores=widths),
+            Criterion("fit, gaps", "95% intervals that hold the true gap, with fitted numbers", goal, scores=gaps),
+            Criterion("fit, answered", "logs that show the number", "no goal", scores=answered),
+        ]

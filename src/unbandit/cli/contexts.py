@@ -1,0 +1,217 @@
+"""Logs with contexts in the shell: `unbandit estimate --features` and `unbandit simulate` with rules that read them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from unbandit import checks
+from unbandit.cli import options
+from unbandit.cli import output as printer
+from unbandit.errors import ParameterError, option, shell_option
+
+if TYPE_CHECKING:
+    from unbandit.contexts import ContextInstance, ContextLog, LinearRule
+    from unbandit.contexts.result import ContextEstimate
+
+PLAIN = {
+    "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
+    "constant": None, "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None,
+    "windows": None, "availability": None, "sensitivity": False, "follow": False, "strict": False,
+}  # fmt: skip
+"""Options of `estimate` for logs without contexts, each with its default."""
+
+PLAIN_SIMULATED = {
+    "instance": None, "means": None, "bernoulli": False, "availability": None, "counts": False, "draw": "every",
+}  # fmt: skip
+"""The same of `simulate`."""
+
+MOST_ARMS = 10  # of which the probability to be the best is printed
+
+
+def estimate(given: Mapping[str, Any]) -> None:
+    """Estimate the coefficients of a log with contexts, given the parameters of the command by name."""
+    from unbandit.contexts import ContextLog
+    from unbandit.contexts.result import estimate_contexts
+    from unbandit.contexts.rule import linear_rule_or_family
+    from unbandit.log.sources import Layout
+
+    rule = linear_rule_or_family(given["rule"])
+    _refuse_others(given, PLAIN, f"with {option('features')}")
+    if given["method"] not in (None, "posterior"):
+        text = f'expected posterior, the only one with {option("features")}; got "{given["method"]}".'
+        raise ParameterError(text, parameter="method", value=given["method"], remedy="Leave it out.")
+    if given["sigma"] is None:
+        text = "expected the standard deviation of a reward, without which coefficients have no scale."
+        raise ParameterError(text, parameter="sigma", remedy=f"Give it as in {option('sigma', 0.5)}.")
+    deviation = _prior_deviation(given["prior"])
+    output = given["output"]
+    printer.check_output(output, ".json")
+    names = ("columns", "arms", "sheet", "no_header")
+    reading = options.read_layout(*(given[name] for name in names))
+    features = options.read_names(given["features"], "features")
+    logs = given["logs"]
+    with printer.working("Estimating"):
+        log = ContextLog.read(logs[0] if len(logs) == 1 else logs, features=features, **reading)
+        with printer.answering(options.log_name(*logs)):
+            answer = estimate_contexts(
+                log, rule, sigma=given["sigma"], prior=deviation, level=given["level"], particles=given["particles"],
+                seed=given["seed"] or 0, predict=given["predict"], layout=Layout(None, not given["no_header"]),
+            )  # fmt: skip
+    written = f"{len(answer.posterior.names):,} coefficients"
+    pieces = partial(_pieces, answer)
+    if printer.deliver(answer, output, given["as_json"], json_pieces=pieces, written=written):
+        if output is None:
+            _print(answer)
+        printer.print_notices(answer.posterior.notices, log.reading)
+
+
+def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:
+    """Refuse options that mean nothing for a log with contexts."""
+    for name, usual in others.items():
+        if given.get(name) not in (usual, [], ()):
+            text = f"expected without it {where}: it is for logs without contexts."
+            raise ParameterError(text, parameter=name, value=given[name], remedy="Leave it out.")
+
+
+def _prior_deviation(text: str | None) -> float:
+    """Return the deviation of every coefficient beforehand; refuse a prior that is not around 0."""
+    from unbandit.inference import NormalPrior, parse_prior
+
+    prior = NormalPrior() if text is None else parse_prior(text)
+    if not isinstance(prior, NormalPrior) or prior.mean != 0:
+        refusal = f"expected a normal prior around 0 for coefficients; got {prior}."
+        raise ParameterError(refusal, parameter="prior", value=text, remedy="Write it as normal:deviation=1.")
+    return prior.deviation
+
+
+def _pieces(answer: ContextEstimate) -> list[str]:
+    return [answer.to_json(shell_option)]
+
+
+def _print(answer: ContextEstimate) -> None:
+    """Print coefficients, how well direction and length are known, the best arm, and predictions."""
+    from unbandit.formatting import interval, number, probability
+
+    out, found = printer.console(), answer.posterior
+    out.print(f"{found.rule}, {found.rounds:,} rounds, {found.level * 100:g}% intervals", style="bold")
+    rows = answer.frame.rows(named=True)
+    by_arm = rows[0]["arm"] is not None
+    ends = f"{found.level * 100:g}% interval"
+    headings = printer.columns(printer.TEXT, "feature", *(["arm"] if by_arm else []))
+    headings += [
+        *printer.columns(printer.NUMBER, "value"),
+        *printer.columns(printer.WORD, ends, "verdict"),
+    ]
+    lines = [
+        [row["feature"], *([row["arm"]] if by_arm else []), number(row["value"]), interval(row["low"], row["high"]),
+         row["verdict"]]
+        for row in rows[: printer.MOST_LINES]
+    ]  # fmt: skip
+    out.print(printer.new_table(headings, lines))
+    printer.say_left_out(out, len(rows), "coefficients")
+    low, high = found.length()
+    out.print(f"Direction known to {number(found.angle, 2)} degrees; length {interval(low, high)}.")
+    shown = list(answer.best.items())[:MOST_ARMS]
+    where = "at the average context" if by_arm else "each at the average of its own features"
+    out.print(f"Probability of being the best arm, {where}", style="bold")
+    best = printer.columns(printer.TEXT, "arm") + printer.columns(printer.NUMBER, "probability")
+    out.print(printer.new_table(best, [[arm, probability(chance)] for arm, chance in shown]))
+    if answer.predictions is not None:
+        frame = answer.predictions
+        heads = [(name, printer.TEXT if name == "arm" else printer.NUMBER) for name in frame.columns]
+        cells = [[number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in frame.rows()]
+        out.print("Values of the contexts asked for", style="bold")
+        out.print(printer.new_table(heads, cells[: printer.MOST_LINES]))
+        printer.say_left_out(out, len(cells), "values")
+
+
+def simulate(rule: LinearRule, given: Mapping[str, Any]) -> None:
+    """Simulate a rule that chooses by features, and write a log in long form."""
+    from unbandit.contexts import ContextInstance
+    from unbandit.files import write_table
+
+    _refuse_others(given, PLAIN_SIMULATED, f"with {rule.name}")
+    if given["device"] not in ("auto", "cpu"):
+        text = f'expected cpu: rules that choose by features are not played on a GPU; got "{given["device"]}".'
+        raise ParameterError(text, parameter="device", value=given["device"], remedy="Leave it out.")
+    output, truth, horizon = given["output"], given["truth"], checks.whole("horizon", given["horizon"])
+    for name, path in (("output", output), ("truth", truth)):
+        if path not in (None, "-"):
+            printer.check_output(path, parameter=name)
+    instance = ContextInstance(_theta(given["theta"], rule), 1.0 if given["sigma"] is None else given["sigma"])
+    with printer.working(f"Simulating {given['runs']:,} x {horizon:,} rounds"):
+        contexts = _contexts(given, rule, instance, horizon)
+        asked = {name: given[name] for name in ("runs", "seed", "threads")}
+        log = rule.demonstrate(instance, contexts, **asked)
+        table = log.to_frame()
+    if output == "-":
+        for at, part in enumerate(table.iter_slices(100_000)):
+            sys.stdout.write(part.write_csv(include_header=at == 0))
+    else:
+        write_table(lambda: table, output)
+        typer.echo(f"{output}: {given['runs']:,} x {horizon:,} rounds of {rule} ({len(log.arms)} arms)", err=True)
+    if truth is not None:
+        import polars as pl
+
+        features, arms = zip(*rule.design(log).names, strict=True)
+        values = {"feature": features, "arm": pl.Series(arms, dtype=pl.String), "value": instance.theta.reshape(-1)}
+        write_table(lambda: pl.DataFrame(values), truth)
+
+
+def _theta(text: str | None, rule: LinearRule) -> list[Any]:
+    """Read `1,0.5,-1`, or for a disjoint model one such list per arm, with semicolons between them."""
+    try:
+        rows = [[float(part) for part in row.split(",")] for row in (text or "").split(";")]
+    except ValueError:
+        rows = []
+    if not rows or len({len(row) for row in rows}) > 1 or (len(rows) > 1) != rule.disjoint:
+        example = "1,0.5;0,1 (one list per arm)" if rule.disjoint else "1,0.5,-1"
+        refusal = f'expected the coefficients of {rule.name}, as in {example}; got "{text or ""}".'
+        remedy = "An intercept is the last number."
+        raise ParameterError(refusal, parameter="theta", value=text, remedy=remedy)
+    return rows if rule.disjoint else rows[0]
+
+
+def _contexts(given: Mapping[str, Any], rule: LinearRule, instance: ContextInstance, horizon: int) -> ContextLog:
+    """Return the offers: those of a log, or random ones with independent normal features of variance 1 / d."""
+    import numpy as np
+
+    from unbandit.contexts import ContextLog
+    from unbandit.tape import Stream, Tape
+
+    if given["contexts"] is not None:
+        features = options.read_names(given["features"], "features")
+        log = ContextLog.read(given["contexts"], features=features).select(0)
+        if log.rounds < horizon:
+            text = f"expected at most the {log.rounds:,} rounds of {given['contexts']}; got {horizon:,}."
+            raise ParameterError(text, parameter="horizon", value=horizon)
+        return log.select(0, horizon)
+    size = instance.theta.shape[-1] - rule.intercept
+    if size < 1:
+        raise ParameterError("expected a coefficient of a feature, not of the intercept alone.", parameter="theta")
+    count, names = _arms(given["arms"], instance, rule)
+    rows = 1 if rule.disjoint else count
+    tape, rounds = Tape(given["seed"]), np.arange(horizon)
+    drawn = tape.normal(rounds[:, None], np.arange(rows * size), 1, Stream.CONTEXTS).reshape(horizon, rows, size)
+    values = np.broadcast_to(drawn, (horizon, count, size)) / np.sqrt(size)
+    return ContextLog.from_arrays(values, np.zeros(horizon, np.int64), arms=names)
+
+
+def _arms(text: str | None, instance: ContextInstance, rule: LinearRule) -> tuple[int, list[str] | None]:
+    """Return how many arms there are, and their names where these are given."""
+    count = len(instance.theta) if rule.disjoint else 5
+    if text is None:
+        return count, None
+    if text.strip().isdigit():
+        number, names = checks.whole("arms", int(text), 2), None
+    else:
+        names = options.read_names(text, "arms")
+        number = len(names)
+    if rule.disjoint and number != count:
+        raise ParameterError(f"expected {count}, one for each list of theta; got {number}.", parameter="arms")
+    return number, names

@@ -1,0 +1,129 @@
+"""Whether a rule fits a log with contexts: rivals that explain the choices better.
+
+Under the assumed rule and prior, the ratio of another rule's evidence to its own exceeds `r` with a probability of at
+most `1 / r`, and so does that of a mixture of rivals. Evidence of rivals comes from the Gaussian approximation, which
+is nearly exact for cuts and falls short for choices by chance; that of the assumed rule from particles.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from unbandit.contexts.clouds import run_clouds
+from unbandit.contexts.expectation import ChoiceRecord, approximate, path_of
+from unbandit.errors import Notice
+from unbandit.fit import Check
+from unbandit.formatting import number
+from unbandit.kernels.compile import Numbers
+from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
+
+DOES_NOT_FIT = 0.01  # the error probability of the check
+OTHER_STRENGTHS = (0.25, 0.5, 2.0, 4.0)  # times that of the assumed rule
+OTHER_NOISE = (0.5, 2.0)  # times the assumed one
+OWN_WEIGHT, RANDOM_WEIGHT = 0.5, 0.1  # of rivals of the rule's own kind together, and of choices at random
+CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule is said not to fit
+MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of the part that is checked
+PARTICLES, PASSES = 500, 12  # of a cloud for a part, and through the log for a rival
+CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
+
+
+def check_record(
+    record: ChoiceRecord, name: str, *, sigma: float, prior: float, log_evidence: float, seed: int
+) -> Check:
+    """Compare a rule's evidence with that of rivals, on the first part of a long record."""
+    part = _part(record)
+    if part is not record:
+        approximation = approximate(part, path_of(part, sigma=sigma, prior=prior))
+        log_evidence = run_clouds(approximation, particles=PARTICLES, clouds=2, seed=seed).log_evidence[0]
+    rivals = _rivals(part, name, sigma, prior)
+    evidences = np.array([_evidence(each, noise, prior) for _, each, noise, _ in rivals])
+    names = [*(text for text, *_ in rivals), "a choice at random"]
+    log_weights = np.log([*(weight for *_, weight in rivals), RANDOM_WEIGHT])
+    values = np.append(evidences, -float(np.log(np.diff(part.offsets)).sum()))
+    p_value = _bound(log_weights + values - log_evidence)
+    if p_value <= DOES_NOT_FIT:  # an approximation may fail: what counts is confirmed by particles
+        order = np.argsort(-evidences)
+        for at in order[:CONFIRMED]:
+            _, rival, noise, _ = rivals[at]
+            values[at] = _exact_evidence(rival, noise, prior, seed)
+        values[order[CONFIRMED:]] = -math.inf
+        p_value = _bound(log_weights + values - log_evidence)
+    if p_value > DOES_NOT_FIT:
+        return Check("fits", p_value=p_value, checked=1)
+    order = np.argsort(-values)
+    instead = tuple(names[at] for at in order if values[at] > values.max() - CLOSE)
+    reason = f"{instead[0]} makes the choices {_times(values.max() - log_evidence)} as probable."
+    return Check("does not fit", p_value=p_value, reason=reason, instead=instead, checked=1, failed=("1",))
+
+
+def _bound(logs: Numbers) -> float:
+    """Return how probable such odds in favour of rivals are at most."""
+    return min(1.0, math.exp(-max(float(np.logaddexp.reduce(logs)), 0.0)))
+
+
+def _exact_evidence(record: ChoiceRecord, sigma: float, prior: float, seed: int) -> float:
+    """Return a rival's log evidence by particles."""
+    approximation = approximate(record, path_of(record, sigma=sigma, prior=prior))
+    if not math.isfinite(approximation.log_start):
+        return -math.inf
+    found = run_clouds(approximation, particles=PARTICLES, clouds=2, seed=seed).log_evidence[0]
+    return found if math.isfinite(found) else -math.inf
+
+
+def misfit_notice(check: Check, rule: str) -> list[Notice]:
+    """Say that a rule does not fit."""
+    if check.verdict != "does not fit":
+        return []
+    text = f"{rule} does not fit the log ({check.chance}): {check.reason} Do not rely on the numbers."
+    return [Notice("does-not-fit", text, count=1)]
+
+
+def _times(nats: float) -> str:
+    """Write how many times as probable something is."""
+    return f"10^{nats / math.log(10):.0f} times" if nats > math.log(1e6) else f"{number(math.exp(nats), 2)} times"
+
+
+def _part(record: ChoiceRecord) -> ChoiceRecord:
+    """Return the first part of a record that is too long to be checked."""
+    work = np.cumsum(np.diff(record.offsets)) * record.vectors.shape[1] ** 2
+    rounds = max(int(np.searchsorted(work, MOST_WORK)), 1)
+    if rounds >= record.chosen.size:
+        return record
+    return replace(
+        record, vectors=record.vectors[: record.offsets[rounds]], offsets=record.offsets[: rounds + 1],
+        chosen=record.chosen[:rounds], known=record.known[:rounds],
+    )  # fmt: skip
+
+
+def _rivals(
+    record: ChoiceRecord, name: str, sigma: float, prior: float
+) -> Sequence[tuple[str, ChoiceRecord, float, float]]:
+    """Return what else may have made the record: words, how it chooses, the noise, and its weight."""
+    labels = {UCB: "linucb:alpha", THOMPSON: "lints:v", GREEDY: "lin-epsilon-greedy:epsilon",
+              SOFTMAX: "lin-softmax:temperature"}  # fmt: skip
+    scale = prior * math.sqrt(float(np.square(record.vectors).sum(axis=1).mean()))
+    strengths = {
+        UCB: (sigma, 3 * sigma), THOMPSON: (0.5 * sigma, 2 * sigma), GREEDY: (0.05, 0.2),
+        SOFTMAX: (0.05 * scale, 0.3 * scale),
+    }  # fmt: skip
+    own = [record.strength * factor for factor in OTHER_STRENGTHS]
+    own = [each for each in own if record.kind != GREEDY or each < 1]
+    rivals = [(f"{labels[record.kind]}={number(each, 3)}", replace(record, strength=each), sigma) for each in own]
+    rivals += [(f"{name} with sigma {number(factor * sigma, 3)}", record, factor * sigma) for factor in OTHER_NOISE]
+    others = [
+        (f"{labels[kind]}={number(each, 3)}", replace(record, kind=kind, strength=each), sigma)
+        for kind, values in strengths.items() if kind != record.kind for each in values
+    ]  # fmt: skip
+    weights = [OWN_WEIGHT / len(rivals)] * len(rivals) + [(1 - OWN_WEIGHT - RANDOM_WEIGHT) / len(others)] * len(others)
+    return [(*each, weight) for each, weight in zip(rivals + others, weights, strict=True)]
+
+
+def _evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
+    """Return a rival's log evidence, approximately; minus infinity where it cannot have made the first choices."""
+    path = path_of(record, sigma=sigma, prior=prior)
+    if record.kind == UCB and (path.bounds[: path.first_row[path.first_choice[1]]] > 0).any():
+        return -math.inf
+    value = approximate(record, path, passes=PASSES).log_evidence
+    return value if math.isfinite(value) and value < 0 else -math.inf

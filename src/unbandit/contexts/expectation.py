@@ -1,0 +1,171 @@
+"""The Gaussian approximation of a linear demonstrator's hidden path, given all of its choices.
+
+By expectation propagation (`kernels/linear.py`). Passes through the log alternate: backwards, for the probability of
+later choices given a state; and forwards, for sites that have the moments of the cuts.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbandit.kernels.choice_sites import ChanceSites, lay_noise, refine_chances
+from unbandit.kernels.compile import Integers, Numbers
+from unbandit.kernels.linear import LinearPath, PathSites, PathTwist, lay_path, refine_sites, solve_path
+from unbandit.kernels.simulate_linear import GREEDY, THOMPSON, UCB
+from unbandit.progress import current_work
+
+MOST_PASSES = 40
+SETTLED = 1e-3  # deviations by which no expectation of a comparison moves any more
+FIRST_STEP, LATER_STEP, CAREFUL_STEP = 1.0, 0.8, 0.3  # share of the way to the moments of the cuts
+CAREFUL_AFTER = 15  # passes
+WIDE_SHARE = 0.6  # of the sites' precision that particles are drawn by: from too wide an approximation, not too narrow
+GREEDY_SHARE = 0.3  # the same where a choice may be a random one, whose tails are heavier
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceRecord:
+    """What a learner was offered and chose, as a linear model sees it, and how it chooses.
+
+    Attributes
+    ----------
+    vectors, offsets, chosen
+        What the model multiplies, one row per offer; the first offer of every round, and the end; and the choice of
+        every round among its offers.
+    known
+        How many rewards the learner knows in each round.
+    kind, strength, ridge
+        How it chooses: `UCB`, `THOMPSON`, `GREEDY` or `SOFTMAX`, with alpha, v, epsilon or the temperature; and what
+        `A` begins with.
+    first_wins
+        Whether the first of several offers wins a tie.
+    """
+
+    vectors: Numbers
+    offsets: Integers
+    chosen: Integers
+    known: Integers
+    kind: int
+    strength: float
+    ridge: float = 1.0
+    first_wins: bool = True
+
+    @property
+    def one_by_one(self) -> bool:
+        """Return whether choices are greedy or random ones, each with a new reward before it."""
+        return self.kind == GREEDY and bool((np.diff(self.known) == 1).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Approximation:
+    """A path with sites, and the twist that they imply.
+
+    The sites are wider than those with the moments of the cuts, around the same expectations: particles that come from
+    too narrow an approximation miss its tails.
+
+    Attributes
+    ----------
+    chances
+        What the sites are made of, for choices by chance.
+    log_start
+        Log of the twisting function at the first state.
+    log_evidence
+        Log probability of all choices, approximately.
+    means
+        The expectation of every state, given all choices: (states, coefficients).
+    settled
+        Whether the passes came to rest.
+    """
+
+    record: ChoiceRecord
+    path: LinearPath
+    sites: PathSites
+    chances: ChanceSites | None
+    twist: PathTwist
+    log_start: float
+    log_evidence: float
+    means: Numbers
+    settled: bool
+
+
+def path_of(record: ChoiceRecord, *, sigma: float, prior: float) -> LinearPath:
+    """Return the path of a record, for rewards with the deviation `sigma` and coefficients from `N(0, prior^2)`."""
+    rounds, size = record.chosen.size, record.vectors.shape[1]
+    rows = record.vectors.shape[0] - rounds
+    path = LinearPath(
+        gains=np.zeros((rounds, size)), rows=np.zeros((rows, size)), bounds=np.zeros(rows),
+        widths=np.zeros(record.vectors.shape[0]), first_row=np.zeros(rounds + 1, np.int64),
+        first_choice=np.zeros(rounds + 2, np.int64), covariance=np.zeros((size, size)),
+    )  # fmt: skip
+    alpha = record.strength if record.kind == UCB else 0.0
+    strict = record.kind == GREEDY and record.first_wins
+    lay_path(
+        record.vectors, record.offsets, record.chosen, record.known, record.ridge, alpha, sigma, prior, strict, path
+    )  # fmt: skip
+    return path
+
+
+def impossible_at_first(path: LinearPath) -> int | None:
+    """Return the first round (from 0) of those before any reward is known whose choice is a cut that 0 violates."""
+    end = path.first_row[path.first_choice[1]]
+    wrong = np.flatnonzero(path.bounds[:end] > 0)
+    return None if wrong.size == 0 else int(np.searchsorted(path.first_row, wrong[0], side="right") - 1)
+
+
+def approximate(record: ChoiceRecord, path: LinearPath, *, passes: int = MOST_PASSES) -> Approximation:
+    """Approximate the path behind a record, in so many passes at most."""
+    rows = path.bounds.size
+    if record.kind == UCB:
+        sites = PathSites(path.rows, np.zeros(rows), np.zeros(rows))
+        return _settle(
+            record, path, sites, None, passes,
+            lambda twist, step, means: refine_sites(path, sites, twist, step, means),
+        )  # fmt: skip
+    sites = PathSites(np.zeros_like(path.rows), np.zeros(rows), np.zeros(rows))
+    others = np.diff(path.first_row)
+    ends = np.cumsum(others**2)
+    chances = ChanceSites(ends - others**2, np.zeros(ends[-1]), np.zeros(ends[-1]), np.zeros(rows))
+    if record.kind == THOMPSON:
+        lay_noise(
+            record.vectors, record.offsets, record.chosen, record.known, record.ridge, record.strength, chances.first,
+            chances.noise,
+        )  # fmt: skip
+    kind = (record.kind, record.strength)
+    return _settle(
+        record, path, sites, chances, passes,
+        lambda twist, step, means: refine_chances(path, sites, chances, twist, kind, step, means),
+    )  # fmt: skip
+
+
+def _settle(
+    record: ChoiceRecord, path: LinearPath, sites: PathSites, chances: ChanceSites | None, passes: int,
+    refine: Callable[[PathTwist, float, Numbers], tuple[float, float]],
+) -> Approximation:  # fmt: skip
+    """Go backwards and forwards until the sites settle."""
+    (rounds, size), change, log_constants = path.gains.shape, math.inf, 0.0
+    others = np.diff(path.first_row)
+    twist = PathTwist(*(np.zeros(shape) for shape in 2 * ((rounds, size), (rounds,), (rounds,))))
+    means = np.zeros((rounds + 1, size))
+    for number in range(passes):
+        current_work().end_if_stopped()
+        solve_path(path, sites, twist)
+        step = FIRST_STEP if number == 0 else LATER_STEP if number < CAREFUL_AFTER else CAREFUL_STEP
+        change, log_constants = refine(twist, step, means)
+        if change < SETTLED:
+            break
+    log_evidence = solve_path(path, sites, twist) + log_constants
+    if chances is not None and record.one_by_one:  # the matrices of its sites are diagonal
+        diagonal = [chances.bend[at : at + n * n : n + 1] for at, n in zip(chances.first, others, strict=True)]
+        sites = PathSites(path.rows, np.concatenate(diagonal), chances.slope)
+    wide = _widened(path, sites, means, GREEDY_SHARE if record.kind == GREEDY else WIDE_SHARE)
+    log_start = solve_path(path, wide, twist)
+    return Approximation(record, path, wide, chances, twist, log_start, log_evidence, means, change < SETTLED)
+
+
+def _widened(path: LinearPath, sites: PathSites, means: Numbers, share: float) -> PathSites:
+    """Return sites with a share of the precision, and the same slope at the expectation of the state."""
+    states = np.repeat(np.arange(means.shape[0]), np.diff(path.first_row[path.first_choice]))
+    centres = np.einsum("rc,rc->r", sites.rows, means[states])
+    pressure = sites.pressure - (1 - share) * sites.precision * centres
+    return PathSites(sites.rows, share * sites.precision, pressure)

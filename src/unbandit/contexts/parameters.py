@@ -1,0 +1,120 @@
+"""The number of a linear rule that nobody knows, fitted from a log: alpha, v, epsilon or the temperature.
+
+The evidence on a grid of values says which are probable. The Gaussian approximation finds the part of the grid that
+counts, clouds of particles compute the evidence there, and their states are mixed in proportion to it. The number is
+flat beforehand in its logarithm.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from unbandit.contexts.clouds import PathClouds, run_clouds
+from unbandit.contexts.expectation import Approximation, ChoiceRecord, approximate, impossible_at_first, path_of
+from unbandit.errors import NotIdentifiable
+from unbandit.fit import FittedNumber
+from unbandit.formatting import number
+from unbandit.kernels.compile import Numbers
+from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, UCB
+
+FARTHEST, CELLS = 60.0, 24  # the grid reaches so many times beyond the usual number, both ways, in so many cells
+COUNTS = 9.0  # nats below the largest evidence up to which a value counts
+NODES = 9  # values at which clouds compute the evidence
+FEWEST = 250  # particles of a cloud at one of them
+PASSES = 15  # through the log for the evidence of a value
+
+
+def fit_strength(
+    record: ChoiceRecord, name: str, *, sigma: float, prior: float, level: float, particles: int, clouds: int,
+    seed: int, threads: int | None,
+) -> tuple[PathClouds, Approximation, FittedNumber]:  # fmt: skip
+    """Fit a number of a rule; return clouds mixed over it, the approximation at its best value, and the number.
+
+    Raises
+    ------
+    NotIdentifiable
+        Where values at an end of the grid are as probable as others: the log does not show the number.
+    """
+    grid = _grid(record, sigma, prior)
+    rough = np.array([_rough_evidence(replace(record, strength=value), sigma, prior) for value in grid])
+    if not np.isfinite(rough).any():
+        raise NotIdentifiable(
+            f"No value of {name} explains the first choices of the log.",
+            remedy=f"Check the rule, or give {name} a value to see where.",
+        )
+    counts = np.flatnonzero(rough > rough.max() - COUNTS)
+    first, last = int(counts[0]), int(counts[-1])
+    open_above = last == grid.size - 1 and record.kind != GREEDY
+    if first == 0 or open_above:
+        end = "small" if first == 0 else "large"
+        raise NotIdentifiable(
+            f"The log does not show {name}: however {end} it is, the choices are about as probable.",
+            remedy=f"Give {name} a value.",
+        )
+    nodes = np.exp(np.linspace(math.log(grid[first - 1]), math.log(grid[min(last + 1, grid.size - 1)]), NODES))
+    share = max(particles // 4, FEWEST)
+    found, approximations = [], []
+    for value in nodes:
+        approximations.append(_approximation(replace(record, strength=float(value)), sigma, prior))
+        found.append(run_clouds(approximations[-1], particles=share, clouds=clouds, seed=seed, threads=threads))
+    evidences = np.array([each.log_evidence[0] if not any(each.died) else -math.inf for each in found])
+    if not np.isfinite(evidences).any():
+        raise NotIdentifiable(
+            f"No particle explains the log, whatever {name} is.",
+            remedy=f"Check the rule, or give {name} a value to see where.",
+        )
+    weights = np.exp(evidences - evidences.max())
+    weights /= weights.sum()
+    best = int(evidences.argmax())
+    return _mixed(found, weights, nodes, share, seed), approximations[best], _number(name, nodes, weights, level)
+
+
+def _grid(record: ChoiceRecord, sigma: float, prior: float) -> Numbers:
+    """Return values around what is usual for a rule, evenly spaced in their logarithm."""
+    scale = prior * math.sqrt(float(np.square(record.vectors).sum(axis=1).mean()))
+    usual = 0.1 if record.kind == GREEDY else 0.2 * scale if record.kind == SOFTMAX else 2 * sigma
+    most = 0.95 / usual if record.kind == GREEDY else FARTHEST
+    return np.asarray(usual * np.exp(np.linspace(-math.log(FARTHEST), math.log(most), CELLS + 1)))
+
+
+def _rough_evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
+    path = path_of(record, sigma=sigma, prior=prior)
+    if record.kind == UCB and impossible_at_first(path) is not None:
+        return -math.inf
+    value = approximate(record, path, passes=PASSES).log_evidence
+    return value if math.isfinite(value) and value < 0 else -math.inf  # the log of a probability, unless it diverged
+
+
+def _approximation(record: ChoiceRecord, sigma: float, prior: float) -> Approximation:
+    return approximate(record, path_of(record, sigma=sigma, prior=prior))
+
+
+def _mixed(found: list[PathClouds], weights: Numbers, nodes: Numbers, particles: int, seed: int) -> PathClouds:
+    """Mix clouds at several values in proportion to their weights."""
+    generator = np.random.default_rng([seed, 9])
+    alive = [at for at in range(nodes.size) if weights[at] > 0]
+    clouds = min(len(found[at].states) for at in alive)
+    number_of = particles * 4
+    states = []
+    for cloud in range(clouds):
+        places = np.searchsorted(np.cumsum(weights), (np.arange(number_of) + generator.random()) / number_of)
+        places = np.minimum(places, alive[-1])
+        within = generator.integers(0, particles, number_of)
+        states.append(np.array([found[at].states[cloud, row] for at, row in zip(places, within, strict=True)]))
+        generator.shuffle(states[-1])
+    by_cloud = np.array([each.evidences for each in found])
+    evidences = np.logaddexp.reduce(by_cloud, axis=0) - math.log(nodes.size)
+    smallest = min(found[at].effective_size for at in alive)
+    return PathClouds(np.array(states), evidences, smallest, (0,) * clouds)
+
+
+def _number(name: str, nodes: Numbers, weights: Numbers, level: float) -> FittedNumber:
+    """Return median and central interval of the number, its density being linear between the values."""
+    places = np.log(nodes)
+    fine = np.linspace(places[0], places[-1], 2_000)
+    logs = np.interp(fine, places, np.log(np.maximum(weights, 1e-300)))  # of the density
+    cumulated = np.cumsum(np.exp(logs - logs.max()))
+    ends = np.interp(np.array([0.5, 0.5 - level / 2, 0.5 + level / 2]) * cumulated[-1], cumulated, fine)
+    value, low, high = (float(number(each, 4)) for each in np.exp(ends))
+    return FittedNumber(name, value, low, high, "evidence of the choices")

@@ -1,0 +1,336 @@
+"""`context_posterior`: the coefficients of a linear demonstrator, from features and choices alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unbandit import checks
+from unbandit.contexts.check import check_record, misfit_notice
+from unbandit.contexts.clouds import PathClouds, particles_for, run_clouds
+from unbandit.contexts.design import INTERCEPT, Design
+from unbandit.contexts.expectation import Approximation, ChoiceRecord, approximate, impossible_at_first, path_of
+from unbandit.contexts.log import ContextLog
+from unbandit.contexts.parameters import fit_strength
+from unbandit.contexts.rule import LinearRule, checked_contexts, linear_rule_or_family
+from unbandit.demonstrators.family import RuleFamily
+from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
+from unbandit.fit import UNCHECKED, Check, FittedNumber, fitted_notice
+from unbandit.formatting import counted
+from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
+from unbandit.kernels.simulate_linear import GREEDY, UCB
+from unbandit.progress import interruptible
+
+CLOUDS, DRAWS = 4, 1_000  # independent clouds, and draws of each
+MORE = 4  # times as many particles for clouds of which one died, and for greedy rules, whose paths are hard to follow
+UNSEEN_FROM, BOUNDED_FROM = 0.95, 0.5  # of the prior's deviation: that of a coefficient of which little is known
+MOST_NUMBERS = 60_000_000  # offers times coefficients
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContextPosterior:
+    """Draws from the posterior of a linear model's coefficients, given which offers were chosen.
+
+    Attributes
+    ----------
+    rule, sigma, prior, level
+        The assumptions, and the level of intervals.
+    names
+        The feature and the arm (None in a shared model) of every coefficient.
+    arms, rounds
+        The arms' names, and the length of the record.
+    coefficients
+        Draws: (clouds, draws, coefficients). Clouds are independent of each other.
+    mean, covariance
+        Of the coefficients.
+    log_evidence, log_evidence_error
+        Log probability of the choices under the rule and the prior, and its Monte-Carlo error.
+    effective_size, particles
+        The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
+    notices
+        What may be wrong.
+    check
+        Whether the rule fits the choices, beside rivals: `contexts/check.py`.
+    fitted
+        The rule's number that was fitted from the log (`FIT`), with an interval. The draws are averaged over it.
+    """
+
+    rule: str
+    sigma: float
+    prior: float
+    level: float
+    names: tuple[tuple[str, str | None], ...]
+    arms: tuple[str, ...]
+    rounds: int
+    coefficients: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    log_evidence: float
+    log_evidence_error: float
+    effective_size: float
+    particles: int
+    notices: tuple[Notice, ...] = ()
+    check: Check = UNCHECKED
+    fitted: tuple[FittedNumber, ...] = ()
+
+    def __repr__(self) -> str:
+        many = counted(len(self.names), "coefficient")
+        return f"<ContextPosterior: {many}, {self.rule}, {self.rounds} rounds, log evidence {self.log_evidence:.1f}>"
+
+    @property
+    def draws(self) -> NDArray[np.float64]:
+        """Return all draws, (draws, coefficients)."""
+        return self.coefficients.reshape(-1, len(self.names))
+
+    def interval(self, level: float | None = None) -> NDArray[np.float64]:
+        """Return the central interval of every coefficient: (2, coefficients)."""
+        level = self.level if level is None else checks.level(level)
+        return np.asarray(np.quantile(self.draws, [0.5 - level / 2, 0.5 + level / 2], axis=0))
+
+    @cached_property
+    def verdicts(self) -> tuple[str, ...]:
+        """Return for each coefficient: estimated, bounded (half the prior's deviation or more is left), or unseen."""
+        left = np.sqrt(np.diag(self.covariance)) / self.prior
+        names = np.where(left >= UNSEEN_FROM, "unseen", np.where(left >= BOUNDED_FROM, "bounded", "estimated"))
+        return tuple(names.tolist())
+
+    @cached_property
+    def angle(self) -> float:
+        """Return the angle between the coefficients and their expectation, in degrees: root mean square."""
+        lengths = np.linalg.norm(self.draws, axis=1) * np.linalg.norm(self.mean)
+        cosines = np.clip(self.draws @ self.mean / lengths, -1, 1)
+        return float(np.degrees(np.sqrt(np.square(np.arccos(cosines)).mean())))
+
+    def length(self, level: float | None = None) -> tuple[float, float]:
+        """Return the central interval of the length of the vector of coefficients."""
+        level = self.level if level is None else checks.level(level)
+        low, high = np.quantile(np.linalg.norm(self.draws, axis=1), [0.5 - level / 2, 0.5 + level / 2])
+        return float(low), float(high)
+
+    def predict(self, features: ArrayLike, level: float | None = None) -> NDArray[np.float64]:
+        """Return expectation and central interval of the value of each row of features.
+
+        Without its intercept, if the model has one. (3, rows) in a shared model, (3, rows, arms) in a disjoint one.
+        """
+        level = self.level if level is None else checks.level(level)
+        values = self._values(features)
+        low, high = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+        return np.stack([values.mean(axis=0), low, high])
+
+    def best_at(self, context: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of each offer to be the best.
+
+        In a shared model a context has one row of features per offer; in a disjoint one it is one row for all arms.
+        """
+        values = self._values(context)
+        if self._disjoint and values.shape[1] != 1:
+            text = f"expected one row of features, which all arms share; got {values.shape[1]}."
+            raise ParameterError(text, parameter="context", remedy="Ask for one context at a time.")
+        worth = values[:, 0] if self._disjoint else values
+        return np.asarray(np.bincount(worth.argmax(axis=1), minlength=worth.shape[1]) / len(worth))
+
+    @property
+    def _disjoint(self) -> bool:
+        return self.names[0][1] is not None
+
+    def _values(self, features: ArrayLike) -> NDArray[np.float64]:
+        """Return draws of the value of each row: (draws, rows), or (draws, rows, arms)."""
+        rows = np.atleast_2d(checks.numbers("features", features))
+        size = len(self.names) // (len(self.arms) if self._disjoint else 1)
+        with_intercept = self.names[size - 1][0] == INTERCEPT
+        expected = size - 1 if with_intercept else size
+        if rows.ndim != 2 or rows.shape[1] != expected or not np.isfinite(rows).all():
+            text = (
+                f"expected rows of {counted(expected, 'finite number')}, one per feature; got the shape {rows.shape}."
+            )
+            raise ParameterError(text, parameter="features", remedy="Give the features of the log, in its order.")
+        if with_intercept:
+            rows = np.column_stack((rows, np.ones(len(rows))))
+        if not self._disjoint:
+            return np.asarray(self.draws @ rows.T)
+        return np.asarray(np.einsum("das,rs->dra", self.draws.reshape(-1, len(self.arms), size), rows))
+
+
+def context_posterior(
+    log: ContextLog, rule: LinearRule | RuleFamily | str, *, sigma: float, prior: float = 1.0, level: float = 0.95,
+    particles: int | None = None, seed: int = 0, threads: int | None = None, check: bool = True,
+) -> ContextPosterior:  # fmt: skip
+    """Draw from the posterior of a linear demonstrator's coefficients, from features and choices alone.
+
+    Parameters
+    ----------
+    log
+        One demonstration.
+    rule
+        The rule that made it, with its numbers: `LinUCB`, `LinTS`, `LinEpsilonGreedy` or `LinSoftmax`, or its text. The
+        number that says how much it explores may be `FIT`.
+    sigma
+        Standard deviation of a reward around its expectation `x' theta`.
+    prior
+        Standard deviation of every coefficient beforehand, around 0.
+    particles
+        Of each of four clouds; by default 500 to 4,000, fewer for a longer record, and four times as many for
+        `LinEpsilonGreedy`.
+    check
+        Whether to compare the rule with rivals.
+
+    Raises
+    ------
+    InferenceError
+        If the rule cannot have made the record; with the round in which that shows.
+
+    Examples
+    --------
+    >>> from unbandit import ContextInstance, LinUCB
+    >>> contexts = np.random.default_rng(1).normal(size=(200, 4, 2))
+    >>> log = LinUCB(alpha=1).demonstrate(ContextInstance([1.0, -0.5], sigma=0.5), contexts, seed=1)
+    >>> found = context_posterior(log, LinUCB(alpha=1), sigma=0.5, particles=500)
+    >>> bool((abs(found.mean - [1.0, -0.5]) < 0.2).all())
+    True
+    """
+    sigma, prior, level = checks.positive("sigma", sigma), checks.positive("prior", prior), checks.level(level)
+    number = None if particles is None else checks.whole("particles", particles)
+    seed = checks.seed(seed)
+    checks.flag("check", check)
+    log, given = checked_contexts(log), linear_rule_or_family(rule)
+    _refuse(log)
+    family = given if isinstance(given, RuleFamily) else None
+    if family is not None and family.free != (family.kind.tuning,):
+        text = f"expected {family.kind.tuning}=fit and no other number to be fitted; got {family}."
+        raise ParameterError(text, parameter="rule", value=str(family), remedy="Give the other numbers a value.")
+    rule_at: LinearRule = given.example if isinstance(given, RuleFamily) else given
+    design = rule_at.design(log)
+    if design.vectors.shape[0] * design.parameters > MOST_NUMBERS:
+        raise NotIdentifiable(
+            f"The record has {design.vectors.shape[0]:,} offers for a model with {design.parameters:,} coefficients: "
+            "more than fit in memory here.",
+            remedy="Take a part of the record or fewer features.",
+        )
+    number = number or particles_for(log.rounds) * (MORE if rule_at.kind == GREEDY else 1)
+    record = _record(design, rule_at)
+    fitted: tuple[FittedNumber, ...] = ()
+    if family is not None:
+        found, approximation, value = interruptible(
+            lambda: fit_strength(
+                record, family.kind.tuning, sigma=sigma, prior=prior, level=level, particles=number, clouds=CLOUDS,
+                seed=seed, threads=threads,
+            )
+        )  # fmt: skip
+        record, fitted = approximation.record, (value,)
+        rule_at = family.at({family.kind.tuning: record.strength})
+    else:
+        found, approximation = interruptible(lambda: _run(record, rule_at, sigma, prior, number, seed, threads))
+    evidence = found.log_evidence[0]
+    fit = UNCHECKED
+    if check:
+        fit = interruptible(
+            lambda: check_record(record, str(rule_at), sigma=sigma, prior=prior, log_evidence=evidence, seed=seed)
+        )
+    answer = _answer(found, approximation, log, str(given), design, sigma, prior, level, seed)
+    said = (fitted_notice(fitted, level),) if fitted else ()
+    notices = (*misfit_notice(fit, str(rule_at)), *answer.notices, *said)
+    return replace(answer, check=fit, fitted=fitted, notices=notices)
+
+
+def _refuse(log: ContextLog) -> None:
+    """Refuse what is not read yet."""
+    if len(log) > 1:
+        raise ParameterError(
+            f"the log has {len(log)} demonstrations.", parameter="log", count=len(log), remedy="Select one of them."
+        )
+    if log.rewards is not None:
+        text = "The record has rewards, which are not used yet: a regression of them on the features says more."
+        raise NotIdentifiable(text, remedy="Leave their column out to see what the choices say.")
+
+
+def dense(design: Design) -> NDArray[np.float64]:
+    """Return the vectors of a design in full length, with zeros outside of the offer's own block."""
+    if design.count == 1:
+        return design.vectors
+    full = np.zeros((design.vectors.shape[0], design.count, design.size))
+    full[np.arange(len(full)), design.blocks] = design.vectors
+    return full.reshape(len(full), -1)
+
+
+def _record(design: Design, rule: LinearRule) -> ChoiceRecord:
+    """Return the record of a design, for the sampler."""
+    return ChoiceRecord(
+        vectors=dense(design), offsets=design.offsets, chosen=design.chosen, known=rule.known(design.chosen.size),
+        kind=rule.kind, strength=rule.strength, ridge=rule.ridge,
+        first_wins=rule.ties == "lowest",
+    )  # fmt: skip
+
+
+def _run(
+    record: ChoiceRecord, rule: LinearRule, sigma: float, prior: float, particles: int, seed: int, threads: int | None
+) -> tuple[PathClouds, Approximation]:
+    """Approximate the path, and send clouds around it."""
+    path = path_of(record, sigma=sigma, prior=prior)
+    if record.kind == UCB and (first := impossible_at_first(path)) is not None:
+        raise InferenceError(
+            f"{rule} chooses another offer in this round, before it knows any reward.", round=first + 1,
+            remedy="Another rule made the record, or one with other numbers.",
+        )  # fmt: skip
+    approximation = approximate(record, path)
+    if not math.isfinite(approximation.log_start):
+        raise InferenceError(
+            f"the approximation of the hidden rewards under {rule} did not settle.",
+            remedy="Another rule or other parameters made the record, or its features have very different sizes.",
+        )
+    found = run_clouds(approximation, particles=particles, clouds=CLOUDS, seed=seed, threads=threads)
+    if any(found.died):
+        found = run_clouds(approximation, particles=MORE * particles, clouds=CLOUDS, seed=seed, threads=threads)
+    if any(found.died):
+        state = max(found.died)
+        raise InferenceError(
+            f"none of {MORE * particles:,} particles explains the record so far under {rule}.",
+            round=int(path.first_choice[state]) + 1,
+            remedy="Another rule or other parameters made it, or it takes more particles.",
+        )
+    return found, approximation
+
+
+def _answer(
+    found: PathClouds, approximation: Approximation, log: ContextLog, rule: str, design: Design, sigma: float,
+    prior: float, level: float, seed: int,
+) -> ContextPosterior:  # fmt: skip
+    """Draw coefficients given the states: theta is normal around them, with the covariance of known rewards."""
+    covariance = approximation.path.covariance
+    clouds, particles, size = found.states.shape
+    generator = np.random.default_rng([seed, 8])
+    factor = np.linalg.cholesky(covariance)
+    chosen = np.resize(np.arange(particles), DRAWS) if particles < DRAWS else np.arange(DRAWS)
+    draws = found.states[:, chosen] + generator.standard_normal((clouds, DRAWS, size)) @ factor.T
+    pooled = found.states.reshape(-1, size)
+    evidence, error = found.log_evidence
+    return ContextPosterior(
+        rule=rule, sigma=sigma, prior=prior, level=level, names=design.names, arms=log.arms, rounds=log.rounds,
+        coefficients=draws, mean=pooled.mean(axis=0), covariance=covariance + np.cov(pooled.T).reshape(size, size),
+        log_evidence=evidence, log_evidence_error=error, effective_size=found.effective_size, particles=particles,
+        notices=(
+            *_clouds_differ(draws, design.names, particles),
+            *evidence_differs(found.evidences, found.effective_size, particles, by_chance=True),
+        ),
+    )  # fmt: skip
+
+
+def _clouds_differ(
+    draws: NDArray[np.float64], names: tuple[tuple[str, str | None], ...], particles: int
+) -> list[Notice]:
+    """Warn where another seed would typically move a coefficient by an eighth of its interval's half-length."""
+    far = [move for move in movements(list(draws)) if move.quantity == "mean" and move.share > UNSETTLED]
+    if not far:
+        return []
+    worst = max(far, key=lambda move: move.share)
+    feature, arm = names[worst.arm]
+    of_arm = "" if arm is None else f' of "{arm}"'
+    text = (
+        f'The computation has not settled: another seed would typically move the coefficient of "{feature}"{of_arm} by '
+        f"{worst.size:.2g} ({worst.share:.0%} of its interval's half-length). Give more {option('particles')} than "
+        f"{particles:,}."
+    )
+    return [Notice("clouds-differ", text, arm=arm)]

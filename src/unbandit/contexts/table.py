@@ -1,0 +1,349 @@
+"""Tables of offers: which columns hold features, which offer was chosen, and what belongs to one round.
+
+Columns, labels, rounds and files are read by the reader of plain logs (`log/reader.py`), with the same refusals.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unbandit import checks
+from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.log.columns import ROLES, column_notices, find_columns, is_count_like, naming, role_of
+from unbandit.log.labels import Integers, LabelColumn, Refuse, listed
+from unbandit.log.numbers import RoundColumn
+from unbandit.log.reader import Collection, Reader, batches_of, in_demonstration, in_order, label_notices, offsets_of
+from unbandit.log.rewards import TRUTHS, DecimalMarks, Rewards, numbers_of, words_of
+from unbandit.log.rounds import moved, places_by_round, places_by_time
+from unbandit.log.sources import ROWS, Arms, Columns, Source, check_alike, source_notices
+
+Features = Sequence[str] | str | None
+"""The columns of features, by name."""
+
+CHOSEN_NAMES = ("chosen", "ischosen", "waschosen", "selected", "isselected", "picked", "ispicked", "taken", "istaken")
+"""What people call the column that marks the chosen offer; small letters only."""
+
+CONTEXT_ROLES = ("arm", "demonstration", "round", "chosen", "reward")
+LARGEST_FEATURE = 1e100  # of which a computer can hold sums of products
+
+
+class ContextParts(NamedTuple):
+    """What a log with contexts consists of; see `ContextLog`."""
+
+    features: NDArray[np.float64]
+    offsets: Integers
+    chosen: Integers
+    arms: tuple[str, ...]
+    codes: Integers
+    feature_names: tuple[str, ...]
+    starts: Integers
+    demonstrations: Sequence[str]
+    reading: tuple[Notice, ...]
+    rewards: Rewards | None
+
+
+class FeatureColumn:
+    """Column of a feature, read batch by batch: a finite number in every row, or true and false as 1 and 0."""
+
+    def __init__(self, name: str, role: str = "feature") -> None:
+        self.name, self._role = name, role
+        self._marks = DecimalMarks(name, role)
+        self._batches: list[NDArray[np.float64]] = []
+
+    def read(self, refuse: Refuse, column: pl.Series) -> None:
+        """Read the next rows; refuse a cell that is no number."""
+        column = self._marks.with_points(refuse, column)
+        values = numbers_of(column)
+        if values is None:
+            text = f"expected numbers for a {self._role}; got a column of type {column.dtype}."
+            raise refuse(text, column=self.name, remedy=self._remedy())
+        if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
+            values = values.copy()
+            for row, word in words_of(column, values).items():
+                values[row] = TRUTHS.get(word.lower(), np.nan)
+        wrong = ~(np.abs(values) <= LARGEST_FEATURE)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            value = column[row]
+            blank = value is None or (isinstance(value, str) and not value.strip())
+            got = "a blank cell" if blank else f'"{value}"' if isinstance(value, str) else str(value)
+            text = f"expected a number for a {self._role}, up to {LARGEST_FEATURE:g}; got {got}."
+            raise refuse(text, row=row + 1, column=self.name, value=value, remedy=self._remedy(blank))
+        self._batches.append(values)
+
+    def _remedy(self, blank: bool = False) -> str:
+        if blank:
+            return "Fill it in, or remove the whole round: a learner that chose saw a number."
+        return "Write categories as columns of 0 and 1, as the learner did."
+
+    def values(self) -> NDArray[np.float64]:
+        """Return all rows."""
+        self._marks.check()
+        return np.concatenate(self._batches)
+
+
+class ChosenColumn(FeatureColumn):
+    """Column that marks the chosen offer of every round: 1 or true, and 0 or false for the others."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "mark of the chosen offer")
+
+    def read(self, refuse: Refuse, column: pl.Series) -> None:
+        """Read the next rows; refuse a cell that is neither 0 nor 1."""
+        super().read(refuse, column)
+        wrong = ~np.isin(self._batches[-1], (0.0, 1.0))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            text = f"expected 1 for the chosen offer and 0 for the others; got {column[row]}."
+            raise refuse(text, row=row + 1, column=self.name, value=column[row], remedy=self._remedy())
+
+    def _remedy(self, blank: bool = False) -> str:
+        return f"Mark the chosen offer with 1, the others with 0, or name another column with {naming('chosen')}."
+
+
+class ContextTable:
+    """The columns of a table with contexts: its features, the mark of the chosen offer (None in wide form), and others.
+
+    `rest` are the names among which the roles of plain logs are found.
+    """
+
+    def __init__(self, source: Source, features: Features, columns: Columns) -> None:
+        self.named = _checked_roles(columns)
+        self.features = _feature_columns(source, features)
+        others = [name for name in source.names if name not in self.features]
+        self.chosen = _chosen_column(source, others, self.named)
+        self.rest = [name for name in others if name != self.chosen]
+        self.roles = {role: name for role, name in self.named.items() if role in ROLES} | {"pulls": ""}
+
+    def reader(self, source: Source, arms: Arms) -> Reader:
+        """Return the reader of the roles that plain logs have."""
+        return Reader(self.rest, source.refuse, self.roles, LabelColumn("arm", arms), LabelColumn("demonstration"))
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Say which columns were taken for what."""
+        kept = [name for name in self.rest if not is_count_like(name) or name in self.roles.values()]
+        named = {role: name for role, name in self.roles.items() if role != "pulls"}
+        return column_notices(kept, find_columns(kept, self.roles), named)
+
+    def unread(self, read: Sequence[str]) -> tuple[Notice, ...]:
+        """Say which columns are neither read nor features: a feature that the learner used must not be left out."""
+        left = [name.strip() for name in self.rest if name.strip() and name not in read]
+        if not left:
+            return ()
+        named, alone = listed([f'"{name}"' for name in left]), len(left) == 1
+        text = f"column {named} is not read" if alone else f"columns {named} are not read"
+        which = "it" if alone else "one of them"
+        text += f": if the learner used {which}, name it with {option('features')} too."
+        return (Notice("reading", text),)
+
+
+def collect_contexts(
+    sources: Sequence[Source], features: Features, columns: Columns, arms: Arms, rows: int = ROWS
+) -> ContextParts:
+    """Read a log with contexts, in long form (one row per offer) or in wide form (one row per round)."""
+    layout = ContextTable(sources[0], features, columns)
+    reader = layout.reader(sources[0], arms)
+    numbers = [FeatureColumn(name) for name in layout.features]
+    mark = None if layout.chosen is None else ChosenColumn(layout.chosen)
+    also = [*numbers, *([] if mark is None else [mark])]
+    check_alike(sources, [*reader.columns(), *(column.name for column in also)])
+    table = Collection(sources, reader, rows, also)
+    reader.refuse_data_as_names(sources[0])
+    known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
+    present = known if arms is None else [known[code] for code in np.unique(table.codes)]
+    notices = source_notices(sources) + layout.notices() + layout.unread(reader.columns())
+    notices += label_notices(present, demonstrations)
+    arranged = _arranged_rounds if mark is None else _arranged_offers
+    order, bounds, lengths, timed = arranged(table, demonstrations)
+    numbered = table.rounds is not None and not table.rounds.form
+    reader.refuse_lone_rows(table.refuse, lengths, numbered=numbered)
+    values = np.column_stack([column.values()[order] for column in numbers])
+    rewards = None if table.rewards is None else table.rewards.values()
+    if rewards is not None:
+        rewards = rewards[order]
+    arm_names, ordered = in_order(reader.arms, table.codes[order], table.refuse)
+    codes = ordered.astype(np.int64)
+    if mark is None:  # every arm has the context of its round
+        count = len(arm_names)
+        chosen, codes = codes, np.tile(np.arange(count), codes.size)
+        values, offsets = np.repeat(values, count, axis=0), np.arange(chosen.size + 1) * count
+    else:
+        offsets = bounds
+        chosen = _chosen_offers(table, mark, order, bounds, demonstrations)
+        _refuse_twins(table, codes, arm_names, order, bounds)
+        rewards = None if rewards is None else rewards[offsets[:-1] + chosen]
+    if rewards is not None:
+        if np.isnan(rewards).all():
+            rewards = None
+        else:
+            share = f"{np.isfinite(rewards).sum():,} of {rewards.size:,}"
+            text = f'column "{reader.name["reward"]}" holds {share} rewards of chosen arms.'
+            notices += (Notice("reading", text),)
+    names = tuple(name.strip() for name in layout.features)
+    starts = offsets_of(lengths)
+    return ContextParts(
+        values, offsets, chosen, arm_names, codes, names, starts, demonstrations, notices + timed, rewards
+    )
+
+
+def _checked_roles(columns: Columns) -> dict[str, str]:
+    """Refuse a role that a log with contexts does not have."""
+    if columns is not None and not isinstance(columns, Mapping):
+        text = f"expected the column of each role; got {type(columns).__name__}."
+        raise ParameterError(text, parameter="columns", value=columns, remedy='Write it as {"arm": "picked"}.')
+    for role in columns or {}:
+        checks.one_of("columns", role, CONTEXT_ROLES)
+    return dict(columns or {})
+
+
+def _feature_columns(source: Source, features: Features) -> list[str]:
+    """Return the columns of features as the table has them; refuse names that it has not, and repeats."""
+    given = [features] if isinstance(features, str) else features
+    free = [name for name in source.names if role_of(name) is None and name.strip().lower() not in CHOSEN_NAMES]
+    if given is None or not checks.is_list(given) or not len(given) or not all(isinstance(name, str) for name in given):
+        text = f"expected the columns of features, by name; got {checks.brief(features)}."
+        example = option("features", [name.strip() for name in free[:12]] or ["x1", "x2"])
+        raise ParameterError(text, parameter="features", value=features, remedy=f"Name them with {example}.")
+    found = list[str]()
+    for name in given:
+        exact = [there for there in source.names if there == name] or [
+            there for there in source.names if there.strip() == name.strip() != ""
+        ]
+        if len(exact) != 1:
+            text = f'expected a column "{name}" among the features; the table has {listed(source.names)}.'
+            near = checks.did_you_mean(name, source.names) or f"Name columns of it with {option('features')}."
+            raise source.refuse(text, column=name, value=name, remedy=near)
+        if exact[0] in found:
+            text = f'expected each feature once; got "{name}" twice.'
+            raise ParameterError(text, parameter="features", value=name, remedy="Name it once.")
+        found.append(exact[0])
+    return found
+
+
+def _chosen_column(source: Source, names: Sequence[str], columns: Mapping[str, str]) -> str | None:
+    """Return the column that marks the chosen offer; None for the wide form, where the arm's column is the choice."""
+    given = columns.get("chosen")
+    if given is not None and not isinstance(given, str):
+        text = f"expected the name of a column for chosen; got {checks.brief(given)}."
+        raise ParameterError(text, parameter="columns", value=given)
+    if given == "":
+        return None
+    if given is not None:
+        found = [name for name in names if name.strip() == given.strip()]
+        if not found:
+            text = f'expected a column "{given}" for chosen; the table has {listed(source.names)}.'
+            raise source.refuse(text, column=given, value=given, remedy=f"Name one of these with {naming('chosen')}.")
+        return found[0]
+    free = [name for name in names if name.strip() not in {each.strip() for each in columns.values()}]
+    marks = [name for name in free if "".join(filter(str.isalpha, name.lower())) in CHOSEN_NAMES]
+    marks = [name for name in marks if name.strip() == "chosen"] or marks
+    others = [name for name in names if name not in marks]
+    if not marks or not (columns.get("arm") or any(role_of(name) == "arm" for name in others)):
+        return None
+    if len(marks) > 1:
+        both = " and ".join(f'"{name}"' for name in marks)
+        remedy = f"Say which one it is with {naming('chosen', marks[0])}."
+        raise source.refuse(f"expected one column that marks the chosen offer; got {both}.", remedy=remedy)
+    return marks[0]
+
+
+Arranged = tuple[Integers, Integers, Integers, tuple[Notice, ...]]
+"""The rows in order, where rounds begin and the end, how many rounds each demonstration has, and what to say."""
+
+
+def _arranged_rounds(table: Collection, demonstrations: Sequence[str]) -> Arranged:
+    """Put the rows of a wide table in order: one row is one round."""
+    lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
+    notices: tuple[Notice, ...] = ()
+    if table.rounds is not None and table.rounds.form:
+        places, notice = places_by_time(table, table.rounds)
+        notices = (notice,)
+    else:
+        try:
+            by_round, _ = places_by_round(table, offsets_of(lengths), demonstrations, True)
+        except LogError as error:
+            offered = f"If every row is an offer, name the column that marks the chosen one with {naming('chosen')}."
+            raise error.at(remedy=f"{error.remedy} {offered}") from None
+        places = np.arange(table.codes.size) if by_round is None else by_round
+    order = moved(np.arange(places.size), places)
+    return order, np.arange(places.size + 1), lengths, notices
+
+
+def _arranged_offers(table: Collection, demonstrations: Sequence[str]) -> Arranged:
+    """Put the rows of a long table in order: rows of one round, in one demonstration, are its offers."""
+    if table.rounds is None:
+        text = "expected a column that says to which round each offer belongs; got none."
+        raise table.refuse(text, column="round", remedy=f"Name it with {naming('round')}.")
+    rounds, who = np.concatenate(table.numbers), table.demonstration_of_rows()
+    order = np.lexsort((rounds, who))  # stable: offers stay as they are written
+    step, same = np.diff(rounds[order]), np.diff(who[order]) == 0
+    bounds = np.concatenate(([0], np.flatnonzero(~same | (step != 0)) + 1, [rounds.size]))
+    lengths = np.bincount(who[order[bounds[:-1]]], minlength=len(demonstrations)).astype(np.int64)
+    if table.rounds.form:
+        backward = int(np.count_nonzero(np.diff(rounds)[np.diff(who) == 0] < 0))
+        return order, bounds, lengths, (table.rounds.notice(0, backward=backward),)
+    begins = bounds[offsets_of(lengths)[:-1]]
+    late = begins[~np.isin(rounds[order[begins]], (0, 1))]
+    gaps = np.flatnonzero(same & (step > 1)) + 1
+    if late.size or gaps.size:
+        at = int(order[late[0] if late.size else gaps[0]])
+        value, where = int(rounds[at]), in_demonstration(demonstrations, int(who[at]))
+        text = f"expected rounds from 0 or 1{where}; they begin at {value}, so the opening is missing."
+        if not late.size:
+            last = int(rounds[order[gaps[0] - 1]])
+            text = f"expected round {last + 1} after round {last}{where}; got {value}."
+        remedy = "Add the missing rows: a learner goes on from what it learnt in them."
+        raise table.refuse(text, row=at + 1, column=table.column, value=value, remedy=remedy)
+    return order, bounds, lengths, ()
+
+
+def _chosen_offers(
+    table: Collection, mark: ChosenColumn, order: Integers, bounds: Integers, demonstrations: Sequence[str]
+) -> Integers:
+    """Return which offer of every round was chosen; refuse rounds with none or with several."""
+    marks = mark.values()[order]
+    counts = np.add.reduceat(marks, bounds[:-1])
+    wrong = np.flatnonzero(counts != 1)
+    if wrong.size:
+        begin, end = bounds[wrong[0]], bounds[wrong[0] + 1]
+        chosen = np.flatnonzero(marks[begin:end])
+        at = int(order[begin + (chosen[1] if chosen.size else 0)])
+        which = _written_round(table, at)
+        where = in_demonstration(demonstrations, int(table.demonstration_of_rows()[at]))
+        got = f"{chosen.size}" if chosen.size else "none"
+        text = f"expected one chosen offer in round {which}{where}; got {got}."
+        remedy = "Mark the offer that was chosen with 1 and all others with 0, or number the rounds apart."
+        raise table.refuse(text, row=at + 1, column=mark.name, remedy=remedy)
+    return np.flatnonzero(marks) - bounds[:-1]
+
+
+def _written_round(table: Collection, row: int) -> str:
+    """Write the round of a row as the table has it."""
+    number, column = int(np.concatenate(table.numbers)[row]), table.rounds
+    return column.written(number) if isinstance(column, RoundColumn) and column.form else str(number)
+
+
+def _refuse_twins(table: Collection, codes: Integers, arms: Sequence[str], order: Integers, bounds: Integers) -> None:
+    """Refuse an arm that is offered twice in a round."""
+    which = np.repeat(np.arange(bounds.size - 1), np.diff(bounds)) * len(arms) + codes
+    _, first = np.unique(which, return_index=True)
+    if first.size < which.size:
+        at = int(np.setdiff1d(np.arange(which.size), first)[0])
+        row = int(order[at])
+        which_round = _written_round(table, row)
+        text = f'expected each arm once among the offers of round {which_round}; got "{arms[codes[at]]}" twice.'
+        remedy = "Remove one of the rows, give the offers names of their own, or number the rounds apart."
+        raise table.refuse(text, row=row + 1, remedy=remedy)
+
+
+def read_features(sources: Sequence[Source], features: Sequence[str], rows: int = ROWS) -> NDArray[np.float64]:
+    """Read columns of features alone: (rows, features)."""
+    numbers = [FeatureColumn(name) for name in _feature_columns(sources[0], list(features))]
+    check_alike(sources, [column.name for column in numbers])
+    for batch in batches_of(sources, [column.name for column in numbers], rows):
+        for column in numbers:
+            column.read(batch.refuse, batch.columns[column.name])
+    return np.column_stack([column.values() for column in numbers])

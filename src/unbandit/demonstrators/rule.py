@@ -1,0 +1,196 @@
+"""What every rule is, whatever it chooses among: a name, and frozen parameters that are validated.
+
+`Demonstrator` (rules for arms) and `LinearRule` (rules for arms with features) are built on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from unbandit import checks
+from unbandit.demonstrators.family import FIT, RuleFamily
+from unbandit.errors import ParameterError
+
+Examples = tuple[Mapping[str, Any], ...]  # parameters worth trying, by name
+
+AnyRule = TypeVar("AnyRule", bound="Rule")
+
+
+class Rule(BaseModel):
+    """A rule with a name and frozen, validated parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: ClassVar[str]
+    """The rule's name in the shell, in tables and in files."""
+
+    title: ClassVar[str] = ""
+    """The rule's name in plain words; its `name` where there is none."""
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Other names that people know the rule by: read like its own, never written."""
+
+    examples: ClassVar[Examples] = ({},)
+    """Parameters worth trying: the contract tests run on each of them."""
+
+    unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "delay"})
+    """Numbers that are omitted from the written rule where they have their default."""
+
+    fits: ClassVar[tuple[str, ...]] = ()
+    """Numbers that nobody knows as a rule, and that a log shows: `name:fit` fits those that are not given."""
+
+    unfit: ClassVar[str] = ""
+    """Why no number of the rule can be fitted from a log; nothing where one can."""
+
+    def __new__(cls, *values: Any, **parameters: Any) -> Any:
+        """Return the rule, or the family of all such rules where a number is `FIT`."""
+        free = tuple(name for name, value in parameters.items() if value is FIT)
+        if not free:
+            return super().__new__(cls)
+        known = {name: value for name, value in parameters.items() if name not in free}
+        return RuleFamily(cls, known, free)
+
+    def __init__(self, *values: Any, **parameters: Any) -> None:
+        if values:
+            text = f"expected parameters by name; got {values[0]!r} without one."
+            remedy = f"Write name={values[0]!r}, the names being {', '.join(type(self).model_fields)}."
+            raise ParameterError(text, owner=type(self).name, value=values[0], remedy=remedy)
+        try:
+            super().__init__(**{name: _strict(type(self), name, value) for name, value in parameters.items()})
+        except ValidationError as error:
+            raise _refusal(type(self), error) from None
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the rule in one line: the first line of its docstring."""
+        return (cls.__doc__ or "").strip().splitlines()[0]
+
+    def __str__(self) -> str:
+        """Write the rule as the shell takes it: its numbers, then whatever else is not the default."""
+        values = {key: value for key, value in self.model_dump().items() if value is not None}
+        defaults = {key: field.default for key, field in type(self).model_fields.items()}
+        numbers = {
+            key: value for key, value in values.items() if isinstance(value, int | float) and key not in self.unwritten
+        }
+        others = {key: value for key, value in values.items() if key not in numbers and value != defaults[key]}
+        pairs = (numbers | others).items()
+        written = ",".join(f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in pairs)
+        return f"{self.name}:{written}" if written else self.name
+
+
+def _takes_numbers(rule: type[BaseModel], name: str) -> bool:
+    """Return whether a parameter is a number, and nothing else but perhaps None."""
+    field = rule.model_fields.get(name)
+    kinds = () if field is None else get_args(field.annotation) or (field.annotation,)
+    return bool(kinds) and set(kinds) <= {int, float, type(None)}
+
+
+def _strict(rule: type[Rule], name: str, value: Any) -> Any:
+    """Take only numbers for a number: pydantic takes text, bytes and booleans too."""
+    if name in rule.model_fields and get_origin(rule.model_fields[name].annotation) is Literal:
+        known = get_args(rule.model_fields[name].annotation)
+        kinds = tuple(map(type, known))  # checked before validators compare the value with something
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            expected = f"expected one of {', '.join(map(str, known))}; got {checks.brief(value)}."
+            raise ParameterError(expected, owner=rule.name, parameter=name, value=value)
+    if name in rule.model_fields and rule.model_fields[name].annotation is bool and not isinstance(value, bool):
+        text = f"expected true or false; got {checks.brief(value)}."
+        raise ParameterError(text, owner=rule.name, parameter=name, value=value)
+    if value is None or not _takes_numbers(rule, name):
+        return value
+    number = checks.real(value)
+    if number is None:
+        meaning = rule.model_fields[name].description
+        remedy = f"It is the {meaning}." if meaning else "Give a number."
+        if isinstance(value, str) and isinstance(_number_in(value), int | float):
+            remedy = "Write it as a number, without quotes."
+        got = checks.brief(value)
+        raise ParameterError(
+            f"expected a number; got {got}.", owner=rule.name, parameter=name, value=value, remedy=remedy
+        )
+    return value if isinstance(value, int | float | np.integer) else number
+
+
+def _number_in(text: str) -> int | float | str:
+    """Read a number; a text that is none is returned as it is."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def _value_in(rule: type[Rule], key: str, text: str) -> Any:
+    """Read the value of a parameter: `fit`, a number, a truth value or a word."""
+    if text == FIT.value and key in rule.model_fields:
+        return FIT
+    if key in rule.model_fields and rule.model_fields[key].annotation is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return _number_in(text) if _takes_numbers(rule, key) else text
+
+
+def rule_in(text: str, find: Callable[[str, str], type[Rule]], parameter: str) -> Any:
+    """Read `name:key=value,...`: the rule that `find` has of this name, or a family where numbers are to be fitted."""
+    name, _, rest = text.strip().partition(":")
+    rule = find(name, parameter)
+    parameters: dict[str, Any] = {}
+    pieces = [piece.strip() for piece in rest.split(",")]
+    for part in filter(None, pieces):
+        if part == FIT.value:
+            continue
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise ParameterError(f'expected name:key=value,key=value; got "{part}" in "{text}".', parameter=parameter)
+        if key in parameters:
+            raise ParameterError(f'expected each parameter once; got "{key}" twice in "{text}".', parameter=parameter)
+        parameters[key] = _value_in(rule, key, value)
+    if FIT.value not in pieces:
+        return rule(**parameters)
+    free = tuple(name for name in rule.fits if name not in parameters)
+    known = {name: value for name, value in parameters.items() if value is not FIT}
+    return RuleFamily(rule, known, (*(name for name in parameters if name not in known), *free))
+
+
+def by_any_name(name: str, rules: Mapping[str, type[AnyRule]]) -> type[AnyRule] | None:
+    """Return a rule by its name or an alias, in capitals or not; underscores count as hyphens."""
+    others = aliases_of(rules)
+    lower = name.lower()
+    for each in (lower, lower.replace("_", "-")):
+        if each in rules or each in others:
+            return rules.get(each) or others[each]
+    return None
+
+
+def aliases_of(rules: Mapping[str, type[AnyRule]]) -> dict[str, type[AnyRule]]:
+    """Return every other name of some rules, with its rule; what is a rule's own name is no other one's alias."""
+    named = {alias: rule for rule in rules.values() for alias in rule.__dict__.get("aliases", ())}
+    return {alias: rule for alias, rule in named.items() if alias not in rules}
+
+
+def _refusal(rule: type[Rule], error: ValidationError) -> ParameterError:
+    """Say in one sentence what is wrong with a rule's parameters."""
+    first = error.errors()[0]
+    field = str(first["loc"][0]) if first["loc"] else None
+    if first["type"] == "extra_forbidden":
+        return ParameterError(
+            f'expected parameters among {", ".join(rule.model_fields)}; got "{field}".',
+            owner=rule.name,
+            value=field,
+            remedy=checks.did_you_mean(field, rule.model_fields),
+        )
+    message = first["msg"].removeprefix("Value error, ")
+    if field is None:
+        return ParameterError(message, owner=rule.name)
+    message = "expected a number" if "parsing" in first["type"] else message.replace("Input should be", "expected")
+    meaning = rule.model_fields[field].description if field in rule.model_fields else None
+    return ParameterError(
+        f"{message}; got {checks.brief(first['input'])}.",
+        owner=rule.name,
+        parameter=field,
+        value=first["input"],
+        remedy=f"It is the {meaning}." if meaning else None,
+    )

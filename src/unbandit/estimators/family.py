@@ -1,0 +1,200 @@
+"""Answers under a rule whose numbers are fitted from the log: averaged over what the log leaves possible of them.
+
+The numbers are fitted once (`inference.parameters`). The answer is that of the rule at their medians, with the
+intervals of a mixture: the same is estimated under equally likely values of the numbers, and every interval is that of
+all of these together. It is the same for closed forms, whose intervals are mixed, and for posteriors, whose draws are.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators.family import RuleFamily
+from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError, option
+from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_means, reward_noise
+from unbandit.estimators.posterior import posterior_row, settled_prior
+from unbandit.fit import fitted_notice
+from unbandit.inference import Posterior
+from unbandit.inference.parameters import ParameterPosterior, fit_family
+from unbandit.log import ActionLog
+from unbandit.progress import interruptible
+from unbandit.result import Columns, Estimate, marked
+
+Numbers = NDArray[np.float64]
+Options = dict[str, Any]  # of `estimate`, or of `posterior`
+
+MIXED, MIXED_DRAWN = 41, 5  # values of the rule's numbers over which intervals, and draws, are mixed
+SPREAD = 199  # quantiles of one interval that stand for its distribution
+POSTERIOR_OPTIONS = ("prior", "sigma", "bernoulli", "best_mean", "anchor", "horizon", "pool", "particles")
+
+
+def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[ActionLog, ParameterPosterior]:
+    """Fit a rule's free numbers; return the log in memory, and what is known of the numbers."""
+    if options.get("scale", "known") != "known":
+        raise ParameterError(
+            f"expected without {option('scale', 'unknown')} where a number is fitted; got {family}.", parameter="scale"
+        )
+    if options.get("method") == "bootstrap":
+        raise ParameterError(
+            f"bootstrap plays the rule at one value of {family.title}; use another, or give a value.",
+            parameter="method",
+        )
+    if options.get("starting_pulls") is not None:
+        raise NotIdentifiable(
+            f"{family}: the log begins in mid-run, and the rewards that decided its first rows are hidden.",
+            remedy=f"Give {family.title} a value, or the whole run.",
+        )
+    if options.get("kept") is not None:
+        raise NotIdentifiable(
+            f"{family}: rounds are missing, and which arms they pulled decided the others.",
+            remedy=f"Give {family.title} a value, or the whole run.",
+        )
+    if options.get("availability") is not None:
+        raise NotIdentifiable(
+            f"{family}: arms come and go, and decisions among some of the arms are not predicted.",
+            remedy=f"Give {family.title} a value.",
+        )
+    record = as_log(log, f"fitting {family.title}")
+    if not record.ordered:
+        raise NotIdentifiable(
+            f"{family}: pull counts without their order do not show {family.title}.",
+            remedy=f"Give {family.title} a value, or {option('scale', 'unknown')} for ratios.",
+        )
+    example, sigma, bernoulli = family.example, options.get("sigma"), options.get("bernoulli", False)
+    level = checks.level(options.get("level", 0.95))
+    check_numbers(options.get("best_mean"), options.get("anchor"), level, sigma, bernoulli, rule=example)
+    if "sigma" in family.free and sigma is None and not bernoulli and not example.bernoulli_only:
+        raise ParameterError(
+            "expected the standard deviation of a reward where the rule's own sigma is fitted.", parameter="sigma"
+        )
+    noise, _ = reward_noise(example, sigma, bernoulli)
+    means = known_means(options.get("best_mean"), options.get("anchor"), record.arms)
+    prior = settled_prior(options.get("prior"), noise, means[0] if len(means) == 1 else None)
+    rounds, seed = horizons(options.get("horizon"), record).tolist(), options.get("seed") or 0
+    return record, interruptible(fit_family, record, family, noise, prior, rounds, level=level, seed=seed)
+
+
+def estimate_family(
+    estimate: Callable[..., Estimate], posterior: Callable[..., Posterior], log: Any, family: RuleFamily,
+    options: Options,
+) -> Estimate:  # fmt: skip
+    """Answer `estimate` under a rule whose numbers are fitted."""
+    record, found = fitted_to_log(log, family, options)
+    centre = estimate(record, found.rule, **options)
+    notes = (*centre.notes, fitted_notice(found.fitted, centre.level))
+    if not found.axes:
+        return replace(centre, notes=notes, fitted=found.fitted)
+    if not centre.posteriors:
+        quietly = options | {"check": False}
+        others = [_quiet(estimate, record, rule, quietly).columns for rule in found.rules(MIXED)]
+        return replace(centre, columns=_mixed(centre, others), notes=notes, fitted=found.fitted)
+    given = {name: options[name] for name in POSTERIOR_OPTIONS if name in options} | {"seed": centre.seed}
+    parts = [record] if options.get("pool") else [record.select(which) for which in range(len(record))]
+    posteriors = [
+        mixed_posterior(posterior, part, each, found, given)
+        for part, each in zip(parts, centre.posteriors, strict=True)
+    ]
+    rows = [posterior_row(each, centre.level) for each in posteriors]
+    columns = replace(
+        centre.columns,
+        **{name: np.array([row[0][name] for row in rows]) for name in rows[0][0]},
+        verdict=np.array([row[1] for row in rows]),
+    )
+    best = marked(np.array([row[2] for row in rows]), centre.arms)
+    return replace(
+        centre, columns=columns, best_by_demonstration=best, posteriors=tuple(posteriors), notes=notes,
+        fitted=found.fitted,
+    )  # fmt: skip
+
+
+def posterior_family(
+    posterior: Callable[..., Posterior], log: Any, family: RuleFamily, options: Options
+) -> Posterior:  # fmt: skip
+    """Answer `posterior` under a rule whose numbers are fitted."""
+    record, found = fitted_to_log(log, family, options)
+    centre = posterior(record, found.rule, **options)
+    return mixed_posterior(posterior, record, centre, found, options)
+
+
+def mixed_posterior(
+    posterior: Callable[..., Posterior], record: ActionLog, centre: Posterior, found: ParameterPosterior,
+    options: Options,
+) -> Posterior:  # fmt: skip
+    """Add draws under other values of the rule's numbers to those at their medians, as many under each."""
+    clouds, draws, arms = centre.means.shape
+    single = options | {"clouds": 1, "draws": clouds * draws, "check": False}
+    medians, rules = found.rule, found.rules(MIXED_DRAWN)
+    nearest = min(range(len(rules)), key=lambda at: _distance(rules[at], medians, found))
+    others = [
+        _quiet(posterior, record, rule, single).means.reshape(clouds, draws, arms)
+        for at, rule in enumerate(rules)
+        if at != nearest  # the one at the medians stands for it
+    ]
+    return replace(centre, means=np.concatenate([centre.means, *others], axis=1), fitted=found.fitted)
+
+
+def _distance(rule: Demonstrator, other: Demonstrator, found: ParameterPosterior) -> float:
+    return float(sum(abs(np.log(getattr(rule, axis.name) / getattr(other, axis.name))) for axis in found.axes))
+
+
+def _quiet(answer: Callable[..., Any], record: ActionLog, rule: Demonstrator, options: Options) -> Any:
+    """Answer under one of several values of the rule's numbers: warnings are those of the medians."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        return answer(record, rule, **options)
+
+
+def _mixed(centre: Estimate, others: Sequence[Columns]) -> Columns:
+    """Return an answer's numbers with the intervals of a mixture of answers."""
+    changed = {}
+    for name in ("gap", "mean"):
+        points, lows, highs = (
+            np.array([getattr(each, f"{name}{end}") for each in others]) for end in ("", "_low", "_high")
+        )
+        ends = [
+            mixed_interval(points[:, row], lows[:, row], highs[:, row], centre.level) for row in range(points.shape[1])
+        ]
+        low, high = (np.array([each[at] for each in ends]) for at in (0, 1))
+        own_low, own_high = getattr(centre.columns, f"{name}_low"), getattr(centre.columns, f"{name}_high")
+        changed[f"{name}_low"] = np.where(np.isnan(own_low), np.nan, low)
+        changed[f"{name}_high"] = np.where(np.isnan(own_high), np.nan, high)
+    return replace(centre.columns, **changed)
+
+
+def mixed_interval(points: Numbers, lows: Numbers, highs: Numbers, level: float) -> tuple[Numbers, Numbers]:
+    """Return the ends of the interval of a mixture of intervals, each (answers, arms), all equally likely.
+
+    An interval stands for two halves of normal distributions around its point; where there is no point, its ends are
+    all that is known.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0], [10.0]])
+    >>> low, high = mixed_interval(points, points - 1.96, points + 1.96, 0.95)
+    >>> low.round(1).tolist(), high.round(1).tolist()
+    ([-1.6], [11.6])
+    """
+    tail = (1 - level) / 2
+    normal = NormalDist()
+    steps = np.array([normal.inv_cdf((at + 0.5) / SPREAD) for at in range(SPREAD)])[:, None, None]
+    sides = np.where(steps < 0, points - lows, highs - points) / normal.inv_cdf(1 - tail)
+    spread = points + steps * sides
+    known = np.isfinite(spread).reshape(-1, points.shape[1]).mean(axis=0) > 0.5
+    ends = []
+    for own, share in ((lows, tail), (highs, 1 - tail)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # where all are missing
+            alone = np.nanquantile(own, share, axis=0)
+            together = np.nanquantile(spread.reshape(-1, points.shape[1]), share, axis=0)
+            least = np.where(np.nanmin(own, axis=0) >= 0, 0.0, -np.inf)  # as far as intervals end at 0
+        ends.append(np.where(known, np.maximum(together, least), alone))
+    return ends[0], ends[1]

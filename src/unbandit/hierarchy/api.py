@@ -1,0 +1,280 @@
+"""`population(log, rule)`: what a rule's parameters are in a population of participants, and in each of them."""
+
+from __future__ import annotations
+
+import os
+import warnings as python_warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from unbandit import checks
+from unbandit.demonstrators import RandomisedRule, parse_rule
+from unbandit.demonstrators.base import Demonstrator
+from unbandit.errors import AssumptionWarning, InferenceError, Notice, NotIdentifiable, option
+from unbandit.estimators.arguments import as_log, check_numbers, horizons
+from unbandit.estimators.posterior import settled_prior
+from unbandit.formatting import counted, listed
+from unbandit.hierarchy.levels import Hierarchy, PopulationDraws
+from unbandit.hierarchy.likelihood import (
+    PARTICLES,
+    REACH,
+    FreeParameter,
+    Numbers,
+    Participant,
+    free_parameters,
+    node_grid,
+)
+from unbandit.hierarchy.result import Population
+from unbandit.identification.candidates import assumed_noise
+from unbandit.inference import NormalPrior, Prior
+from unbandit.inference.draws import check_rewards
+from unbandit.inference.prior import belief_of
+from unbandit.instance import Gaussian, Noise
+from unbandit.log import ActionLog
+
+PLACES, DRAWS_PER_PLACE = 8, 100  # of a participant's parameters at which the arms' means are drawn, and draws at each
+FEW_PARTICIPANTS = 10  # below which the spread rests on its prior as much as on the participants
+CHANCE = 2.0  # nats by which choices must be more probable than random ones to say anything about parameters
+SILENT = 0.9  # share of the prior's deviation that is left where choices say next to nothing
+EDGE, MANY_AT_EDGE = 0.5, 0.1  # distance from the end of what is searched, and share of participants there
+FEWEST_EFFECTIVE = 400  # draws of the population below which its intervals are not precise
+
+
+def population(
+    log: ActionLog | str | os.PathLike[str] | Any,
+    rule: Demonstrator | str,
+    *,
+    values: Literal["own", "shared"] = "own",
+    prior: Prior | str | None = None,
+    sigma: float | None = None,
+    bernoulli: bool = False,
+    horizon: int | None = None,
+    level: float = 0.95,
+    particles: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Population:
+    """Estimate a rule's parameters in a population of participants, and in each of them with partial pooling.
+
+    Each demonstration is a participant with a bandit of their own. On the log odds of a number between 0 and 1, and on
+    the logarithm of any other positive number, the participants' parameters are draws from a normal population, whose
+    centre and spread are estimated with them. So a participant with few or uninformative choices is drawn towards the
+    others. Where the log holds every reward, the choices' probability is exact; hidden rewards are integrated out.
+
+    Parameters
+    ----------
+    log
+        As for `estimate`, with one demonstration per participant and the order of rounds.
+    rule
+        A rule that chooses at random. A parameter that is given is the same for everybody; those that are left out
+        differ between participants: rate and temperature of `learning-softmax`, the temperature of `softmax`, epsilon
+        of `epsilon-greedy`, sigma of `thompson`.
+    values
+        Whose the arms' values are: `own` values for each participant. `shared` ones are refused.
+    prior
+        On every mean, as for `posterior`; by default wide, and around the rewards where the log holds some.
+    sigma, bernoulli
+        The rewards: their standard deviation, or that they are 0 or 1. Where the log holds every reward, sigma is by
+        default what they show; otherwise 1, with a warning.
+    horizon
+        `T` of the rule, if the log is only the beginning.
+    level
+        Of all intervals.
+    particles
+        Per cloud of an evaluation of a participant's choices; there are more where clouds differ.
+    seed, threads
+        The same seed gives the same answer, on any number of threads.
+
+    Raises
+    ------
+    NotIdentifiable
+        If there is one participant, no parameter that may differ, or no order of rounds; if values are shared.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.0], 0.5), horizon=50, runs=12, seed=1)
+    >>> found = ub.population(log, "softmax", sigma=0.5)
+    >>> [(each.parameter, each.low < 0.3 < each.high) for each in found.population]
+    [('temperature', True)]
+    """
+    record = as_log(log, "population")
+    assumed = parse_rule(rule)
+    check_numbers(level=level, sigma=sigma, bernoulli=bernoulli, rule=assumed)
+    checks.one_of("values", values, ("own", "shared"))
+    seed, workers = checks.seed(seed), checks.threads(threads)
+    number = PARTICLES if particles is None else checks.whole("particles", particles)
+    _refuse(record, values)
+    noise, warnings, notes = _noise(record, sigma, bernoulli)
+    check_rewards(record, noise)
+    if not isinstance(assumed, RandomisedRule):
+        raise NotIdentifiable(
+            f"{assumed.name}: it chooses without chance, so choices have no probability at other parameters.",
+            remedy="Only rules that choose at random have a population.",
+        )
+    free = free_parameters(assumed, noise.deviation)
+    on_means = settled_prior(_around_rewards(record, noise) if prior is None else prior, noise, None)
+    belief = belief_of(on_means, len(record.arms), noise, None)
+    lengths = horizons(horizon, record).tolist()
+    people = [
+        Participant(record.select(at), assumed, free, belief, lengths[at], number, seed) for at in range(len(record))
+    ]
+    tables = np.array(checks.in_parts("Reading participants", _table, [(each,) for each in people], workers))
+    draws = Hierarchy(tables, node_grid(free), free).draw(seed)
+    places = np.linspace(0, len(draws.people) - 1, PLACES).astype(np.intp)
+    tasks = [(each, draws.people[places, at]) for at, each in enumerate(people)]
+    drawn = checks.in_parts("Drawing values", _draw_values, tasks, workers)
+    tail = 0.5 - level / 2
+    pulls = record.pulls
+    means = np.array(
+        [[np.quantile(each, tail, axis=0), each.mean(axis=0), np.quantile(each, 1 - tail, axis=0)] for each in drawn]
+    )
+    means = np.where((pulls > 0)[:, :, None], np.moveaxis(means, 1, 2), np.nan)
+    best = np.array([_shares_of_best(each) for each in drawn])
+    known = all(each.rewards_known for each in people)
+    warnings += _doubts(draws, free, len(people))
+    notes += _remarks(record, tables, draws, free, on_means, assumed.initial * len(record.arms))
+    answer = Population(
+        rule=_common(assumed, free), participants=tuple(record.demonstrations), rounds=record.lengths,
+        parameters=free, level=float(level),
+        prior=on_means, noise=noise, seed=seed, rewards_known=known, draws=draws, arms=record.arms, pulls=pulls,
+        means=means, probability_best=best, warnings=tuple(warnings), notes=tuple(notes),
+    )  # fmt: skip
+    for notice in answer.warnings:
+        python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
+    return answer
+
+
+def _table(person: Participant) -> Numbers:
+    try:
+        return person.table()
+    except InferenceError as error:
+        name = person.log.demonstrations[0]
+        raise InferenceError(
+            f'participant "{name}": {error.text}', round=error.round, remedy=error.remedy or "Check the rule."
+        ) from None
+
+
+def _draw_values(person: Participant, places: Numbers) -> Numbers:
+    return person.draw_values(places, DRAWS_PER_PLACE)
+
+
+def _refuse(record: ActionLog, values: str) -> None:
+    """Refuse a log that shows no population, and values that cannot be shared."""
+    if not record.ordered:
+        raise NotIdentifiable("The record holds pull counts without their order, and parameters need the order.")
+    if len(record) < 2:
+        raise NotIdentifiable(
+            "The log has one participant, and one shows no population.",
+            remedy=f"Name the column of participants with {option('columns', {'demonstration': 'NAME'})}.",
+        )
+    if values == "shared":
+        raise NotIdentifiable(
+            "The parameters of participants who share hidden values of the arms cannot be estimated yet: intervals "
+            "that were tried were short and wrong.",
+            remedy=f"Leave {option('values')} out. Where the log holds every reward, parameters are the same either "
+            "way.",
+        )
+
+
+def _noise(record: ActionLog, sigma: float | None, bernoulli: bool) -> tuple[Noise, list[Notice], list[Notice]]:
+    """Return the rewards' noise with warnings and notes: where all rewards are known, what they show."""
+    if sigma is not None or bernoulli or record.rewards is None or np.isnan(record.rewards).any():
+        return *assumed_noise(sigma, bernoulli), []
+    assert record.actions is not None
+    people = np.repeat(np.arange(len(record)), record.lengths)
+    groups = people * len(record.arms) + record.actions
+    counts = np.maximum(np.bincount(groups), 1)
+    off = record.rewards - (np.bincount(groups, record.rewards) / counts)[groups]
+    deviation = float(np.sqrt(np.square(off).sum() / max(record.rewards.size - np.unique(groups).size, 1)))
+    if not deviation > 0:
+        deviation = float(record.rewards.std()) or 1.0
+    text = (
+        "The log holds every reward: sigma is their standard deviation around what an arm gave a participant on "
+        f"average, {deviation:.3g}."
+    )
+    return Gaussian(deviation), [], [Notice("sigma-from-rewards", text)]
+
+
+def _around_rewards(record: ActionLog, noise: Noise) -> NormalPrior | None:
+    """Return a wide prior where the known rewards lie; None where there are none, or they are 0 and 1."""
+    if record.rewards is None or not isinstance(noise, Gaussian) or np.isnan(record.rewards).all():
+        return None
+    centre, spread = float(np.nanmean(record.rewards)), float(np.nanstd(record.rewards))
+    return NormalPrior(mean=float(f"{centre:.3g}"), deviation=float(f"{2 * max(noise.sigma, spread):.3g}"))
+
+
+def _shares_of_best(draws: Numbers) -> Numbers:
+    """Return in which share of the draws every arm is best; NaN where there are no draws."""
+    known = draws[~np.isnan(draws).any(axis=1)]
+    if not len(known):
+        return np.full(draws.shape[1], np.nan)
+    return np.bincount(known.argmax(axis=1), minlength=draws.shape[1]) / len(known)
+
+
+def _common(rule: RandomisedRule, free: Sequence[FreeParameter]) -> str:
+    """Write the rule without the parameters that differ."""
+    names = {each.name for each in free}
+    head, _, rest = str(rule).partition(":")
+    kept = [part for part in rest.split(",") if part and part.partition("=")[0] not in names]
+    return f"{head}:{','.join(kept)}" if kept else head
+
+
+def _doubts(draws: PopulationDraws, free: Sequence[FreeParameter], people: int) -> list[Notice]:
+    """Return what may be wrong."""
+    found = []
+    if people < FEW_PARTICIPANTS:
+        text = (
+            f"With {counted(people, 'participant')} the spread of the population rests on its prior as much as on "
+            "them: read its interval, not its value."
+        )
+        found.append(Notice("few-participants", text, count=people))
+    if draws.effective_size < FEWEST_EFFECTIVE:
+        text = (
+            f"Only {draws.effective_size:.0f} of the draws of the population count: another seed may move its "
+            "intervals."
+        )
+        found.append(Notice("population-unsettled", text, count=int(draws.effective_size)))
+    for at, each in enumerate(free):
+        low, high = REACH[each.scale]
+        places = np.median(draws.people[:, :, at], axis=0)
+        share = float(((places < low + EDGE) | (places > high - EDGE)).mean())
+        if share > MANY_AT_EDGE:
+            ends = f"{float(each.value(low)):.3g} to {float(each.value(high)):.3g}"
+            text = (
+                f"For {share:.0%} of the participants {each.name} lies at an end of the range that is searched, "
+                f"{ends}: the rule, or the rewards' unit, may be another."
+            )
+            found.append(Notice("parameter-at-limit", text, count=int(share * people)))
+    return found
+
+
+def _remarks(
+    record: ActionLog, tables: Numbers, draws: PopulationDraws, free: Sequence[FreeParameter], prior: Prior,
+    opening: int,
+) -> list[Notice]:  # fmt: skip
+    """Return what is worth knowing."""
+    found = []
+    decided = np.maximum(record.lengths - opening, 0)
+    gained = tables.reshape(len(tables), -1).max(axis=1) + decided * np.log(len(record.arms))
+    random = [record.demonstrations[at] for at in np.flatnonzero(gained < CHANCE).tolist()]
+    if random:
+        text = (
+            f"The choices of {counted(len(random), 'participant')} ({listed(random)}) are hardly more probable under "
+            "this rule than by chance: their parameters are the population's."
+        )
+        found.append(Notice("near-chance", text, count=len(random)))
+    usual = np.array([np.hypot(each.usual[1], 1.0) for each in free])
+    silent = (draws.alone.std(axis=0) > SILENT * usual).all(axis=1) & (gained >= CHANCE)
+    if silent.any():
+        names = [record.demonstrations[at] for at in np.flatnonzero(silent).tolist()]
+        text = (
+            f"The choices of {counted(len(names), 'participant')} ({listed(names)}) say next to nothing about the "
+            "parameters: what is shown for them is the population's."
+        )
+        found.append(Notice("population-alone", text, count=len(names)))
+    text = f"Every participant has a bandit of their own; the prior on every mean is {prior}."
+    found.append(Notice("prior", text + f" Change it with {option('prior')}."))
+    return found

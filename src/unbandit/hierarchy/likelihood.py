@@ -1,0 +1,268 @@
+"""How probable a participant's choices are, as a function of the rule's free parameters.
+
+Parameters are read on a scale without limits: the log odds of a number between 0 and 1, the logarithm of any other
+positive number. There the logarithm of the probability is smooth, so that a few dozen evaluations show all of it: they
+are made on a lattice that is refined where the probability is large, and a smooth function goes through them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import RBFInterpolator
+from scipy.special import expit, logit
+
+from unbandit.demonstrators import EpsilonGreedy, LearningSoftmax, RandomisedRule, Softmax, Thompson
+from unbandit.errors import InferenceError, NotIdentifiable
+from unbandit.formatting import joined
+from unbandit.inference.clouds import FilterResult, LookAhead, one_look_ahead, run_filters
+from unbandit.inference.draws import draw_means
+from unbandit.inference.filter import CloudCollapsed
+from unbandit.kernels.smc.cloud import Belief
+from unbandit.log import ActionLog
+
+Numbers = NDArray[np.float64]
+
+FREE: Mapping[type[RandomisedRule], tuple[str, ...]] = {
+    LearningSoftmax: ("rate", "temperature"),
+    Softmax: ("temperature",),
+    EpsilonGreedy: ("epsilon",),
+    Thompson: ("sigma",),
+}
+"""The parameters that may differ between people, for each rule for which that was tried."""
+
+REACH = {"log odds": (-4.6, 4.6), "logarithm": (math.log(0.05), math.log(40.0))}  # of the scale that is searched
+USUAL = {
+    "log odds": (0.0, 1.75),
+    "logarithm": (math.log(0.5), 1.5),
+}  # prior of the population's centre: mean, deviation
+PARTICLES = 40  # of a cloud, for the probability of a participant's choices
+CLOUDS, AGREE = 3, 0.5  # clouds for each, and the nats within which they must agree
+MORE = (1, 5, 20)  # times as many particles, until they do
+FAR = 8.0  # nats below the largest value so far at which they need not
+
+COARSE = {1: 7, 2: 4}  # points of the first lattice along each parameter, by the number of parameters
+LEVELS = {1: 3, 2: 4}  # times that its spacing is halved, at most
+NEAR, NEARER = 4.0, 2.5  # nats below the maximum up to which points of a finer lattice, and still finer, are evaluated
+ENOUGH = {1: 5, 2: 16}  # points this near the maximum that show the function well enough
+EXACT = 3  # times as many where all rewards are known: the function is steeper, and an evaluation takes little time
+SMALLEST_SPREAD = 0.6  # of the distance between two nodes: below it the sum over nodes no longer is the integral
+STRAIGHT = LookAhead((), np.zeros(0))  # no look at the future, where nothing is hidden
+DEEPEST = 1e4  # nats below the maximum at which points are no longer distinguished
+ABOVE = 0.3  # nats above the largest known value that it may have between points
+BEND = 5.0  # nats below the maximum from which on only their logarithm counts
+
+
+@dataclass(frozen=True)
+class FreeParameter:
+    """A parameter of a rule that differs between people, and the scale on which it is read."""
+
+    name: str
+    scale: str  # "log odds" or "logarithm"
+    unit: float  # by which a positive number is divided before its logarithm is taken
+
+    def coordinate(self, value: float | Numbers) -> Numbers:
+        """Return where a value lies on the scale."""
+        return np.asarray(logit(value) if self.scale == "log odds" else np.log(np.asarray(value) / self.unit))
+
+    def value(self, coordinate: float | Numbers) -> Numbers:
+        """Return the value at a place on the scale."""
+        return np.asarray(expit(coordinate) if self.scale == "log odds" else self.unit * np.exp(coordinate))
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        """Return mean and standard deviation of the prior on the population's centre."""
+        return USUAL[self.scale]
+
+    def nodes(self, size: int) -> Numbers:
+        """Return evenly spaced places on the scale, from one end of what is searched to the other."""
+        return np.linspace(*REACH[self.scale], size)
+
+
+def free_parameters(rule: RandomisedRule, unit: float) -> tuple[FreeParameter, ...]:
+    """Return the parameters that may differ between people: those that the rule was not given.
+
+    Raises
+    ------
+    NotIdentifiable
+        If there are none.
+    """
+    known = next((names for kind, names in FREE.items() if type(rule) is kind), ())
+    if isinstance(rule, Thompson) and rule.noise == "bernoulli":
+        known = ()
+    if not known:
+        rules = joined([kind.name for kind in FREE])
+        raise NotIdentifiable(
+            f"{rule.name}: it has no parameter that is known to differ between people in a way that choices show.",
+            remedy=f"Rules with such parameters are {rules}.",
+        )
+    usual = type(rule)()  # a rule that fills in its own defaults names them as if they were given
+    free = [
+        name for name in known
+        if name not in rule.model_fields_set
+        or (type(rule).model_fields[name].default is None and getattr(rule, name) == getattr(usual, name))
+    ]  # fmt: skip
+    if not free:
+        raise NotIdentifiable(
+            f"{rule.name}: {joined(known)} {'is' if len(known) == 1 else 'are'} given, so nothing is left to estimate.",
+            remedy=f"Leave out what differs between people, as in {rule.name}.",
+        )
+    limits = {
+        name: any(getattr(each, "le", None) == 1 for each in type(rule).model_fields[name].metadata) for name in free
+    }
+    return tuple(
+        FreeParameter(name, "log odds", 1.0) if limits[name] else FreeParameter(name, "logarithm", unit)
+        for name in free
+    )
+
+
+def node_grid(parameters: Sequence[FreeParameter]) -> tuple[Numbers, ...]:
+    """Return the places along each parameter at which every participant's function is tabulated."""
+    d = len(parameters)
+    return tuple(each.nodes((COARSE[d] - 1) * 2 ** LEVELS[d] + 1) for each in parameters)
+
+
+def smallest_spreads(parameters: Sequence[FreeParameter]) -> list[float]:
+    """Return the smallest spread of each parameter in a population that the nodes resolve."""
+    return [SMALLEST_SPREAD * float(each[1] - each[0]) for each in node_grid(parameters)]
+
+
+@dataclass(frozen=True, eq=False)
+class Participant:
+    """One person's choices, and how probable they are at each value of the parameters."""
+
+    log: ActionLog  # of this demonstration alone
+    rule: RandomisedRule
+    parameters: tuple[FreeParameter, ...]
+    belief: Belief
+    horizon: int
+    particles: int
+    seed: int
+
+    def rule_at(self, coordinates: Sequence[float]) -> RandomisedRule:
+        """Return the rule with its free parameters at some place."""
+        values = {each.name: float(each.value(at)) for each, at in zip(self.parameters, coordinates, strict=True)}
+        return type(self.rule)(**(self.rule.model_dump(exclude_none=True) | values))
+
+    def log_probability(self, coordinates: Sequence[float], least: float = -math.inf) -> float:
+        """Return the logarithm of the probability of all choices; minus infinity if no particle explains them.
+
+        Where all rewards are known it is exact, since all particles are the same: one is enough. Otherwise all clouds
+        must agree, with ever more particles, unless it is clearly less than `least`.
+        """
+        rule, found = self.rule_at(coordinates), -math.inf
+        for times in (1,) if self.rewards_known else MORE:
+            try:
+                evidences = self._filtered(rule, 1 if self.rewards_known else times * self.particles).evidences
+            except CloudCollapsed:
+                continue
+            found = float(np.median(evidences))
+            if np.ptp(evidences) < AGREE or float(evidences.max()) < least:
+                break
+        return found
+
+    def draw_values(self, coordinates: Numbers, draws: int) -> Numbers:
+        """Draw the arms' means given the choices, some at each place of the parameters: (draws, arms)."""
+        parts = []
+        for at, place in enumerate(coordinates):
+            with suppress(CloudCollapsed):
+                passes = self._filtered(self.rule_at(place.tolist()), self.particles).passes
+                share = -(-draws // len(passes))
+                parts += [
+                    draw_means(own[-1], self.belief, share, self.seed, CLOUDS * at + cloud)
+                    for cloud, own in enumerate(passes)
+                ]
+        return np.concatenate(parts) if parts else np.full((1, len(self.log.arms)), np.nan)
+
+    def _filtered(self, rule: RandomisedRule, particles: int) -> FilterResult:
+        """Send clouds through the choices; one where nothing is hidden."""
+        horizons, clouds = [self.horizon], 1 if self.rewards_known else CLOUDS
+        look = one_look_ahead(self.log, rule, self.belief, horizons, self.seed) if not self.rewards_known else STRAIGHT
+        return run_filters(
+            self.log, rule, self.belief, horizons, particles, clouds, self.seed, 1, keep_paths=False, tolerant=True,
+            look_ahead=look,
+        )  # fmt: skip
+
+    @property
+    def rewards_known(self) -> bool:
+        """Return whether every reward is in the log."""
+        return self.log.rewards is not None and not np.isnan(self.log.rewards).any()
+
+    def table(self) -> Numbers:
+        """Return the logarithm of the probability of the choices at every node of the grid."""
+        more = EXACT if self.rewards_known else 1
+        return tabulate(self.log_probability, node_grid(self.parameters), more * ENOUGH[len(self.parameters)])
+
+
+def tabulate(function: Callable[[Sequence[float], float], float], nodes: Sequence[Numbers], enough: int) -> Numbers:
+    """Return a smooth function of one or two coordinates at all nodes, from evaluations at some of them.
+
+    `function` takes a place, and a value below which it need not be precise. The lattice is refined until so many of
+    its points as are `enough` have nearly the largest value.
+
+    Raises
+    ------
+    InferenceError
+        If it is minus infinity everywhere.
+    """
+    d = len(nodes)
+    shape = tuple(each.size for each in nodes)
+    known: dict[tuple[int, ...], float] = {}
+
+    def evaluate(places: Sequence[tuple[int, ...]]) -> None:
+        for place in places:
+            least = max(known.values(), default=-math.inf) - FAR
+            known[place] = function([float(nodes[axis][at]) for axis, at in enumerate(place)], least)
+
+    step = 2 ** LEVELS[d]
+    evaluate(list(product(*(range(0, size, step) for size in shape))))
+    if max(known.values()) == -math.inf:
+        raise InferenceError("no particle explains the choices, whatever the parameters.")
+    for level in range(LEVELS[d]):
+        if len(_near(known, step, NEAR)) >= enough:
+            break
+        step //= 2
+        within = NEARER if level else NEAR
+        while around := _neighbours(_near(known, step, within), step, shape) - known.keys():
+            evaluate(sorted(around))
+    grid = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
+    return _smooth(known, grid.reshape(-1, d), 2 ** LEVELS[d]).reshape(shape)
+
+
+Place = tuple[int, ...]  # of a node along each parameter
+
+
+def _near(known: Mapping[Place, float], spacing: int, within: float) -> list[Place]:
+    """Return the points of a lattice whose value is nearly the largest one."""
+    least = max(known.values()) - within
+    return [at for at, value in known.items() if value > least and all(axis % spacing == 0 for axis in at)]
+
+
+def _neighbours(places: Sequence[Place], spacing: int, shape: Place) -> set[Place]:
+    """Return the neighbours of some points in a lattice, along each axis."""
+    moves = [
+        tuple(sign * spacing * (axis == other) for other in range(len(shape)))
+        for axis in range(len(shape))
+        for sign in (-1, 1)
+    ]
+    found = {tuple(at + by for at, by in zip(place, move, strict=True)) for place in places for move in moves}
+    return {place for place in found if all(0 <= at < size for at, size in zip(place, shape, strict=True))}
+
+
+def _smooth(known: Mapping[Place, float], places: NDArray[np.int64], unit: int) -> Numbers:
+    """Return at some places what goes smoothly through the points that are known.
+
+    Far below the maximum a logarithm falls ever more steeply; its distance from the maximum is read on a scale that is
+    linear at first and then logarithmic, where it is smooth.
+    """
+    points, values = np.array(list(known), np.float64) / unit, np.array(list(known.values()))
+    largest = float(values.max())
+    drops = np.log1p((largest - np.maximum(values, largest - DEEPEST)) / BEND)
+    found = RBFInterpolator(points, drops, kernel="cubic", degree=2)(places / unit)
+    return np.asarray(largest - BEND * np.expm1(np.clip(found, math.log1p(-ABOVE / BEND), math.log1p(DEEPEST / BEND))))

@@ -1,0 +1,207 @@
+"""The answer of `population`: parameters of the population and of every participant, as tables, JSON and a figure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit.errors import Audience, Notice, python_option
+from unbandit.formatting import json_number
+from unbandit.hierarchy.levels import PopulationDraws
+from unbandit.hierarchy.likelihood import FreeParameter, Numbers, smallest_spreads
+from unbandit.inference import Prior
+from unbandit.instance import Gaussian, Noise
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.figure import Figure
+
+SCHEMA = "unbandit.population/1"
+AT_THE_END = 0.05  # of an interval: so near the smallest spread that is resolved its lower end shows none
+
+
+@dataclass(frozen=True)
+class PopulationParameter:
+    """A parameter in the population: that of a typical participant, and how much participants differ.
+
+    `value` is the population's median. `spread` is a standard deviation on the parameter's `scale`: of the log odds for
+    a number between 0 and 1, of the logarithm for other positive numbers. Where participants may differ by less than
+    can be resolved (`spread_verdict` is `bounded`), there is no spread, only a bound: from 0 to `spread_high`.
+    """
+
+    parameter: str
+    value: float
+    low: float
+    high: float
+    spread: float | None
+    spread_low: float
+    spread_high: float
+    spread_verdict: str  # "estimated" or "bounded"
+    scale: str
+    shrinkage: float  # by how much, on average, participants are nearer to the centre than each alone would be: 0 to 1
+
+    @property
+    def said_of_spread(self) -> tuple[str, str]:
+        """Return the spread and its interval as text."""
+        if self.spread is None:
+            return "-", f"below {self.spread_high:.2g}"
+        return f"{self.spread:.2g}", f"{self.spread_low:.2g} to {self.spread_high:.2g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Population:
+    """The parameters of a rule in a population, and of every participant in it.
+
+    Attributes
+    ----------
+    rule
+        The rule with what all participants have in common.
+    participants, rounds
+        Their names, and how many choices each made.
+    parameters
+        Those that differ between participants.
+    level
+        Of all intervals.
+    prior, noise, seed
+        What was assumed about every arm's mean and about rewards, and the seed.
+    rewards_known
+        Whether the log has every reward, so that only the parameters had to be found.
+    draws
+        Draws of the population and of all participants, on the parameters' scales.
+    arms, pulls
+        The arms' names, and how often each participant chose each: (participants, arms).
+    means
+        The arms' means, for each participant: (participants, arms, 3), the ends of an interval and the expectation
+        between them; NaN where an arm was never chosen.
+    probability_best
+        That each arm is the best one of a participant: (participants, arms).
+    warnings, notes
+        What may be wrong, and what is worth knowing.
+    """
+
+    rule: str
+    participants: tuple[str, ...]
+    rounds: NDArray[np.int64]
+    parameters: tuple[FreeParameter, ...]
+    level: float
+    prior: Prior
+    noise: Noise
+    seed: int
+    rewards_known: bool
+    draws: PopulationDraws
+    arms: tuple[str, ...]
+    pulls: NDArray[np.int64]
+    means: Numbers
+    probability_best: Numbers
+    warnings: tuple[Notice, ...] = field(default=())
+    notes: tuple[Notice, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        typical = ", ".join(f"{each.parameter} {each.value:.3g}" for each in self.population)
+        return f"<Population: {len(self.participants)} participants, {self.rule}, typical {typical}>"
+
+    def _quantiles(self, values: Numbers) -> Numbers:
+        """Return the lower end, the median and the upper end of draws: (3, ...)."""
+        return np.quantile(values, [0.5 - self.level / 2, 0.5, 0.5 + self.level / 2], axis=0)
+
+    @cached_property
+    def population(self) -> tuple[PopulationParameter, ...]:
+        """Return each parameter in the population."""
+        centre, spread = self._quantiles(self.draws.centre), self._quantiles(self.draws.spread)
+        together, alone = np.median(self.draws.people, axis=0), np.median(self.draws.alone, axis=0)
+        rows = []
+        for at, (each, smallest) in enumerate(zip(self.parameters, smallest_spreads(self.parameters), strict=True)):
+            off = alone[:, at] - alone[:, at].mean()
+            slope = float(off @ together[:, at] / max(float(off @ off), 1e-12))
+            low, middle, high = (float(each.value(end)) for end in centre[:, at])
+            least, usual, most = spread[:, at].tolist()
+            is_open = least - smallest < AT_THE_END * (most - smallest)
+            rows.append(
+                PopulationParameter(
+                    each.name, middle, low, high, spread=None if is_open else usual,
+                    spread_low=0.0 if is_open else least, spread_high=most,
+                    spread_verdict="bounded" if is_open else "estimated", scale=each.scale,
+                    shrinkage=min(max(1 - slope, 0.0), 1.0),
+                )
+            )  # fmt: skip
+        return tuple(rows)
+
+    def intervals(self, parameter: int, *, alone: bool = False) -> Numbers:
+        """Return lower end, median and upper end of every participant's parameter: (3, participants).
+
+        `alone` is what each participant's choices say without those of the others.
+        """
+        draws = self.draws.alone if alone else self.draws.people
+        return self.parameters[parameter].value(self._quantiles(draws[:, :, parameter]))
+
+    @cached_property
+    def frame(self) -> polars.DataFrame:
+        """Return a table with a row for each participant and parameter: pooled, and from its choices alone."""
+        import polars as pl
+
+        tables = []
+        for at, each in enumerate(self.parameters):
+            low, value, high = self.intervals(at)
+            alone_low, alone, alone_high = self.intervals(at, alone=True)
+            columns = {
+                "participant": list(self.participants), "rounds": self.rounds,
+                "parameter": [each.name] * len(self.participants), "value": value, "low": low, "high": high,
+                "alone": alone, "alone_low": alone_low, "alone_high": alone_high,
+            }  # fmt: skip
+            tables.append(pl.DataFrame(columns))
+        return pl.concat(tables)
+
+    @cached_property
+    def values(self) -> polars.DataFrame:
+        """Return a table with a row for each participant and arm: what the arm was worth to that participant."""
+        import polars as pl
+
+        people, arms = self.pulls.shape
+        low, mean, high = (self.means[:, :, at].reshape(-1) for at in range(3))
+        columns = {
+            "participant": np.repeat(np.array(self.participants, object), arms).tolist(),
+            "arm": list(self.arms) * people, "pulls": self.pulls.reshape(-1),
+            "probability_best": self.probability_best.reshape(-1), "mean": mean, "mean_low": low, "mean_high": high,
+        }  # fmt: skip
+        return pl.DataFrame(columns, nan_to_null=True)
+
+    def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
+        """Return the answer in the form that `--json` prints; null where there is no number."""
+        by_person: list[dict[str, Any]] = [
+            {"participant": name, "rounds": int(rounds), "parameters": [], "arms": []}
+            for name, rounds in zip(self.participants, self.rounds, strict=True)
+        ]
+        places = {name: at for at, name in enumerate(self.participants)}
+        for name, rows in (("parameters", self.frame.drop("rounds")), ("arms", self.values)):
+            for row in rows.to_dicts():
+                by_person[places[row.pop("participant")]][name].append(row)
+        return {
+            "schema": SCHEMA,
+            "rule": self.rule,
+            "level": self.level,
+            "sigma": self.noise.sigma if isinstance(self.noise, Gaussian) else None,
+            "prior": str(self.prior),
+            "seed": self.seed,
+            "values": "own",
+            "rewards_known": self.rewards_known,
+            "effective_size": json_number(self.draws.effective_size),
+            "population": [vars(each) for each in self.population],
+            "participants": by_person,
+            "warnings": [notice.to_dict(audience) for notice in self.warnings],
+            "notes": [notice.to_dict(audience) for notice in self.notes],
+        }
+
+    def to_json(self) -> str:
+        """Return the answer as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """Draw every participant's parameters on one axis each: pooled, alone, and the population (`plots.forest`)."""
+        from unbandit.plots.forest import forest
+
+        return forest(self)

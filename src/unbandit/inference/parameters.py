@@ -1,0 +1,433 @@
+"""Numbers of a rule fitted from a log: how probable the log is under each value, and what that leaves possible.
+
+The logarithm of a log's evidence is computed on a grid of values that narrows around its top: decisions of an index
+rule are predicted one by one (`inference.decisions`), randomised rules are filtered (`inference.clouds`). A smooth
+surface through the points, a quadratic trend and a Gaussian process for what it leaves over, averages the Monte-Carlo
+errors; what is left of them widens the result. The prior is flat in the logarithm of a number, over a wide range.
+A log under which the end of that range is as probable as anything else does not show the number: that is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit import theory
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.demonstrators.family import WHOLE, RuleFamily
+from unbandit.errors import InferenceError, NotIdentifiable, ParameterError
+from unbandit.fit import FittedNumber
+from unbandit.formatting import number
+from unbandit.inference.clouds import one_look_ahead, run_filters
+from unbandit.inference.decisions import Predictions, predict
+from unbandit.inference.prior import Prior, belief_of
+from unbandit.inference.rivals import predicts
+from unbandit.inference.steps import opening_chance, reading_of
+from unbandit.inference.whole_numbers import settled_whole_numbers
+from unbandit.instance import Noise
+from unbandit.log import ActionLog
+from unbandit.progress import current_work
+
+Numbers = NDArray[np.float64]
+
+MOST_FREE = 2  # numbers that are fitted at once
+REACH = 128.0  # how far the range goes beyond usual values, as a factor
+COARSE = {1: 13, 2: 7}  # values of each number in the first grid, by how many are fitted
+FINE = {1: 9, 2: 5}  # and in those after it
+ENOUGH = {1: 9, 2: 18}  # values near the top after which the grid is not narrowed any further
+ROUNDS = 5  # grids after the first, at most
+WINDOW, LEAST = 8.0, 25.0  # nats below the top, up to which values count, and to which smaller ones are cut
+OPEN_END = 3.0  # nats below the top, within which the end of a range must not be
+MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
+PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
+CLOUDS = 3  # that predict the decisions under each value
+DENSE = {1: 401, 2: 61}  # places along each number at which the density is known
+MOST_VARIANCE = 1.0  # of the surface, as far as it widens the density
+LENGTHS, AMPLITUDES, ERRORS = (0.4, 0.8, 1.6), (0.05, 0.5, 2.0, 8.0, 20.0), (0.03, 0.1, 0.3, 0.6, 1.2, 2.4)
+"""Lengths and sizes of what is left over the trend, and Monte-Carlo errors, among which the likeliest are taken."""
+
+BY_DECISIONS = "decisions, predicted one by one"
+BY_FILTER = "evidence, by a particle filter"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A number that is fitted, and the range of values that are considered; `x` is its logarithm, or itself."""
+
+    name: str
+    low: float  # of x
+    high: float
+    open_low: bool  # whether smaller values exist
+    open_high: bool
+    linear: bool = False
+
+    def value(self, x: float) -> float:
+        """Return the number at `x`."""
+        return x if self.linear else math.exp(x)
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterPosterior:
+    """What a log leaves possible of a rule's numbers.
+
+    Attributes
+    ----------
+    family
+        The rule with its free numbers.
+    fitted
+        Each number's median and interval; of numbers that appear together only, their combination.
+    """
+
+    family: RuleFamily
+    axes: tuple[Axis, ...]
+    places: Numbers  # of the density, (places, numbers), in x
+    weights: Numbers  # which sum to 1
+    fitted: tuple[FittedNumber, ...]
+    fixed: Mapping[str, float]
+
+    def rule_at(self, x: Numbers) -> Demonstrator:
+        """Return the rule at a place."""
+        rule: Demonstrator = _rule_at(self.family, self.axes, self.fixed, x)
+        return rule
+
+    @property
+    def rule(self) -> Demonstrator:
+        """Return the rule at the medians."""
+        return self.rule_at(np.array([self.quantile(at, 0.5) for at in range(len(self.axes))]))
+
+    def quantile(self, axis: int, share: float) -> float:
+        """Return a quantile of one number, in x."""
+        return _quantile(self.places[:, axis], self.weights, share)
+
+    def rules(self, count: int) -> list[Demonstrator]:
+        """Return equally likely rules, which have together the mean and the covariance of all.
+
+        Of one number `count` quantiles, a little further apart than they are; of two the centre and both ways along
+        the principal axes.
+        """
+        if not self.axes:
+            return [self.rule]
+        centre = self.weights @ self.places
+        offsets = self.places - centre
+        covariance = (self.weights[:, None] * offsets).T @ offsets
+        if len(self.axes) == 1:
+            points = np.array([[self.quantile(0, (at + 0.5) / count)] for at in range(count)])
+            stretch = math.sqrt(covariance[0, 0]) / max(float(points.std()), 1e-12)
+            points = points.mean() + (points - points.mean()) * stretch
+        else:
+            values, vectors = np.linalg.eigh(covariance)
+            ways = (vectors * np.sqrt(np.maximum(values, 0.0))).T * math.sqrt((2 * len(self.axes) + 1) / 2)
+            points = np.vstack([centre, centre + ways, centre - ways])
+        lows, highs = [axis.low for axis in self.axes], [axis.high for axis in self.axes]
+        return [self.rule_at(np.clip(point, lows, highs)) for point in points]
+
+
+def fit_family(
+    log: ActionLog, family: RuleFamily, noise: Noise, prior: Prior, horizons: Sequence[int], *, level: float = 0.95,
+    seed: int = 0,
+) -> ParameterPosterior:  # fmt: skip
+    """Fit a rule's free numbers; demonstrations have instances of their own, so that their evidences multiply.
+
+    Raises
+    ------
+    NotIdentifiable
+        If the evidence cannot be computed, or does not show the numbers.
+    """
+    axes, fixed = _axes(family, noise, horizons)
+    centre = np.array([(axis.low + axis.high) / 2 for axis in axes])
+    _refuse_unpredicted(_rule_at(family, axes, fixed, centre), noise)
+    evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed)
+    with current_work().stage("Fitting the rule's numbers", None):
+        whole, shown = settled_whole_numbers(
+            log, family, lambda given: _best(replace(evidence, fixed={**evidence.fixed, **given}))
+        )
+        fixed |= whole
+        middle = _rule_at(family, axes, fixed, centre)
+        for which, horizon in enumerate(horizons):
+            reading_of(log, which, middle.for_arms(len(log.arms)), horizon)  # refuses another opening
+        if not axes:
+            return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed)
+        evidence = replace(evidence, fixed=fixed)
+        xs, values = _narrowed(evidence, axes)
+    places, density = _density(xs, values, axes)
+    weights = density / density.sum()
+    _refuse_open_ends(family, axes, places, weights, level)
+    method = BY_DECISIONS if evidence.predicted else BY_FILTER
+    fitted = tuple(_fitted_number(axis, places[:, at], weights, level, method) for at, axis in enumerate(axes))
+    numbers = (*_combined(fitted, fixed, horizons[0]), *shown)
+    return ParameterPosterior(family, axes, places, weights, numbers, fixed)
+
+
+def _best(evidence: _Evidence) -> float:
+    """Return the largest log evidence: over the whole range of the numbers, and then around its top."""
+    if not evidence.axes:
+        return evidence(np.empty(0), CLOUDS)
+    try:
+        return float(_narrowed(evidence, evidence.axes)[1].max())
+    except InferenceError:
+        return -math.inf
+
+
+# What is fitted, and where it is looked for
+
+
+def _axes(family: RuleFamily, noise: Noise, horizons: Sequence[int]) -> tuple[tuple[Axis, ...], dict[str, float]]:
+    """Return the real numbers to look for, and those that are held: they appear together with another only."""
+    free, fixed = [name for name in family.free if name not in WHOLE], dict[str, float]()
+    if "alpha" in free and {"scale", "sigma"} & set(free):
+        if len(set(horizons)) > 1:
+            raise NotIdentifiable(
+                f"{family}: alpha and scale are one factor of the width at one horizon, and these demonstrations have "
+                "several.",
+                remedy="Give alpha or scale.",
+            )
+        free.remove("alpha")
+        fixed["alpha"] = float(family.kind.model_fields["alpha"].default)
+    if len(free) > MOST_FREE or (len(free) > 1 and issubclass(family.kind, IndexRule)):
+        most = 1 if issubclass(family.kind, IndexRule) else MOST_FREE
+        text = f"{family}: expected {most} number{'' if most == 1 else 's'} to fit at once; got {len(free)}."
+        raise ParameterError(text, parameter="rule", value=str(family), remedy="Give the others a value.")
+    grid = family.kind.grid(noise)
+    return tuple(_axis(family, name, grid.get(name, ())) for name in free), fixed
+
+
+def _axis(family: RuleFamily, name: str, usual: Sequence[float]) -> Axis:
+    """Return the range of a number: from far below usual values to far above them, within its limits."""
+    low, high = family.limits(name)
+    if low is None:
+        raise ParameterError(
+            f"{family}: expected a value of {name}; only numbers that cannot be negative are fitted.",
+            parameter="rule",
+            value=str(family),
+        )
+    if name == "alpha":
+        return Axis(name, 0.0, 0.95, open_low=True, open_high=True, linear=True)
+    default = family.kind.model_fields[name].default
+    known = [each for each in usual if each > 0] or ([default] if isinstance(default, float) and default > 0 else [1.0])
+    least, most = min(known) / REACH, max(known) * REACH
+    closed = high is not None and most >= high
+    return Axis(name, math.log(max(least, low)), math.log(high if closed and high else most), True, not closed)
+
+
+def _rule_at(family: RuleFamily, axes: Sequence[Axis], fixed: Mapping[str, float], x: Numbers) -> Demonstrator:
+    values = {axis.name: axis.value(float(at)) for axis, at in zip(axes, x, strict=True)}
+    rule: Demonstrator = family.at({**fixed, **values})
+    return rule
+
+
+def _refuse_unpredicted(rule: Demonstrator, noise: Noise) -> None:
+    """Refuse rules under which the evidence of a log cannot be computed."""
+    if isinstance(rule, RandomisedRule) or predicts(rule, noise):
+        return
+    why = "its evidence cannot be computed"
+    if isinstance(rule, IndexRule):
+        why = (
+            "decisions are predicted for Gaussian rewards only"
+            if rule.shifts
+            else "its index is not a mean plus a width"
+        )
+        why = "its rewards are late" if rule.is_late else why
+    raise NotIdentifiable(f"{rule.name}: its numbers cannot be fitted, because {why}.", remedy="Give them a value.")
+
+
+# The evidence
+
+
+@dataclass(eq=False)
+class _Evidence:
+    """The log evidence of a log as a function of a rule's numbers, with the same random numbers everywhere."""
+
+    log: ActionLog
+    family: RuleFamily
+    axes: tuple[Axis, ...]
+    fixed: Mapping[str, float]
+    noise: Noise
+    prior: Prior
+    horizons: tuple[int, ...]
+    seed: int
+    best: tuple[Predictions, ...] | None = None  # of the most probable value so far, by demonstration
+
+    @property
+    def predicted(self) -> bool:
+        return issubclass(self.family.kind, IndexRule)
+
+    def __call__(self, x: Numbers, clouds: int) -> float:
+        """Return the log evidence at a place; minus infinity where no particle explains the log."""
+        try:
+            rule = _rule_at(self.family, self.axes, self.fixed, x).for_arms(len(self.log.arms))
+            return self._predicted(rule, clouds) if self.predicted else self._filtered(rule)
+        except (InferenceError, ParameterError):
+            return -math.inf
+
+    def _predicted(self, rule: Demonstrator, clouds: int) -> float:
+        assert isinstance(rule, IndexRule)
+        total, kept = 0.0, []
+        for which, horizon in enumerate(self.horizons):
+            record = self.log.select(which)
+            given = record, rule, self.noise, self.prior, horizon, PARTICLES
+            limit = None if self.best is None else self.best[which]
+            first = predict(*given, seed=self.seed, unless_below=limit)
+            if first.log_evidence == -math.inf:
+                return -math.inf
+            others = [predict(*given, seed=self.seed + cloud).log_evidence for cloud in range(1, clouds)]
+            total += float(np.mean([first.log_evidence, *others])) + opening_chance(record, 0, rule)
+            kept.append(first)
+        if self.best is None or sum(each.log_evidence for each in kept) > sum(each.log_evidence for each in self.best):
+            self.best = tuple(kept)
+        return total
+
+    def _filtered(self, rule: Demonstrator) -> float:
+        total, belief = 0.0, belief_of(self.prior, len(self.log.arms), self.noise, None)
+        for which, horizon in enumerate(self.horizons):
+            record = self.log.select(which)
+            look_ahead = one_look_ahead(record, rule, belief, [horizon], self.seed)
+            found = run_filters(
+                record, rule, belief, [horizon], FILTERED, 1, self.seed, threads=1, keep_paths=False, tolerant=True,
+                look_ahead=look_ahead,
+            )  # fmt: skip
+            total += float(found.evidences[0])
+        return total
+
+
+def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
+    """Compute the evidence on a grid over the whole range, and on narrower ones around its top.
+
+    Returns all places in the smallest box that has those within the window below the top, and their log evidences.
+    """
+    free = len(axes)
+    values: dict[tuple[float, ...], float] = {}
+    lines = [np.linspace(axis.low, axis.high, COARSE[free]) for axis in axes]
+    for turn in range(ROUNDS + 1):
+        centre = np.array([line.mean() for line in lines])
+        for x in sorted(product(*lines), key=lambda x: float(np.abs(np.array(x) - centre).sum())):
+            if x not in values:
+                values[x] = evidence(np.array(x), 1 if turn == 0 else CLOUDS)
+        top = max(values.values())
+        if top == -math.inf:
+            raise InferenceError(
+                f"no value of {evidence.family.title} explains the log under {evidence.family.kind.name}.",
+                remedy="Check the rule: `check` and `identify` try others.",
+            )
+        near = np.array([x for x, value in values.items() if value > top - WINDOW])
+        if turn == ROUNDS or (turn > 0 and len(near) >= ENOUGH[free]):
+            break
+        ends = []
+        for at in range(free):
+            known = np.unique([x[at] for x in values])
+            below, above = known[known < near[:, at].min()], known[known > near[:, at].max()]
+            low = below[-1] if below.size else near[:, at].min()
+            high = above[0] if above.size else near[:, at].max()
+            ends.append((low, high))
+        count = FINE[free] + turn % 2  # other places where the ends are the same
+        lines = [np.linspace(low, high, count + 2)[1:-1] for low, high in ends]
+    within = [x for x in values if (near.min(axis=0) <= np.array(x)).all() and (np.array(x) <= near.max(axis=0)).all()]
+    return np.array(within), np.array([max(values[x], top - LEAST) for x in within])
+
+
+# The density
+
+
+def _density(xs: Numbers, values: Numbers, axes: Sequence[Axis]) -> tuple[Numbers, Numbers]:
+    """Return places within the range of the points, and the density there, up to a factor."""
+    low, high = xs.min(axis=0), xs.max(axis=0)
+    count = DENSE[len(axes)]
+    places = np.array(list(product(*(np.linspace(*ends, count) for ends in zip(low, high, strict=True)))))
+    scale = np.maximum((high - low) / 2, 1e-12)
+    centre = (low + high) / 2
+    mean, variance = _surface((xs - centre) / scale, values, (places - centre) / scale)
+    log_density = mean + np.minimum(variance, MOST_VARIANCE) / 2
+    return places, np.exp(log_density - log_density.max())
+
+
+def _surface(at: Numbers, values: Numbers, places: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the mean and the variance of a smooth function at some places, given its values with errors at others.
+
+    Universal kriging: a quadratic trend and a Gaussian process, whose sizes maximise the restricted likelihood.
+    """
+    best, answer = -math.inf, (np.zeros(len(places)), np.zeros(len(places)))
+    trend, elsewhere = _quadratic(at), _quadratic(places)
+    apart = np.square(at[:, None] - at[None]).sum(axis=2)
+    across = np.square(places[:, None] - at[None]).sum(axis=2)
+    for length, amplitude, error in product(LENGTHS, AMPLITUDES, ERRORS):
+        kernel = amplitude**2 * np.exp(-apart / (2 * length**2))
+        factor = np.linalg.cholesky(kernel + error**2 * np.eye(len(at)))
+        solved = np.linalg.solve(factor, np.column_stack([trend, values]))
+        design, target = solved[:, :-1], solved[:, -1]
+        information = design.T @ design
+        coefficients = np.linalg.solve(information, design.T @ target)
+        left = target - design @ coefficients
+        likelihood = -np.log(np.diag(factor)).sum() - np.linalg.slogdet(information)[1] / 2 - left @ left / 2
+        if likelihood > best:
+            best = likelihood
+            near = amplitude**2 * np.exp(-across / (2 * length**2))
+            reach = np.linalg.solve(factor, near.T)
+            rest = elsewhere - reach.T @ design
+            mean = elsewhere @ coefficients + reach.T @ left
+            spread = np.einsum("ij,ji->i", rest, np.linalg.solve(information, rest.T))
+            answer = mean, np.maximum(amplitude**2 - np.square(reach).sum(axis=0), 0.0) + spread
+    return answer
+
+
+def _quadratic(at: Numbers) -> Numbers:
+    """Return the terms of a quadratic function."""
+    free = at.shape[1]
+    products = [at[:, one] * at[:, other] for one in range(free) for other in range(one, free)]
+    return np.column_stack([np.ones(len(at)), at, *products])
+
+
+def _quantile(x: Numbers, weights: Numbers, share: float) -> float:
+    """Return a quantile of places with weights."""
+    order = np.argsort(x, kind="stable")
+    below = np.cumsum(weights[order]) - weights[order] / 2
+    return float(np.interp(share, below, x[order]))
+
+
+def _fitted_number(axis: Axis, x: Numbers, weights: Numbers, level: float, method: str) -> FittedNumber:
+    middle, low, high = (axis.value(_quantile(x, weights, share)) for share in (0.5, 0.5 - level / 2, 0.5 + level / 2))
+    return FittedNumber(axis.name, middle, low, high, method)
+
+
+def _refuse_open_ends(
+    family: RuleFamily, axes: Sequence[Axis], places: Numbers, weights: Numbers, level: float
+) -> None:  # fmt: skip
+    """Refuse a log under which the end of a range is nearly as probable as anything else."""
+    for at, axis in enumerate(axes):
+        x, tail = places[:, at], (1 - level) / 2
+        low, high = (axis.value(_quantile(x, weights, share)) for share in (tail, 1 - tail))
+        known = np.unique(x)
+        marginal = np.array([weights[x == each].sum() for each in known])
+        likely = marginal > marginal.max() * math.exp(-OPEN_END)
+        why = None
+        if axis.open_low and likely[0] and abs(known[0] - axis.low) < 1e-9:
+            why = f"however small it is, the log is about as probable. It is probably at most {number(high)}"
+        elif axis.open_high and likely[-1] and abs(known[-1] - axis.high) < 1e-9:
+            why = f"however large it is, the log is about as probable. It is probably at least {number(low)}"
+        elif not axis.linear and high > MOST_SPAN * low:
+            why = f"anything from {number(low)} to {number(high)} is about as probable"
+        if why is not None:
+            raise NotIdentifiable(
+                f"{family}: the log does not show {axis.name}: {why}.",
+                parameter=axis.name,
+                remedy=f"Give {axis.name} a value, or a longer log.",
+            )
+
+
+def _combined(
+    fitted: tuple[FittedNumber, ...], fixed: Mapping[str, float], horizon: int
+) -> tuple[FittedNumber, ...]:  # fmt: skip
+    """Replace what appears together with another number only by the combination that is known, with a sentence."""
+    if "alpha" not in fixed:
+        return fitted
+    one = fitted[0]
+    factor = math.sqrt(float(theory.growth(horizon, fixed["alpha"]))) * (5.0 if one.parameter == "sigma" else 1.0)
+    name = f"{'5 sigma' if one.parameter == 'sigma' else 'scale'} sqrt((T^alpha - 1) / alpha)"
+    note = (
+        f"alpha and {one.parameter} are one factor of the width at one horizon: the log shows {name} = "
+        f"{number(one.value * factor)}, and not the two apart. The rule is written with alpha={fixed['alpha']:g}."
+    )
+    return (FittedNumber(name, one.value * factor, one.low * factor, one.high * factor, one.method, note),)

@@ -1,0 +1,307 @@
+"""Filter the hidden rewards behind the actions of an index rule that learns of its rewards late.
+
+A step is the arrival of a reward. With a `delay` of `d`, the decision of round `t` is made from the *state* after
+`t - d - 1` arrivals. An arm's sample mean stays for all states from one arrival of its rewards to the next; in the
+meantime there may be several decisions, for the arm or against it. Two arms are compared at the decisions for either of
+them in the states that their present sample means share; each new reward is proposed from the interval that these
+comparisons leave. Where the index grows with the round, the first and the last of these decisions are compared: in
+between, the difference of two indices grows or falls.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.formula import index_value, mean_value
+from unbandit.kernels.smc.cloud import (
+    NEVER,
+    NONE,
+    PARTICLES,
+    ArmPrior,
+    Cloud,
+    Steps,
+    gibbs_level,
+    inherit,
+    keep_sums,
+    posterior_success,
+    prior_of,
+    resample,
+    uniform,
+)
+from unbandit.kernels.smc.index import (
+    MOST_REDRAWN,
+    Pull,
+    absorb,
+    penalty,
+    propose_normal,
+    propose_twisted,
+    redraw,
+    sample_mean,
+    wins,
+)
+
+
+class Turns(NamedTuple):
+    """The decisions of a demonstration by the state that they are made from, and when rewards arrive.
+
+    The state `k` holds the first `k` rewards, and decides in round `k + delay + 1`.
+    """
+
+    chosen: Integers  # per state: the arm; `NONE` where nothing is decided
+    first: Integers  # per state and arm: the first state from this one on that decides for the arm; `NEVER`
+    last: Integers  # per state and arm: the last one up to this one; `NONE`
+    arrival: (
+        Integers  # per step: the next step with a reward of the same arm, up to which its sample mean stays; `NEVER`
+    )
+    delay: int
+
+
+class SharedStates(NamedTuple):
+    """Each arm's sample mean, and the states that have it."""
+
+    sums: Numbers  # of the cloud: (particles, arms)
+    pulls: Integers  # rewards of each arm that have arrived
+    start: Integers  # per arm: the first state with its sample mean
+    end: Integers  # and the last one
+    uses_round: bool  # whether the rule's index depends on the round
+    random_ties: bool  # whether the rule breaks ties at random
+
+
+class PastBounds(NamedTuple):
+    """What decisions said of the arms' sample means, beside those of other arms that have changed since."""
+
+    low: Numbers  # per particle and arm
+    high: Numbers
+    drawn: Numbers  # the last reward of each arm
+    single: Marks  # per arm: whether that is hidden
+
+
+@compiled
+def filter_late_index(
+    parameters: Any, steps: Steps, cloud: Cloud, turns: Turns, uses_round: bool, random_ties: bool, shifts: bool,
+    most_relaxed: int,
+) -> int:  # fmt: skip
+    """Move a cloud through a demonstration, reward by reward; return 0, or the first step that no particle survives.
+
+    Arguments as for `filter_index`.
+    """
+    number, arms = cloud.sums.shape
+    sums, bernoulli = cloud.sums, cloud.belief.bernoulli
+    pulls, start, end = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.full(arms, NEVER)
+    log_twists = np.zeros(number)
+    state = SharedStates(sums, pulls, start, end, uses_round, random_ties)
+    bounds = (np.full((number, arms), -math.inf), np.full((number, arms), math.inf))
+    past = PastBounds(*bounds, np.zeros((number, arms)), np.zeros(arms, np.bool_))
+    redraws = not bernoulli and arms <= MOST_REDRAWN
+    mark, relaxed_steps = 0, 0
+    for step in range(steps.arm.size):
+        arm, left = steps.arm[step], steps.left[step]
+        if random_ties and turns.chosen[step] != NONE:
+            _weigh_ties(parameters, cloud, state, turns, step)
+        if redraws and pulls[arm] > 0:
+            _remember(parameters, state, turns, past, arm, step)
+        seen = absorb(steps, cloud, step)
+        prior, after = prior_of(cloud.belief, arm), pulls[arm] + 1
+        known = cloud.before[arm] + pulls[arm] + seen
+        start[arm], end[arm] = step + 1, turns.arrival[step]
+        pull = Pull(step, arm, after, NEVER, 1 - seen, known, NONE, NONE)
+        for particle in range(number):
+            base, drawn_by = sums[particle, arm], uniform(cloud.rng, PARTICLES, step, particle)
+            total = cloud.past[particle, arm] + base
+            log_weight = -log_twists[particle]  # the twisting factor of the previous step is divided out
+            log_twists[particle] = 0.0
+            relaxed, gained, log_mass = False, 0.0, 0.0
+            if bernoulli:
+                gained, log_mass, relaxed = _propose_one(
+                    parameters, state, turns, prior, arm, particle, seen == 1, known, total, drawn_by
+                )
+            else:
+                low, high = _bounds(
+                    parameters, sums, pulls, start, end, turns.first, turns.last, turns.delay, uses_round, particle,
+                    arm, after,
+                )  # fmt: skip
+                low, high = low * after - base, high * after - base
+                if seen == 1:
+                    relaxed = max(low, -high) > 0.0
+                    if relaxed:
+                        log_mass = penalty(max(low, -high) / prior.sigma)
+                elif left > 0:  # within a stretch: twisted towards the mean at which the rival takes over
+                    rival, at = steps.rival[step], steps.rival_round[step]
+                    value = index_value(parameters, sample_mean(sums, pulls, particle, rival), pulls[rival], at)
+                    goal = mean_value(parameters, value, after + left, at)
+                    gained, log_mass, log_twists[particle] = propose_twisted(
+                        prior, pull, base, total, low, left, goal, drawn_by, cloud.table
+                    )
+                else:
+                    gained, log_mass, relaxed = propose_normal(prior, pull, total, low, high, drawn_by, cloud.table)
+            cloud.log_weights[particle] += log_weight + log_mass
+            cloud.relaxed[step] += 1 if relaxed else 0
+            sums[particle, arm] += gained
+            past.drawn[particle, arm] = gained
+            past.low[particle, arm], past.high[particle, arm] = -math.inf, math.inf
+        pulls[arm] = after
+        past.single[arm] = seen == 0
+        relaxed_steps += 1 if cloud.relaxed[step] == number else 0
+        if relaxed_steps > most_relaxed:
+            return step + 1
+        alive, resampled = resample(cloud, step)
+        if not alive:
+            return step + 1
+        if resampled:
+            inherit(log_twists, cloud.ancestors)
+            inherit(past.low, cloud.ancestors)
+            inherit(past.high, cloud.ancestors)
+            inherit(past.drawn, cloud.ancestors)
+            if redraws and left == 0:
+                _gibbs_last(parameters, cloud, state, turns, past, step)
+            if shifts and left == 0:
+                _gibbs_levels(cloud, state, past, step)
+        mark = keep_sums(cloud, step, mark)
+    if redraws:
+        _gibbs_last(parameters, cloud, state, turns, past, steps.arm.size)
+    if shifts:
+        _gibbs_levels(cloud, state, past, steps.arm.size)
+    return 0
+
+
+@called
+def _propose_one(
+    parameters: Any, state: SharedStates, turns: Turns, prior: ArmPrior, arm: int, particle: int, is_known: bool,
+    known: float, total: float, drawn_by: float,
+) -> tuple[float, float, bool]:  # fmt: skip
+    """Propose a reward of 0 or 1, among those that fit."""
+    base = state.sums[particle, arm]
+    if is_known:
+        fits = _fits(parameters, state, turns, particle, arm, base)
+        return 0.0, 0.0 if fits else penalty(0.0), not fits
+    chance = posterior_success(prior, known, total)
+    one = chance if _fits(parameters, state, turns, particle, arm, base + 1.0) else 0.0
+    zero = 1.0 - chance if _fits(parameters, state, turns, particle, arm, base) else 0.0
+    if one + zero > 0.0:
+        return (1.0 if drawn_by * (one + zero) < one else 0.0), math.log(one + zero), False
+    return (1.0 if drawn_by < chance else 0.0), penalty(0.0), True
+
+
+# --- Comparisons ---
+
+
+@inlined
+def _later(last: Integers, arm: int, turn: int, final: int) -> int:
+    """Return the last decision for an arm up to a state, if it comes after `turn`; otherwise `NEVER`."""
+    later = last[min(final, last.shape[0] - 1), arm]
+    return later if later > turn else NEVER
+
+
+@inlined
+def _bounds(
+    parameters: Any, sums: Numbers, pulls: Integers, start: Integers, end: Integers, first: Integers, last: Integers,
+    delay: int, uses_round: bool, particle: int, arm: int, after: int,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the bounds of an arm's sample mean, by all decisions beside the present sample means of the others."""
+    low, high = -math.inf, math.inf
+    for other in range(pulls.size):
+        if other == arm or pulls[other] == 0:
+            continue
+        begin, final = max(start[arm], start[other]), min(end[arm], end[other])
+        mean = sample_mean(sums, pulls, particle, other)
+        for side in range(2):
+            decided = arm if side == 0 else other
+            turn = first[begin, decided]
+            while turn <= final and turn != NEVER:
+                at = turn + delay + 1
+                bound = mean_value(parameters, index_value(parameters, mean, pulls[other], at), after, at)
+                if side == 0:
+                    low = max(low, bound)
+                else:
+                    high = min(high, bound)
+                turn = _later(last, decided, turn, final) if uses_round else NEVER
+    return low, high
+
+
+@called
+def _fits(parameters: Any, state: SharedStates, turns: Turns, particle: int, arm: int, total: float) -> bool:
+    """Return whether a reward sum of an arm, with one reward more, agrees with the same decisions."""
+    after = state.pulls[arm] + 1
+    for other in range(state.pulls.size):
+        if other == arm or state.pulls[other] == 0:
+            continue
+        begin, final = max(state.start[arm], state.start[other]), min(state.end[arm], state.end[other])
+        mean, pulls = sample_mean(state.sums, state.pulls, particle, other), state.pulls[other]
+        for side in range(2):
+            decided = arm if side == 0 else other
+            turn = turns.first[begin, decided]
+            while turn <= final and turn != NEVER:
+                at = turn + turns.delay + 1
+                value = index_value(parameters, total * (1.0 / after), after, at)
+                its = index_value(parameters, mean, pulls, at)
+                mine = wins(value, arm, its, other, state.random_ties)
+                if not (mine if side == 0 else wins(its, other, value, arm, state.random_ties)):
+                    return False
+                turn = _later(turns.last, decided, turn, final) if state.uses_round else NEVER
+    return True
+
+
+@called
+def _weigh_ties(parameters: Any, cloud: Cloud, state: SharedStates, turns: Turns, step: int) -> None:
+    """Where ties are broken at random, divide each weight by the number of arms that share the largest index."""
+    arm, at, sums, pulls = turns.chosen[step], step + turns.delay + 1, state.sums, state.pulls
+    for particle in range(sums.shape[0]):
+        value, tied = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], at), 1
+        for other in range(pulls.size):
+            if other != arm:
+                its = index_value(parameters, sample_mean(sums, pulls, particle, other), pulls[other], at)
+                tied += 1 if its == value else 0
+        cloud.log_weights[particle] -= math.log(tied)
+
+
+@called
+def _remember(parameters: Any, state: SharedStates, turns: Turns, past: PastBounds, arm: int, step: int) -> None:
+    """Keep what decisions say of the other arms, beside the sample mean of an arm that changes in this step."""
+    sums, pulls = state.sums, state.pulls
+    for other in range(pulls.size):
+        if other == arm or pulls[other] == 0:
+            continue
+        begin = max(state.start[arm], state.start[other])
+        for side in range(2):
+            decided = arm if side == 0 else other
+            turn = turns.first[begin, decided]
+            while turn <= step and turn != NEVER:
+                at = turn + turns.delay + 1
+                for particle in range(sums.shape[0]):
+                    value = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], at)
+                    bound = mean_value(parameters, value, pulls[other], at)
+                    if side == 0:
+                        past.high[particle, other] = min(past.high[particle, other], bound)
+                    else:
+                        past.low[particle, other] = max(past.low[particle, other], bound)
+                turn = _later(turns.last, decided, turn, step) if state.uses_round else NEVER
+
+
+# --- Gibbs moves ---
+
+
+@called
+def _gibbs_levels(cloud: Cloud, state: SharedStates, past: PastBounds, step: int) -> None:
+    """Shift all rewards of each particle, and with them every bound, by a number drawn from its conditional."""
+    for particle in range(cloud.sums.shape[0]):
+        shift = gibbs_level(cloud, state.pulls, cloud.sums[particle], particle, step)
+        for arm in range(state.pulls.size):
+            past.low[particle, arm] += shift
+            past.high[particle, arm] += shift
+            past.drawn[particle, arm] += shift
+
+
+@called
+def _gibbs_last(parameters: Any, cloud: Cloud, state: SharedStates, turns: Turns, past: PastBounds, step: int) -> None:
+    """Redraw the last reward of each arm in turn, within all past and coming comparisons."""
+    for particle in range(cloud.sums.shape[0]):
+        for arm in range(state.pulls.size):
+            if past.single[arm] and state.pulls[arm] > 0:
+                low, high = _bounds(
+                    parameters, state.sums, state.pulls, state.start, state.end, turns.first, turns.last, turns.delay,
+                    state.uses_round, particle, arm, state.pulls[arm],
+                )  # fmt: skip
+                low, high = max(low, past.low[particle, arm]), min(high, past.high[particle, arm])
+                redraw(cloud, state.pulls, past.drawn, particle, arm, low, high, step)

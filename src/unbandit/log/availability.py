@@ -1,0 +1,157 @@
+"""Availability: which arms could be pulled in which rounds, as told, and held against a log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unbandit import checks
+from unbandit.errors import LogError, ParameterError
+from unbandit.formatting import quoted
+from unbandit.log.action_log import ActionLog
+from unbandit.log.formats import sources_of
+
+AvailabilityTable = Mapping[Any, Any] | str | os.PathLike[str]
+"""Rounds in which arms can be pulled: ``{"C": (1001, None), "B": (None, 3000)}``, or the path of a table."""
+
+ALWAYS = 2**62  # later than any round
+COLUMNS = ("arm", "first", "last")
+REMEDY = 'Its columns are "arm", "first" and "last"; rounds are counted from 1, and a blank is the beginning or end.'
+
+
+@dataclass(frozen=True, eq=False)
+class Availability:
+    """The rounds in which every arm can be pulled, counted from 1: from `first` to `last`, both included.
+
+    Examples
+    --------
+    >>> found = availability_of({"C": (101, None), "B": (None, 300)}, ("A", "B", "C"))
+    >>> found
+    <Availability: "B" to round 300, "C" from round 101>
+    >>> found.at(50).tolist(), found.at(301).tolist()
+    ([True, True, False], [True, False, True])
+    """
+
+    arms: tuple[str, ...]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return f"<Availability: {self.said or 'all arms in all rounds'}>"
+
+    @property
+    def said(self) -> str:
+        """Return which arms cannot be pulled throughout, in words."""
+        parts = []
+        for arm, first, last in zip(self.arms, self.first.tolist(), self.last.tolist(), strict=True):
+            begins = f" from round {first:,}" if first > 1 else ""
+            ends = f" to round {last:,}" if last < ALWAYS else ""
+            parts += [f"{quoted(arm)}{begins}{ends}"] if begins or ends else []
+        return ", ".join(parts)
+
+    def at(self, round: int) -> NDArray[np.bool_]:
+        """Return which arms can be pulled in a round."""
+        return np.asarray((self.first <= round) & (round <= self.last))
+
+    def ends(self, rounds: int) -> NDArray[np.int64]:
+        """Return the last round of each arm in a record with this number of rounds."""
+        return np.minimum(self.last, rounds)
+
+    def covers(self, rounds: int) -> bool:
+        """Return whether all arms can be pulled in all of so many rounds."""
+        return bool((self.first <= 1).all() and (self.last >= rounds).all())
+
+    def rivals(self, rounds: int) -> NDArray[np.bool_]:
+        """Return for each arm which arms can be pulled in its last round of a record: its gap is to the best of them.
+
+        Examples
+        --------
+        >>> availability_of({"B": (None, 300), "C": (301, None)}, ("A", "B", "C")).rivals(500).astype(int).tolist()
+        [[1, 0, 1], [1, 1, 0], [1, 0, 1]]
+        """
+        return np.array([self.at(end) for end in self.ends(rounds).tolist()])
+
+    def check_rounds(self, rounds: int) -> None:
+        """Refuse a table that leaves some round of a run without an arm."""
+        edges = np.unique(np.concatenate(([1], self.first, self.last + 1)))
+        for edge in edges[edges <= rounds].tolist():
+            if not self.at(edge).any():
+                text = f"expected an arm that can be pulled in every round; there is none in round {edge:,}."
+                raise ParameterError(text, parameter="availability", remedy="Correct the table.")
+
+    def check_log(self, log: ActionLog) -> None:
+        """Refuse a log in which an arm is pulled when it could not be."""
+        tallies = log.tallied("counts")
+        for which, name in enumerate(log.demonstrations):
+            where = f' of demonstration "{name}"' if len(log) > 1 else ""
+            pulled = tallies.pulls[which] > 0
+            early = pulled & (tallies.first[which] < self.first)
+            late = pulled & (tallies.last[which] > self.last)
+            for arm in np.flatnonzero(early | late).tolist():
+                rounds = tallies.first if early[arm] else tallies.last
+                bounds = self.first if early[arm] else self.last
+                at, bound = int(rounds[which, arm]), int(bounds[arm])
+                told = "first" if early[arm] else "last"
+                text = f"arm {quoted(self.arms[arm])} is pulled in round {at:,}{where}, and its {told} round is "
+                text += f"{bound:,}."
+                remedy = "Correct the table; rounds are counted from 1."
+                raise LogError(text, round=at, remedy=remedy)
+
+
+def availability_of(given: Availability | AvailabilityTable, arms: Sequence[str]) -> Availability:
+    """Return what was told of these arms; arms that are not listed are available throughout."""
+    if isinstance(given, Availability):
+        if given.arms != tuple(arms):
+            text = f"expected the availability of {', '.join(arms[:6])}; got that of {', '.join(given.arms[:6])}."
+            raise ParameterError(text, parameter="availability")
+        return given
+    rows = list(given.items()) if isinstance(given, Mapping) else _rows_of(given)
+    first, last = np.ones(len(arms), np.int64), np.full(len(arms), ALWAYS)
+    seen: set[int] = set()
+    for label, span in rows:
+        arm = checks.position("availability", label, arms)
+        if arm in seen:
+            raise ParameterError(f"expected each arm once; got {quoted(arms[arm])} again.", parameter="availability")
+        seen.add(arm)
+        if isinstance(span, str) or not isinstance(span, Sequence) or len(span) != 2:
+            text = f"expected the first and the last round of {quoted(arms[arm])}; got {checks.brief(span)}."
+            raise ParameterError(text, parameter="availability", value=span, remedy="Give None for no limit.")
+        first[arm], last[arm] = _round(span[0], arms[arm], 1), _round(span[1], arms[arm], ALWAYS)
+        if first[arm] > last[arm]:
+            text = f"expected a first round up to the last, {last[arm]:,}, for {quoted(arms[arm])}; got {first[arm]:,}."
+            raise ParameterError(text, parameter="availability", value=span)
+    return Availability(tuple(arms), first, last)
+
+
+def _round(value: object, arm: str, blank: int) -> int:
+    """Return a round; None and blank cells stand for no limit."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return blank
+    number = checks.integer(value)
+    if isinstance(value, str) and value.strip().removesuffix(".0").isdecimal():
+        number = int(value.strip().removesuffix(".0"))
+    if number is None or not 1 <= number < ALWAYS:
+        text = f"expected a round, counted from 1, for {quoted(arm)}; got {checks.brief(value)}."
+        raise ParameterError(text, parameter="availability", value=value, remedy="Leave it blank for no limit.")
+    return number
+
+
+def _rows_of(path: str | os.PathLike[str]) -> list[tuple[str, tuple[str | None, str | None]]]:
+    """Read a table of arms with their first and last rounds."""
+    checks.path("availability", path)
+    rows: list[tuple[str, tuple[str | None, str | None]]] = []
+    for source in sources_of(path):
+        if missing := [name for name in COLUMNS if name not in source.names]:
+            text = f'expected the columns "arm", "first" and "last"; there is no "{missing[0]}".'
+            raise ParameterError(text, parameter="availability", remedy=REMEDY)
+        for batch in source.batches(list(COLUMNS)):
+            arm, first, last = (batch.columns[name].cast(str).to_list() for name in COLUMNS)
+            rows += [(str(label).strip(), span) for label, span in zip(arm, zip(first, last, strict=True), strict=True)]
+    if not rows:
+        raise ParameterError("expected a row for each arm; got none.", parameter="availability", remedy=REMEDY)
+    return rows

@@ -1,0 +1,169 @@
+"""The report of a population: its parameters, a forest plot, and every participant, pooled and alone."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.errors import AssumptionWarning, Audience, python_option
+from unbandit.estimators.arguments import as_log
+from unbandit.formatting import counted, interval, joined, number, share, shown
+from unbandit.hierarchy import Population, population
+from unbandit.instance import Bernoulli
+from unbandit.log import ActionLog
+from unbandit.reporting.figures import ReportFigure, as_figure
+from unbandit.reporting.page import Page, group_notices, main_part
+from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
+
+MOST_PARTICIPANTS = 200  # of more, the first ones are listed
+
+WORDS = {
+    "typical value": "The population's median: half of the participants have less, half more.",
+    "spread": "A standard deviation over participants, on the scale of the log odds for a number between 0 and 1, of "
+    "the logarithm for other numbers. A spread of 0.5 of the logarithm puts two thirds of the participants within a "
+    "factor of 1.65 of the typical one.",
+    "pooled": "A participant's value, given that participant's choices and the population that all participants show.",
+    "alone": "What the choices of that participant say without the others.",
+    "shrinkage": "By how much, on average, pooled values are nearer to the centre than those alone. Near 100% what is "
+    "shown for a participant is the population, near 0% it is the participant's own.",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class PopulationReport(Page):
+    """A population's answer ready to be read by people; `answer` is the `Population` that it is about."""
+
+    answer: Population
+
+
+def population_report(
+    log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | str, *, source: LogSource | None = None,
+    name: str | None = None, command: str | None = None, progress: Callable[[str, float], None] | None = None,
+    audience: Audience = python_option, **options: Any,
+) -> PopulationReport:  # fmt: skip
+    """Estimate a rule's parameters in a population, and write a report about it.
+
+    Parameters
+    ----------
+    log, rule
+        As for `population`.
+    source, name, command, progress, audience
+        As for `report`.
+    **options
+        Options of `population`.
+    """
+    checks.function("progress", progress)
+    checks.text("name", name)
+    checks.text("command", command)
+    say = progress or (lambda step, part: None)
+    say("Reading the log", 0.0)
+    if isinstance(log, str | os.PathLike):
+        log, file_source = read_log(log)
+        source = source or file_source
+    record, assumed = as_log(log, "population"), parse_rule(rule)
+    say("Estimating", 0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them
+        found = population(record, assumed, **options)
+    say("Writing the report", 0.9)
+    asked = options | {"population": True}
+    composed = python_line(assumed, options, "reporting.population_report")
+    composed = composed if source is None else shell_line(source.name, assumed, asked)
+    called = name or (Path(source.name).name if source else None)
+    title = "Many people, one population" + ("" if called is None else f": {shown(called)}")
+    said = population_sentence(found)
+    main = main_part(
+        "population.html", title=title, sentence=said, overview=_overview(found), level=share(found.level),
+        warnings=group_notices(found.warnings, found.arms, audience),
+        notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
+        pictures=[_forest(found)], names=[each.name for each in found.parameters],
+        participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
+        words=WORDS, assumptions=_assumptions(found),
+        command=command or composed, in_python=command is None and source is None, source=source, seed=found.seed,
+    )  # fmt: skip
+    say("Done", 1.0)
+    return PopulationReport(title, said, main, found)
+
+
+def population_sentence(found: Population) -> str:
+    """Say in one sentence what a typical participant is like."""
+    parts = [
+        f"{each.parameter} of a typical one is {number(each.value, 3)} ({share(found.level)} interval "
+        f"{interval(each.low, each.high, lambda end: number(end, 3))})"
+        for each in found.population
+    ]
+    return f"Among {counted(len(found.participants), 'participant')} the {joined(parts, 'and the')}."
+
+
+def _overview(found: Population) -> str:
+    """Say what the answer was estimated from."""
+    seen = "with every reward known" if found.rewards_known else "with hidden rewards integrated out"
+    choices, arms = counted(int(found.rounds.sum()), "choice"), counted(len(found.arms), "arm")
+    return f"Read off {choices} among {arms}, made by {found.rule.split(':')[0]}, {seen}."
+
+
+def _population_rows(found: Population) -> list[dict[str, str]]:
+    rows = []
+    for each in found.population:
+        spread, ends = each.said_of_spread
+        rows.append(
+            {
+                "parameter": each.parameter, "value": f"{each.value:.3g}",
+                "interval": f"{each.low:.3g} to {each.high:.3g}",
+                "spread": "–" if each.spread is None else spread, "spread_interval": ends, "scale": each.scale,
+                "shrinkage": share(each.shrinkage, 2),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _participant_rows(found: Population) -> list[dict[str, Any]]:
+    """Return a row for each participant: pooled, its interval and alone, of every parameter."""
+    places = range(len(found.parameters))
+    pooled = [found.intervals(at) for at in places]
+    alone = [found.intervals(at, alone=True)[1] for at in places]
+    rows = []
+    for person, name in enumerate(found.participants[:MOST_PARTICIPANTS]):
+        cells = []
+        for at in places:
+            low, value, high = pooled[at][:, person]
+            cells.append((f"{value:.3g}", f"{low:.3g} to {high:.3g}", f"{alone[at][person]:.3g}"))
+        rows.append({"name": shown(name), "cells": cells, "rounds": f"{found.rounds[person]:,}"})
+    return rows
+
+
+def _forest(found: Population) -> ReportFigure:
+    """Draw all participants, and describe the figure for readers who cannot see it."""
+    alt = f"Forest plot of {counted(len(found.participants), 'participant')}. "
+    alt += " ".join(
+        f"Pooled values of {each.name} run from {values.min():.3g} to {values.max():.3g}."
+        for at, each in enumerate(found.parameters)
+        for values in [found.intervals(at)[1]]
+    )
+    return as_figure(
+        found.plot(),
+        "forest",
+        "Forest plot",
+        "Each row is a participant, in order of the first parameter. A dot with a line is the pooled value with its "
+        "interval, an open circle what the participant's choices say alone, and the line between the two is the "
+        "shrinkage. The diamond is a typical participant, the band holds 95% of the population.",
+        alt,
+    )
+
+
+def _assumptions(found: Population) -> dict[str, str]:
+    """Return what was taken for granted."""
+    noise = "rewards of 0 and 1" if isinstance(found.noise, Bernoulli) else f"sigma {number(found.noise.sigma, 3)}"
+    free = joined([each.name for each in found.parameters])
+    return {
+        "rule": f"Every participant chose by {found.rule}; only {free} differ. That is not checked here.",
+        "population": "Parameters are draws from a normal population on their scales, independent of each other.",
+        "bandits": "Every participant has a bandit with values of their own, which do not change.",
+        "rewards": f"Noise of a reward: {noise}; prior on every arm's mean: {found.prior}.",
+    }

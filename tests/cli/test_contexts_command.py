@@ -1,0 +1,111 @@
+"""Logs with contexts in the shell: simulated, estimated, and refused where an option means nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import shell
+
+refused, unbandit = shell.refused, shell.unbandit
+
+SHARED = ("--rule", "linucb:alpha=1,ridge=1", "--sigma", "0.5")
+FEATURES = ("--features", "x1,x2", *SHARED, "--particles", "200")
+
+
+def simulated(unbandit, *more, name="log.csv", rounds=60):
+    given = ("--theta", "1,-0.5") if "--theta" not in more else ()
+    rule = SHARED if "--rule" not in more else ()
+    done = unbandit("simulate", *rule, *given, "--horizon", rounds, "-o", name, "--truth", "truth.csv", *more)
+    assert (done.code, done.out) == (0, ""), done.err
+    return pl.read_csv(name)
+
+
+def test_a_simulated_log_is_estimated(unbandit):
+    table = simulated(unbandit, "--arms", "A,B,C")
+    assert table.columns == ["round", "arm", "chosen", "x1", "x2"]
+    assert (table.height, table["chosen"].sum()) == (180, 60)
+    assert pl.read_csv("truth.csv")["value"].to_list() == [1, -0.5]
+    done = unbandit("estimate", "log.csv", *FEATURES, "--json", "--predict", "log.csv")
+    assert done.code == 0, done.err
+    answer = json.loads(done.out)
+    assert answer["schema"] == "unbandit.contexts/1"
+    assert [(row["feature"], row["arm"]) for row in answer["coefficients"]] == [("x1", None), ("x2", None)]
+    for row, truth in zip(answer["coefficients"], (1, -0.5), strict=True):
+        assert set(row) == {"feature", "arm", "value", "low", "high", "verdict"}
+        assert row["low"] < row["value"] < row["high"]
+        assert abs(row["value"] - truth) < 0.6
+    assert sum(each["probability"] for each in answer["best"]) == pytest.approx(1)
+    assert len(answer["predictions"]) == 180
+    first = answer["predictions"][0]
+    assert first["low"] < first["value"] < first["high"]
+    shown = unbandit("estimate", "log.csv", *FEATURES)
+    assert "95% interval" in shown.out
+    assert "degrees; length" in shown.out
+    assert "Probability of being the best arm" in shown.out
+    written = unbandit("estimate", "log.csv", *FEATURES, "-o", "table.csv")
+    assert (written.out, written.code) == ("", 0)
+    assert pl.read_csv("table.csv").columns == ["feature", "arm", "value", "low", "high", "verdict"]
+
+
+def test_a_disjoint_model_has_coefficients_by_arm(unbandit, refused):
+    rule = "linucb:alpha=1,disjoint=true,intercept=true"
+    table = simulated(unbandit, "--rule", rule, "--theta", "1,0;-1,0.5", "--sigma", "0.5", rounds=40)
+    wide = table.filter(pl.col("chosen") == 1).select("round", "arm", "x1")
+    wide.write_csv("wide.csv")
+    options = ("--rule", rule, "--sigma", "0.5", "--particles", "200", "--features", "x1", "--json")
+    answers = [json.loads(unbandit("estimate", name, *options).out) for name in ("log.csv", "wide.csv")]
+    names = [(row["feature"], row["arm"]) for row in answers[0]["coefficients"]]
+    assert names == [("x1", "0"), ("intercept", "0"), ("x1", "1"), ("intercept", "1")]
+    assert answers[0]["coefficients"] == answers[1]["coefficients"]
+    assert "disjoint=true" in refused(4, "estimate", "wide.csv", "--features", "x1", *SHARED)
+
+
+def test_offers_of_a_log_are_played_again(unbandit, refused):
+    table = simulated(unbandit)
+    again = simulated(unbandit, "--contexts", "log.csv", "--features", "x1,x2", "--seed", "1", name="again.csv")
+    assert again.drop("chosen").equals(table.drop("chosen"))
+    more = ("--horizon", 61, "--contexts", "log.csv", "--features", "x1,x2")
+    assert "at most the 60 rounds" in refused(2, "simulate", *SHARED, "--theta", "1,2", *more)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--rule", "ucb:alpha=0.25", "--features", "x1"), "expected a rule that chooses by features"),
+        (("--rule", "linucb"), "--features x1,x2"),
+        (("--rule", "linucb:fit", "--features", "x1,x2", "--sigma", "1"), "give alpha a value"),
+        (("--rule", "linucb", "--features", "x1"), "--sigma"),
+        ((*FEATURES, "--best-mean", "1"), "--best-mean: expected without it with --features"),
+        ((*FEATURES, "--method", "bracket"), "--method: expected posterior"),
+        ((*FEATURES, "--prior", "normal:mean=1"), "around 0"),
+        ((*FEATURES, "--follow"), "--follow"),
+        ((*FEATURES, "--predict", "none.csv"), "none.csv"),
+        (("--rule", "ucb:alpha=0.25", "--predict", "log.csv"), "--predict: expected only with --features"),
+        (("--rule", "linucb", "--sigma", "1", "--features", "x1,,x2"), "--features: expected names between commas"),
+        (("--rule", "linucb", "--sigma", "1", "--features", "x9"), 'expected a column "x9"'),
+    ],
+)
+def test_what_cannot_be_estimated_is_refused(refused, arguments, said):
+    rows = ["round,arm,chosen,x1,x2", "1,A,1,0.5,1", "1,B,0,0.25,2", "2,A,0,0.5,1", "2,B,1,1.25,2"]
+    Path("log.csv").write_text("\n".join(rows))
+    code = 3 if arguments[-1] in ("none.csv", "x9") else 4 if arguments[1] == "linucb:fit" else 2
+    assert said in refused(code, "estimate", "log.csv", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--rule", "linucb"), "--theta: expected the coefficients of linucb"),
+        (("--rule", "linucb", "--theta", "1;2"), "--theta: expected the coefficients"),
+        (("--rule", "linucb:disjoint=true", "--theta", "1,2"), "one list per arm"),
+        (("--rule", "linucb", "--theta", "1", "--means", "1,2"), "--means: expected without it with linucb"),
+        (("--rule", "linucb", "--theta", "1", "--device", "cuda"), "not played on a GPU"),
+        (("--rule", "ucb", "--theta", "1", "--means", "1,2"), "--theta: expected only with a rule"),
+        (("--rule", "linucb:disjoint=true", "--theta", "1;2", "--arms", "3"), "--arms: expected 2"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(refused, arguments, said):
+    assert said in refused(2, "simulate", *arguments, "--horizon", 10)

@@ -1,0 +1,90 @@
+"""`unbandit population`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+import shell
+
+import unbandit as ub
+
+unbandit = shell.unbandit
+
+
+@pytest.fixture
+def asked(unbandit, tmp_path):
+    """Return a function that asks about choices in the format of hBayesDM: tabs, subjID, trial, choice, outcome."""
+    rows = []
+    for subject in range(3):
+        instance = ub.Instance([1.0, 0.0], 0.5)
+        log = ub.LearningSoftmax(rate=0.3, temperature=0.4).demonstrate(instance, 40, seed=subject)
+        rewards = np.random.default_rng(subject).normal(1.0 - log.actions, 0.5)
+        for trial, (choice, outcome) in enumerate(zip(log.actions.tolist(), rewards.tolist(), strict=True), 1):
+            rows.append({"subjID": subject + 1, "trial": trial, "choice": choice + 1, "reward": outcome})
+    pl.DataFrame(rows).write_csv(tmp_path / "choices.txt", separator="\t")
+
+    def ask(*options, rule="q-learning"):
+        return unbandit("population", "choices.txt", "--rule", rule, *options)
+
+    return ask
+
+
+def test_tables_of_the_population_and_of_participants(asked):
+    done = asked()
+    assert done.code == 0, done.err
+    assert "typical participant" in done.out
+    assert "shrinkage" in done.out
+    assert "rate" in done.out
+    assert "3 participants, 120 choices" in done.out
+    assert "the spread of the population rests on its prior" in done.err
+
+
+def test_json_and_files(asked, tmp_path):
+    done = asked("--json")
+    answer = json.loads(done.out)
+    assert answer["rewards_known"] is True
+    assert [each["parameter"] for each in answer["population"]] == ["rate", "temperature"]
+    assert len(answer["participants"]) == 3
+    for name in ("forest.png", "forest.svg", "table.csv"):
+        assert asked("-o", name).code == 0
+        assert (tmp_path / name).stat().st_size > 0
+    assert pl.read_csv(tmp_path / "table.csv").height == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "rule", "code", "text"),
+    [
+        (["--values", "shared"], "q-learning", 4, "share hidden values"),  # known rewards, as here, make no difference
+        (["--values", "mine"], "q-learning", 2, '--values: expected one of own, shared; got "mine".'),
+        ([], "uniform", 4, "no parameter that is known to differ"),
+        ([], "ucb:alpha=0.25", 4, "chooses without chance"),
+        (["--columns", "demonstration=,round="], "q-learning", 4, "one participant"),
+    ],
+)
+def test_what_is_refused(asked, options, rule, code, text):
+    done = asked(*options, rule=rule)
+    assert done.code == code
+    assert text in done.err
+
+
+def test_a_report_has_the_population_the_forest_plot_and_every_participant(asked, unbandit, tmp_path):
+    done = unbandit("report", "choices.txt", "--rule", "q-learning", "--population")
+    assert done.code == 0, done.err
+    assert "Among 3 participants the rate of a typical one is" in done.out
+    assert "the spread of the population rests on its prior" in done.err
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("<img ") == 1
+    assert "Forest plot of 3 participants. Pooled values of rate run from" in page
+    assert re.findall(r'<th scope="row"><bdi dir="auto">(.*?)</bdi></th>', page) == ["1", "2", "3"]
+    assert '<th scope="row">temperature</th>' in page
+    assert "<code>unbandit report choices.txt --rule q-learning --population</code>" in page
+    for options in (["--windows", "2"], ["--pool"], ["--anchor", "1=0.5"], ["--truth", "truth.csv"]):
+        refused = unbandit("report", "choices.txt", "--rule", "q-learning", "--population", *options)
+        assert refused.code == 2
+        assert f"{options[0]}: expected without --population" in refused.err
+    alone = unbandit("report", "choices.txt", "--rule", "ucb:alpha=0.25", "--population")
+    assert (alone.code, "it chooses without chance" in alone.err) == (4, True)

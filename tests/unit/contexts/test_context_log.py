@@ -1,0 +1,170 @@
+"""Logs with contexts: both forms are read like plain logs, and what is wrong in them is refused with its row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import unbandit as ub
+
+LONG = """round,arm,chosen,price,age
+1,A,0,3.0,31
+1,B,1,2.0,31
+2,C,1,2.5,52
+2,A,0,4.0,52
+3,A,0,1.0,47
+3,B,0,1.5,47
+3,C,1,2.0,47
+"""
+WIDE = "arm,age,income\nA,31,1.5\nB,52,2.5\nA,47,2.0\n"
+
+
+def read(text, features=("price", "age"), **options):
+    return ub.ContextLog.from_bytes(text.encode(), features=list(features), name="log.csv", **options)
+
+
+def test_the_long_form():
+    log = read(LONG)
+    assert repr(log) == "<ContextLog: 1 demonstration, 3 rounds, 3 arms, 2 features>"
+    assert log.offsets.tolist() == [0, 2, 4, 7]
+    assert log.chosen.tolist() == [1, 0, 2]
+    assert [log.arms[code] for code in log.codes] == ["A", "B", "C", "A", "A", "B", "C"]
+    assert log.features[log.rows].tolist() == [[2.0, 31], [2.5, 52], [2.0, 47]]
+    assert (log.feature_names, log.starts.tolist()) == (("price", "age"), [0, 3])
+    assert log.pulls.tolist() == [[0, 1, 2]]
+
+
+def test_rows_may_be_in_any_order():
+    lines = LONG.splitlines()
+    mixed = "\n".join([lines[0], *lines[:0:-1]])
+    log, expected = read(mixed, arms="ABC"), read(LONG, arms="ABC")
+    assert log.actions.tolist() == expected.actions.tolist()
+    assert log.features[log.rows].tolist() == expected.features[expected.rows].tolist()
+
+
+def test_the_wide_form_offers_every_arm_in_every_round():
+    log = read(WIDE, ["age", "income"], arms=["A", "B", "C"])
+    assert log.chosen.tolist() == [0, 1, 0]
+    assert log.offsets.tolist() == [0, 3, 6, 9]
+    assert log.features[::3].tolist() == [[31, 1.5], [52, 2.5], [47, 2.0]]
+    assert log.codes.tolist() == [0, 1, 2] * 3
+
+
+def test_tables_of_other_kinds(tmp_path):
+    frame = pl.read_csv(LONG.encode())
+    expected = read(LONG)
+    frame.write_parquet(tmp_path / "log.parquet")
+    for table in (frame, frame.lazy(), frame.to_pandas(), tmp_path / "log.parquet"):
+        assert ub.ContextLog.read(table, features=["price", "age"]) == expected
+    expected.write(tmp_path / "again.csv")
+    assert ub.ContextLog.read(tmp_path / "again.csv", features=["price", "age"]) == expected
+
+
+def test_demonstrations_rewards_and_decimal_commas():
+    text = "subject;t;option;chosen;x;reward\n"
+    text += "a;0;P;1;0,5;1,5\na;0;Q;0;0,25;\nb;0;P;0;1,5;\nb;0;Q;1;2,5;\n"
+    text += "a;1;P;1;0,5;\na;1;Q;0;1;\nb;1;P;1;1;\nb;1;Q;0;1;\n"
+    log = read(text, ["x"])
+    assert (log.demonstrations, log.starts.tolist()) == (("a", "b"), [0, 2, 4])
+    assert log.features[log.rows].ravel().tolist() == [0.5, 0.5, 2.5, 1.0]
+    assert np.isnan(log.rewards).tolist() == [False, True, True, True]
+    assert log.rewards[0] == 1.5
+    assert any("1 of 4 rewards" in notice for notice in log.notices)
+    assert log.select(1).chosen.tolist() == [1, 0]
+    assert log.select(1).rewards is None
+    again = ub.ContextLog.read(log.to_frame(), features=["x"])
+    assert again == log
+
+
+def test_a_column_that_may_be_a_feature_is_named():
+    (notice,) = read(LONG, ["price"]).notices
+    assert notice == 'column "age" is not read: if the learner used it, name it with features too.'
+    assert read(LONG).notices == ()
+
+
+def test_times_number_the_rounds_too():
+    text = "timestamp,arm,chosen,x\n2026-01-02,A,1,1\n2026-01-02,B,0,2\n2026-01-01,A,0,3\n2026-01-01,B,1,4\n"
+    log = read(text, ["x"])
+    assert log.features[log.rows].ravel().tolist() == [4, 1]
+    assert any("in the order of the times" in notice for notice in log.notices)
+
+
+def changed(row, **cells):
+    """Return the long table with cells of a row (from 1) replaced."""
+    frame = pd.read_csv(pd.io.common.StringIO(LONG), dtype=str, keep_default_na=False)
+    for name, cell in cells.items():
+        frame.loc[row - 1, name] = cell
+    return frame.to_csv(index=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "column", "said"),
+    [
+        (changed(2, chosen="0"), 1, "chosen", "expected one chosen offer in round 1; got none"),
+        (changed(1, chosen="1"), 2, "chosen", "expected one chosen offer in round 1; got 2"),
+        (changed(2, chosen="2"), 2, "chosen", "expected 1 for the chosen offer"),
+        (changed(2, chosen="B"), 2, "chosen", "expected a number for a mark"),
+        (changed(2, arm="A"), 2, None, 'round 1; got "A" twice'),
+        (changed(3, price=""), 3, "price", "got a blank cell"),
+        (changed(3, price="nan"), 3, "price", "expected a number for a feature"),
+        (changed(4, age="old"), 4, "age", 'got "old". Write categories as columns of 0 and 1'),
+        (changed(4, age="1e200"), 4, "age", "up to 1e"),
+        (changed(4, arm=""), 4, "arm", "expected an arm"),
+        (LONG.replace("3,", "4,"), 5, "round", "expected round 3 after round 2; got 4"),
+        (LONG.replace("\n1,", "\n9,"), 3, "round", "expected rounds from 0 or 1"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_row(text, row, column, said):
+    with pytest.raises(ub.LogError) as refused:
+        read(text)
+    assert said in str(refused.value)
+    assert (refused.value.row, refused.value.column) == (row, column)
+    assert refused.value.remedy
+
+
+def test_columns_are_named_or_refused():
+    renamed = LONG.replace("chosen", "shown")
+    assert read(renamed, columns={"chosen": "shown"}) == read(LONG)
+    with pytest.raises(ub.LogError, match=r"each round once.*marks the chosen one"):
+        read(renamed)
+    with pytest.raises(ub.LogError, match=r"to which round each offer belongs"):
+        read(LONG.replace("round", "visit"))
+    with pytest.raises(ub.LogError, match='expected a column "prise"'):
+        read(LONG, ["prise"])
+    with pytest.raises(ub.ParameterError, match=r"features=\['price', 'age'\]"):
+        ub.ContextLog.from_bytes(LONG.encode(), features=None)
+    with pytest.raises(ub.ParameterError, match="each feature once"):
+        read(LONG, ["age", "age"])
+    with pytest.raises(ub.ParameterError, match="expected one of arm, demonstration, round, chosen, reward"):
+        read(LONG, columns={"pulls": "age"})
+    with pytest.raises(ub.LogError, match='expected a column "x" for chosen'):
+        read(LONG, columns={"chosen": "x"})
+    with pytest.raises(
+        ub.LogError, match='expected one column that marks the chosen offer; got "selected" and "picked"'
+    ):
+        read(LONG.replace("chosen,price", "selected,picked"), ["age"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "parameter"),
+    [
+        ({"chosen": [0, 2]}, "chosen"),
+        ({"chosen": [0]}, "chosen"),
+        ({"features": np.full((2, 2, 1), np.nan)}, "features"),
+        ({"features": np.ones((4, 1))}, "features"),
+        ({"features": np.ones((4, 1)), "offsets": [0, 3, 3]}, "offsets"),
+        ({"codes": [0, 0, 0, 1]}, "codes"),
+        ({"codes": [0, 1, 0, 7], "arms": "AB"}, "codes"),
+        ({"starts": [0, 1]}, "starts"),
+        ({"rewards": [1.0]}, "rewards"),
+        ({"feature_names": ["a", "b"]}, "feature_names"),
+        ({"demonstrations": ["a", "b"]}, "demonstrations"),
+    ],
+)
+def test_wrong_arrays_are_refused(changes, parameter):
+    given = {"features": np.ones((2, 2, 1)), "chosen": [0, 1]} | changes
+    with pytest.raises(ub.ParameterError) as refused:
+        ub.ContextLog.from_arrays(**given)
+    assert refused.value.parameter == parameter

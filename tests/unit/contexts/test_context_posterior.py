@@ -1,0 +1,250 @@
+"""Posteriors of linear demonstrators: against rejection sampling with a plain simulator, and dense linear algebra."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.contexts.check import check_record, misfit_notice
+from unbandit.contexts.clouds import run_clouds
+from unbandit.contexts.expectation import ChoiceRecord, approximate, path_of
+from unbandit.contexts.posterior import _record
+from unbandit.kernels.linear import PathSites, PathTwist, solve_path
+from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
+
+SIGMA, PRIOR, RIDGE = 0.6, 1.3, 0.7
+NOISE = np.random.default_rng(7)
+
+
+def play(contexts, theta, choose, known, generator):
+    """Play a linear learner in plain Python: (rounds, offers, coefficients) contexts; return its choices."""
+    chosen, rewards = [], []
+    for at, offers in enumerate(contexts):
+        mean, inverse = learnt(contexts, chosen, rewards, known[at])
+        chosen.append(choose(offers, mean, inverse))
+        rewards.append(offers[chosen[-1]] @ theta + SIGMA * generator.standard_normal())
+    return np.array(chosen)
+
+
+def learnt(contexts, chosen, rewards, known):
+    rows = np.array([contexts[at][chosen[at]] for at in range(known)]).reshape(known, contexts.shape[2])
+    inverse = np.linalg.inv(RIDGE * np.eye(contexts.shape[2]) + rows.T @ rows)
+    return inverse @ (rows.T @ np.array(rewards[:known])), inverse
+
+
+def weighted_runs(contexts, chosen, known, chance, number, generator):
+    """Draw coefficients and rewards beforehand; return the coefficients, and how probable the choices are."""
+    theta = PRIOR * generator.standard_normal((number, contexts.shape[2]))
+    weights, rewards = np.ones(number), np.zeros((number, len(contexts)))
+    for at, offers in enumerate(contexts):
+        rows = contexts[np.arange(known[at]), chosen[: known[at]]]
+        inverse = np.linalg.inv(RIDGE * np.eye(contexts.shape[2]) + rows.T @ rows)
+        means = rewards[:, : known[at]] @ rows @ inverse
+        weights = weights * chance(offers, means, inverse, chosen[at])
+        rewards[:, at] = theta @ offers[chosen[at]] + SIGMA * generator.standard_normal(number)
+    return theta, weights
+
+
+def largest(values, chosen):
+    return values.argmax(axis=1) == chosen
+
+
+def by_bounds(offers, means, inverse, chosen):
+    widths = np.sqrt(np.einsum("kd,de,ke->k", offers, inverse, offers))
+    return largest(means @ offers.T + 0.8 * widths, chosen)
+
+
+def by_softmax(offers, means, inverse, chosen):
+    scores = np.exp(means @ offers.T / 0.4)
+    return scores[:, chosen] / scores.sum(axis=1)
+
+
+def by_greed(offers, means, inverse, chosen):
+    return 0.2 / len(offers) + 0.8 * largest(means @ offers.T, chosen)
+
+
+def by_draws(offers, means, inverse, chosen):
+    noise = NOISE.standard_normal(means.shape) @ np.linalg.cholesky(inverse).T
+    return largest((means + 0.9 * noise) @ offers.T, chosen)
+
+
+def in_blocks(contexts, arms):
+    """Give each arm coefficients of its own: (rounds, features) to (rounds, arms, arms * features)."""
+    full = np.zeros((len(contexts), arms, arms, contexts.shape[1]))
+    full[:, np.arange(arms), np.arange(arms)] = contexts[:, None]
+    return full.reshape(len(contexts), arms, -1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "strength", "chance", "known", "disjoint"),
+    [
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False),
+        (UCB, 0.8, by_bounds, [0, 0, 2, 2, 4, 4], False),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], True),
+        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False),
+        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False),
+        (THOMPSON, 0.9, by_draws, [0, 1, 2, 3, 4, 5], False),
+        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], True),
+    ],
+)
+def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chance, known, disjoint):
+    generator = np.random.default_rng(3)
+    contexts = generator.standard_normal((6, 3, 2))
+    if disjoint:
+        contexts = in_blocks(contexts[:, 0], 2)
+    known = np.array(known)
+
+    def choose(offers, mean, inverse):
+        chances = np.array([float(np.mean(chance(offers, mean[None], inverse, at))) for at in range(len(offers))])
+        return int(chances.argmax())
+
+    chosen = play(contexts, PRIOR * generator.standard_normal(contexts.shape[2]), choose, known, generator)
+    theta, weights = weighted_runs(contexts, chosen, known, chance, 300_000, generator)
+    size = contexts.shape[2]
+    record = ChoiceRecord(
+        contexts.reshape(-1, size).copy(), np.arange(7) * contexts.shape[1], chosen, known, kind, strength, RIDGE
+    )  # fmt: skip
+    approximation = approximate(record, path_of(record, sigma=SIGMA, prior=PRIOR))
+    clouds = run_clouds(approximation, particles=4_000, clouds=4, seed=1)
+    states = clouds.states.reshape(-1, size)
+    mean = np.average(theta, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((theta - mean) ** 2, axis=0, weights=weights))
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    error = 4 * np.sqrt(1 / effective + 1 / 4_000)  # in deviations; resampled clouds are worth a quarter or more
+    assert error < 0.12
+    assert np.abs(states.mean(axis=0) - mean).max() < error * deviation.max()
+    by_clouds = np.sqrt(states.var(axis=0) + np.diag(approximation.path.covariance))
+    np.testing.assert_allclose(by_clouds, deviation, rtol=error)
+    if kind == UCB:
+        assert clouds.log_evidence[0] == pytest.approx(np.log(weights.mean()), abs=error)
+
+
+def test_the_twisting_function_is_that_of_dense_algebra():
+    generator = np.random.default_rng(5)
+    contexts = generator.standard_normal((5, 3, 2))
+    chosen = np.array([0, 2, 1, 1, 0])
+    record = ChoiceRecord(contexts.reshape(-1, 2).copy(), np.arange(6) * 3, chosen, np.arange(5), UCB, 1.0, RIDGE)
+    path = path_of(record, sigma=SIGMA, prior=PRIOR)
+    # The state moves as the posterior mean of a regression on rewards does.
+    rows, gram = contexts[np.arange(5), chosen], np.eye(2) * SIGMA**2 / PRIOR**2
+    for at in range(5):
+        spread = SIGMA**2 + SIGMA**2 * rows[at] @ np.linalg.inv(gram) @ rows[at]
+        gain = SIGMA**2 * np.linalg.inv(gram) @ rows[at] / np.sqrt(spread)
+        np.testing.assert_allclose(path.gains[at], gain)
+        gram += np.outer(rows[at], rows[at])
+    np.testing.assert_allclose(path.covariance, SIGMA**2 * np.linalg.inv(gram))
+    sites = PathSites(path.rows, generator.random(10), generator.standard_normal(10))
+    twist = PathTwist(*(np.zeros(shape) for shape in 2 * ((5, 2), (5,), (5,))))
+    log_start = solve_path(path, sites, twist)
+    # The same as one Gaussian integral over all innovations.
+    effects = np.zeros((10, 5))
+    for row in range(10):
+        effects[row, : row // 2] = path.gains[: row // 2] @ path.rows[row]
+    precision = np.eye(5) + effects.T @ np.diag(sites.precision) @ effects
+    pressure = effects.T @ sites.pressure
+    expected = 0.5 * pressure @ np.linalg.solve(precision, pressure) - 0.5 * np.linalg.slogdet(precision)[1]
+    assert log_start == pytest.approx(expected)
+
+
+@pytest.fixture(scope="module")
+def log():
+    contexts = np.random.default_rng(1).standard_normal((60, 3, 2))
+    return ub.LinUCB(alpha=1).demonstrate(ub.ContextInstance([1.0, -0.5], sigma=0.5), contexts, seed=1)
+
+
+@pytest.fixture(scope="module")
+def found(log):
+    return ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=500)
+
+
+def test_the_answer_of_a_shared_model(found):
+    low, high = found.interval()
+    assert (low < [1.0, -0.5]).all()
+    assert (high > [1.0, -0.5]).all()
+    assert found.verdicts == ("estimated", "estimated")
+    assert found.notices == ()
+    assert found.check.verdict == "fits"
+    values = found.predict([[1.0, 0.0], [0.0, 2.0]])
+    np.testing.assert_allclose(values[0], found.draws.mean(axis=0) * [1, 2])
+    assert (np.diff(values[[1, 0, 2]], axis=0) > 0).all()
+    assert found.best_at([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.5]])[0] > 0.99
+    assert found.length()[0] < np.hypot(1, 0.5) < found.length()[1]
+    assert 0 < found.angle < 15
+
+
+def test_two_seeds_agree(log, found):
+    other = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=500, seed=2, check=False)
+    deviation = np.sqrt(np.diag(found.covariance))
+    assert (np.abs(other.mean - found.mean) < 0.2 * deviation).all()
+    assert other.log_evidence == pytest.approx(found.log_evidence, abs=0.3)
+
+
+def test_an_arm_that_was_never_chosen_is_unseen():
+    contexts = np.abs(np.random.default_rng(2).standard_normal((40, 1))) + 0.1
+    instance = ub.ContextInstance([[2.0], [0.0], [-1.0]], sigma=0.1)
+    rule = ub.LinUCB(alpha=0.01, disjoint=True)
+    log = rule.demonstrate(instance, contexts, seed=1)
+    found = ub.context_posterior(log, rule, sigma=0.1, prior=2.0, particles=200, check=False)
+    assert log.pulls[0].tolist()[1:] == [0, 0]
+    assert found.verdicts[1:] == ("unseen", "unseen")
+    assert found.best_at([1.0])[0] > 0.5
+
+
+def test_a_record_that_the_rule_cannot_have_made_is_refused(log):
+    longest = np.linalg.norm(log.features[:3], axis=1).argmax()
+    chosen = log.chosen.copy()
+    chosen[0] = (longest + 1) % 3
+    wrong = ub.ContextLog.from_arrays(log.features.reshape(60, 3, 2), chosen)
+    with pytest.raises(ub.InferenceError, match="another offer") as caught:
+        ub.context_posterior(wrong, ub.LinUCB(alpha=1), sigma=0.5)
+    assert caught.value.round == 1
+
+
+def test_what_is_not_read_is_refused(log, found):
+    rule = ub.LinUCB(alpha=1)
+    with pytest.raises(ub.ParameterError, match="positive"):
+        ub.context_posterior(log, rule, sigma=0.0)
+    with pytest.raises(ub.ParameterError, match="rule"):
+        ub.context_posterior(log, ub.UCB(alpha=0.25), sigma=0.5)
+    with pytest.raises(ub.ParameterError, match="shape"):
+        found.predict([1.0, 2.0, 3.0])
+    twice = ub.ContextLog.from_arrays(log.features.reshape(60, 3, 2), log.chosen, starts=[0, 30, 60])
+    with pytest.raises(ub.ParameterError, match="2 demonstrations"):
+        ub.context_posterior(twice, rule, sigma=0.5)
+
+
+def test_choices_of_another_rule_do_not_fit(log):
+    contexts = np.random.default_rng(1).standard_normal((120, 3, 2))
+    made = ub.LinTS(v=1.0).demonstrate(ub.ContextInstance([1.0, -0.5], sigma=0.5), contexts, seed=1)
+    record = _record(ub.LinUCB(alpha=1).design(made), ub.LinUCB(alpha=1))
+    approximation = approximate(record, path_of(record, sigma=0.5, prior=1.0))
+    found = check_record(
+        record, "linucb", sigma=0.5, prior=1.0, log_evidence=approximation.log_evidence, seed=1
+    )  # fmt: skip
+    assert found.verdict == "does not fit"
+    assert any("lints" in each for each in found.instead)
+    assert [notice.code for notice in misfit_notice(found, "linucb")] == ["does-not-fit"]
+
+
+def test_a_long_record_is_checked_in_part(log, monkeypatch):
+    monkeypatch.setattr("unbandit.contexts.check.MOST_WORK", 30 * 3 * 4)
+    record = _record(ub.LinUCB(alpha=1).design(log), ub.LinUCB(alpha=1))
+    found = check_record(record, "linucb", sigma=0.5, prior=1.0, log_evidence=-1e9, seed=1)
+    assert found.verdict == "fits"
+
+
+def test_alpha_is_fitted(log):
+    found = ub.context_posterior(log, ub.LinUCB(alpha=ub.FIT), sigma=0.5, particles=500, check=False)
+    alpha = found.fitted[0]
+    assert alpha.parameter == "alpha"
+    assert alpha.low < 1.0 < alpha.high < 10
+    assert [notice.code for notice in found.notices][-1] == "fitted"
+    low, high = found.interval()
+    assert (low < [1.0, -0.5]).all()
+    assert (high > [1.0, -0.5]).all()
+    with pytest.raises(ub.ParameterError, match="no other number"):
+        ub.context_posterior(log, ub.LinUCB(alpha=ub.FIT, ridge=ub.FIT), sigma=0.5)
+    short = ub.ContextLog.from_arrays(log.features.reshape(60, 3, 2)[:2], log.chosen[:2])
+    with pytest.raises(ub.NotIdentifiable, match="does not show alpha"):
+        ub.context_posterior(short, ub.LinUCB(alpha=ub.FIT), sigma=0.5)

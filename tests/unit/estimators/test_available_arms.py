@@ -1,0 +1,230 @@
+"""Logs whose arms arrive late or are withdrawn: each arm is read while it was there, or the answer says why not."""
+
+import numpy as np
+import pytest
+from reference_available import reference_hesitation
+
+import unbandit as ub
+from unbandit.cli.output import estimate_table
+from unbandit.demonstrators import parse_rule
+from unbandit.estimators.streaming import StreamingEstimate
+from unbandit.reporting.sentence import sentence
+
+pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+
+INSTANCE = ub.Instance([0.2, 1.0, 0.6, 0.4], 0.5)
+LATE = {"2": (301, None), "3": (601, None)}
+TABLE = {**LATE, "0": (None, 1000)}
+
+
+def estimate(log, rule, table, **options):
+    return ub.estimate(log, rule, sigma=0.5, availability=table, **({"check": False} | options))
+
+
+@pytest.mark.parametrize("method", ["bracket", "switching"])
+@pytest.mark.parametrize("text", ["ucb:alpha=0.25", "ucb1", "moss", "lilucb", "sae:alpha=0.1,scale=0.4"])
+def test_arms_that_were_always_there_are_read_as_ever(text, method):
+    rule = parse_rule(text)
+    log = rule.demonstrate(INSTANCE, 1_500, runs=10, seed=4)
+    plain = ub.estimate(log, rule, sigma=0.5, check=False, method=method).columns
+    told = estimate(log, rule, {"0": (1, 1_500)}, method=method).columns
+    assert np.array_equal(plain.verdict, told.verdict)
+    near = 1e-3 if "sae" in text else 1e-12  # how long an arm could have stayed is counted in whole epochs
+    for name in ("gap", "gap_low", "gap_high"):
+        np.testing.assert_allclose(getattr(told, name), getattr(plain, name), atol=near)
+
+
+def test_a_late_arm_is_read_by_its_own_counts():
+    rule = ub.UCB(alpha=0.25)
+    log = rule.demonstrate(INSTANCE, 2_000, seed=3, availability=LATE)
+    found, actions = estimate(log, rule, LATE, method="switching"), log.demonstration(0).tolist()
+    assert found.best == ("1",)
+    for arm in (0, 2, 3):
+        own, of_best, _, _ = reference_hesitation(actions, arm, 1, 1, 2_000, 0)
+        assert found[str(arm)].verdict == "estimated"
+        width = rule.width(np.array([float(own), float(of_best)]), 2_000)
+        assert found[str(arm)].gap == pytest.approx(width[0] - width[1])
+
+
+def test_an_arm_that_was_withdrawn_is_read_before_that():
+    rule = ub.UCB(alpha=0.25)
+    table = {"0": (None, 400)}
+    log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability=table)
+    found = estimate(log, rule, table, method="switching")
+    own, of_best, _, _ = reference_hesitation(log.demonstration(0).tolist(), 0, 1, 1, 400, 0)
+    width = rule.width(np.array([float(own), float(of_best)]), 3_000)
+    assert found["0"].gap == pytest.approx(width[0] - width[1])
+    # read as if it had been there to the end, it would look much worse
+    assert ub.estimate(log, rule, sigma=0.5, check=False)["0"].gap_low > found["0"].gap
+
+
+def test_gaps_are_to_the_best_arm_that_was_there():
+    rule, table = ub.UCB(alpha=0.25), {"1": (None, 1_500)}
+    log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability=table)
+    found = estimate(log, rule, table)
+    assert found["1"].verdict == found["2"].verdict == "best"
+    note = next(each.message for each in found.notes if each.code == "availability")
+    assert '"1" to round 1,500' in note
+    assert found["3"].verdict == "estimated"
+    assert found["3"].gap_low < 0.2 < found["3"].gap_high  # to "2", not to "1"
+    with_mean = estimate(log, rule, table, best_mean=0.6)
+    assert with_mean["3"].mean == pytest.approx(0.6 - with_mean["3"].gap)
+    assert with_mean["1"].mean is None
+
+
+def test_a_late_arm_that_never_gave_way_leaves_open_which_is_best():
+    rule, table = ub.UCB(alpha=0.25), {"1": (1_501, None)}
+    log = rule.demonstrate(INSTANCE, 2_000, seed=3, availability=table)
+    found = estimate(log, rule, table)
+    assert found["1"].verdict == "bounded"  # 500 pulls in a row, and fewer than the arm before
+    assert set(found.best) == {"1", "2"}
+    assert any(each.code == "unresolved" for each in found.warnings)
+    assert {found[arm].verdict for arm in "023"} == {"bounded"}
+    longer = estimate(rule.demonstrate(INSTANCE, 4_000, seed=3, availability=table), rule, table)
+    assert longer.best == ("1",)
+    assert longer["2"].gap_low <= 0.4
+
+
+def test_elimination_counts_every_arm_by_itself():
+    rule = parse_rule("sae:alpha=0.1,scale=0.4")
+    log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability=TABLE)
+    found = estimate(log, rule, TABLE, method="switching")
+    assert found.best == ("1",)
+    actions = log.demonstration(0)
+    for arm in (2, 3):
+        own = actions[actions == arm].size
+        last = int(np.flatnonzero(actions == arm)[-1])
+        of_best = int((actions[: last + 1] == 1).sum()) + (1 not in actions[last - 1 : last + 1])
+        widths = rule.width(np.array([float(own), float(of_best)]), 3_000)
+        assert found[str(arm)].gap == pytest.approx(widths.sum(), rel=0.01)
+
+
+def test_an_arm_eliminated_by_one_that_was_withdrawn_is_not_known():
+    rule, table = parse_rule("sae:alpha=0.1,scale=0.1"), {"1": (None, 150)}
+    log = rule.demonstrate(INSTANCE, 152, seed=1, availability=table)  # all others are eliminated, and come back
+    found = estimate(log, rule, table)
+    assert found["1"].verdict == "best"
+    assert {found[arm].verdict for arm in "023"} == {"bounded"}
+    assert all(not each.code.startswith("availability-order") for each in found.warnings)
+    strange = ub.ActionLog.from_actions([0, 1, 2, 3, 0, 1, 2, 3, 1, 1, 1, 1, 3, 3, 1])
+    codes = {each.code for each in estimate(strange, rule, {"2": (1, 15)}).warnings}
+    assert "availability-order" in codes
+
+
+def test_a_known_noise_is_not_needed():
+    rule = ub.UCB(alpha=0.25)
+    log = rule.demonstrate(INSTANCE, 2_000, seed=3, availability=TABLE)
+    with pytest.warns(ub.AssumptionWarning):
+        found = ub.estimate(log, rule, availability=TABLE, check=False)
+    assert found["2"].gap_low < 0.4 < found["2"].gap_high
+
+
+def test_rules_that_need_a_mean_take_one():
+    rule, instance = parse_rule("klucb"), ub.Instance([0.3, 0.8, 0.5], ub.Bernoulli())
+    table = {"2": (301, None)}
+    log = rule.demonstrate(instance, 2_000, seed=3, availability=table)
+    with pytest.raises(ub.NotIdentifiable, match="one known mean"):
+        ub.estimate(log, rule, availability=table, check=False)
+    found = ub.estimate(log, rule, availability=table, best_mean=0.8, check=False)
+    assert found["2"].mean_low < 0.5 < found["2"].mean_high
+
+
+def test_what_cannot_be_read_so_says_why(tmp_path):
+    rule = ub.UCB(alpha=0.25)
+    log = rule.demonstrate(INSTANCE, 2_000, seed=3, availability=TABLE)
+    with pytest.raises(ub.LogError, match=r'arm "0" is pulled in round .*, and its last round is 20'):
+        estimate(log, rule, {"0": (None, 20)})
+    with pytest.raises(ub.LogError, match='arm "2" is pulled in round 301, and its first round is 302'):
+        estimate(log, rule, {"2": (302, None)})
+    with pytest.raises(ub.NotIdentifiable, match="method counts does not know"):
+        estimate(log, rule, TABLE, method="counts")
+    with pytest.raises(ub.NotIdentifiable, match="counts have no rounds"):
+        estimate(ub.ActionLog.from_counts({"a": 3, "b": 9}), rule, {"a": (2, None)})
+    with pytest.raises(ub.ParameterError, match="pool"):
+        estimate(rule.demonstrate(INSTANCE, 100, runs=2), rule, {}, pool=True)
+    with pytest.raises(ub.NotIdentifiable, match="a batch or a delay"):
+        estimate(log, ub.UCB(alpha=0.25, batch=5), TABLE)
+    with pytest.raises(ub.NotIdentifiable, match=r"method counts does not know .*posterior"):
+        estimate(log, "thompson", TABLE, method="counts")
+    with pytest.raises(ub.NotIdentifiable, match="draws its arms at random"):
+        estimate(log, "thompson", TABLE, method="bracket")
+    path = tmp_path / "log.csv"
+    log.to_frame().write_csv(path)
+    with pytest.raises(ub.NotIdentifiable, match="scanned or followed"):
+        estimate(ub.ActionLog.scan(path), rule, TABLE)
+    streaming = StreamingEstimate(rule, sigma=0.5, availability=TABLE)
+    streaming.update(log.to_frame()["arm"].to_list())
+    with pytest.raises(ub.NotIdentifiable, match="scanned or followed"):
+        streaming.estimate()
+    assert "availability-opening" in {each.code for each in estimate(log, rule, {"2": (101, None)}).warnings}
+    assert np.array_equal(estimate(path, rule, TABLE).columns.gap, estimate(log, rule, TABLE).columns.gap)
+
+
+def test_simulations_have_the_same_arms_in_the_same_rounds():
+    rule = ub.UCB(alpha=0.25)
+    log = rule.demonstrate(INSTANCE, 2_000, seed=3, availability=TABLE)
+    found = estimate(log, rule, TABLE, check=True)
+    assert found.check.verdict == "fits"
+    again = estimate(log, rule, TABLE, method="bootstrap", resamples=200)
+    for arm, gap in zip("023", (0.8, 0.4, 0.6), strict=True):
+        assert again[arm].gap == found[arm].gap
+        assert again[arm].gap_low < gap < again[arm].gap_high
+    assert "availability" in {each.code for each in again.notes}
+
+
+def test_another_rule_does_not_fit():
+    made = parse_rule("epsilon-greedy:epsilon=0.2").demonstrate(INSTANCE, 2_000, seed=3, availability=TABLE)
+    assert estimate(made, "ucb:alpha=0.25", TABLE, check=True).check.verdict == "does not fit"
+
+
+def test_gaps_to_different_arms_are_not_simulated():
+    rule, table = ub.UCB(alpha=0.25), {"1": (None, 1_500)}
+    log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability=table)
+    assert estimate(log, rule, table, check=True).check.verdict == "not checked"
+    with pytest.raises(ub.NotIdentifiable, match="the best arm was withdrawn"):
+        estimate(log, rule, table, method="bootstrap", resamples=200)
+
+
+def test_a_log_that_shows_it_is_told_of_the_option():
+    rule = ub.UCB(alpha=0.25)
+    late = ub.estimate(rule.demonstrate(INSTANCE, 2_000, seed=3, availability=LATE), rule, sigma=0.5, check=False)
+    said = next(each.message for each in late.warnings if each.code == "late-arm")
+    assert "If the arm was added then, give its first round, 301, with availability." in said
+    log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability={"0": (None, 400)})
+    gone = ub.estimate(log, rule, sigma=0.5, check=False).warnings
+    said = next(each for each in gone if each.code == "not-reconsidered")
+    assert (said.arm, "give its last round with availability" in said.message) == ("0", True)
+
+
+def test_verdicts_ranks_and_the_sentence_name_the_same_arms():
+    """Withdrawn while it was ahead, or before any test decided: such an arm may be the best, and has no rank."""
+    for text, table in (("ucb:alpha=0.25", {"1": (None, 1_500)}), ("sae:alpha=0.25,scale=0.5", {"1": (None, 60)})):
+        rule = parse_rule(text)
+        log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability=table)
+        found = estimate(log, rule, table)
+        assert found.best == ("1", "2")
+        assert [row.arm for row in found.ranked()] == ["2", "3", "0", "1"]
+        assert found.apart("1") == ("1",)
+        assert found.to_dict()["apart"] == ["1"]
+        said = sentence(found, found.ranked())
+        assert said.startswith('Of the arms that stayed to the end "2" is')
+        assert '; "1", withdrawn before, may be better; ' in said
+        note = next(each.message for each in found.notes if each.code == "gap-to")
+        assert '"1" was withdrawn before it fell behind, and may be better than all that stayed.' in note
+        assert [str(cell) for cell in estimate_table(found, "1").columns[0].cells] == ["1", "2", "3", "-"]
+
+
+def test_an_arm_that_led_for_a_while_and_stayed_is_not_named_as_best():
+    rule, table = ub.UCB(alpha=0.25), {"0": (None, 400), "1": (801, None)}
+    log = rule.demonstrate(INSTANCE, 4_000, seed=3, availability=table)
+    found = estimate(log, rule, table)  # "2" led when "0" was withdrawn
+    assert (found.best, found["1"].verdict, found["2"].verdict != "best") == (("1",), "best", True)
+    assert found.apart("1") == ("0",)  # its gap is to "2"
+    assert [row.arm for row in found.ranked()][-1] == "0"
+
+
+def test_gaps_of_withdrawn_arms_that_are_to_the_same_arm_are_ranked():
+    for text in ("ucb:alpha=0.25", "sae:alpha=0.25,scale=0.5"):
+        rule, table = parse_rule(text), {"0": (None, 1_500)}
+        found = estimate(rule.demonstrate(INSTANCE, 3_000, seed=3, availability=table), rule, table)
+        assert (found.best, found.apart("1"), found.to_dict().get("apart")) == (("1",), (), None)

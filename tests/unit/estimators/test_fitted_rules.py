@@ -1,0 +1,134 @@
+"""Answers under a rule whose numbers are fitted."""
+
+import json
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.estimators.family import mixed_interval
+
+INSTANCE = ub.Instance([1.0, 0.6, 0.2], 0.5)
+
+
+@pytest.fixture(scope="module")
+def log():
+    return ub.UCB(scale=0.7).demonstrate(INSTANCE, 500, seed=3)
+
+
+@pytest.fixture(scope="module")
+def answer(log):
+    return ub.estimate(log, "ucb:alpha=0.25,scale=fit", sigma=0.5, check=True)
+
+
+def test_a_mixture_of_one_interval_is_that_interval():
+    point, low, high = (np.full((7, 1), value) for value in (1.0, 0.5, 2.0))
+    ends = mixed_interval(point, low, high, 0.95)
+    np.testing.assert_allclose(np.concatenate(ends), [0.5, 2.0], rtol=0.03)
+
+
+def test_a_mixture_keeps_bounds_and_what_is_missing():
+    missing = np.full((7, 2), np.nan)
+    bounds = np.tile(np.linspace(1.0, 2.0, 7)[:, None], 2)
+    low, high = mixed_interval(missing, bounds, missing, 0.9)
+    assert (low < 1.1).all()
+    assert np.isnan(high).all()
+
+
+def test_gaps_are_those_at_the_median_with_longer_intervals(log, answer):
+    (scale,) = answer.fitted
+    assert scale.low < 0.7 < scale.high
+    known = ub.estimate(log, f"ucb:alpha=0.25,scale={scale.value}", sigma=0.5, check=False)
+    np.testing.assert_allclose(answer.gaps, known.gaps, rtol=1e-6)
+    lengths, before = (each.columns.gap_high - each.columns.gap_low for each in (answer, known))
+    seen = np.isfinite(before)
+    assert (lengths[seen] > 1.02 * before[seen]).all()
+    assert answer.check.verdict == "fits"
+
+
+def test_the_answer_says_what_was_fitted(answer):
+    (fitted,) = json.loads(answer.to_json())["fitted"]
+    assert list(fitted) == ["parameter", "value", "low", "high", "method"]
+    assert fitted["parameter"] == "scale"
+    assert fitted["low"] < fitted["value"] < fitted["high"]
+    assert any(note.code == "fitted" and "scale = " in note.message for note in answer.notes)
+
+
+def test_posteriors_are_mixed_over_the_number():
+    rule = ub.EpsilonGreedy(epsilon=0.2)
+    log = rule.demonstrate(INSTANCE, 200, seed=5)
+    options = {"sigma": 0.5, "particles": 100, "check": False}
+    found = ub.posterior(log, "epsilon-greedy:fit", draws=100, **options)
+    assert found.means.shape == (4, 500, 3)
+    assert found.fitted[0].parameter == "epsilon"
+    answer = ub.estimate(log, "epsilon-greedy:fit", **options)
+    assert answer.method == "posterior"
+    assert answer.fitted[0].parameter == "epsilon"
+    assert np.isfinite(answer.columns.mean).all()
+    assert len(answer.posteriors) == 1
+
+
+def test_a_report_says_what_was_fitted(log):
+    made = ub.report(log, "ucb:alpha=0.25,scale=fit", sigma=0.5, check=False)
+    assert "Numbers of the rule came from the record" in made.html
+    assert "scale=fit" in made.html  # in the command that reproduces it
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"scale": "unknown"}, ParameterError, "where a number is fitted"),
+        ({"method": "bootstrap"}, ParameterError, "bootstrap plays the rule at one value"),
+        ({"starting_pulls": {"0": 5, "1": 5, "2": 5}}, NotIdentifiable, "begins in mid-run"),
+        ({"kept": 0.8}, NotIdentifiable, "rounds are missing"),
+    ],
+)
+def test_what_does_not_go_with_a_fit_is_refused(log, options, error, message):
+    with pytest.raises(error, match=message):
+        ub.estimate(log, "ucb:fit", sigma=0.5, **options)
+
+
+def test_counts_and_an_unknown_noise_are_refused(log):
+    counts = ub.ActionLog.from_counts({"A": 300, "B": 40, "C": 12})
+    with pytest.raises(NotIdentifiable, match="pull counts without their order"):
+        ub.estimate(counts, "ucb:fit", sigma=0.5)
+    with pytest.raises(ParameterError, match="where the rule's own sigma is fitted"):
+        ub.estimate(log, "thompson:fit")
+
+
+def test_whole_numbers_are_found_where_they_show():
+    rule = ub.UCB(scale=0.4, batch=4, initial=2)
+    log = rule.demonstrate(INSTANCE, 200, seed=3)
+    found = ub.estimate(log, "ucb:alpha=0.25,scale=0.4,batch=fit,initial=fit", sigma=0.5, check=False)
+    assert [each.said for each in found.fitted] == ["batch = 4", "initial = 2"]
+    known = ub.estimate(log, rule, sigma=0.5, check=False)
+    np.testing.assert_array_equal(found.columns.gap_high, known.columns.gap_high)
+
+
+def test_whole_and_real_numbers_are_found_together():
+    log = ub.UCB(scale=0.7, batch=2).demonstrate(INSTANCE, 500, seed=3)
+    found = ub.estimate(log, "ucb:alpha=0.25,scale=fit,batch=fit", sigma=0.5, check=False)
+    assert [each.parameter for each in found.fitted] == ["scale", "batch"]
+    assert found.fitted[0].low < 0.7 < found.fitted[0].high
+    assert found.fitted[1].value == 2
+
+
+@pytest.mark.parametrize(
+    ("actions", "rule", "message"),
+    [
+        ([0, 1, 2, 2, 2, 2, 2, 0], "ucb:alpha=0.25,batch=fit", "does not show batch: it may be batch="),
+        ([0, 1, 2, 2, 2, 2, 2, 2], "ucb:alpha=0.25,batch=fit", "never changes its arm after the opening"),
+        ([0, 1, 2, 0, 1, 2], "softmax:temperature=0.5,initial=fit", "does not show initial: it may be"),
+        ([0, 1, 2, 0, 1, 2], "softmax:temperature=0.5,batch=fit", "this rule draws an arm in every round"),
+    ],
+)
+def test_whole_numbers_that_do_not_show_are_refused(actions, rule, message):
+    with pytest.raises(NotIdentifiable, match=message):
+        ub.estimate(ub.ActionLog.from_codes(np.array(actions), ("A", "B", "C")), rule, sigma=0.5)
+
+
+def test_a_log_without_an_opening_is_refused():
+    log = ub.ActionLog.from_codes(np.array([0, 0, 0, 1, 2]), ("A", "B", "C"))
+    with pytest.raises(ub.InferenceError, match="does not begin like that"):
+        ub.estimate(log, "ucb:alpha=0.25,initial=fit", sigma=0.5)

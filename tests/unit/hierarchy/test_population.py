@@ -1,0 +1,211 @@
+"""`population`: partial pooling over participants, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unbandit as ub
+from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable, ParameterError
+from unbandit.hierarchy.levels import Hierarchy
+from unbandit.hierarchy.likelihood import FreeParameter, node_grid
+
+
+def normal_tables(centres: np.ndarray, deviations: np.ndarray, parameters: list[FreeParameter]) -> Hierarchy:
+    """Return participants whose likelihoods are normal, for which everything is known in closed form."""
+    nodes = node_grid(parameters)
+    grid = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1)
+    around = grid[None] - centres.reshape(len(centres), *[1] * len(nodes), len(nodes))
+    spread = deviations.reshape(len(centres), *[1] * len(nodes), 1)
+    return Hierarchy(-0.5 * np.square(around / spread).sum(axis=-1), nodes, parameters)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_pooling_of_normal_likelihoods_is_that_of_the_closed_form(count):
+    parameters = [FreeParameter("rate", "log odds", 1.0), FreeParameter("temperature", "logarithm", 1.0)][:count]
+    generator = np.random.default_rng(3)
+    people, deviation = 40, 0.6
+    true = -0.7 + 0.5 * generator.standard_normal((people, count))
+    seen = true + deviation * generator.standard_normal((people, count))
+    draws = normal_tables(seen, np.full(people, deviation), parameters).draw(0)
+    assert draws.effective_size > 1_000
+    for axis in range(count):
+        spread = draws.spread[:, axis].mean()
+        shrunk = (seen[:, axis] * spread**2 + draws.centre[:, axis].mean() * deviation**2) / (spread**2 + deviation**2)
+        assert np.abs(np.median(draws.people[:, :, axis], axis=0) - shrunk).max() < 0.12
+        error = np.hypot(spread, deviation) / np.sqrt(people)
+        assert draws.centre[:, axis].mean() == pytest.approx(seen[:, axis].mean(), abs=0.05)
+        assert draws.centre[:, axis].std() == pytest.approx(error, rel=0.25)
+
+
+def test_participants_who_are_alike_have_a_small_spread():
+    parameters = [FreeParameter("temperature", "logarithm", 1.0)]
+    draws = normal_tables(np.full((60, 1), -1.0), np.full(60, 0.3), parameters).draw(0)
+    assert np.median(draws.spread) < 0.2
+    assert draws.people.std(axis=0).max() < 0.3
+
+
+def softmax_log(temperatures: list[float], rounds: int = 80, rewards: bool = False) -> ub.ActionLog:
+    """Play softmax in plain Python: one participant per temperature, each with an own bandit of two arms."""
+    generator = np.random.default_rng(5)
+    choices, gained = [], []
+    for temperature in temperatures:
+        means, sums, pulls = generator.normal(size=2), np.zeros(2), np.zeros(2)
+        for turn in range(rounds):
+            scaled = sums / np.maximum(pulls, 1) / temperature
+            weights = np.exp(scaled - scaled.max())
+            arm = turn if turn < 2 else int(generator.choice(2, p=weights / weights.sum()))
+            reward = means[arm] + 0.5 * generator.standard_normal()
+            sums[arm] += reward
+            pulls[arm] += 1
+            choices.append(arm)
+            gained.append(reward)
+    shape = len(temperatures), rounds
+    known = np.array(gained).reshape(shape) if rewards else None
+    return ub.ActionLog.from_codes(np.array(choices).reshape(shape), ("A", "B"), rewards=known)
+
+
+TEMPERATURES = np.exp(np.log(0.4) + 0.4 * np.random.default_rng(1).standard_normal(16)).tolist()
+
+
+@pytest.fixture(scope="module")
+def found() -> ub.Population:
+    return ub.population(softmax_log(TEMPERATURES), "softmax", sigma=0.5, threads=2)
+
+
+def test_the_population_is_found_and_participants_are_drawn_towards_it(found):
+    (row,) = found.population
+    assert row.parameter == "temperature"
+    assert row.low < 0.4 < row.high
+    assert 0 < row.shrinkage < 1
+    pooled, alone = found.intervals(0), found.intervals(0, alone=True)
+    assert np.log(pooled[1]).std() < np.log(alone[1]).std()
+    errors = [np.square(np.log(each[1]) - np.log(TEMPERATURES)).mean() for each in (pooled, alone)]
+    assert errors[0] < errors[1]
+    inside = (pooled[0] < TEMPERATURES) & (pooled[2] > TEMPERATURES)
+    assert inside.mean() > 0.75
+
+
+def test_the_answer_as_tables_and_json(found):
+    assert found.frame.height == 16
+    assert found.frame.columns == [
+        "participant", "rounds", "parameter", "value", "low", "high", "alone", "alone_low", "alone_high",
+    ]  # fmt: skip
+    assert found.values.height == 32
+    answer = json.loads(found.to_json())
+    assert answer["schema"] == "unbandit.population/1"
+    assert [each["parameter"] for each in answer["population"]] == ["temperature"]
+    first = answer["participants"][0]
+    assert first["participant"] == "1"
+    assert first["rounds"] == 80
+    assert {row["arm"] for row in first["arms"]} == {"A", "B"}
+    assert sum(row["probability_best"] for row in first["arms"]) == pytest.approx(1)
+    assert "16 participants" in repr(found)
+
+
+def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads(found):
+    again = ub.population(softmax_log(TEMPERATURES), "softmax", sigma=0.5, threads=1)
+    assert again.to_json() == found.to_json()
+
+
+def test_known_rewards_give_shorter_intervals(found):
+    known = ub.population(softmax_log(TEMPERATURES, rewards=True), "softmax", threads=2)
+    assert known.rewards_known
+    assert "sigma-from-rewards" in [note.code for note in known.notes]
+    assert known.noise.sigma == pytest.approx(0.5, rel=0.1)
+    (row,), (hidden,) = known.population, found.population
+    assert row.low < 0.4 < row.high
+    assert np.log(row.high / row.low) < np.log(hidden.high / hidden.low)
+
+
+def test_participants_with_few_rounds_are_kept():
+    log = softmax_log(TEMPERATURES[:4])
+    parts = [log.demonstration(at)[: 80 if at else 4].tolist() for at in range(4)]
+    short = ub.ActionLog.from_actions([[("A", "B")[arm] for arm in each] for each in parts])
+    with pytest.warns(AssumptionWarning, match="4 participants"):
+        found = ub.population(short, "softmax", sigma=0.5)
+    assert found.rounds.tolist() == [4, 80, 80, 80]
+    wide = np.log(found.intervals(0)[2] / found.intervals(0)[0])
+    assert wide[0] == wide.max()
+    assert {"near-chance", "population-alone"} & {note.code for note in found.notes}
+
+
+def test_what_is_refused():
+    log = softmax_log(TEMPERATURES[:3], rounds=20)
+    with pytest.raises(NotIdentifiable, match="one participant"):
+        ub.population(log.select(0), "softmax", sigma=0.5)
+    with pytest.raises(NotIdentifiable, match="without chance"):
+        ub.population(log, "ucb:alpha=0.25", sigma=0.5)
+    with pytest.raises(NotIdentifiable, match="nothing is left"):
+        ub.population(log, "softmax:temperature=0.3", sigma=0.5)
+    with pytest.raises(NotIdentifiable, match="share hidden values"):
+        ub.population(log, "softmax", sigma=0.5, values="shared")
+    with pytest.raises(ParameterError, match="own, shared"):
+        ub.population(log, "softmax", sigma=0.5, values="mine")
+    with pytest.raises(NotIdentifiable, match="order"):
+        ub.population(ub.ActionLog.from_counts({"A": 5, "B": 3}), "softmax", sigma=0.5)
+
+
+def test_a_log_that_the_rule_cannot_have_made_names_the_participant():
+    log = ub.ActionLog.from_actions([["A", "B", "A", "A"], ["A", "A", "B", "A"]])
+    with pytest.raises(InferenceError, match='participant "2"'):
+        ub.population(log, "softmax", sigma=0.5)
+
+
+def test_without_sigma_hidden_rewards_are_assumed_to_scatter_by_one():
+    with pytest.warns(AssumptionWarning) as caught:
+        ub.population(softmax_log(TEMPERATURES[:2], rounds=10), "softmax")
+    assert any("sigma = 1" in str(each.message) for each in caught)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_known_rewards_say_where_the_values_lie():
+    """Rewards of 50 and 60, and no prior given: an arm that somebody never chose may be the better one."""
+    random, rows = np.random.default_rng(1), []
+    for person in range(12):
+        arms = ["A"] * 19 + (["B"] if person else ["A"])
+        rows += [(person, at, arm, (50 if arm == "A" else 60) + 5 * random.normal()) for at, arm in enumerate(arms)]
+    frame = pl.DataFrame(rows, schema=["subject", "trial", "arm", "reward"], orient="row")
+    found = ub.population(frame, "learning-softmax:rate=0.5", particles=16, threads=1)
+    assert "prior" in {notice.code for notice in found.notes}
+    assert 45 < found.prior.mean < 60
+    alone = found.probability_best[0]
+    assert 0.1 < alone[1] < 0.9  # the first participant never chose B
+
+
+def test_the_figure_names_every_participant(found):
+    text = ub.plots.svg(found.plot())
+    assert "population" in text
+    assert "shrinkage" in text
+    assert all(f">{name}<" in text for name in found.participants)
+
+
+def populated(found: ub.Population, spread: float, slope: float) -> ub.Population:
+    """Return a population of normal participants with this spread, whose pooled values are so steep in those alone."""
+    generator = np.random.default_rng(2)
+    people = spread * generator.standard_normal((len(found.participants), 1))
+    draws = normal_tables(people, np.full(len(people), 0.25), list(found.parameters)).draw(0)
+    return replace(found, draws=replace(draws, people=slope * draws.alone))
+
+
+def test_a_spread_that_is_not_resolved_is_a_bound(found):
+    (alike,) = populated(found, 0.0, 0.5).population
+    assert (alike.spread, alike.spread_low, alike.spread_verdict) == (None, 0.0, "bounded")
+    assert alike.said_of_spread == ("-", f"below {alike.spread_high:.2g}")
+    assert 0.1 < alike.spread_high < 0.5
+    (different,) = populated(found, 1.0, 0.5).population
+    assert different.spread_verdict == "estimated"
+    assert 0.5 < different.spread_low < different.spread < different.spread_high
+    said = json.loads(populated(found, 0.0, 0.5).to_json())["population"][0]
+    assert (said["spread"], said["spread_verdict"]) == (None, "bounded")
+    populated(found, 0.0, 0.5).plot()
+
+
+def test_shrinkage_lies_between_none_and_all(found):
+    for slope, shrinkage in ((1.2, 0.0), (0.25, 0.75), (-0.1, 1.0)):
+        (row,) = populated(found, 0.5, slope).population
+        assert row.shrinkage == pytest.approx(shrinkage)

@@ -1,0 +1,107 @@
+"""Numbers of a rule, fitted from a log."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.demonstrators.base import rule_or_family
+from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.inference import usual_prior
+from unbandit.inference.parameters import Axis, _density, _surface, fit_family
+
+NOISE = ub.Gaussian(0.5)
+PRIOR = usual_prior(NOISE, None)
+INSTANCE = ub.Instance([1.0, 0.6, 0.2], 0.5)
+
+
+def fit(log, text, **options):
+    return fit_family(log, rule_or_family(text), NOISE, PRIOR, [int(log.lengths[0])] * len(log), **options)
+
+
+def test_a_surface_goes_through_exact_points_of_a_quadratic_function():
+    at = np.array(list(product(np.linspace(-1, 1, 5), repeat=2)))
+    exact = lambda x: 3.0 - 2 * x[:, 0] ** 2 + x[:, 0] * x[:, 1] - x[:, 1] ** 2  # noqa: E731
+    places = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    mean, variance = _surface(at, exact(at), places)
+    assert np.abs(mean - exact(places)).max() < 0.02
+    assert variance.max() < 0.01
+
+
+def test_a_density_is_that_of_the_evidence_and_wider_with_errors():
+    axis = Axis("scale", -3.0, 3.0, open_low=True, open_high=True)
+    xs = np.linspace(-0.5, 0.5, 21)[:, None]
+    exact = -0.5 * (xs[:, 0] / 0.1) ** 2
+    noisy = exact + np.random.default_rng(1).normal(0, 1.0, 21)
+
+    def deviation(values):
+        places, density = _density(xs, values, [axis])
+        weights = density / density.sum()
+        centre = weights @ places[:, 0]
+        return math.sqrt(weights @ (places[:, 0] - centre) ** 2)
+
+    assert deviation(exact) == pytest.approx(0.1, rel=0.03)
+    assert 0.07 < deviation(noisy) < 0.14
+
+
+def test_epsilon_is_as_precise_as_the_visible_choices_of_a_long_log_allow():
+    log = ub.EpsilonGreedy(epsilon=0.2).demonstrate(INSTANCE, 1_000, seed=2)
+    found = fit(log, "epsilon-greedy:fit")
+    (epsilon,) = found.fitted
+    assert epsilon.low < 0.2 < epsilon.high
+    # 1,000 rounds, of which a share of epsilon (K - 1) / K visibly explore
+    chance = 0.2 * 2 / 3
+    deviation = math.sqrt(chance * (1 - chance) / 1_000) * 3 / 2
+    assert (epsilon.high - epsilon.low) / 2 == pytest.approx(1.96 * deviation, rel=0.35)
+
+
+def test_two_numbers_are_fitted_together_and_rules_have_their_spread():
+    rule = ub.LearningSoftmax(rate=0.3, temperature=0.3)
+    found = fit(rule.demonstrate(INSTANCE, 400, seed=1), "learning-softmax:fit")
+    assert [each.parameter for each in found.fitted] == ["rate", "temperature"]
+    assert all(each.low < 0.3 < each.high for each in found.fitted)
+    rules = found.rules(5)
+    spread = np.log([[each.rate, each.temperature] for each in rules])
+    weights = found.weights[:, None]
+    centre = (weights * found.places).sum(axis=0)
+    expected = (weights * (found.places - centre)).T @ (found.places - centre)
+    np.testing.assert_allclose(np.cov(spread.T, ddof=0), expected, rtol=0.2)
+
+
+def test_the_scale_of_an_index_rule_is_found_and_the_fit_repeats():
+    log = ub.MOSS(scale=1.0).demonstrate(ub.Instance([1.0, 0.9, 0.8], 0.5), 600, seed=4)
+    first, again = fit(log, "moss:fit"), fit(log, "moss:fit")
+    (scale,) = first.fitted
+    assert scale.low < 1.0 < scale.high
+    assert first.fitted == again.fitted
+    spread = np.log([each.scale for each in first.rules(41)])
+    centre = first.weights @ first.places[:, 0]
+    assert spread.std() == pytest.approx(math.sqrt(first.weights @ (first.places[:, 0] - centre) ** 2), rel=0.02)
+
+
+def test_alpha_and_scale_are_reported_as_what_is_known_of_them():
+    log = ub.UCB(alpha=0.4, scale=0.5).demonstrate(INSTANCE, 400, seed=1)
+    (both,) = fit(log, "ucb:fit").fitted
+    assert both.parameter == "scale sqrt((T^alpha - 1) / alpha)"
+    assert both.low < 0.5 * math.sqrt((400**0.4 - 1) / 0.4) < both.high
+    assert "not the two apart" in both.note
+
+
+def test_a_log_that_does_not_show_a_number_is_refused():
+    log = ub.ActionLog.from_actions("AB" + "A" * 30)
+    with pytest.raises(NotIdentifiable, match="the log does not show exploration: however small"):
+        fit(log, "ucb1:fit")
+
+
+def test_what_cannot_be_predicted_is_refused():
+    log = ub.UCB1(delay=5).demonstrate(INSTANCE, 100)
+    with pytest.raises(NotIdentifiable, match="its rewards are late"):
+        fit(log, "ucb1:delay=5,fit")
+    with pytest.raises(NotIdentifiable, match="Gaussian rewards only"):
+        fit_family(log, rule_or_family("ucb1:fit"), ub.Bernoulli(), usual_prior(ub.Bernoulli(), None), [100])
+    with pytest.raises(ParameterError, match="expected 1 number to fit at once; got 2"):
+        fit(log, "lilucb:reward_range=fit,delta=fit")
+    with pytest.raises(ParameterError, match="only numbers that cannot be negative"):
+        fit(log, "learning-softmax:start=fit")
