@@ -58,6 +58,11 @@ class Cluster:
         if find_spec(self._library.module) is None:
             raise MissingExtra(option("executor", name), name)
 
+    @property
+    def _patience(self) -> float:
+        """Seconds without an answer after which a head is lost: one of our own, on a busy machine, is given longer."""
+        return self.wait if self.address else max(self.wait, SECONDS_TO_START)
+
     def __enter__(self) -> Cluster:
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         command = [sys.executable, "-m", "unbandit.clusters.driver"]
@@ -68,7 +73,7 @@ class Cluster:
         self._listener = threading.Thread(target=self._listen, name="cluster", daemon=True)
         self._listener.start()
         try:
-            self._send(self.name, self.address, self._own_workers, self.wait)
+            self._send(self.name, self.address, self._own_workers, self._patience)
             self._await_answer()
         except BaseException:
             self._driver.kill()  # it may wait long for an answer
@@ -142,7 +147,7 @@ class Cluster:
                 return
             if kind != "loaded":
                 raise self._error("cannot connect to {}" if self.address else "cannot start {}", rest[0])
-            limit = self.wait if self.address else SECONDS_TO_START
+            limit = self._patience
 
     def _error(self, event: str, reason: str, remedy: str | None = None) -> ClusterError:
         library = self._library.title
@@ -162,7 +167,7 @@ class Cluster:
     def _environment(self) -> dict[str, str]:
         """Return the driver's environment, which the workers of a cluster of our own share."""
         paths = os.pathsep.join(os.path.abspath(each) for each in sys.path)  # noqa: PTH100 ("" is the working directory)
-        added = {"PYTHONPATH": paths, "RAY_gcs_rpc_server_reconnect_timeout_s": str(max(1, round(self.wait)))}
+        added = {"PYTHONPATH": paths, "RAY_gcs_rpc_server_reconnect_timeout_s": str(max(1, round(self._patience)))}
         if not self.address:
             added |= dict.fromkeys(ONE_THREAD, "1") | {"RAY_USAGE_STATS_ENABLED": "0"} | ON_THIS_MACHINE
         return os.environ | added
