@@ -187,3 +187,25 @@ def test_a_log_with_holes_is_read_from_standard_input_too(unbandit, tmp_path):
         done = [unbandit("report", name, *asked, *more, "-o", "page.html", stdin=data) for name in ("log.csv", "-")]
         assert [each.code for each in done] == [0, 0], done[1].err
         assert done[0].out == done[1].out
+
+
+def test_arms_that_come_and_go_are_reported_as_they_are_estimated(unbandit, refused, tmp_path):
+    (tmp_path / "arms.csv").write_text("arm,first,last\nC,301,\nA,,900\n")
+    told = ["--rule", "ucb:alpha=0.25", "--sigma", "0.5", "--availability", "arms.csv"]
+    made = ["--means", "1,0.5,0.2", "--arms", "A,B,C", "--horizon", "1500", "-o", "log.csv", "--truth", "truth.csv"]
+    assert unbandit("simulate", *made, *told).code == 0
+    estimated = json.loads(unbandit("estimate", "log.csv", *told, "--json").out)
+    done = unbandit("report", "log.csv", *told, "--truth", "truth.csv")
+    page = (tmp_path / "report.html").read_text()
+    gap = next(each for each in estimated["arms"] if each["arm"] == "C")["gap"]
+    assert re.search(r"<td[^>]*>–</td>", page)  # "A" has no rank, as its gap is to no other arm
+    assert f"{gap:.4g}" in page
+    assert 'Of the arms that stayed to the end "B" is the best one; "A", withdrawn before, may be better' in done.out
+    assert "the best arm that stayed to the end, &#34;B&#34;, was found" in page
+    assert "Grey: it could not be pulled." in page
+    assert "A moment of hesitation" not in page  # the rounds that it would mark are those of a log with all arms
+    assert '"A" to round 900' in done.err
+    assert "--availability arms.csv" in page
+    assert "--population" in refused(2, "report", "log.csv", *told, "--population")
+    (tmp_path / "arms.csv").write_text("arm,first,last\nC,301,\nA,,800\n")
+    assert 'arm "A" is pulled in round' in refused(3, "report", "log.csv", *told)

@@ -18,7 +18,7 @@ POPULATION_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "level", "partic
 NOT_OF_A_POPULATION: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
-    "no_check": False, "strict": False, "truth": None,
+    "availability": None, "no_check": False, "strict": False, "truth": None,
 }  # fmt: skip
 """Options of a report that a population has none of, each with its default."""
 
@@ -48,6 +48,7 @@ def report(
     resamples: options.Resamples = None,
     starting_pulls: options.StartingPulls = None,
     kept: options.Kept = None,
+    availability: options.Availability = None,
     windows: options.Windows = None,
     population: bool = Option(False, "--population", help="Many participants: report on the population of them."),
     seed: options.OptionalSeed = None,
@@ -66,7 +67,7 @@ def report(
     Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
     """
     from unbandit import reporting
-    from unbandit.reporting.figures import PART_OF_A_RUN
+    from unbandit.reporting.figures import HOW_A_LOG_WAS_READ
     from unbandit.reporting.provenance import read_log
     from unbandit.reporting.truth import read_truth
 
@@ -90,7 +91,7 @@ def report(
             reporting.write_pdf(written.html, pdf)
     out = printer.console()
     out.print(written.sentence)
-    reading = {notice.code for notice in getattr(log, "rows", log).reading} | PART_OF_A_RUN
+    reading = {notice.code for notice in getattr(log, "rows", log).reading} | HOW_A_LOG_WAS_READ
     printer.print_notices(written.answer.warnings, [each for each in written.answer.notes if each.code in reading])
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
     printer.insist(written.answer.check, strict)

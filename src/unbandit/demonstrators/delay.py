@@ -91,9 +91,9 @@ class RandomDelay:
 
     @property
     def log_waiting(self) -> NDArray[np.float64]:
-        """Return the log probability that all rewards of so many rounds ago, from 0 on, and before have arrived.
+        """Return for each age, from 0 rounds on, the log probability that no reward that old or older is outstanding.
 
-        One reward is awaited per round, so these are sums over all longer waits; the last is 0.
+        Every round has one reward, so these are sums over all longer waits; the last is 0.
         """
         with np.errstate(divide="ignore"):
             logs = np.log(self.cumulative)

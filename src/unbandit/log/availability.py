@@ -63,7 +63,7 @@ class Availability:
         return np.minimum(self.last, rounds)
 
     def covers(self, rounds: int) -> bool:
-        """Return whether all arms can be pulled in all of so many rounds."""
+        """Return whether every arm can be pulled in every one of the first `rounds` rounds."""
         return bool((self.first <= 1).all() and (self.last >= rounds).all())
 
     def rivals(self, rounds: int) -> NDArray[np.bool_]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unbandit.log import ActionLog
+    from unbandit.log.availability import Availability
 
 MOST_COLUMNS = 400
 MOST_ROWS = 39
@@ -29,6 +30,8 @@ DARKEST = np.array([0x14, 0x3F, 0x5C], float)
 
 FAINTEST = 0.22  # share of that colour for a single pull, however many rounds a column has
 
+ABSENT = "#e4e4e4"  # rounds in which an arm could not be pulled
+
 CURVE_POINTS = 240
 MOST_PALE_CURVES = 40
 
@@ -37,7 +40,7 @@ DARK: Look = {"color": INK, "markersize": 4.5, "markeredgecolor": "white", "mark
 """Marks of switching rounds, on pale curves and on named ones."""
 
 
-def timeline(log: ActionLog, *, demonstration: object = None) -> Figure:
+def timeline(log: ActionLog, *, demonstration: object = None, availability: Availability | None = None) -> Figure:
     """Draw which arm was pulled when: one row per arm, the most-pulled on top, darker where it was pulled more.
 
     Rounds are grouped into up to 400 columns, so ten million rounds are as legible as a hundred; a single pull still
@@ -49,6 +52,8 @@ def timeline(log: ActionLog, *, demonstration: object = None) -> Figure:
         The log to draw. Counts have no order and are refused.
     demonstration
         Name of the demonstration to draw; default the first.
+    availability
+        The rounds in which arms could be pulled; others are grey.
 
     Examples
     --------
@@ -68,11 +73,22 @@ def timeline(log: ActionLog, *, demonstration: object = None) -> Figure:
         axes = layout.axes
         extent = (0, codes.size, len(names) - 0.5, -0.5)
         axes.imshow(_coloured(_depths(counts, edges)), aspect="auto", interpolation="none", extent=extent)
+        if availability is not None:
+            _shade_absences(axes, availability.first[order], availability.last[order], codes.size)
         parts.draw_bars(axes, np.arange(1, len(names)) - 0.5, 0, codes.size, color="white", linewidth=1.0)
         parts.put_scale(axes, "x", parts.even_ticks(0, codes.size, whole=True), "round", grid=False)
         _explain_shades(axes, int(np.diff(edges).max()))
         parts.put_demonstration(layout.figure, log.demonstrations, which)
     return layout.figure
+
+
+def _shade_absences(axes: Axes, first: NDArray[np.int64], last: NDArray[np.int64], rounds: int) -> None:
+    """Shade the rounds of each row before its first and after its last."""
+    for row, (begins, ends) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+        spans = (
+            [(0, min(begins - 1, rounds)), (ends, rounds - ends)] if ends < rounds else [(0, min(begins - 1, rounds))]
+        )
+        axes.broken_barh(spans, (row - 0.5, 1.0), facecolors=ABSENT, linewidth=0)
 
 
 def _depths(counts: NDArray[np.int64], edges: NDArray[np.int64]) -> Numbers:

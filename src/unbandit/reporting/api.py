@@ -20,6 +20,7 @@ from unbandit.estimators.arguments import as_log, shows_part
 from unbandit.estimators.stretches import check_stretches, stretches
 from unbandit.formatting import counted, share, shown
 from unbandit.log import ActionLog
+from unbandit.log.availability import availability_of
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
@@ -135,7 +136,10 @@ def report(
             answer = replace(answer, warnings=warned, notes=noted)
         quantity, first = reported_quantity(answer), answer.demonstrations[:MOST_TABLES]
         ranked = [answer.ranked(name) for name in first]
-        data = FigureData(record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found)
+        told = None if options.get("availability") is None else availability_of(options["availability"], record.arms)
+        data = FigureData(
+            record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found, told
+        )
         figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part))
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
@@ -144,13 +148,15 @@ def report(
     called = name or (Path(source.name).name if source else None)
     title = "What every arm was worth" + ("" if called is None else f": {shown(called)}")
     answer_sentence = sentence(answer, ranked[0])
+    there = np.ones(len(record.arms), np.bool_) if told is None else told.at(int(record.lengths[0]))
+    stayed = [arm for arm, is_there in zip(record.arms, there, strict=True) if is_there]
     main = main_part(
         "report.html",
         title=title,
         misfit=misfit(answer),
         sentence=answer_sentence,
         overview=_overview(record, answer),
-        against_truth=compare(ranked[0], quantity, means, answer, options) if means else "",
+        against_truth=compare(ranked[0], quantity, means, answer, options, data.truth, stayed) if means else "",
         verdicts={name: counts[at] for at, name in enumerate(VERDICTS)},
         quantity=quantity,
         level=share(answer.level),

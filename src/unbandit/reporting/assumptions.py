@@ -70,6 +70,7 @@ def _unlike_simulations(answer: Estimate, rule: Demonstrator, log: ActionLog, op
     texts = {
         f"none with intervals of {share(answer.level)}": answer.level != LEVEL,
         "none of ratios": reported_quantity(answer) == "ratio",
+        "none of logs with arms that arrive late or are withdrawn": options.get("availability") is not None,
         "none of pooled demonstrations": options.get("pool"),
         "none of bootstrap intervals": any(notice.code == "bootstrap" for notice in answer.notes),
         "none with sigma assumed": any(notice.code == "sigma-assumed" for notice in answer.warnings),
@@ -116,9 +117,11 @@ def _record(log: ActionLog, answer: Estimate) -> str:
     if codes & {"thinned", "missing-rounds"}:
         lost = "whatever arm was pulled in it, with the same probability" if "thinned" in codes else "for any reason"
         return f"The record misses rounds; it is in order otherwise. A round got lost {lost}."
-    known = "" if log.rewards is None else " Such rewards as stand in it are those that the rule saw."
+    known = "" if log.rewards is None else "Such rewards as stand in it are those that the rule saw."
     several = "each demonstration" if len(answer.horizons) > 1 else "it"
-    return f"The record is whole and in order: {several} begins with the first round, and no round is missing.{known}"
+    whole = f"The record is whole and in order: {several} begins with the first round, and no round is missing."
+    there = " ".join(notice.message for notice in answer.notes if notice.code == "availability")
+    return " ".join(filter(None, (whole, there and f"{there} That is as was given.", known)))
 
 
 def _noise(answer: Estimate, options: Mapping[str, Any]) -> str:

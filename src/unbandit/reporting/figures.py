@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit import plots
 from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule, RecentIndexRule
@@ -19,6 +20,7 @@ from unbandit.estimators.stretches import Stretches
 from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
 from unbandit.formatting import counted, interval, number, quoted, share
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 from unbandit.reporting.sentence import reported_estimate
 from unbandit.reporting.truth import intervals_with_truth, true_values
 from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity
@@ -31,6 +33,7 @@ FEWEST_ROUNDS = 10  # a shorter record has no figures over rounds
 
 MOST_DESCRIBED_CURVES = 8
 PART_OF_A_RUN = {"mid-run", "thinned", "missing-rounds"}  # notes about logs whose first row is not the first round
+HOW_A_LOG_WAS_READ = PART_OF_A_RUN | {"availability", "gap-to"}  # notes that the shell repeats
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,17 @@ class FigureData:
     rows: Sequence[ArmEstimate]
     means: Mapping[str, float]
     stretches: Stretches | None = None
+    availability: Availability | None = None  # where arms arrived late or were withdrawn
 
     @cached_property
     def truth(self) -> dict[str, float]:
         """Return the true values of the quantity shown."""
-        return true_values(self.means, self.quantity, self.answer)
+        return true_values(self.means, self.quantity, self.answer, self.rivals)
+
+    @property
+    def rivals(self) -> NDArray[np.bool_] | None:
+        """Return for each arm the arms that its gap is to the best of; None for all."""
+        return None if self.availability is None else self.availability.rivals(int(self.log.lengths[0]))
 
 
 def draw_figures(data: FigureData, progress: Callable[[str, float], None]) -> list[ReportFigure]:
@@ -70,7 +79,8 @@ def draw_figures(data: FigureData, progress: Callable[[str, float], None]) -> li
     makers: list[Callable[[FigureData], ReportFigure | None]] = [_arms, _errors]
     if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
         whole = not PART_OF_A_RUN & {notice.code for notice in data.answer.notes}
-        makers += [_stretches, _timeline, *([_pulls, _switching_moment, _learning_curve] if whole else [])]
+        over_rounds = [_pulls, _switching_moment, _learning_curve] if data.availability is None else [_pulls]
+        makers += [_stretches, _timeline, *(over_rounds if whole else [])]
     if data.answer.posteriors:
         makers += [_densities, _paths]
     figures = []
@@ -163,11 +173,11 @@ def _timeline(data: FigureData) -> ReportFigure:
     first, second = np.argsort(-pulls, kind="stable")[:2]
     recent = float(np.mean(codes[-max(codes.size // 10, 1) :] == first))
     return as_figure(
-        plots.timeline(data.log),
+        plots.timeline(data.log, availability=data.availability),
         "timeline",
         "Which arm when",
         "All that the log says: each row is an arm, time runs to the right, and the stronger a stretch is coloured the "
-        "more of its rounds went to that arm.",
+        "more of its rounds went to that arm." + (" Grey: it could not be pulled." if data.availability else ""),
         f"Chart of which of {counted(len(arms), 'arm')} was pulled when, over {counted(codes.size, 'round')}. "
         f"{quoted(arms[first])} was pulled most: {_percent(pulls[first] / codes.size)} of all rounds, and "
         f"{_percent(recent)} of the last tenth. Then comes {quoted(arms[second])} with "
@@ -176,7 +186,8 @@ def _timeline(data: FigureData) -> ReportFigure:
 
 
 def _pulls(data: FigureData) -> ReportFigure:
-    switching = {} if isinstance(data.rule, RandomisedRule | RecentIndexRule) else switching_rounds(data.log, data.rule)
+    without = data.availability is not None or isinstance(data.rule, RandomisedRule | RecentIndexRule)
+    switching = {} if without else switching_rounds(data.log, data.rule)
     marked = " A mark is the round in which the rule last turned from an arm to a better one." if switching else ""
     return as_figure(
         plots.cumulative_pulls(data.log, switching=switching),

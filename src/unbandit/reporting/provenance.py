@@ -22,6 +22,8 @@ from unbandit.log.sources import Duplicates, files_of
 
 STANDARD_INPUT = "standard input"
 
+TABLES = {"starting_pulls": "counts.csv", "availability": "arms.csv"}  # files that commands name where there was none
+
 BLOCK_SIZE = 1024**2  # bytes read at a time: a file is never held in memory for its checksum
 
 
@@ -117,8 +119,8 @@ def shell_line(log: str, rule: Demonstrator | RuleFamily, options: Mapping[str, 
         flag = "--" + name.replace("_", "-")
         if name == "check":
             words += [] if value else ["--no-check"]
-        elif name == "starting_pulls" and not isinstance(value, str | os.PathLike):
-            words += [flag, "counts.csv"]  # which the shell takes from a file
+        elif name in TABLES and not isinstance(value, str | os.PathLike):
+            words += [flag, TABLES[name]]  # which the shell takes from a file
         elif name == "anchor":
             words += [word for arm, mean in value.items() for word in (flag, f"{arm}={mean}")]
         else:

@@ -5,7 +5,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
 from unbandit.formatting import counted, quoted
@@ -52,12 +54,22 @@ def check_truth(truth: Mapping[str, float], arms: Sequence[str]) -> dict[str, fl
     return means
 
 
-def true_values(means: Mapping[str, float], quantity: Quantity, answer: Estimate) -> dict[str, float]:
-    """Turn true means into true gaps or ratios, as the answer has them."""
+def true_values(
+    means: Mapping[str, float], quantity: Quantity, answer: Estimate, rivals: NDArray[np.bool_] | None = None
+) -> dict[str, float]:
+    """Turn true means into true gaps or ratios, as the answer has them.
+
+    A gap is to the best arm of all, or of an arm's `rivals`, (arms, arms), where arms come and go.
+    """
     if quantity == "mean" or not means:
         return dict(means)
-    best = max(means.values())
-    gaps = {arm: best - mean for arm, mean in means.items()}
+    best = dict.fromkeys(means, max(means.values()))
+    if rivals is not None:
+        known = np.array([means.get(arm, -np.inf) for arm in answer.arms])
+        highest = np.where(rivals, known, -np.inf).max(axis=1)
+        best = {arm: float(value) for arm, value in zip(answer.arms, highest, strict=True) if arm in means}
+        means = {arm: means[arm] for arm in best}
+    gaps = {arm: best[arm] - mean for arm, mean in means.items()}
     if quantity == "gap":
         return gaps
     reference = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
@@ -81,12 +93,18 @@ def intervals_with_truth(rows: Sequence[ArmEstimate], quantity: Quantity, truth:
 
 def compare(
     rows: Sequence[ArmEstimate], quantity: Quantity, means: Mapping[str, float], answer: Estimate,
-    options: Mapping[str, Any],
+    options: Mapping[str, Any], truth: Mapping[str, float], stayed: Sequence[str],
 ) -> str:  # fmt: skip
-    """Say in a sentence how the answer compares with the truth, and what of it was given beforehand."""
-    best, truth = answer.best_by_demonstration[0], true_values(means, quantity, answer)
-    held = intervals_with_truth(rows, quantity, truth)
-    true_best = [arm for arm, mean in means.items() if mean == max(means.values())]
+    """Say in a sentence how the answer compares with the truth, and what of it was given beforehand.
+
+    `truth` has the true values of the quantity shown; the best arm is that of those that `stayed` to the end.
+    """
+    held, there = intervals_with_truth(rows, quantity, truth), [arm for arm in stayed if arm in means]
+    if not there:
+        return "The truth is known of arms only that were withdrawn, and was not used."
+    best = tuple(arm for arm in answer.best_by_demonstration[0] if arm in stayed)
+    whose = "the best arm" if len(stayed) == len(answer.arms) else "the best arm that stayed to the end"
+    true_best = [arm for arm in there if means[arm] == max(means[each] for each in there)]
     given = ""
     if options.get("best_mean") is not None:
         given = ", but for the best arm's mean, which was given"
@@ -96,7 +114,7 @@ def compare(
         outcome = "was found" if best[0] in true_best else "was not found"
     else:
         outcome = f"is {'' if set(best) & set(true_best) else 'not '}among those that may be the best"
-    text = f"The truth is known here, and was not used{given}: the best arm, {quoted(true_best[0])}, {outcome}"
+    text = f"The truth is known here, and was not used{given}: {whose}, {quoted(true_best[0])}, {outcome}"
     if held:
         text += f", and {sum(held):,} of {counted(len(held), 'interval')} hold the true value"
     return f"{text}."
