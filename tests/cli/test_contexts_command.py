@@ -63,6 +63,20 @@ def test_a_disjoint_model_has_coefficients_by_arm(unbandit, refused):
     assert "disjoint=true" in refused(4, "estimate", "wide.csv", "--features", "x1", *SHARED)
 
 
+def test_a_rule_that_does_not_fit_is_an_error_if_strict(unbandit, refused):
+    simulated(unbandit, "--rule", "lin-softmax:temperature=0.02", "--sigma", "0.1", "--theta", "2,-1", rounds=100)
+    read = ("estimate", "log.csv", "--features", "x1,x2", "--sigma", "0.1", "--particles", "200", "--json")
+    wrong = ("--rule", "lin-softmax:temperature=2")
+    done = unbandit(*read, *wrong, "--strict")
+    assert done.code == 4
+    assert json.loads(done.out)["check"]["verdict"] == "does not fit"
+    assert unbandit(*read, *wrong).code == 0
+    assert unbandit(*read, "--rule", "lin-softmax:temperature=0.02", "--strict").code == 0
+    unchecked = unbandit(*read, *wrong, "--no-check")
+    assert (unchecked.code, json.loads(unchecked.out)["check"]["verdict"]) == (0, "not checked")
+    assert "--strict" in refused(2, *read, *wrong, "--strict", "--no-check")
+
+
 def test_offers_of_a_log_are_played_again(unbandit, refused):
     table = simulated(unbandit)
     again = simulated(unbandit, "--contexts", "log.csv", "--features", "x1,x2", "--seed", "1", name="again.csv")

@@ -5,8 +5,6 @@ paper's own instances. The same records are read by every method. The noise is k
 rise one for one with the mean (and for Bernoulli rewards) the best mean, as the paper has it.
 """
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from unbandit import datasets
 from unbandit._version import __version__
 from unbandit.calibration.measure import MISSED, UNKNOWN, Criterion, Measure, Score, grid, judge, percent, times
-from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NOISE, CellTrials, Sizes, rule_name, short
+from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NOISE, Cell, CellTrials, Sizes, rule_name, short
 from unbandit.demonstrators import UCB, Demonstrator, EliminationRule, parse_rule
 from unbandit.estimators.coverage import LEVEL, SIGMA, SimulatedCoverage, noise_kind
 from unbandit.estimators.diagnostics import MANY_CLOSE
@@ -59,7 +57,7 @@ EVEN_SIGMAS = (SIGMA, 1.0)  # noise of Gaussian rewards where the best arm is 1 
 
 
 @dataclass(frozen=True)
-class ClosedFormCell:
+class ClosedFormCell(Cell):
     """A rule and the bandits that it plays in a number of runs: of a fixed instance, or with other means in each."""
 
     design: Design
@@ -79,11 +77,6 @@ class ClosedFormCell:
             "name": name, "rule": describe_rule(self.rule), "arms": self.arms, "horizon": self.horizon,
             "noise": str(self.noise), "means": None if self.means is None else list(self.means), "runs": self.runs,
         }  # fmt: skip
-
-    def seed(self, seed: int) -> int:
-        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
-        text = json.dumps([seed, {**self.described, "runs": None}])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
     def drawn_means(self, seed: int, run: int) -> Floats:
         """Draw the means of a run of a design that is not fixed."""

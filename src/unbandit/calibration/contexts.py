@@ -1,7 +1,5 @@
 """Logs with contexts: whether intervals of coefficients hold, and whether misreadings show."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
-from unbandit.calibration.settings import CellTrials, Sizes
+from unbandit.calibration.settings import Cell, CellTrials, Sizes
 from unbandit.contexts import ContextInstance, ContextLog
 from unbandit.contexts.posterior import context_posterior
 from unbandit.contexts.rule import LinearRule, linear_rule_or_family
@@ -40,7 +38,7 @@ FLAGGED, FALSE_ALARMS = 0.8, 0.02  # share of misread logs, at least, and of oth
 
 
 @dataclass(frozen=True)
-class ContextCell:
+class ContextCell(Cell):
     """A rule, the size of its logs, and how they are read."""
 
     played: str
@@ -75,11 +73,6 @@ class ContextCell:
             "features": self.features, "arms": self.arms, "horizon": self.horizon, "missing": self.missing,
             "runs": self.runs,
         }  # fmt: skip
-
-    def seed(self, seed: int) -> int:
-        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
-        text = json.dumps([seed, {**self.described, "runs": None}])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,6 @@ A condition says how the logs of a cell come about, and what is told to `estimat
 listed in `CONDITIONS`.
 """
 
-import hashlib
-import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes, short
+from unbandit.calibration.settings import NOISE, NORMAL, Cell, CellTrials, Sizes, short
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.delay import RandomDelay
 from unbandit.errors import AssumptionWarning, UnbanditError
@@ -128,7 +126,7 @@ MAY_HOLD_MORE = frozenset({"20% missing, brackets"})
 
 
 @dataclass(frozen=True)
-class LogCell:
+class LogCell(Cell):
     """A rule, and under which condition its logs come about."""
 
     rule: Demonstrator
@@ -145,11 +143,6 @@ class LogCell:
             "rule": describe_rule(self.rule), "arms": self.arms, "horizon": self.horizon,
             "condition": self.condition, "runs": self.runs,
         }  # fmt: skip
-
-    def seed(self, seed: int) -> int:
-        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
-        text = json.dumps([seed, {**self.described, "runs": None}])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,6 @@ rules, and what the means were drawn from or the means themselves; but it must b
 check must that is told no size. How often it distinguishes the two bounds what any check can reach.
 """
 
-import hashlib
-import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.calibration.measure import MISSED, Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes, short
+from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes, seed_of, short
 from unbandit.demonstrators import IndexRule, Uniform, parse_rule
 from unbandit.errors import InferenceError, UnbanditError
 from unbandit.estimators import estimate
@@ -114,8 +112,7 @@ class CheckCell:
 
     def seed(self, seed: int) -> int:
         """Derive a seed from what is played: the same records are read by every rule."""
-        text = json.dumps([seed, self.made, self.arms, self.horizon, self.twist, self.designs])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        return seed_of(seed, self.made, self.arms, self.horizon, self.twist, self.designs)
 
 
 def check_cells(runs: int | None = None) -> tuple[CheckCell, ...]:

@@ -1,7 +1,5 @@
 """Numbers of a rule fitted from a log: whether their intervals hold, how long these are, and whether gaps hold."""
 
-import hashlib
-import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes
+from unbandit.calibration.settings import NOISE, NORMAL, Cell, CellTrials, Sizes
 from unbandit.demonstrators import RandomisedRule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
@@ -44,7 +42,7 @@ SECONDS, SECONDS_OF_A_POSTERIOR = 3.0, 10.0  # about, of one log
 
 
 @dataclass(frozen=True)
-class FitCell:
+class FitCell(Cell):
     """A rule with numbers to be fitted, and how long its logs are."""
 
     text: str
@@ -73,11 +71,6 @@ class FitCell:
             "name": name, "rule": self.text, "truths": drawn, "arms": self.arms, "horizon": self.horizon,
             "runs": self.runs,
         }  # fmt: skip
-
-    def seed(self, seed: int) -> int:
-        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
-        text = json.dumps([seed, {**self.described, "runs": None}])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,5 @@
 """Many participants: whether intervals of a population and of its people hold, and whether pooling helps."""
 
-import hashlib
-import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ import polars as pl
 from scipy.special import logit
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
-from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes
+from unbandit.calibration.settings import NOISE, NORMAL, Cell, CellTrials, Sizes
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, UnbanditError
 from unbandit.hierarchy import population
@@ -37,7 +35,7 @@ SECONDS = 60.0  # about, of one experiment
 
 
 @dataclass(frozen=True)
-class PopulationCell:
+class PopulationCell(Cell):
     """A rule, and the size of an experiment in which every participant has other parameters."""
 
     text: str
@@ -60,11 +58,6 @@ class PopulationCell:
             "rule": self.text, "centres": drawn, "spreads": list(SPREADS), "people": self.people,
             "arms": self.arms, "horizon": self.horizon, "runs": self.runs,
         }  # fmt: skip
-
-    def seed(self, seed: int) -> int:
-        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
-        text = json.dumps([seed, {**self.described, "runs": None}])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -63,6 +64,24 @@ class Sizes:
     clouds: int | None = None
 
 
+def seed_of(*what: object) -> int:
+    """Derive a seed from plain values."""
+    return int.from_bytes(hashlib.sha256(json.dumps(what).encode()).digest()[:8], "big")
+
+
+class Cell:
+    """A cell of a grid that is `described`; its runs have seeds that follow from that."""
+
+    @property
+    @abstractmethod
+    def described(self) -> dict[str, object]:
+        """Return all that determines what is played and read, as plain values."""
+
+    def seed(self, seed: int) -> int:
+        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
+        return seed_of(seed, {**self.described, "runs": None})
+
+
 @dataclass(frozen=True)
 class TrialSetting:
     """One cell of the grid: a rule, and the bandits that it plays."""
@@ -99,8 +118,7 @@ class TrialSetting:
 
     def seed(self, seed: int, *purpose: object) -> int:
         """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
-        text = json.dumps([seed, str(self.rule), self.arms, self.horizon, str(self.prior), str(self.noise), *purpose])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        return seed_of(seed, str(self.rule), self.arms, self.horizon, str(self.prior), str(self.noise), *purpose)
 
 
 def trial_setting(text: str, arms: int, horizon: int, runs: int) -> TrialSetting:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from unbandit import checks
 from unbandit.cli import options
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
     "constant": None, "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None,
-    "windows": None, "availability": None, "sensitivity": False, "follow": False, "strict": False,
+    "windows": None, "availability": None, "sensitivity": False, "follow": False,
 }  # fmt: skip
 """Options of `estimate` for logs without contexts, each with its default."""
 
@@ -49,6 +46,7 @@ def estimate(given: Mapping[str, Any]) -> None:
         text = "expected the standard deviation of a reward, without which coefficients have no scale."
         raise ParameterError(text, parameter="sigma", remedy=f"Give it as in {option('sigma', 0.5)}.")
     deviation = _prior_deviation(given["prior"])
+    check = options.read_check(given["no_check"], given["strict"]) is not False
     output = given["output"]
     printer.check_output(output, ".json")
     names = ("columns", "arms", "sheet", "no_header")
@@ -61,6 +59,7 @@ def estimate(given: Mapping[str, Any]) -> None:
             answer = estimate_contexts(
                 log, rule, sigma=given["sigma"], prior=deviation, level=given["level"], particles=given["particles"],
                 seed=given["seed"] or 0, predict=given["predict"], layout=Layout(None, not given["no_header"]),
+                check=check,
             )  # fmt: skip
     written = f"{len(answer.posterior.names):,} coefficients"
     pieces = partial(_pieces, answer)
@@ -68,6 +67,7 @@ def estimate(given: Mapping[str, Any]) -> None:
         if output is None:
             _print(answer)
         printer.print_notices(answer.posterior.notices, log.reading)
+    printer.insist(answer.posterior.check, given["strict"])
 
 
 def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:
@@ -149,12 +149,7 @@ def simulate(rule: LinearRule, given: Mapping[str, Any]) -> None:
         asked = {name: given[name] for name in ("runs", "seed", "threads")}
         log = rule.demonstrate(instance, contexts, **asked)
         table = log.to_frame()
-    if output == "-":
-        for at, part in enumerate(table.iter_slices(100_000)):
-            sys.stdout.write(part.write_csv(include_header=at == 0))
-    else:
-        write_table(lambda: table, output)
-        typer.echo(f"{output}: {given['runs']:,} x {horizon:,} rounds of {rule} ({len(log.arms)} arms)", err=True)
+    printer.write_log(table, output, f"{given['runs']:,} x {horizon:,} rounds of {rule} ({len(log.arms)} arms)")
     if truth is not None:
         import polars as pl
 
@@ -178,11 +173,9 @@ def _theta(text: str | None, rule: LinearRule) -> list[Any]:
 
 
 def _contexts(given: Mapping[str, Any], rule: LinearRule, instance: ContextInstance, horizon: int) -> ContextLog:
-    """Return the offers: those of a log, or random ones with independent normal features of variance 1 / d."""
-    import numpy as np
-
+    """Return the offers: those of a log, or random ones."""
     from unbandit.contexts import ContextLog
-    from unbandit.tape import Stream, Tape
+    from unbandit.contexts.simulation import random_contexts
 
     if given["contexts"] is not None:
         features = options.read_names(given["features"], "features")
@@ -195,11 +188,7 @@ def _contexts(given: Mapping[str, Any], rule: LinearRule, instance: ContextInsta
     if size < 1:
         raise ParameterError("expected a coefficient of a feature, not of the intercept alone.", parameter="theta")
     count, names = _arms(given["arms"], instance, rule)
-    rows = 1 if rule.disjoint else count
-    tape, rounds = Tape(given["seed"]), np.arange(horizon)
-    drawn = tape.normal(rounds[:, None], np.arange(rows * size), 1, Stream.CONTEXTS).reshape(horizon, rows, size)
-    values = np.broadcast_to(drawn, (horizon, count, size)) / np.sqrt(size)
-    return ContextLog.from_arrays(values, np.zeros(horizon, np.int64), arms=names)
+    return random_contexts(horizon, count, size, alike=rule.disjoint, seed=given["seed"], names=names)
 
 
 def _arms(text: str | None, instance: ContextInstance, rule: LinearRule) -> tuple[int, list[str] | None]:

@@ -194,6 +194,18 @@ def write_answer(
         write_table(table or (lambda: answer.frame), output)
 
 
+def write_log(table: polars.DataFrame, output: str, written: str) -> None:
+    """Write a simulated log and say so, or print it if `output` is -."""
+    from unbandit.files import write_table
+
+    if output == "-":
+        for at, part in enumerate(table.iter_slices(100_000)):
+            sys.stdout.write(part.write_csv(include_header=at == 0))
+        return
+    write_table(lambda: table, output)
+    typer.echo(f"{output}: {written}", err=True)
+
+
 def write_truth(instance: Instance, path: str | Path) -> None:
     """Write every arm's true mean and gap."""
     import polars as pl

@@ -1,7 +1,6 @@
 """`unbandit simulate`, and the lists of what it can: `unbandit demonstrators` and `unbandit datasets`."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -49,7 +48,6 @@ def simulate(
     Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
     """
     from unbandit.contexts.rule import LinearRule, parse_rule
-    from unbandit.files import write_table
 
     chosen = parse_rule(rule)
     if isinstance(chosen, LinearRule):
@@ -84,12 +82,7 @@ def simulate(
             asked = {"runs": runs, "seed": seed, "threads": threads, "device": device, "availability": availability}
             log = chosen.demonstrate(faced, horizon, **cast(Any, asked))
             table = log.to_frame()
-    if output == "-":
-        for at, part in enumerate(table.iter_slices(100_000)):
-            sys.stdout.write(part.write_csv(include_header=at == 0))
-    else:
-        write_table(lambda: table, output)
-        typer.echo(f"{output}: {runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)", err=True)
+    printer.write_log(table, output, f"{runs:,} x {horizon:,} rounds of {chosen} on {faced.name} ({len(faced)} arms)")
     if truth is not None:
         printer.write_truth(faced, truth)
 

@@ -99,12 +99,15 @@ class ContextEstimate:
 def estimate_contexts(
     log: ContextLog, rule: LinearRule | RuleFamily | str, *, sigma: float, prior: float = 1.0, level: float = 0.95,
     particles: int | None = None, seed: int = 0, predict: Paths | None = None, layout: Layout | None = None,
+    check: bool = True,
 ) -> ContextEstimate:  # fmt: skip
     """Estimate the coefficients of a log with contexts; `predict` is a table of contexts whose values to add."""
     rows = None
     if predict is not None:  # read first: what is wrong with it should not wait
         rows = read_features(sources_of(predict, layout or Layout(), unpack=True), log.feature_names)
-    found = context_posterior(log, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed)
+    found = context_posterior(
+        log, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check
+    )
     chances = found.best_at(average_context(log, disjoint=found.names[0][1] is not None))
     ranked = np.argsort(-chances, kind="stable")
     best = {log.arms[at]: float(chances[at]) for at in ranked}

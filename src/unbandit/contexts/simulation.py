@@ -16,7 +16,7 @@ from unbandit.errors import ParameterError
 from unbandit.kernels.rng import QUANTILE_TABLE
 from unbandit.kernels.simulate_linear import LinearOptions, LinearTape, Offers, choose_by_features
 from unbandit.progress import interruptible
-from unbandit.tape import Tape
+from unbandit.tape import Stream, Tape
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,20 @@ def offers_of(
         raise ParameterError(text, parameter="contexts", remedy=remedy)
     first = np.zeros(len(values), np.int64)
     return ContextLog.from_arrays(values, first, arms=arms, feature_names=feature_names)
+
+
+def random_contexts(
+    horizon: int, arms: int, size: int, *, alike: bool, seed: int, names: Sequence[object] | None = None
+) -> ContextLog:
+    """Draw offers with independent normal features of variance `1 / size`.
+
+    They are a log in which the first offer is always chosen. If `alike`, all arms of a round have the same features,
+    for disjoint models.
+    """
+    rows = 1 if alike else arms
+    drawn = Tape(seed).normal(np.arange(horizon)[:, None], np.arange(rows * size), 1, Stream.CONTEXTS)
+    values = np.broadcast_to(drawn.reshape(horizon, rows, size), (horizon, arms, size)) / np.sqrt(size)
+    return ContextLog.from_arrays(values, np.zeros(horizon, np.int64), arms=names)
 
 
 def _check_theta(instance: ContextInstance, design: Design) -> None:
