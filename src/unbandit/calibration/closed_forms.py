@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from unbandit import datasets
 from unbandit._version import __version__
 from unbandit.calibration.measure import MISSED, UNKNOWN, Criterion, Measure, Score, grid, judge, percent, times
-from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NOISE, Cell, CellTrials, Sizes, rule_name, short
+from unbandit.calibration.settings import BERNOULLI, GAUSSIAN, NOISE, CellTrials, SeededCell, Sizes, rule_name, short
 from unbandit.demonstrators import UCB, Demonstrator, EliminationRule, parse_rule
 from unbandit.estimators.coverage import LEVEL, SIGMA, SimulatedCoverage, noise_kind
 from unbandit.estimators.diagnostics import MANY_CLOSE
@@ -57,7 +57,7 @@ EVEN_SIGMAS = (SIGMA, 1.0)  # noise of Gaussian rewards where the best arm is 1 
 
 
 @dataclass(frozen=True)
-class ClosedFormCell(Cell):
+class ClosedFormCell(SeededCell):
     """A rule and the bandits that it plays in a number of runs: of a fixed instance, or with other means in each."""
 
     design: Design

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
-from unbandit.calibration.settings import Cell, CellTrials, Sizes
+from unbandit.calibration.settings import CellTrials, SeededCell, Sizes
 from unbandit.contexts import ContextInstance, ContextLog
 from unbandit.contexts.posterior import context_posterior
 from unbandit.contexts.rule import LinearRule, linear_rule_or_family
@@ -38,7 +38,7 @@ FLAGGED, FALSE_ALARMS = 0.8, 0.02  # share of misread logs, at least, and of oth
 
 
 @dataclass(frozen=True)
-class ContextCell(Cell):
+class ContextCell(SeededCell):
     """A rule, the size of its logs, and how they are read."""
 
     played: str

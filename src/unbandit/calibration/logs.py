@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, Cell, CellTrials, Sizes, short
+from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, SeededCell, Sizes, short
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.delay import RandomDelay
 from unbandit.errors import AssumptionWarning, UnbanditError
@@ -126,7 +126,7 @@ MAY_HOLD_MORE = frozenset({"20% missing, brackets"})
 
 
 @dataclass(frozen=True)
-class LogCell(Cell):
+class LogCell(SeededCell):
     """A rule, and under which condition its logs come about."""
 
     rule: Demonstrator

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, Cell, CellTrials, Sizes
+from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, SeededCell, Sizes
 from unbandit.demonstrators import RandomisedRule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
@@ -42,7 +42,7 @@ SECONDS, SECONDS_OF_A_POSTERIOR = 3.0, 10.0  # about, of one log
 
 
 @dataclass(frozen=True)
-class FitCell(Cell):
+class FitCell(SeededCell):
     """A rule with numbers to be fitted, and how long its logs are."""
 
     text: str

@@ -11,7 +11,7 @@ import polars as pl
 from scipy.special import logit
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
-from unbandit.calibration.settings import NOISE, NORMAL, Cell, CellTrials, Sizes
+from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, SeededCell, Sizes
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, UnbanditError
 from unbandit.hierarchy import population
@@ -35,7 +35,7 @@ SECONDS = 60.0  # about, of one experiment
 
 
 @dataclass(frozen=True)
-class PopulationCell(Cell):
+class PopulationCell(SeededCell):
     """A rule, and the size of an experiment in which every participant has other parameters."""
 
     text: str

@@ -69,7 +69,7 @@ def seed_of(*what: object) -> int:
     return int.from_bytes(hashlib.sha256(json.dumps(what).encode()).digest()[:8], "big")
 
 
-class Cell:
+class SeededCell:
     """A cell of a grid that is `described`; its runs have seeds that follow from that."""
 
     @property
