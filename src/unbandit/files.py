@@ -104,15 +104,14 @@ def check_name(path: str | os.PathLike[str], also: Sequence[str] = (), parameter
         raise ParameterError(text, parameter=parameter, value=name)
 
 
-def write_table(make: "Callable[[], pl.DataFrame]", path: str | os.PathLike[str]) -> None:
-    """Write the table that `make` gives, which is not made for a name of no known format.
+def write_table(make: "Callable[[], pl.DataFrame]", path: str | os.PathLike[str]) -> Path:
+    """Write the table that `make` gives, and return the path; it is not made for a name of no known format.
 
     Examples
     --------
     >>> import tempfile, polars as pl
     >>> path = Path(tempfile.mkdtemp()) / "pulls.tsv"
-    >>> write_table(lambda: pl.DataFrame({"arm": ["A"], "pulls": [3]}), path)
-    >>> path.read_text()
+    >>> write_table(lambda: pl.DataFrame({"arm": ["A"], "pulls": [3]}), path).read_text()
     'arm\\tpulls\\nA\\t3\\n'
     """
     import polars as pl  # here, since the help of the command line needs none
@@ -132,3 +131,4 @@ def write_table(make: "Callable[[], pl.DataFrame]", path: str | os.PathLike[str]
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             # The only thing that can fail here is the disk, whatever polars calls it.
             raise OSError(first_line(error)) from error
+    return Path(path)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from unbandit.errors import Notice
 from unbandit.formatting import capitalise, number, short_numbers
+from unbandit.tables import Finding, html_table
+
+if TYPE_CHECKING:
+    import polars
 
 SMALLEST = 1e-4  # a smaller probability is not written out
 
@@ -71,8 +76,8 @@ class Statistic:
         return f"{subject} {observed} {units[0]}{where}; {would} {usual} {units[1]}."
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Finding):
     """Whether the assumed rule fits the record.
 
     Attributes
@@ -99,6 +104,10 @@ class Check:
     instead: tuple[str, ...] = ()
     checked: int = 0  # demonstrations
     failed: tuple[str, ...] = ()  # the names of those that do not fit
+
+    def __repr__(self) -> str:
+        made = f", {self.chance}, {self.simulations:,} simulations" if self.p_value is not None else ""
+        return f"<Check: {self.verdict}{made}>"
 
     @property
     def chance(self) -> str:
@@ -137,6 +146,32 @@ class Check:
             "checked": self.checked,
             "failed": list(self.failed),
         }
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Check:
+        """Return the check that `to_dict` gave; its statistics have what is in there."""
+        listed = tuple(
+            Statistic(each["name"], each["observed"], each["low"], math.nan, each["high"], math.nan)
+            for each in said["statistics"]
+        )
+        return cls(**{**said, "statistics": listed, **{name: tuple(said[name]) for name in ("instead", "failed")}})
+
+    def to_frame(self) -> polars.DataFrame:
+        """Return what was compared, one row per statistic: the log's, and the middle 95% of the simulated ones."""
+        import polars as pl
+
+        names = ("name", "observed", "low", "median", "high", "tail", "outside")
+        kinds: dict[str, Any] = dict.fromkeys(names, pl.Float64) | {"name": pl.String, "outside": pl.Boolean}
+        return pl.DataFrame([[getattr(row, name) for name in names] for row in self.statistics], kinds, orient="row")
+
+    def _repr_html_(self) -> str:
+        """Show what was compared in words."""
+        lines = [escape(self.reason)] if self.reason else []
+        if self.instead:
+            lines.append(escape(f"Rules that would fit: {', '.join(map(short_name, self.instead))}"))
+        headings = ("statistic", "this log", "usual for the rule")
+        said = [row.said for row in self.statistics]
+        return html_table(headings, said, repr(self).strip("<>"), lines, (True, False, False))
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,11 +17,13 @@ from unbandit import checks
 from unbandit.errors import Audience, ParameterError, python_option
 from unbandit.errors import Notice as Notice
 from unbandit.fit import UNCHECKED, Check, FittedNumber
+from unbandit.formatting import short_numbers
 from unbandit.log.labels import MOST_IN_TUPLE, LazySequence
+from unbandit.tables import Finding, read_json, read_notices
 
 if TYPE_CHECKING:
     import polars
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
     from unbandit.inference import Posterior
 
@@ -135,7 +137,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Finding):
     """Estimates of every arm from a log, with intervals, verdicts and notices.
 
     Attributes
@@ -211,6 +213,11 @@ class Estimate:
         """Return the estimated gaps, (demonstrations, arms); NaN where there is none."""
         return self.columns.gap
 
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Return the estimated means, (demonstrations, arms); NaN where there is none."""
+        return self.columns.mean
+
     def __len__(self) -> int:
         return self.columns.pulls.size
 
@@ -228,10 +235,13 @@ class Estimate:
             yield ArmEstimate(arm=arm, pulls=count, verdict=VERDICTS[verdict], demonstration=demonstration, **named)
 
     def __repr__(self) -> str:
-        many = "" if len(self.demonstrations) == 1 else f", {len(self.demonstrations)} demonstrations"
-        return (
-            f"<Estimate: {len(self.arms)} arms{many}, {self.rule}, method {self.method}, best {', '.join(self.best)}>"
-        )
+        many = "" if len(self.demonstrations) == 1 else f", {len(self.demonstrations):,} demonstrations"
+        best, quantity = listed_names(self.best), shown_quantity(self)
+        known = getattr(self.columns, quantity)[self.columns.verdict == ESTIMATED]
+        ends = sorted({f"{end:.3g}" for end in (known.min(), known.max())}, key=float) if known.size else []
+        numbers = f", other {quantity}s {' to '.join(ends)}" if ends else ""
+        rule = short_numbers(self.rule)
+        return f"<Estimate: {len(self.arms)} arms{many}, {rule}, method {self.method}, best {best}{numbers}>"
 
     def __getitem__(self, key: object) -> ArmEstimate:
         """Return the row of an arm; of several demonstrations, `result[arm, demonstration]`."""
@@ -269,10 +279,30 @@ class Estimate:
         which = checks.position("demonstration", demonstration, tuple(self.demonstrations))
         return self.apart_by_demonstration[which] if self.apart_by_demonstration else ()
 
-    @cached_property
-    def frame(self) -> polars.DataFrame:
+    def to_frame(self) -> polars.DataFrame:
         """Return the answer as a table, one row per arm (and demonstration)."""
         return self.columns.frame(self.arms, self._named)
+
+    def summary(self) -> polars.DataFrame:
+        """Return the arms best first: pulls, what is known of each with its interval, and the verdict.
+
+        Of several demonstrations one row per arm: in how many it is, or may be, the best, and the median of its value.
+        """
+        import polars as pl
+
+        quantity = shown_quantity(self)
+        if len(self.demonstrations) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # an arm without a number has none in the median
+                middle = np.nanmedian(getattr(self.columns, quantity), axis=0)
+            numbers = {"pulls": self.columns.pulls.sum(axis=0), "best_in": self.marks.sum(axis=0)}
+            table = pl.DataFrame({"arm": self.arms} | numbers | {f"median_{quantity}": middle}, nan_to_null=True)
+            return table.sort("best_in", descending=True, maintain_order=True)
+        ends = () if quantity == "ratio" else (f"{quantity}_low", f"{quantity}_high")
+        names = ("arm", "pulls", quantity, *ends, "verdict")
+        rows = [[getattr(row, name) for name in names] for row in self.ranked()]
+        kinds: dict[str, Any] = dict.fromkeys(names, pl.Float64) | {"arm": pl.String, "verdict": pl.String}
+        return pl.DataFrame(rows, schema=kinds | {"pulls": pl.Int64}, orient="row")
 
     @property
     def _named(self) -> dict[str, Sequence[str]]:
@@ -288,6 +318,19 @@ class Estimate:
         """Return the answer as JSON text."""
         return "".join(json_pieces(self))
 
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Estimate:
+        """Return the answer that `to_json` or `unbandit estimate --json` wrote; `posteriors` are not in it.
+
+        Examples
+        --------
+        >>> import unbandit as ub
+        >>> result = ub.estimate(ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118), "ucb", sigma=1.0)
+        >>> ub.Estimate.from_json(result.to_json()).to_json() == result.to_json()
+        True
+        """
+        return _read_answer(read_json(text, SCHEMA))
+
     def plot(
         self,
         kind: Literal["arms", "errors"] = "arms",
@@ -296,7 +339,8 @@ class Estimate:
         unit: float = 1.0,
         label: str | None = None,
         demonstration: object = None,
-    ) -> Figure:
+        ax: Axes | None = None,
+    ) -> Any:
         """Draw every arm's interval, best first; or every arm's error, where the truth is known.
 
         Parameters
@@ -305,16 +349,19 @@ class Estimate:
             `arms` (`plots.arms_with_intervals`) or `errors` (`plots.errors`), which needs the truth.
         truth, unit, label, demonstration
             As those functions take them.
+        ax
+            Axes to draw into, which are then returned; default a new figure, which is returned.
         """
         from unbandit import plots
 
         checks.text("label", label)
         unit = checks.positive("unit", unit)
+        options: dict[str, Any] = {"unit": unit, "label": label, "demonstration": demonstration, "ax": ax}
         if checks.one_of("kind", kind, ("arms", "errors")) == "errors":
             if truth is None:
                 raise ParameterError("expected the true value of each arm to draw errors.", parameter="truth")
-            return plots.errors(self, truth, unit=unit, label=label, demonstration=demonstration)
-        return plots.arms_with_intervals(self, truth=truth, unit=unit, label=label, demonstration=demonstration)
+            return plots.errors(self, truth, **options)
+        return plots.arms_with_intervals(self, truth=truth, **options)
 
     def __str__(self) -> str:
         """Return one line per arm, then warnings and notes; of very many demonstrations the first."""
@@ -323,7 +370,7 @@ class Estimate:
         lines = [f"{self.rule} | {self.method} | {self.level:.0%} intervals"]
         lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in listed for row in self.ranked(name)]
         if len(listed) < several:
-            lines.append(f"  ... and {several - len(listed):,} more demonstrations: see frame")
+            lines.append(f"  ... and {several - len(listed):,} more demonstrations: see to_frame()")
         for label, other in self.alternatives.items():
             lines.append(f"{label}:")
             lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in listed for row in other.ranked(name)]
@@ -397,10 +444,49 @@ def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
             "warnings": [notice.to_dict(audience) for notice in answer.warnings],
             "notes": [notice.to_dict(audience) for notice in answer.notes],
         }
+        | ({"best_by_demonstration": [list(names) for names in answer.best_by_demonstration]} if _open(answer) else {})
         | ({"apart": apart} if apart else {})
         | ({"fitted": fitted} if fitted else {})
         | ({"alternatives": alternatives} if alternatives else {})
     )
+
+
+def _open(answer: Estimate) -> bool:
+    """Return whether verdicts do not say which arms may be best, so that JSON of several demonstrations has to."""
+    return len(answer.demonstrations) > 1 and not np.array_equal(answer.marks, answer.columns.verdict == BEST)
+
+
+def _read_answer(said: Mapping[str, Any]) -> Estimate:
+    """Read what `_head` and the rows of JSON say."""
+    rows, several = said["arms"], said["demonstrations"]
+    arms = tuple(row["arm"] for row in rows[: len(rows) // several])
+    shape = several, len(arms)
+
+    def column(name: str) -> NDArray[np.float64]:
+        return np.array([row[name] for row in rows], np.float64).reshape(shape)
+
+    verdict = np.array([VERDICTS.index(row["verdict"]) for row in rows], np.int8).reshape(shape)
+    numbers = {name: column(name) for name in NUMBERS}
+    columns = Columns(column("pulls").astype(np.int64), **numbers, verdict=verdict)
+    names = tuple(row["demonstration"] for row in rows[:: len(arms)]) if several > 1 else ("1",)
+    best = marked(verdict == BEST, arms) if several > 1 else (tuple(said["best"]),)
+    if "best_by_demonstration" in said:
+        best = tuple(map(tuple, said["best_by_demonstration"]))
+    horizon = said["horizon"]
+    return Estimate(
+        said["rule"], said["method"], arms, names, columns,
+        tuple(horizon) if isinstance(horizon, list) else (horizon,) * several, said["level"], said["sigma"],
+        read_notices(said["warnings"]), read_notices(said["notes"]), said["seed"], best,
+        (tuple(said["apart"]),) * several if "apart" in said else (),
+        alternatives={label: _read_answer(other) for label, other in said.get("alternatives", {}).items()},
+        check=Check.from_dict(said["check"]),
+        fitted=tuple(FittedNumber(**each) for each in said.get("fitted", ())),
+    )  # fmt: skip
+
+
+def listed_names(names: Sequence[str], most: int = 4) -> str:
+    """List names briefly."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def _numbers(row: ArmEstimate) -> str:

@@ -79,7 +79,7 @@ def test_changing_what_to_dict_gives_does_not_change_the_answer():
 def test_the_table_has_the_same_columns_and_nulls():
     import polars as pl
 
-    frame = answered(FOUR, best_mean=1.0).frame
+    frame = answered(FOUR, best_mean=1.0).to_frame()
     assert frame.columns == ROW
     assert dict(frame.schema) == {
         "arm": pl.String,
@@ -89,7 +89,7 @@ def test_the_table_has_the_same_columns_and_nulls():
     }
     assert frame.rows(named=True) == answered(FOUR, best_mean=1.0).to_dict()["arms"]
     assert not any(frame[name].is_nan().any() for name in ROW[2:9])
-    several = answered(TWO).frame
+    several = answered(TWO).to_frame()
     assert several.columns == ["demonstration", *ROW]
     assert several["demonstration"].to_list() == ["1", "1", "2", "2"]
 

@@ -79,7 +79,7 @@ def test_the_files_are_the_answer(client, log):
     got = {name.rsplit("/", 1)[1]: client.get(name) for name in files}
     assert all(each.headers["content-disposition"].startswith("attachment") for each in got.values())
     expected = ub.estimate(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0)
-    assert pl.read_parquet(io.BytesIO(got["estimate.parquet"].content)).equals(expected.frame)
+    assert pl.read_parquet(io.BytesIO(got["estimate.parquet"].content)).equals(expected.to_frame())
     assert json.loads(got["estimate.json"].text)["best"] == list(expected.best)
     assert got["report.html"].text.startswith("<!doctype html>")
     assert "http://" not in re.sub(r"http://www\.w3\.org\S*", "", got["report.html"].text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ def _prior_deviation(text: str | None) -> float:
 
 
 def _pieces(answer: ContextEstimate) -> list[str]:
-    return [answer.to_json(shell_option)]
+    return [json.dumps(answer.to_dict(shell_option), indent=2, allow_nan=False)]
 
 
 def _print(answer: ContextEstimate) -> None:
@@ -99,7 +100,7 @@ def _print(answer: ContextEstimate) -> None:
 
     out, found = printer.console(), answer.posterior
     out.print(f"{found.rule}, {found.rounds:,} rounds, {found.level * 100:g}% intervals", style="bold")
-    rows = answer.frame.rows(named=True)
+    rows = answer.to_frame().rows(named=True)
     by_arm = rows[0]["arm"] is not None
     ends = f"{found.level * 100:g}% interval"
     headings = printer.columns(printer.TEXT, "feature", *(["arm"] if by_arm else []))

@@ -89,19 +89,10 @@ def posterior(
     ]
 
     def to_json() -> list[str]:
-        answer = {
-            "schema": "unbandit.posterior/1", "rule": found.rule, "prior": str(found.prior), "sigma": found.sigma,
-            "horizon": found.horizon, "level": level, "seed": seed, "log_evidence": found.log_evidence,
-            "log_evidence_error": found.log_evidence_error, "particles": found.particles,
-            "effective_size": found.effective_size, "check": found.check.to_dict(), "pairs": beaten,
-            "warnings": [{"code": each.code, "message": phrase(each.text, shell_option)} for each in found.warnings],
-            "notes": [each.to_dict(shell_option) for each in record.reading],
-            "arms": found.frame(level).to_dicts(),
-        }  # fmt: skip
-        fitted = [each.to_dict() for each in found.fitted]
-        return [json.dumps(answer | ({"fitted": fitted} if fitted else {}), indent=2, allow_nan=False)]
+        more = {"seed": seed, "pairs": beaten, "notes": [each.to_dict(shell_option) for each in record.reading]}
+        return [json.dumps(found.to_dict(shell_option, level) | more, indent=2, allow_nan=False)]
 
-    if not printer.deliver(found, output, as_json, table=lambda: found.frame(level), json_pieces=to_json):
+    if not printer.deliver(found, output, as_json, table=lambda: found.to_frame(level), json_pieces=to_json):
         printer.insist(found.check, strict)
         return
     out = printer.console()
@@ -137,7 +128,7 @@ def _posterior_table(found: "Posterior", level: float) -> "Table":
             f"{row['mean_low']:.4g} to {row['mean_high']:.4g}", f"{row['gap']:.4g}",
             f"{row['gap_low']:.4g} to {row['gap_high']:.4g}",
         )
-        for row in found.frame(level).iter_rows(named=True)
+        for row in found.to_frame(level).iter_rows(named=True)
     )  # fmt: skip
     return printer.new_table([("arm", TEXT), *numbers, ("interval", WORD), ("gap", NUMBER), ("interval", WORD)], rows)
 
@@ -190,7 +181,7 @@ def check(
             short_numbers(said["rule"]), said["verdict"], row.check.chance.removeprefix("p ").removeprefix("= "),
             said["best"] or "-", _shortened(phrase(row.check.brief, shell_option)),
         )
-        for row, said in zip(found.rows, found.frame.to_dicts(), strict=True)
+        for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True)
     )  # fmt: skip
     out.print(printer.new_table(headings, rows))
     printer.print_notices(found.warnings, record.reading)

@@ -191,7 +191,7 @@ def write_answer(
             file.writelines(json_pieces)
             file.write("\n")
     else:
-        write_table(table or (lambda: answer.frame), output)
+        write_table(table or answer.to_frame, output)
 
 
 def write_log(table: polars.DataFrame, output: str, written: str) -> None:

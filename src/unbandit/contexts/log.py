@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from unbandit.log.frames import FrameSource, is_frame
 from unbandit.log.labels import given_arms, numbered
 from unbandit.log.rewards import Rewards
 from unbandit.log.sources import Arms, Columns, Layout, Paths
+from unbandit.tables import Tabular
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContextLog:
+class ContextLog(Tabular):
     """Demonstrations of a learner that chooses by features: offers and choices, and seldom a reward.
 
     Make one with `read`, `from_bytes` or `from_arrays`.
@@ -303,10 +305,25 @@ class ContextLog:
             columns.insert(0, names.gather(np.repeat(each, np.diff(self.offsets))))
         return pl.DataFrame(columns)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, depending on the name; completely, or not at all."""
+    def summary(self) -> pl.DataFrame:
+        """Return one row per arm: how often it was offered and chosen, and its average features."""
+        arms = np.arange(len(self.arms))
+        offered, chosen = (np.bincount(codes, minlength=arms.size) for codes in (self.codes, self.codes[self.rows]))
+        columns = [pl.Series("arm", self.arms, dtype=pl.String), pl.Series("offered", offered)]
+        columns.append(pl.Series("chosen", chosen))
+        for at, name in enumerate(self.feature_names):
+            sums = np.bincount(self.codes, weights=self.features[:, at], minlength=arms.size)
+            means = np.where(offered > 0, sums / np.maximum(offered, 1), np.nan)
+            columns.append(pl.Series(f"mean_{name}", means, nan_to_null=True))
+        return pl.DataFrame(columns)
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, depending on the name, and return the path.
+
+        The file is written completely, or not at all.
+        """
         checks.path("path", path)
-        write_table(self.to_frame, path)
+        return write_table(self.to_frame, path)
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,10 @@ from unbandit.formatting import counted
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 from unbandit.kernels.simulate_linear import GREEDY, UCB
 from unbandit.progress import interruptible
+from unbandit.tables import Tabular
+
+if TYPE_CHECKING:
+    import polars
 
 CLOUDS, DRAWS = 4, 1_000  # independent clouds, and draws of each
 MORE = 4  # times as many particles for clouds of which one died, and for greedy rules, whose paths are hard to follow
@@ -32,7 +37,7 @@ MOST_NUMBERS = 60_000_000  # offers times coefficients
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContextPosterior:
+class ContextPosterior(Tabular):
     """Draws from the posterior of a linear model's coefficients, given which offers were chosen.
 
     Attributes
@@ -80,6 +85,16 @@ class ContextPosterior:
     def __repr__(self) -> str:
         many = counted(len(self.names), "coefficient")
         return f"<ContextPosterior: {many}, {self.rule}, {self.rounds} rounds, log evidence {self.log_evidence:.1f}>"
+
+    def to_frame(self) -> polars.DataFrame:
+        """Return one row per coefficient: its expectation, its interval and the verdict."""
+        import polars as pl
+
+        low, high = self.interval()
+        features, arms = zip(*self.names, strict=True)
+        names = {"feature": pl.Series(features, dtype=pl.String), "arm": pl.Series(arms, dtype=pl.String)}
+        numbers = {"value": self.mean, "low": low, "high": high}
+        return pl.DataFrame(names | numbers | {"verdict": pl.Series(self.verdicts, dtype=pl.String)})
 
     @property
     def draws(self) -> NDArray[np.float64]:

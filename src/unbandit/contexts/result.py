@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,10 @@ from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Audience, Notice, python_option
-from unbandit.formatting import json_number
+from unbandit.formatting import counted, json_number
 from unbandit.log.formats import sources_of
 from unbandit.log.sources import Layout, Paths
+from unbandit.tables import Finding
 
 if TYPE_CHECKING:
     from unbandit.contexts.log import ContextLog
@@ -27,7 +27,7 @@ SCHEMA = "unbandit.contexts/1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContextEstimate:
+class ContextEstimate(Finding):
     """Coefficients of a linear model from a log with contexts, and what follows from them.
 
     Attributes
@@ -49,23 +49,13 @@ class ContextEstimate:
     notices: tuple[Notice, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<ContextEstimate: {len(self.posterior.names)} coefficients, {self.posterior.rule}>"
+        arm, chance = max(self.best.items(), key=lambda pair: pair[1])
+        many = counted(len(self.posterior.names), "coefficient")
+        return f"<ContextEstimate: {many}, {self.posterior.rule}, best {arm} with probability {chance:.3g}>"
 
-    @property
-    def frame(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """Return one row per coefficient."""
-        low, high = self.posterior.interval()
-        features, arms = zip(*self.posterior.names, strict=True)
-        return pl.DataFrame(
-            {
-                "feature": pl.Series(features, dtype=pl.String),
-                "arm": pl.Series(arms, dtype=pl.String),
-                "value": self.posterior.mean,
-                "low": low,
-                "high": high,
-                "verdict": pl.Series(self.posterior.verdicts, dtype=pl.String),
-            }
-        )
+        return self.posterior.to_frame()
 
     def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the answer in the form that JSON has it."""
@@ -85,15 +75,11 @@ class ContextEstimate:
             "fitted": [each.to_dict() for each in found.fitted],
             "notices": [notice.to_dict(audience) for notice in self.notices],
             "best": [{"arm": arm, "probability": chance} for arm, chance in self.best.items()],
-            "coefficients": self.frame.to_dicts(),
+            "coefficients": self.to_frame().to_dicts(),
         }
         if self.predictions is not None:
             answer["predictions"] = self.predictions.to_dicts()
         return answer
-
-    def to_json(self, audience: Audience = python_option) -> str:
-        """Return the answer as JSON."""
-        return json.dumps(self.to_dict(audience), indent=2, allow_nan=False)
 
 
 def estimate_contexts(

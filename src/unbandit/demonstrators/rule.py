@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from inspect import Parameter, Signature, get_annotations
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -15,10 +16,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from unbandit import checks
 from unbandit.demonstrators.family import FIT, RuleFamily
 from unbandit.errors import ParameterError
+from unbandit.tables import html_table
 
 Examples = tuple[Mapping[str, Any], ...]  # parameters worth trying, by name
 
 AnyRule = TypeVar("AnyRule", bound="Rule")
+
+
+PYDANTIC = frozenset({"model_config", "model_fields", "model_computed_fields", "model_post_init"})
+"""What pydantic writes into every class."""
 
 
 class Rule(BaseModel):
@@ -64,6 +70,49 @@ class Rule(BaseModel):
             super().__init__(**{name: _strict(type(self), name, value) for name, value in parameters.items()})
         except ValidationError as error:
             raise _refusal(type(self), error) from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Put a rule's own parameters before those that it shares with others, in its signature."""
+        fields = cls.model_fields
+        cls.__signature__ = Signature(
+            [
+                Parameter(
+                    name, Parameter.KEYWORD_ONLY, default=fields[name].default, annotation=fields[name].annotation
+                )
+                for name in cls._own_first()
+            ]
+        )
+
+    @classmethod
+    def _own_first(cls) -> list[str]:
+        """Return the names of all parameters, those that the rule itself has first."""
+        declared = [name for kind in cls.__mro__ for name in get_annotations(kind)]
+        return [name for name in dict.fromkeys(declared) if name in cls.model_fields]
+
+    def __repr_args__(self) -> Any:
+        """Yield the rule's numbers, its own first, and whatever else is not the default, for the repr."""
+        for name in self._own_first():
+            value = getattr(self, name)
+            is_shown = isinstance(value, int | float) and name not in self.unwritten
+            if is_shown or value != type(self).model_fields[name].default:
+                yield name, value
+
+    def __dir__(self) -> list[str]:
+        """Leave out what pydantic adds, so that completion shows what a rule has."""
+        helpers = set(dir(BaseModel)) - set(dir(object))
+        mine = {name for kind in type(self).__mro__ if issubclass(kind, Rule) for name in kind.__dict__}
+        return sorted(name for name in super().__dir__() if name not in helpers or name in mine - PYDANTIC)
+
+    def _repr_html_(self) -> str:
+        """Show the parameters in notebooks, each with its meaning."""
+        fields = type(self).model_fields
+        rows = [
+            (name, str(getattr(self, name)), str(fields[name].default), fields[name].description or "")
+            for name in self._own_first()
+        ]
+        caption = f"{self.title or self.name}: {self.summary()}"
+        return html_table(("parameter", "value", "default", "meaning"), rows, caption, (), (True,) * 4)
 
     @classmethod
     def summary(cls) -> str:

@@ -351,7 +351,7 @@ def posterior(
         None if particles is None else checks.whole("particles", particles), seed,
         clouds=checks.whole("clouds", clouds), draws=checks.whole("draws", draws), threads=threads,
     )  # fmt: skip
-    numbers = {name: values[None] for name, values in found.summary().items()}
+    numbers = {name: values[None] for name, values in found.moments().items()}
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +19,15 @@ from unbandit.estimators.arguments import DRAWING, as_log, usable_method
 from unbandit.estimators.procedures import Answer, check_comparable
 from unbandit.log import ActionLog
 from unbandit.result import Columns, Estimate, Quantity, shown_quantity
+from unbandit.tables import Tabular
 
 if TYPE_CHECKING:
     import polars
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve:
+class LearningCurve(Tabular):
     """Estimates from the first rounds of a log, from more of them, and from all.
 
     Attributes
@@ -57,16 +57,22 @@ class LearningCurve:
         """Return what is known of the arms: their means, else their gaps, else ratios of gaps."""
         return shown_quantity(self.answer)
 
-    @cached_property
-    def frame(self) -> polars.DataFrame:
+    def to_frame(self) -> polars.DataFrame:
         """Return a table, one row per number of rounds and arm."""
         return self.columns.frame(self.arms, {"rounds": self.rounds})
 
-    def plot(self, *, truth: Mapping[str, float] | None = None) -> Figure:
-        """Draw the estimates of up to eight arms as the log grew, with the truth where it is known."""
+    def summary(self) -> polars.DataFrame:
+        """Return the estimate from the whole log, briefly."""
+        return self.answer.summary()
+
+    def plot(self, *, truth: Mapping[str, float] | None = None, ax: Axes | None = None) -> Any:
+        """Draw the estimates of up to eight arms as the log grew, with the truth where it is known.
+
+        On `ax`, which is then returned; default on a new figure.
+        """
         from unbandit import plots
 
-        return plots.learning_curve(self, truth=truth)
+        return plots.learning_curve(self, truth=truth, ax=ax)
 
 
 def learning_curve(

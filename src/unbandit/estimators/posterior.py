@@ -184,7 +184,7 @@ def posterior_row(
     found: Posterior, level: float
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], NDArray[np.bool_]]:
     """Return numbers, verdicts and which arms may be best."""
-    seen, row = found.pulls > 0, found.summary(level)
+    seen, row = found.pulls > 0, found.moments(level)
     chance = found.probability_best
     if found.rivals is not None:  # of several arms, each may be the best of those that were there
         chance = (found.gaps == 0).mean(axis=(0, 1))

@@ -11,7 +11,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,10 +31,11 @@ from unbandit.log import ActionLog
 from unbandit.log.partial import PartialLog
 from unbandit.log.tallies import Record
 from unbandit.result import BEST, BOUNDED, ESTIMATED, Columns, Estimate, Quantity, shown_quantity
+from unbandit.tables import Finding
 
 if TYPE_CHECKING:
     import polars
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 SIMULATIONS = 399  # of the rule, without drift
 ALARM = 0.005  # at this probability or a smaller one an arm has drifted
@@ -66,7 +66,7 @@ class Drift(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stretches:
+class Stretches(Finding):
     """Estimates from successive stretches of a log.
 
     Attributes
@@ -105,8 +105,7 @@ class Stretches:
         """Return what is known of the arms: their means, else their gaps."""
         return shown_quantity(self.answer)
 
-    @cached_property
-    def frame(self) -> polars.DataFrame:
+    def to_frame(self) -> polars.DataFrame:
         """Return a table, one row per stretch and arm."""
         return self.columns.frame(self.arms, {"first": self.first, "last": self.last})
 
@@ -156,17 +155,16 @@ class Stretches:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table and the alarm, ready for JSON."""
-        rows = [
-            {name: None if value != value else value for name, value in row.items()} for row in self.frame.to_dicts()
-        ]
+        table = self.to_frame().to_dicts()
+        rows = [{name: None if value != value else value for name, value in row.items()} for row in table]
         found = None if self.furthest is None else self.furthest._asdict()
         return {"drifted": None if found is None else self.drifted, "furthest": found, "rows": rows}
 
-    def plot(self) -> Figure:
-        """Draw the estimates of up to eight arms, stretch by stretch."""
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw the estimates of up to eight arms, by stretch; on `ax`, which is returned, or a new figure."""
         from unbandit import plots
 
-        return plots.stretches(self)
+        return plots.stretches(self, ax=ax)
 
 
 def _below(gap: float, *, is_least: bool) -> str:

@@ -23,9 +23,11 @@ from unbandit.estimators.arguments import as_log
 from unbandit.estimators.procedures import check_comparable, needed
 from unbandit.log import ActionLog
 from unbandit.result import Estimate
+from unbandit.tables import Tabular
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import polars
+    from matplotlib.axes import Axes
 
 SHOWN_PULLS = 8  # how many of the arm's pulls before its switching round are shown
 MOST_POINTS = 300  # at most this many rounds are kept
@@ -35,7 +37,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SwitchingMoment:
+class SwitchingMoment(Tabular):
     """Both decision values around an arm's switching round.
 
     The sample means that decided are hidden. The values are those at the estimate: the arm's mean lies the estimated
@@ -73,6 +75,13 @@ class SwitchingMoment:
     def __repr__(self) -> str:
         return f'<SwitchingMoment: "{self.arm}" or "{self.best}" at round {self.round:,}, {self.rule}>'
 
+    def to_frame(self) -> polars.DataFrame:
+        """Return a table, one row per round: both decision values, and the pulls behind them."""
+        import polars as pl
+
+        names = ("own", "other", "own_pulls", "other_pulls")
+        return pl.DataFrame({"round": self.rounds} | {name: getattr(self, name) for name in names})
+
     @property
     def here(self) -> int:
         """Return the place of the switching round among `rounds`."""
@@ -87,11 +96,11 @@ class SwitchingMoment:
         """
         return bool(np.isclose(self.own[self.here], self.other[self.here], rtol=1e-6))
 
-    def plot(self) -> Figure:
-        """Draw both decision values around the switching round."""
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw both decision values around the switching round; on `ax`, which is returned, or on a new figure."""
         from unbandit import plots
 
-        return plots.switching_moment(self)
+        return plots.switching_moment(self, ax=ax)
 
 
 def switching_rounds(

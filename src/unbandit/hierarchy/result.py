@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,10 @@ from unbandit.hierarchy.levels import PopulationDraws
 from unbandit.hierarchy.likelihood import FreeParameter, Numbers, smallest_spreads
 from unbandit.inference import Prior
 from unbandit.instance import Gaussian, Noise
+from unbandit.tables import Finding
 
 if TYPE_CHECKING:
     import polars
-    from matplotlib.figure import Figure
 
 SCHEMA = "unbandit.population/1"
 AT_THE_END = 0.05  # of an interval: so near the smallest spread that is resolved its lower end shows none
@@ -54,7 +53,7 @@ class PopulationParameter:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Population:
+class Population(Finding):
     """The parameters of a rule in a population, and of every participant in it.
 
     Attributes
@@ -139,8 +138,7 @@ class Population:
         draws = self.draws.alone if alone else self.draws.people
         return self.parameters[parameter].value(self._quantiles(draws[:, :, parameter]))
 
-    @cached_property
-    def frame(self) -> polars.DataFrame:
+    def to_frame(self) -> polars.DataFrame:
         """Return a table with a row for each participant and parameter: pooled, and from its choices alone."""
         import polars as pl
 
@@ -177,7 +175,7 @@ class Population:
             for name, rounds in zip(self.participants, self.rounds, strict=True)
         ]
         places = {name: at for at, name in enumerate(self.participants)}
-        for name, rows in (("parameters", self.frame.drop("rounds")), ("arms", self.values)):
+        for name, rows in (("parameters", self.to_frame().drop("rounds")), ("arms", self.values)):
             for row in rows.to_dicts():
                 by_person[places[row.pop("participant")]][name].append(row)
         return {
@@ -196,12 +194,17 @@ class Population:
             "notes": [notice.to_dict(audience) for notice in self.notes],
         }
 
-    def to_json(self) -> str:
-        """Return the answer as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+    def summary(self) -> polars.DataFrame:
+        """Return one row per parameter: that of a typical participant, and how much participants differ."""
+        import polars as pl
 
-    def plot(self) -> Figure:
-        """Draw every participant's parameters on one axis each: pooled, alone, and the population (`plots.forest`)."""
+        return pl.DataFrame([vars(each) for each in self.population])
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw every participant's parameters on one axis each: pooled, alone, and the population (`plots.forest`).
+
+        On `ax`, one axes per parameter, which are then returned; default a new figure.
+        """
         from unbandit.plots.forest import forest
 
-        return forest(self)
+        return forest(self, ax=ax)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from unbandit import checks, formatting
@@ -16,10 +14,10 @@ from unbandit.identification.evidence import Contender, IdentificationRequest
 from unbandit.identification.values import mixed_values, values_under
 from unbandit.inference import Posterior
 from unbandit.instance import Bernoulli
+from unbandit.tables import Finding
 
 if TYPE_CHECKING:
     import polars
-    from matplotlib.figure import Figure
 
 SCHEMA = "unbandit.identify/2"
 
@@ -37,7 +35,7 @@ class Surprise:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identification:
+class Identification(Finding):
     """Which rule made a log, or that the log cannot distinguish some of them.
 
     Attributes
@@ -105,7 +103,7 @@ class Identification:
         """
         if self.values is None:
             return None
-        table = self.values.frame(level)
+        table = self.values.to_frame(level)
         levels = isinstance(self.question.noise, Bernoulli) or self.question.log.rewards is not None
         return table if levels else table.drop("mean", "mean_low", "mean_high")
 
@@ -166,8 +164,7 @@ class Identification:
             raise NotIdentifiable(values.reason or "The log says nothing about the means.")
         return mixed
 
-    @cached_property
-    def frame(self) -> polars.DataFrame:
+    def to_frame(self) -> polars.DataFrame:
         """Return every set of parameters of every candidate as a table, the most probable first."""
         import polars as pl
 
@@ -209,15 +206,27 @@ class Identification:
             "notes": [notice.to_dict(audience) for notice in self.notes],
         }
 
-    def to_json(self) -> str:
-        """Return the answer as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+    def summary(self) -> polars.DataFrame:
+        """Return one row per candidate, the most probable first: how far behind, its probability, whether it fits."""
+        import polars as pl
 
-    def plot(self) -> Figure:
-        """Draw how far each candidate is behind, and the record beside simulations of the leading one."""
+        rows = [
+            (each.name, json_number(self.leading.evidence.value - each.evidence.value), each.probability,
+             each.check.verdict, each.reason or each.check.brief or None)
+            for each in self.candidates
+        ]  # fmt: skip
+        kinds = {"candidate": pl.String, "behind": pl.Float64, "probability": pl.Float64, "fits": pl.String,
+                 "reason": pl.String}  # fmt: skip
+        return pl.DataFrame(rows, schema=kinds, orient="row")
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw how far each candidate is behind, and the record beside simulations of the leading one.
+
+        On `ax`, one axes for the first or two for both, which is then returned; default a new figure.
+        """
         from unbandit.plots.posterior import draw_identification
 
-        return draw_identification(self)
+        return draw_identification(self, ax=ax)
 
 
 def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings as python_warnings
@@ -35,6 +34,7 @@ from unbandit.instance import Bernoulli, Noise
 from unbandit.log import ActionLog
 from unbandit.progress import interruptible
 from unbandit.result import Estimate
+from unbandit.tables import Finding
 
 if TYPE_CHECKING:
     import polars
@@ -72,8 +72,8 @@ class CheckedRule:
     log_evidence: float = -math.inf  # of the log's beginning, by a few particles
 
 
-@dataclass(frozen=True, eq=False)
-class Survey:
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey(Finding):
     """Every rule that was tried on a log, those that fit first.
 
     Attributes
@@ -109,8 +109,10 @@ class Survey:
         )
         return f"{len(names)} of {number} rules fit{'s' if len(names) == 1 else ''} this log{agree}{open_ones}"
 
-    @property
-    def frame(self) -> polars.DataFrame:
+    def __repr__(self) -> str:
+        return f"<Survey: {self.answer()}>"
+
+    def to_frame(self) -> polars.DataFrame:
         """Return one row per rule."""
         import polars as pl
 
@@ -135,10 +137,6 @@ class Survey:
         ]
         warnings = [notice.to_dict(audience) for notice in self.warnings]
         return {"schema": SCHEMA, "sigma": self.sigma, "rules": rows, "warnings": warnings}
-
-    def to_json(self) -> str:
-        """Return the answer as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def __str__(self) -> str:
         lines = [f"{self.answer()}."]

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit._version import __version__
-from unbandit.errors import MissingExtra, Notice, ParameterError
+from unbandit.errors import Audience, MissingExtra, Notice, ParameterError, python_option
 from unbandit.files import written_whole
 from unbandit.fit import UNCHECKED, Check, FittedNumber
-from unbandit.inference.prior import Prior
-from unbandit.instance import Gaussian, Noise
+from unbandit.formatting import short_numbers
+from unbandit.inference.prior import Prior, parse_prior
+from unbandit.instance import Bernoulli, Gaussian, Noise
+from unbandit.tables import Finding, read_json, read_notices, renamed
 
 if TYPE_CHECKING:
     import polars
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+
+
+SCHEMA = "unbandit.posterior/1"
 
 
 def gaps_of(means: NDArray[np.float64], rivals: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -32,7 +39,7 @@ def gaps_of(means: NDArray[np.float64], rivals: NDArray[np.bool_] | None = None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior:
+class Posterior(Finding):
     """Draws from the posterior of every arm's mean, given which arms were pulled.
 
     Attributes
@@ -92,7 +99,7 @@ class Posterior:
     def __repr__(self) -> str:
         best = int(self.probability_best.argmax())
         return (
-            f"<Posterior: {len(self.arms)} arms, {self.rule}, best {self.arms[best]} with probability "
+            f"<Posterior: {len(self.arms)} arms, {short_numbers(self.rule)}, best {self.arms[best]} with probability "
             f"{self.probability_best[best]:.3g}, log evidence {self.log_evidence:.1f} +- {self.log_evidence_error:.1f}>"
         )
 
@@ -129,29 +136,113 @@ class Posterior:
         values = self.gaps.reshape(-1, len(self.arms)) if gaps else self.draws
         return np.asarray(np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0))
 
-    def summary(self, level: float = 0.95) -> dict[str, NDArray[np.float64]]:
-        """Return expectation and central interval of every mean and every gap, by name."""
+    def moments(self, level: float = 0.95) -> dict[str, NDArray[np.float64]]:
+        """Return expectation and central interval of every mean and every gap, by name, in the order of the arms."""
         values: dict[str, NDArray[np.float64]] = {}
         for name, draws in (("mean", self.draws), ("gap", self.gaps.reshape(-1, len(self.arms)))):
             low, high = self.interval(level, gaps=name == "gap")
             values |= {name: draws.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
         return values
 
-    def frame(self, level: float = 0.95) -> polars.DataFrame:
+    def to_frame(self, level: float = 0.95) -> polars.DataFrame:
         """Return a table, one row per arm, best first."""
         import polars as pl
 
         about = {"arm": self.arms, "pulls": self.pulls, "probability_best": self.probability_best}
-        return pl.DataFrame(about | self.summary(level)).sort("gap", maintain_order=True)
+        return pl.DataFrame(about | self.moments(level)).sort("gap", maintain_order=True)
 
-    def to_netcdf(self, path: str | os.PathLike[str]) -> None:
-        """Write a netCDF file that ArviZ reads, with dimensions chain, draw and arm; needs the extra `posterior`."""
+    def summary(self, level: float = 0.95) -> polars.DataFrame:
+        """Return the arms in their own order: the probability to be the best, and mean and gap with intervals."""
+        import polars as pl
+
+        return pl.DataFrame({"arm": self.arms, "probability_best": self.probability_best} | self.moments(level))
+
+    def frame(self, level: float = 0.95) -> polars.DataFrame:
+        """Return `to_frame()`, by its name before version 0.7."""
+        renamed("Posterior.frame()", "Posterior.to_frame()")
+        return self.to_frame(level)
+
+    def to_dict(self, audience: Audience = python_option, level: float = 0.95) -> dict[str, Any]:
+        """Return the answer in the form that `--json` prints, without the draws."""
+        about = ("rule", "sigma", "horizon", "log_evidence", "log_evidence_error", "particles", "effective_size")
+        answer = {"schema": SCHEMA} | {name: getattr(self, name) for name in about}
+        answer |= {"prior": str(self.prior), "level": level, "check": self.check.to_dict()}
+        answer["warnings"] = [notice.to_dict(audience) for notice in self.warnings]
+        answer["arms"] = self.to_frame(level).to_dicts()
+        fitted = [each.to_dict() for each in self.fitted]
+        return answer | ({"fitted": fitted} if fitted else {})
+
+    def to_json(self, level: float = 0.95) -> str:
+        """Return the answer as JSON text, with the draws of every mean, from which `from_json` makes it again."""
+        draws = {arm: self.means[:, :, at].tolist() for at, arm in enumerate(self.arms)}
+        more = {"evidences": self.evidences.tolist(), "draws": draws}
+        if self.rivals is not None:
+            more["rivals"] = self.rivals.tolist()
+        head = json.dumps(self.to_dict(level=level), indent=2, allow_nan=False).removesuffix("\n}")
+        return ",\n  ".join([head, *(f'"{name}": {json.dumps(value)}' for name, value in more.items())]) + "\n}"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Posterior:
+        """Return the posterior that `to_json` wrote, without the hidden path and the surprise of rounds.
+
+        Refuses JSON of the command line, which has no draws.
+        """
+        said = read_json(text, SCHEMA)
+        if "draws" not in said:
+            raise ParameterError(
+                "expected a posterior with its draws; this JSON has none.",
+                parameter="text",
+                remedy="Posterior.to_json() writes them, and so does unbandit posterior -o draws.nc.",
+            )
+        arms, rows = tuple(said["draws"]), {row["arm"]: row for row in said["arms"]}
+        return cls(
+            said["rule"], parse_prior(said["prior"]), Bernoulli() if said["sigma"] is None else Gaussian(said["sigma"]),
+            said["horizon"], arms, np.array([rows[arm]["pulls"] for arm in arms], np.int64),
+            np.stack([np.array(each, np.float64) for each in said["draws"].values()], axis=-1),
+            said["log_evidence"], said["log_evidence_error"], np.array(said["evidences"], np.float64),
+            said["effective_size"], said["particles"], np.empty(0), np.empty(0, np.int64), np.empty((0, len(arms), 3)),
+            read_notices(said["warnings"]), Check.from_dict(said["check"]),
+            tuple(FittedNumber(**each) for each in said.get("fitted", ())),
+            np.array(said["rivals"], np.bool_) if "rivals" in said else None,
+        )  # fmt: skip
+
+    def to_arviz(self) -> Any:
+        """Return ArviZ's InferenceData with dimensions chain, draw and arm; needs the extra `arviz`.
+
+        Clouds of particles are independent of each other, so they are the chains.
+        """
+        try:
+            import arviz
+            import xarray  # noqa: F401
+        except ImportError:
+            raise MissingExtra("InferenceData", "arviz") from None
+        groups = self._groups()
+        if hasattr(arviz, "InferenceData"):
+            return arviz.InferenceData(**groups)
+        from xarray import DataTree  # what ArviZ 1.0 has in its place
+
+        return DataTree.from_dict(dict(groups))
+
+    def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
+        """Write a netCDF file that ArviZ reads, with dimensions chain, draw and arm, and return the path.
+
+        Needs the extra `posterior`.
+        """
         try:
             import h5netcdf  # noqa: F401
-            import xarray
+            import xarray  # noqa: F401
         except ImportError:
             raise MissingExtra("netCDF", "posterior") from None
         checks.path("path", path)
+        with written_whole(path) as temporary:
+            for name, group in self._groups().items():
+                group.to_netcdf(temporary, mode="w" if name == "posterior" else "a", group=name, engine="h5netcdf")
+        return Path(path)
+
+    def _groups(self) -> dict[str, Any]:
+        """Return the groups of ArviZ's format, as datasets of xarray."""
+        import xarray
+
         clouds, draws, _ = self.means.shape
         coordinates = {"chain": np.arange(clouds), "draw": np.arange(draws), "arm": list(self.arms)}
         dimensions = ("chain", "draw", "arm")
@@ -162,14 +253,11 @@ class Posterior:
         }  # fmt: skip
         values = {"mean": (dimensions, self.means), "gap": (dimensions, self.gaps)}
         chains = {"chain": coordinates["chain"]}
-        groups = {
+        return {
             "posterior": xarray.Dataset(values, coordinates, about),
             "sample_stats": xarray.Dataset({"log_evidence": (("chain",), self.evidences)}, chains),
             "observed_data": xarray.Dataset({"pulls": (("arm",), self.pulls)}, {"arm": coordinates["arm"]}),
         }
-        with written_whole(path) as temporary:
-            for name, group in groups.items():
-                group.to_netcdf(temporary, mode="w" if name == "posterior" else "a", group=name, engine="h5netcdf")
 
     def plot(
         self,
@@ -177,7 +265,8 @@ class Posterior:
         *,
         gaps: bool = True,
         truth: Mapping[str, float] | None = None,
-    ) -> Figure:
+        ax: Axes | None = None,
+    ) -> Any:
         """Draw the hidden sample means round by round, or the posterior density of every arm.
 
         Parameters
@@ -186,15 +275,17 @@ class Posterior:
             `paths`: the hidden sample mean of every arm with its 95% band; or `densities` (`plots.densities`).
         gaps, truth
             Of the densities: whether of gaps or of means, and the true ones where they are known.
+        ax
+            Axes to draw into, which are then returned; default a new figure, which is returned.
         """
         from unbandit import plots
 
         if checks.one_of("kind", kind, ("paths", "densities")) == "densities":
             checks.flag("gaps", gaps)
-            return plots.densities(self, gaps=gaps, truth=truth)
+            return plots.densities(self, gaps=gaps, truth=truth, ax=ax)
         if not self.path_rounds.size:
             raise ParameterError(
                 "expected densities, since no hidden path is of several rules or sets of parameters; got paths.",
                 parameter="kind", value=kind, remedy='Use plot("densities").',
             )  # fmt: skip
-        return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule)
+        return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule, ax=ax)

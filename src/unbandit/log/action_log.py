@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -21,15 +22,16 @@ from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect
 from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths
 from unbandit.log.tallies import LookRule, Need, Tallies, switching_against, tally, with_looks
+from unbandit.tables import Tabular
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
     from unbandit.log.scanned import ScannedLog
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ActionLog:
+class ActionLog(Tabular):
     """Demonstrations as an observer sees them: actions, and seldom a reward.
 
     Make one with `read`, `from_frame`, `from_actions`, `from_codes` or `from_counts`.
@@ -413,15 +415,40 @@ class ActionLog:
         # A lone demonstration that nobody named needs no column.
         return pl.DataFrame(columns[1:] if self.demonstrations == ("1",) else columns)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, depending on the name; completely, or not at all."""
+    def summary(self) -> pl.DataFrame:
+        """Return one row per arm (and demonstration): pulls, their share, and the first and last round.
+
+        Examples
+        --------
+        >>> ActionLog.from_actions(["B", "A", "A"]).summary().rows()
+        [('B', 1, 0.3333333333333333, 1, 1), ('A', 2, 0.6666666666666666, 2, 3)]
+        """
+        names = pl.Series("demonstration", list(self.demonstrations), dtype=pl.String)
+        labels = pl.Series("arm", self.arms, dtype=pl.String)
+        columns = [
+            names.gather(np.repeat(np.arange(len(self)), len(self.arms))),
+            labels.gather(np.tile(np.arange(len(self.arms)), len(self))),
+            pl.Series("pulls", self.pulls.reshape(-1)),
+            pl.Series("share", (self.pulls / np.maximum(self.pulls.sum(axis=1, keepdims=True), 1)).reshape(-1)),
+        ]
+        if self.ordered:
+            _, first, last = self._counted.counted
+            rounds = {"first_round": first.reshape(-1), "last_round": last.reshape(-1)}
+            columns += [pl.select(pl.Series(name, each).replace(0, None)).to_series() for name, each in rounds.items()]
+        return pl.DataFrame(columns[len(self) == 1 :])
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, depending on the name, and return the path.
+
+        The file is written completely, or not at all.
+        """
         checks.path("path", path)
-        write_table(self.to_frame, path)
+        return write_table(self.to_frame, path)
 
     def plot(
         self, kind: Literal["timeline", "pulls"] = "timeline", *, demonstration: object = None,
-        switching: Mapping[str, int] | None = None,
-    ) -> Figure:  # fmt: skip
+        switching: Mapping[str, int] | None = None, ax: Axes | None = None,
+    ) -> Any:  # fmt: skip
         """Plot which arm was pulled when, or how pulls added up.
 
         Parameters
@@ -431,13 +458,15 @@ class ActionLog:
         demonstration, switching
             The one to draw, by default the first; the switching rounds to mark among the pulls:
             `unbandit.switching_rounds(log, rule)`.
+        ax
+            Axes to draw into, which are then returned; default a new figure, which is returned.
         """
         from unbandit import plots
 
         checks.by_arm("switching", switching)
         if checks.one_of("kind", kind, ("timeline", "pulls")) == "pulls":
-            return plots.cumulative_pulls(self, demonstration=demonstration, switching=switching)
-        return plots.timeline(self, demonstration=demonstration)
+            return plots.cumulative_pulls(self, demonstration=demonstration, switching=switching, ax=ax)
+        return plots.timeline(self, demonstration=demonstration, ax=ax)
 
     def _span(self, which: int) -> tuple[int, int]:
         if (place := checks.integer(which)) is None or not 0 <= place < len(self):

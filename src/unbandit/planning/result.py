@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.formatting import json_number
+from unbandit.tables import Finding
 
 if TYPE_CHECKING:
     import polars
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 Numbers = NDArray[np.float64]
 Criterion = Literal["interval", "error"]
@@ -65,7 +64,7 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Finding):
     """How long a rule must run for each gap to be known to within a distance.
 
     Attributes
@@ -119,8 +118,7 @@ class Plan:
         about = "at most " if need.status == "earlier" else ""
         return f"{about}{rounded(need.horizon)} rounds at a regret of {amount(need.regret or 0.0)}"
 
-    @cached_property
-    def frame(self) -> polars.DataFrame:
+    def to_frame(self) -> polars.DataFrame:
         """Return the needs as a table, one row per arm and criterion."""
         import polars as pl
 
@@ -148,15 +146,14 @@ class Plan:
             "notes": list(self.notes),
         }
 
-    def to_json(self) -> str:
-        """Return the plan as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw what is known over the horizon, and what it costs.
 
-    def plot(self) -> Figure:
-        """Draw what is known over the horizon, and what it costs."""
+        On `ax`, up to three axes, which are then returned; default a new figure.
+        """
         from unbandit.plots.plan import draw_plan
 
-        return draw_plan(self)
+        return draw_plan(self, ax=ax)
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ class ArmLeak:
 
 
 @dataclass(frozen=True, eq=False)
-class Leak:
+class Leak(Finding):
     """How much the record of a rule reveals.
 
     Attributes
@@ -217,8 +214,7 @@ class Leak:
         """Return the equivalent observed rewards of all arms but the best."""
         return sum(row.equivalent or 0.0 for row in self.arms)
 
-    @cached_property
-    def frame(self) -> polars.DataFrame:
+    def to_frame(self) -> polars.DataFrame:
         """Return the answer as a table, one row per arm."""
         import polars as pl
 
@@ -231,15 +227,11 @@ class Leak:
         named = {name: getattr(self, name) for name in asked}
         return {"schema": LEAK_SCHEMA, **named, "arms": [asdict(row) for row in self.arms]}
 
-    def to_json(self) -> str:
-        """Return the answer as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    def plot(self) -> Figure:
-        """Draw equivalent rewards beside pulls, per arm."""
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw equivalent rewards beside pulls, per arm; on `ax`, which is then returned, or on a new figure."""
         from unbandit.plots.plan import draw_leak
 
-        return draw_leak(self)
+        return draw_leak(self, ax=ax)
 
 
 def rounded(horizon: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from unbandit.estimators.learning_curve import LearningCurve
     from unbandit.estimators.stretches import Stretches
@@ -56,7 +55,8 @@ def arms_with_intervals(
     unit: float = 1.0,
     label: str | None = None,
     demonstration: object = None,
-) -> Figure:
+    ax: Axes | None = None,
+) -> Any:
     """Draw every arm, best first: its estimate, its interval or bound, and the truth where it is known.
 
     Parameters
@@ -71,6 +71,8 @@ def arms_with_intervals(
         Label of the horizontal axis.
     demonstration
         Name of the demonstration to draw; default the first.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
     """
     which = position("demonstration", demonstration, estimate.demonstrations)
     quantity = shown_quantity(estimate)
@@ -81,7 +83,7 @@ def arms_with_intervals(
         for verdict, marker in MARKERS.items()
     ]
     with styled():
-        layout = parts.RowLayout(rows.arms, rows.pulls, "pulls")
+        layout = parts.RowLayout(rows.arms, rows.pulls, "pulls", ax=ax)
         span = parts.span_of(rows.point, rows.low, rows.high, true)
         parts.put_scale(layout.axes, "x", parts.even_ticks(*span), label or AXIS_LABELS[quantity])
         entries = _draw_groups(layout, rows, groups)
@@ -96,8 +98,8 @@ def arms_with_intervals(
                                  va="center_baseline", fontsize=8, color=SOFT)  # fmt: skip
         if layout.count > 1:
             parts.put_key(layout.axes, entries)
-        parts.put_demonstration(layout.figure, estimate.demonstrations, which)
-    return layout.figure
+        parts.put_demonstration(layout.axes, estimate.demonstrations, which)
+    return layout.drawn
 
 
 def errors(
@@ -107,7 +109,8 @@ def errors(
     unit: float = 1.0,
     label: str | None = None,
     demonstration: object = None,
-) -> Figure:
+    ax: Axes | None = None,
+) -> Any:
     """Draw how far every estimate is from the truth, with its interval: which contain the truth, and which do not.
 
     Arms without a number, arms whose truth is not given, and a best arm without an interval are left out. The
@@ -137,13 +140,13 @@ def errors(
         Group(~interval, "bounded", "o", "without an interval", line=False),
     )
     with styled():
-        layout = parts.RowLayout(rows.arms, rows.pulls, "pulls")
+        layout = parts.RowLayout(rows.arms, rows.pulls, "pulls", ax=ax)
         span = parts.span_of(rows.point, rows.low, rows.high, np.zeros(1))
         parts.put_scale(layout.axes, "x", parts.even_ticks(*span), label or f"estimated {quantity}, less the true one")
         layout.axes.axvline(0, color=INK, linewidth=0.9, zorder=1.5)
         parts.put_key(layout.axes, _draw_groups(layout, rows, groups))
-        parts.put_demonstration(layout.figure, estimate.demonstrations, which)
-    return layout.figure
+        parts.put_demonstration(layout.axes, estimate.demonstrations, which)
+    return layout.drawn
 
 
 class Group(NamedTuple):
@@ -196,7 +199,7 @@ def _draw_intervals(layout: parts.RowLayout, rows: ArmRows, chosen: NDArray[np.b
     return bool((low | high | point).any())
 
 
-def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = None) -> Figure:
+def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = None, ax: Axes | None = None) -> Any:
     """Draw the estimates of up to eight arms, from the best to the worst, as the log grew, with their intervals.
 
     The vertical axis fits the later half; estimates from the first rounds may lie outside.
@@ -207,6 +210,8 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
         The result of `unbandit.learning_curve(log, rule)`.
     truth
         The mean (or gap, where there are no means) of each arm, drawn as a dashed line.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
 
     Examples
     --------
@@ -227,7 +232,7 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
         first, last = float(rounds[0]), float(rounds[-1])
         along = parts.log_ticks(first, last) if last > first else parts.even_ticks(first - 1, last + 1, 3, whole=True)
         up = parts.even_ticks(*_later_span(point, low, high, true), 6)
-        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names)
+        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names, ax=ax)
         undecided = _draw_undecided(axes, rounds, point, low, high)
         for at, line in zip(range(len(shown)), LINES, strict=False):
             estimated = np.isfinite(point[:, at]).tolist()
@@ -246,16 +251,18 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
             f"{len(shown)} of {len(curve.arms):,} arms": len(shown) < len(curve.arms),
         }
         parts.put_remark(axes, "; ".join(remark for remark, applies in remarks.items() if applies))
-    return figure
+    return figure if ax is None else axes
 
 
-def stretches(found: Stretches) -> Figure:
+def stretches(found: Stretches, *, ax: Axes | None = None) -> Any:
     """Draw the estimates of up to eight arms stretch by stretch, with their intervals; where an arm drifted, say so.
 
     Parameters
     ----------
     found
         The result of `unbandit.stretches(log, rule)`.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
 
     Examples
     --------
@@ -273,7 +280,7 @@ def stretches(found: Stretches) -> Figure:
         labels = [f"{first:,} to {last:,}" for first, last in zip(found.first, found.last, strict=True)]
         along = parts.Ticks(float(found.first[0]), float(found.last[-1]), middles.tolist(), labels)
         up = parts.even_ticks(*parts.span_of(point.ravel(), low.ravel(), high.ravel()), 6)
-        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names)
+        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names, ax=ax)
         width = float(found.last[0] - found.first[0] + 1)
         for border in found.last[:-1].tolist():
             axes.axvline(border, color=SOFT, linewidth=0.6, zorder=1)
@@ -294,7 +301,7 @@ def stretches(found: Stretches) -> Figure:
         if found.furthest is not None and found.drifted:
             drift = f'drift of "{short(found.furthest.arm)}"'
         parts.put_remark(axes, f"{drift}; lines: {found.answer.level:.0%} intervals and bounds")
-    return figure
+    return figure if ax is None else axes
 
 
 def _later_span(point: Numbers, low: Numbers, high: Numbers, true: Numbers) -> tuple[float, float]:
@@ -317,7 +324,7 @@ def _draw_undecided(axes: Axes, rounds: NDArray[np.int64], point: Numbers, low: 
     return bool(some.any())
 
 
-def switching_moment(moment: SwitchingMoment) -> Figure:
+def switching_moment(moment: SwitchingMoment, *, ax: Axes | None = None) -> Any:
     """Draw the decision values of an arm and of the best arm around the arm's switching round.
 
     The sample means that decided are hidden: the values drawn are those at the estimated gap.
@@ -326,6 +333,8 @@ def switching_moment(moment: SwitchingMoment) -> Figure:
     ----------
     moment
         The result of `unbandit.switching_moment(log, rule, arm)`.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
 
     Examples
     --------
@@ -349,7 +358,7 @@ def switching_moment(moment: SwitchingMoment) -> Figure:
     with styled():
         along = parts.even_ticks(float(moment.rounds[0]), float(moment.rounds[-1]), 6, whole=True)
         up = parts.even_ticks(*parts.span_of(moment.own, moment.other), 6)
-        figure, axes = parts.curve_frame(along, up, ("round", label), names, height=3.3, top=0.62)
+        figure, axes = parts.curve_frame(along, up, ("round", label), names, height=3.3, top=0.62, ax=ax)
         axes.axvline(moment.round, color=INK, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1.5)
         here, rival = moment.here, LINES[1].colour
         for values, colour in ((moment.other, LINES[0].colour), (moment.own, rival)):
@@ -361,7 +370,7 @@ def switching_moment(moment: SwitchingMoment) -> Figure:
         axes.plot([moment.round], [moment.own[here]], marker="o", color=INK, markersize=5, zorder=4)
         parts.label_ends(axes, np.array([moment.other[-1], moment.own[-1]]), names)
         parts.put_remark(axes, event, hidden)
-    return figure
+    return figure if ax is None else axes
 
 
 def _staircase(rounds: NDArray[np.int64], values: Numbers) -> tuple[NDArray[np.int64], Numbers]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from unbandit.plots.parts import INK, MOST_NAMED_ROWS, PALETTE, SOFT, WIDTH, Loo
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from unbandit.hierarchy.result import Population
 
@@ -22,12 +21,13 @@ ROW, FEWEST_ROWS, TALLEST = 0.19, 6, 12.0  # inches per participant, and rows an
 POPULATION_ROWS = 2.0  # rows that the population takes below the participants
 
 
-def forest(answer: Population) -> Figure:
+def forest(answer: Population, *, ax: Any = None) -> Any:
     """Draw the parameters of every participant, in order of the first one, with one panel per parameter.
 
     A dark dot with its interval is the participant's value with pooling; an open circle is what the participant's
     choices say alone, and the line between both is the shrinkage. The diamond below is a typical participant with its
-    interval, the band the range of 95% of the population.
+    interval, the band the range of 95% of the population. On fewer axes that are given than there are parameters, the
+    first of these are drawn.
     """
     from matplotlib.figure import Figure
 
@@ -40,10 +40,13 @@ def forest(answer: Population) -> Figure:
     left, right, gap, top, bottom = 0.2 + parts.text_width([*names, "population"]), 0.2, 0.25, 0.42, 0.5
     height, width = inside + top + bottom, (WIDTH - left - right - gap * (count - 1)) / count
     with styled():
+        places = [
+            ((left + at * (width + gap)) / WIDTH, bottom / height, width / WIDTH, inside / height)
+            for at in range(count)
+        ]
         figure = Figure(figsize=(WIDTH, height), dpi=150)
-        for at in range(count):
-            place = (left + at * (width + gap)) / WIDTH, bottom / height, width / WIDTH, inside / height
-            axes = figure.add_axes(place)
+        drawn = [figure.add_axes(place) for place in places] if ax is None else parts.given_axes(ax, count)
+        for at, axes in enumerate(drawn):
             axes.set_axisbelow(True)
             axes.set_ylim(people + POPULATION_ROWS - 0.5, -0.7)
             _draw_parameter(axes, answer, at, order, small=inside / rows < 0.12)
@@ -54,7 +57,7 @@ def forest(answer: Population) -> Figure:
                     look: Look = {"fontsize": 8, "color": PALETTE["best"] if row >= people else INK}
                     axes.text(-0.08 / width, row, name, **where, **look)
                 _explain(axes)
-    return figure
+    return figure if ax is None else ax
 
 
 def _draw_parameter(axes: Axes, answer: Population, at: int, order: NDArray[np.intp], *, small: bool) -> None:

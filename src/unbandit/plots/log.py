@@ -17,7 +17,6 @@ from unbandit.plots.parts import INK, LINES, Look, Numbers, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from unbandit.log import ActionLog
     from unbandit.log.availability import Availability
@@ -40,7 +39,9 @@ DARK: Look = {"color": INK, "markersize": 4.5, "markeredgecolor": "white", "mark
 """Marks of switching rounds, on pale curves and on named ones."""
 
 
-def timeline(log: ActionLog, *, demonstration: object = None, availability: Availability | None = None) -> Figure:
+def timeline(
+    log: ActionLog, *, demonstration: object = None, availability: Availability | None = None, ax: Axes | None = None
+) -> Any:
     """Draw which arm was pulled when: one row per arm, the most-pulled on top, darker where it was pulled more.
 
     Rounds are grouped into up to 400 columns, so ten million rounds are as legible as a hundred; a single pull still
@@ -54,6 +55,8 @@ def timeline(log: ActionLog, *, demonstration: object = None, availability: Avai
         Name of the demonstration to draw; default the first.
     availability
         The rounds in which arms could be pulled; others are grey.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
 
     Examples
     --------
@@ -69,7 +72,7 @@ def timeline(log: ActionLog, *, demonstration: object = None, availability: Avai
     names = [log.arms[arm] for arm in order] + [f"{others:,} other arms"] * (others > 0)
     totals = [f"{number:,}" for number in counts.sum(axis=0)]
     with styled():
-        layout = parts.RowLayout(names, totals, "pulls", row_height=0.235 if len(names) <= 20 else 0.18)
+        layout = parts.RowLayout(names, totals, "pulls", row_height=0.235 if len(names) <= 20 else 0.18, ax=ax)
         axes = layout.axes
         extent = (0, codes.size, len(names) - 0.5, -0.5)
         axes.imshow(_coloured(_depths(counts, edges)), aspect="auto", interpolation="none", extent=extent)
@@ -78,8 +81,8 @@ def timeline(log: ActionLog, *, demonstration: object = None, availability: Avai
         parts.draw_bars(axes, np.arange(1, len(names)) - 0.5, 0, codes.size, color="white", linewidth=1.0)
         parts.put_scale(axes, "x", parts.even_ticks(0, codes.size, whole=True), "round", grid=False)
         _explain_shades(axes, int(np.diff(edges).max()))
-        parts.put_demonstration(layout.figure, log.demonstrations, which)
-    return layout.figure
+        parts.put_demonstration(axes, log.demonstrations, which)
+    return layout.drawn
 
 
 def _shade_absences(axes: Axes, first: NDArray[np.int64], last: NDArray[np.int64], rounds: int) -> None:
@@ -117,8 +120,8 @@ def _explain_shades(axes: Axes, stretch: int) -> None:
 
 
 def cumulative_pulls(
-    log: ActionLog, *, demonstration: object = None, switching: Mapping[str, int] | None = None
-) -> Figure:
+    log: ActionLog, *, demonstration: object = None, switching: Mapping[str, int] | None = None, ax: Axes | None = None
+) -> Any:
     """Draw how often each arm had been pulled by each round, with its switching round marked.
 
     Of more than eight arms eight are named, from the most-pulled to the least, and up to forty more are drawn pale
@@ -132,6 +135,8 @@ def cumulative_pulls(
         Name of the demonstration to draw; default the first.
     switching
         The switching round of each arm that has one: `unbandit.switching_rounds(log, rule)`.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
 
     Examples
     --------
@@ -152,7 +157,7 @@ def cumulative_pulls(
     names = [short(log.arms[arm]) for arm in named]
     with styled():
         up, along = parts.log_ticks(0.9, 1.15 * pulls.max()), parts.even_ticks(0, codes.size, whole=True)
-        figure, axes = parts.curve_frame(along, up, ("round", "pulls so far"), names)
+        figure, axes = parts.curve_frame(along, up, ("round", "pulls so far"), names, ax=ax)
         _draw_pale(axes, edges, sums[:, named.size : drawn.size])
         for at, line in zip(range(named.size), LINES, strict=False):
             axes.plot(edges, sums[:, at], color=line.colour, linestyle=line.dashes, linewidth=1.5, zorder=3)
@@ -170,8 +175,8 @@ def cumulative_pulls(
             meaning = f"{others:,} other arms" if pale.size == others else f"{pale.size:,} of {others:,} other arms"
             entries.append(({"color": "#b5b5b5", "linestyle": "-", "linewidth": 0.9}, meaning))
         parts.put_key(axes, entries)
-        parts.put_demonstration(figure, log.demonstrations, which)
-    return figure
+        parts.put_demonstration(axes, log.demonstrations, which)
+    return figure if ax is None else axes
 
 
 def _draw_pale(axes: Axes, edges: NDArray[np.int64], sums: Numbers) -> None:

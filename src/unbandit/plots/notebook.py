@@ -1,22 +1,17 @@
 """An estimate as HTML for notebooks: a short table with interval bars, which reports show too."""
 
-import math
-from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 from html import escape
 from itertools import chain, islice
 
 import numpy as np
 
-from unbandit.errors import Notice
 from unbandit.formatting import fixed, interval, label
 from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
+from unbandit.tables import LONGEST_CELL, MOST_ROWS, TABLE_STYLE, decimals, grouped
 
 BAR_WIDTH, BAR_HEIGHT, BAR_EDGE = 160, 14, 6
 
-MOST_ROWS = 40
-LONGEST_NAME = 60
 
 BAR_STYLE = """\
 .interval-bar{color:#3d7ea6;vertical-align:middle;overflow:visible}
@@ -25,15 +20,6 @@ BAR_STYLE = """\
 .interval-bar.unseen{color:#909090}
 .interval-bar .ground{opacity:.25}"""
 """Colours of bars for a page without a style sheet, legible on light and on dark backgrounds."""
-
-TABLE_STYLE = """\
-.unbandit-answer table{border-collapse:collapse;text-align:left}
-.unbandit-answer caption{caption-side:top;text-align:left;padding:0 0 .4em;opacity:.75}
-.unbandit-answer :is(td,th){padding:.15em .9em .15em 0;text-align:left;background:none;vertical-align:middle}
-.unbandit-answer tbody th{font-weight:600;overflow-wrap:anywhere;max-width:22em}
-.unbandit-answer .number{text-align:right;font-variant-numeric:tabular-nums}
-.unbandit-answer .interval{white-space:nowrap}
-.unbandit-answer p{margin:.4em 0;max-width:60em}"""
 
 
 def interval_bar(
@@ -95,19 +81,18 @@ def notebook_table(estimate: Estimate) -> str:
     caption = escape(f"{estimate.rule}, method {estimate.method}")
     table = f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     left = len(estimate) - MOST_ROWS
-    lines = [f"{left:,} more {'row' if left == 1 else 'rows'}: see <code>.frame</code>."] * (left > 0)
-    lines += [f"<strong>Warning:</strong> {line}" for line in _grouped(estimate.warnings)]
-    below = "".join(f"<p>{line}</p>" for line in (*lines, *_grouped(estimate.notes)))
+    lines = [f"{left:,} more {'row' if left == 1 else 'rows'}: see <code>.to_frame()</code>."] * (left > 0)
+    lines += [f"<strong>Warning:</strong> {line}" for line in grouped(estimate.warnings)]
+    below = "".join(f"<p>{line}</p>" for line in (*lines, *grouped(estimate.notes)))
     return f"<div class='unbandit-answer'><style>{BAR_STYLE}\n{TABLE_STYLE}</style>{table}{below}</div>"
 
 
 def _row(row: ArmEstimate, quantity: Quantity, span: tuple[float, float], several: bool) -> str:
     point, (low, high) = row.value(quantity), row.interval(quantity)
-    width = span[1] - span[0] or abs(span[1]) or 1.0
-    digits = min(max(2 - math.floor(math.log10(width / 3)), 0), 12)  # three digits of the widest difference
+    digits = decimals(span[1] - span[0] or abs(span[1]) or 1.0)
     written = interval(low, high, partial(fixed, digits=digits))
-    cells = f"<td>{escape(label(row.demonstration, LONGEST_NAME))}</td>" * several
-    cells += f"<th scope='row'>{escape(label(row.arm, LONGEST_NAME))}</th><td>{row.verdict}</td>"
+    cells = f"<td>{escape(label(row.demonstration, LONGEST_CELL))}</td>" * several
+    cells += f"<th scope='row'>{escape(label(row.arm, LONGEST_CELL))}</th><td>{row.verdict}</td>"
     cells += f"<td class='number'>{row.pulls:,}</td><td class='number'>{fixed(point, digits, missing='')}</td>"
     cells += f"<td class='interval'>{written}</td>"
     return f"<tr>{cells}<td>{interval_bar(low, point, high, span, row.verdict)}</td></tr>"
@@ -120,11 +105,3 @@ def _span(estimate: Estimate, quantity: Quantity) -> tuple[float, float]:
     values = np.concatenate([column[:few].reshape(-1) for column in columns if column is not None])
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
-
-
-def _grouped(notices: Sequence[Notice]) -> list[str]:
-    """Write one notice of each kind, with how many there are like it."""
-    counts = Counter(notice.code for notice in notices)
-    firsts = {notice.code: notice.message for notice in reversed(notices)}
-    more = {code: f" ({count - 1:,} more like this.)" if count > 1 else "" for code, count in counts.items()}
-    return [escape(firsts[code]) + more[code] for code in counts]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
+from unbandit.errors import ParameterError
 from unbandit.files import written_whole
 from unbandit.formatting import label as short
 from unbandit.formatting import minus
@@ -25,7 +26,7 @@ from unbandit.formatting import minus
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
+    from matplotlib.transforms import Transform
 
 INK = "#222222"
 SOFT = "#6b6b6b"
@@ -99,13 +100,19 @@ def styled() -> Iterator[None]:
         yield
 
 
-def frame(height: float, *, left: float, right: float, top: float, bottom: float = 0.5) -> tuple[Figure, Axes]:
-    """Return a figure with one panel, from its height and margins in inches.
+def frame(
+    height: float, *, left: float, right: float, top: float, bottom: float = 0.5, ax: Axes | None = None
+) -> tuple[Figure, Axes]:
+    """Return a figure with one panel, from its height and margins in inches; or the axes given, with their figure.
 
     Margins computed from the text they hold are faster than a layout engine, which draws twice.
     """
     from matplotlib.figure import Figure
 
+    if ax is not None:
+        (axes,) = given_axes(ax, 1)
+        axes.set_axisbelow(True)
+        return cast("Figure", axes.figure), axes
     figure = Figure(figsize=(WIDTH, height), dpi=150)
     across, along = WIDTH - left - right, height - top - bottom
     axes = figure.add_axes((left / WIDTH, bottom / height, across / WIDTH, along / height))
@@ -113,10 +120,31 @@ def frame(height: float, *, left: float, right: float, top: float, bottom: float
     return figure, axes
 
 
-def panels(count: int, *, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels of a size in inches, row by row, laid out by Matplotlib."""
+def given_axes(ax: Any, most: int) -> list[Axes]:
+    """Return the axes that a caller gave, one or a sequence of them; refuse anything else, and more than there are."""
+    from matplotlib.axes import Axes
+
+    several: list[Any] = list(np.ravel(np.array(ax, object)))
+    if not several or not all(isinstance(each, Axes) for each in several):
+        text = f"expected the axes to draw into; got {checks.brief(ax)}."
+        raise ParameterError(text, parameter="ax", value=ax, remedy="Make some with matplotlib.pyplot.subplots().")
+    if len(several) > most:
+        raise ParameterError(f"expected at most {most}; got {len(several)} axes.", parameter="ax", value=ax)
+    return several
+
+
+def panels(
+    count: int, *, columns: int, width: float, height: float, ax: Any = None
+) -> tuple[Figure, list[Axes]]:  # fmt: skip
+    """Return a figure with panels of a size in inches, row by row, laid out by Matplotlib; or the axes given.
+
+    Where fewer axes are given than there are panels, the first panels are drawn.
+    """
     from matplotlib.figure import Figure
 
+    if ax is not None:
+        given = given_axes(ax, count)
+        return cast("Figure", given[0].figure), given
     columns = min(columns, count)
     rows = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * rows), dpi=150, layout="constrained")
@@ -269,46 +297,54 @@ def put_key(axes: Axes, entries: Sequence[tuple[Look, str]]) -> None:
     """
     from matplotlib.lines import Line2D
 
-    figure, box, height = _placed(axes)
-    left, level = box.x0 * WIDTH, box.y1 + 0.15 / height
+    above, left, level = _inches_from(axes, 0, 1), 0.0, 0.15
     for entry, meaning in entries:
-        look: Look = {"linestyle": "none", "markevery": [1], "transform": figure.transFigure} | entry
-        figure.add_artist(Line2D([(left + step) / WIDTH for step in (0.03, 0.1, 0.17)], [level] * 3, **look))
-        figure.text((left + 0.24) / WIDTH, level, meaning, va="center_baseline", fontsize=8.5, color=INK)
+        look: Look = {"linestyle": "none", "markevery": [1], "transform": above, "clip_on": False} | entry
+        axes.figure.add_artist(Line2D([left + step for step in (0.03, 0.1, 0.17)], [level] * 3, **look))
+        text: Look = {"va": "center_baseline", "fontsize": 8.5, "color": INK, "transform": above}
+        axes.text(left + 0.24, level, meaning, **text)
         left += 0.3 + text_width([meaning], 8.5)
 
 
 def put_remark(axes: Axes, *lines: str) -> None:
     """Write a remark above the axes: the first of several lines in ink, the lines below it softly."""
-    figure, box, height = _placed(axes)
+    above = _inches_from(axes, 0, 1)
     for place, line in enumerate(reversed(lines)):
         first = 0 < place == len(lines) - 1
-        level = box.y1 + (0.1 + place * 0.165) / height
-        figure.text(box.x0, level, line, fontsize=9 if first else 8, color=INK if first else SOFT)
+        look: Look = {"fontsize": 9 if first else 8, "color": INK if first else SOFT, "transform": above}
+        axes.text(0, 0.1 + place * 0.165, line, **look)
 
 
-def _placed(axes: Axes) -> tuple[Figure, Bbox, float]:
-    """Return the figure, the position of the axes in it, and its height in inches."""
-    figure = cast("Figure", axes.figure)
-    return figure, axes.get_position(), figure.get_figheight()
+def _inches_from(axes: Axes, along: float, up: float) -> Transform:
+    """Return coordinates in inches from a corner of the axes, wherever a layout moves them."""
+    from matplotlib.transforms import ScaledTranslation
+
+    return axes.figure.dpi_scale_trans + ScaledTranslation(along, up, cast("Any", axes.transAxes))
 
 
-def put_demonstration(figure: Figure, demonstrations: Sequence[str], which: int) -> None:
+def _size_of(axes: Axes) -> tuple[float, float]:
+    """Return the width and height of the axes in inches."""
+    return axes.bbox.width / axes.figure.dpi, axes.bbox.height / axes.figure.dpi
+
+
+def put_demonstration(axes: Axes, demonstrations: Sequence[str], which: int) -> None:
     """Write which demonstration is drawn, where there are several."""
     if len(demonstrations) > 1:
         name = f'demonstration "{short(demonstrations[which])}", {which + 1:,} of {len(demonstrations):,}'
-        figure.text(0.12 / WIDTH, 0.08 / figure.get_figheight(), name, fontsize=7.5, color=SOFT)
+        look: Look = {"fontsize": 7.5, "color": SOFT, "transform": _inches_from(axes, 1, 0)}
+        axes.text(0, -0.42, name, ha="right", **look)
 
 
 # Curves, each named where it ends
 
 
 def curve_frame(
-    along: Ticks, up: Ticks, labels: tuple[str, str], names: Sequence[str], *, height: float = 3.6, top: float = 0.4
-) -> tuple[Figure, Axes]:
+    along: Ticks, up: Ticks, labels: tuple[str, str], names: Sequence[str], *, height: float = 3.6, top: float = 0.4,
+    ax: Axes | None = None,
+) -> tuple[Figure, Axes]:  # fmt: skip
     """Return a figure for curves: both scales, and room on the right for the names of the curves."""
     left = 0.45 + 0.15 * labels[1].count("\n") + text_width(up.labels)
-    figure, axes = frame(height, left=left, right=0.4 + text_width(names), top=top)
+    figure, axes = frame(height, left=left, right=0.4 + text_width(names), top=top, ax=ax)
     put_scale(axes, "x", along, labels[0])
     put_scale(axes, "y", up, labels[1])
     return figure, axes
@@ -329,11 +365,10 @@ def label_ends(axes: Axes, heights: Numbers, names: Sequence[str]) -> None:
     known = np.flatnonzero(np.isfinite(heights))
     if known.size == 0:
         return
-    _, box, height = _placed(axes)
-    across = box.width * WIDTH
+    across, height = _size_of(axes)
     ends = axes.transAxes.inverted().transform(axes.transData.transform([(1, heights[at]) for at in known]))[:, 1]
     ends = np.clip(ends, 0.0, 1.0)
-    places = spread(ends, LINE_HEIGHT / (box.height * height), 0.0, 1.0)
+    places = spread(ends, LINE_HEIGHT / height, 0.0, 1.0)
     for at, end, place in zip(known.tolist(), ends, places, strict=True):
         look: Look = {"color": LINES[at].colour, "linewidth": 1.2, "transform": axes.transAxes, "clip_on": False}
         leader = [1.0, 1.0 + 0.05 / across, 1.0 + 0.17 / across, 1.0 + 0.22 / across]
@@ -367,8 +402,9 @@ class RowLayout:
     """Figure with one row per arm: names on the left, a number on the right, and the axes between them."""
 
     def __init__(
-        self, names: Sequence[str], numbers: Sequence[str], heading: str, *, row_height: float = 0.235
-    ) -> None:
+        self, names: Sequence[str], numbers: Sequence[str], heading: str, *, row_height: float = 0.235,
+        ax: Axes | None = None,
+    ) -> None:  # fmt: skip
         top, bottom = 0.42, 0.5
         shown = [short(name) for name in names]
         places = evenly(range(len(shown)), MOST_NAMED_ROWS).tolist()
@@ -377,18 +413,25 @@ class RowLayout:
         right = 0.2 + text_width([heading, *(numbers[place] for place in places)], 8)
         self.figure: Figure
         self.axes: Axes
-        self.figure, self.axes = frame(inside + top + bottom, left=left, right=right, top=top, bottom=bottom)
+        self._ax = ax
+        self.figure, self.axes = frame(inside + top + bottom, left=left, right=right, top=top, bottom=bottom, ax=ax)
         self.count = len(shown)
+        room, inside = _size_of(self.axes)
         self._points_per_row = 72 * inside / max(len(shown), 1)
         self.axes.set_ylim(len(shown) - 0.5, -0.5)
         self.axes.set_yticks([])
-        across, room = self.axes.get_yaxis_transform(), WIDTH - left - right
+        across = self.axes.get_yaxis_transform()
         for place in places:
             look: Look = {"transform": across, "va": "center_baseline"}
             self.axes.text(-0.08 / room, place, shown[place], ha="right", **look)
             self.axes.text(1 + 0.1 / room, place, numbers[place], fontsize=8, color=SOFT, **look)
         head: Look = {"transform": self.axes.transAxes, "va": "bottom", "fontsize": 8, "color": SOFT}
         self.axes.text(1 + 0.1 / room, 1 + 0.1 / inside, heading, **head)
+
+    @property
+    def drawn(self) -> Any:
+        """Return the figure; or the axes, where these were given."""
+        return self.figure if self._ax is None else self.axes
 
     def size(self, usual: float) -> float:
         """Return the size of a marker or line in points, smaller where there are many rows."""

@@ -12,7 +12,6 @@ from unbandit.plots.parts import INK, LINES, PALETTE, SOFT, Look, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from unbandit.planning.result import Leak, Plan
 
@@ -22,8 +21,11 @@ MOST_CURVES = 6
 DASHED: Look = {"color": INK, "linewidth": 0.9, "linestyle": (0, (4, 2))}
 
 
-def draw_plan(plan: Plan) -> Figure:
-    """Draw half the interval's length, the error and the regret over the horizon: theory as lines, runs as points."""
+def draw_plan(plan: Plan, *, ax: Any = None) -> Any:
+    """Draw half the interval's length, the error and the regret over the horizon: theory as lines, runs as points.
+
+    On fewer than three axes that are given, the first of these.
+    """
     from matplotlib.lines import Line2D
 
     curves = plan.curves
@@ -41,30 +43,35 @@ def draw_plan(plan: Plan) -> Figure:
                       linestyle="none", elinewidth=1.0, label=label, zorder=3)  # fmt: skip
 
     with styled():
-        figure, (reach, error, regret) = panels(3, columns=3, width=3.4, height=3.4)
-        for axes, theory, (values, errors), label in (
-            (reach, curves.theory_reach, curves.reach, "half the interval's length (median)"),
-            (error, curves.theory_error, curves.error, "root-mean-square error"),
-        ):
+        figure, drawn = panels(3, columns=3, width=3.4, height=3.4, ax=ax)
+        known = (
+            (curves.theory_reach, curves.reach, "half the interval's length (median)"),
+            (curves.theory_error, curves.error, "root-mean-square error"),
+        )
+        for axes, (theory, (values, errors), label) in zip(drawn, known, strict=False):
             for at, line in zip(parts.evenly(ranked, MOST_CURVES).tolist(), LINES[1:], strict=False):
                 name = f"arm {short(plan.arms[at], 16)}"
                 draw(axes, theory[:, at], values[:, at], errors[:, at], line.colour, line.marker, name)
             axes.axhline(plan.within, zorder=1, **DASHED)
             axes.set_ylabel(label)
-        draw(regret, curves.theory_regret, *curves.regret, INK, "o", "simulated")
-        regret.set_ylabel("regret")
-        for axes in (reach, error, regret):
+        for axes in drawn[2:]:
+            draw(axes, curves.theory_regret, *curves.regret, INK, "o", "simulated")
+            axes.set_ylabel("regret")
+        for axes in drawn:
             axes.set(xscale="log", yscale="log")
             parts.put_scale(axes, "x", parts.log_ticks(low / 1.3, high * 1.3, 5), "horizon, in rounds")
             parts.put_scale(axes, "y", parts.log_ticks(*axes.get_ylim(), 6), axes.get_ylabel())
-        handles, names = reach.get_legend_handles_labels()
+        handles, names = drawn[0].get_legend_handles_labels()
         handles += [Line2D([], [], color=INK, linewidth=1.2), Line2D([], [], **DASHED)]
         names += ["typical run (theory)", f"within {plan.within:g}"]
-        figure.legend(handles, names, frameon=False, loc="outside upper center", ncols=len(names))
-    return figure
+        if ax is None:
+            figure.legend(handles, names, frameon=False, loc="outside upper center", ncols=len(names))
+            return figure
+        drawn[0].legend(handles, names, frameon=False, fontsize=8)
+    return ax
 
 
-def draw_leak(leak: Leak) -> Figure:
+def draw_leak(leak: Leak, *, ax: Axes | None = None) -> Any:
     """Draw each arm's pulls, and the number of observed rewards that the record is worth for its gap."""
     ranked = sorted(leak.arms, key=lambda row: row.gap)
     rows = [ranked[at] for at in parts.evenly(range(len(ranked)), MOST_ROWS)]
@@ -79,7 +86,7 @@ def draw_leak(leak: Leak) -> Figure:
     worth_look: Look = {"color": PALETTE["estimated"], "marker": "o", "markersize": 4.5}
     with styled():
         layout = parts.RowLayout(
-            [row.arm for row in rows], [f"{row.pulls:,.0f}" for row in rows], "pulls", row_height=0.3
+            [row.arm for row in rows], [f"{row.pulls:,.0f}" for row in rows], "pulls", row_height=0.3, ax=ax
         )
         axes = layout.axes
         ticks = parts.log_ticks(min(first / 1.6, last / 8), last * 1.15)  # room for the words at the left
@@ -98,4 +105,4 @@ def draw_leak(leak: Leak) -> Figure:
         if known.any():
             entries.append((worth_look | {"linestyle": "-"}, "equivalent observed rewards"))
         parts.put_key(axes, entries)
-    return layout.figure
+    return layout.drawn

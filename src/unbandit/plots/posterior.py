@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from unbandit.plots.parts import INK, LINES, PALETTE, Look, Numbers, panels, sty
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from unbandit.fit import Check
     from unbandit.identification.result import Identification
@@ -28,7 +27,9 @@ DENSITY_HEIGHT = 0.82  # share of its row that a density may take
 GRID_POINTS = 200
 
 
-def densities(posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, float] | None = None) -> Figure:
+def densities(
+    posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, float] | None = None, ax: Axes | None = None
+) -> Any:
     """Draw the posterior density of every arm's gap, or mean, the best on top.
 
     Below each density lies its 95% interval, with a dot at the median. A gap is exactly 0 where the arm is the best:
@@ -42,6 +43,8 @@ def densities(posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, fl
         Whether to draw gaps or means.
     truth
         The gap, or mean, of each arm where it is known.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
     """
     all_gaps = posterior.gaps.reshape(-1, len(posterior.arms))
     draws = all_gaps if gaps else posterior.means.reshape(-1, len(posterior.arms))
@@ -50,7 +53,7 @@ def densities(posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, fl
     true = parts.true_values(truth, arms)
     chances = [_percent(posterior.probability_best[arm]) for arm in shown]
     with styled():
-        layout = parts.RowLayout(arms, chances, "is best", row_height=0.42)
+        layout = parts.RowLayout(arms, chances, "is best", row_height=0.42, ax=ax)
         axes = layout.axes
         axes.set_ylim(len(shown) - 0.75, -0.95)
         span = parts.span_of(np.quantile(draws[:, shown], [0.002, 0.998], axis=0).ravel(), true)
@@ -65,7 +68,7 @@ def densities(posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, fl
             axes.plot(true, range(true.size), linestyle="none", zorder=4, **look)
             entries.append((look, "truth (hidden)"))
         parts.put_key(axes, entries)
-    return layout.figure
+    return layout.drawn
 
 
 def _draw_density(axes: Axes, place: int, values: Numbers, grid: Numbers, *, gaps: bool) -> None:
@@ -109,7 +112,9 @@ def density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
     return np.asarray(smooth / max(float(smooth.max()), 1e-300))
 
 
-def hidden_paths(rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str], title: str) -> Figure:
+def hidden_paths(
+    rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str], title: str, *, ax: Axes | None = None
+) -> Any:
     """Draw the hidden sample mean of each arm over the rounds: the median, and a 95% band around it.
 
     `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than eight arms eight are drawn, best to worst.
@@ -122,7 +127,7 @@ def hidden_paths(rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str],
             parts.even_ticks(float(rounds[0]), float(rounds[-1]), whole=True) if len(rounds) else parts.even_ticks(0, 1)
         )
         up = parts.even_ticks(*parts.span_of(drawn.ravel()), 6)
-        figure, axes = parts.curve_frame(along, up, ("round", "hidden sample mean"), names)
+        figure, axes = parts.curve_frame(along, up, ("round", "hidden sample mean"), names, ax=ax)
         for at, line in zip(range(len(shown)), LINES, strict=False):
             low, middle, high = drawn[:, at].T
             axes.fill_between(rounds, low, high, color=line.colour, alpha=0.13, linewidth=0)
@@ -131,7 +136,7 @@ def hidden_paths(rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str],
             parts.label_ends(axes, drawn[-1, :, 1], names)
         fewer = f"; {len(shown)} of {len(arms):,} arms" if len(shown) < len(arms) else ""
         parts.put_remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
-    return figure
+    return figure if ax is None else axes
 
 
 FURTHEST = 3.0  # largest distance at which a statistic of the record is drawn, in half the length of the bar
@@ -139,14 +144,15 @@ FURTHEST = 3.0  # largest distance at which a statistic of the record is drawn, 
 LONGEST_NAME = 34
 
 
-def draw_identification(answer: Identification) -> Figure:
-    """Draw the candidates' evidence beside the predictive check of the leading one."""
+def draw_identification(answer: Identification, *, ax: Any = None) -> Any:
+    """Draw the candidates' evidence beside the predictive check of the leading one; on one given axes, evidence."""
     rows = max(len(answer.candidates), len(answer.check.statistics))
     with styled():
-        figure, (left, right) = panels(2, columns=2, width=5.1, height=max(2.6, 0.28 * rows + 1.3))
-        _draw_evidence(left, answer)
-        _draw_check(right, answer.check, answer.leading.name)
-    return figure
+        figure, both = panels(2, columns=2, width=5.1, height=max(2.6, 0.28 * rows + 1.3), ax=ax)
+        _draw_evidence(both[0], answer)
+        if len(both) > 1:
+            _draw_check(both[1], answer.check, answer.leading.name)
+    return figure if ax is None else ax
 
 
 def _draw_evidence(axes: Axes, answer: Identification) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -117,11 +118,12 @@ class Page:
         """Return the whole page, which needs no other file."""
         return standalone(self.title, self.main)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page; nothing is left behind if that fails."""
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page, and return the path; nothing is left behind if that fails."""
         checks.path("path", path)
         with written_whole(path) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
+        return Path(path)
 
 
 class NoticeGroup(NamedTuple):

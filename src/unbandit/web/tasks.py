@@ -67,7 +67,7 @@ def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limit
     log, data = read(upload, reading, limits)
     asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "prior") if key in options}
     found = identify(log, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked)
-    downloads = (*table_files(found.frame, "candidates", "Candidates"), _json_file("identify", found.to_json()))
+    downloads = (*table_files(found.to_frame(), "candidates", "Candidates"), _json_file("identify", found.to_json()))
     rule = str(found.leading.guesses[0].rule)
     given = _without_idle_seed(rule, options)
     origin = {} if data is None else _origin(upload.name, data, rule, given, reading)
@@ -84,7 +84,7 @@ def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits:
     log, _ = read(upload, reading, limits)
     asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "best_mean", "level") if key in options}
     found = check(log, progress=lambda stage: say(stage, None), **asked)
-    downloads = (*table_files(found.frame, "rules", "Rules"), _json_file("check", found.to_json()))
+    downloads = (*table_files(found.to_frame(), "rules", "Rules"), _json_file("check", found.to_json()))
     return Outcome("Which rules fit this log?", surveyed_page(found, upload.name), downloads)
 
 
@@ -160,7 +160,7 @@ def _json_file(name: str, text: str) -> Download:
 
 
 def _downloads(made: Report) -> tuple[Download, ...]:
-    tables = table_files(made.answer.frame, "estimate", "Table")
+    tables = table_files(made.answer.to_frame(), "estimate", "Table")
     return (_report_page(made), *tables, _json_file("estimate", made.answer.to_json()))
 
 

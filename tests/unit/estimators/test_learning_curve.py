@@ -118,7 +118,7 @@ def test_one_demonstration_of_several_is_followed_by_name():
 
 def test_the_table_has_a_row_for_every_arm_and_number_of_rounds():
     growth = learning_curve(RULE.demonstrate(INSTANCE, 500, seed=2), RULE, sigma=1.0, points=4)
-    frame = growth.frame
+    frame = growth.to_frame()
     assert frame.columns[:3] == ["rounds", "arm", "pulls"]
     assert frame.shape == (12, 11)
     assert frame["rounds"].to_list() == np.repeat(growth.rounds, 3).tolist()

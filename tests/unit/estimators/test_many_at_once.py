@@ -219,8 +219,8 @@ def test_an_answer_to_very_many_behaves_as_a_small_one(large):
 
 def test_the_table_of_very_many_has_every_row(large):
     rows = [(row.demonstration, row.arm, row.pulls, row.gap, row.gap_low, row.verdict) for row in large]
-    assert large.frame.select("demonstration", "arm", "pulls", "gap", "gap_low", "verdict").rows() == rows
-    assert large.frame.schema["ratio"] == pl.Float64
+    assert large.to_frame().select("demonstration", "arm", "pulls", "gap", "gap_low", "verdict").rows() == rows
+    assert large.to_frame().schema["ratio"] == pl.Float64
 
 
 def test_the_json_of_very_many_says_the_same(large):

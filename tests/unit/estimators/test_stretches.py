@@ -39,7 +39,7 @@ def test_a_stretch_is_a_log_that_begins_in_mid_run():
         alone = estimate(rows, "ucb:alpha=0.25", **options)
         assert found.columns.verdict[at].tolist() == alone.columns.verdict[0].tolist()
         assert np.array_equal(found.columns.gap[at], alone.columns.gap[0], equal_nan=True)
-    assert found.frame.height == 12
+    assert found.to_frame().height == 12
     assert not found.drifted
     assert found.notices == ()
 

@@ -91,8 +91,8 @@ def test_the_population_is_found_and_participants_are_drawn_towards_it(found):
 
 
 def test_the_answer_as_tables_and_json(found):
-    assert found.frame.height == 16
-    assert found.frame.columns == [
+    assert found.to_frame().height == 16
+    assert found.to_frame().columns == [
         "participant", "rounds", "parameter", "value", "low", "high", "alone", "alone_low", "alone_high",
     ]  # fmt: skip
     assert found.values.height == 32

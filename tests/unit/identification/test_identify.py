@@ -236,7 +236,7 @@ def test_the_answer_as_json_has_its_schema():
 
 def test_as_a_table_and_in_words():
     found = ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "sae,uniform", sigma=0.5)
-    assert found.frame["candidate"].to_list() == ["uniform"] + ["sae"] * 7
+    assert found.to_frame()["candidate"].to_list() == ["uniform"] + ["sae"] * 7
     assert repr(found).startswith("<Identification: 2 candidates, identified, it was uniform")
     with pytest.raises(KeyError, match="expected a candidate among uniform, sae"):
         found["ucb"]

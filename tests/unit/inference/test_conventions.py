@@ -208,7 +208,7 @@ def test_a_report_is_about_the_rule_that_explains_the_record():
 def test_the_closed_form_does_not_depend_on_ties():
     log = plain_ucb1(5, 400, ties="random")
     lowest, at_random = (ub.estimate(log, f"ucb1:ties={ties}", bernoulli=True) for ties in ("lowest", "random"))
-    assert lowest.frame.drop("rule", strict=False).equals(at_random.frame.drop("rule", strict=False))
+    assert lowest.to_frame().drop("rule", strict=False).equals(at_random.to_frame().drop("rule", strict=False))
 
 
 def test_policies_of_another_library():

@@ -35,7 +35,7 @@ def test_answers_are_about_the_draws(found):
     wide_low, wide_high = found.interval(0.99)
     assert (wide_low < low).all()
     assert (high < wide_high).all()
-    assert found.frame()["arm"].to_list()[0] == "A"
+    assert found.to_frame()["arm"].to_list()[0] == "A"
     assert "best A" in repr(found)
 
 

@@ -62,7 +62,7 @@ def test_randomised_rules_are_refused_with_the_reason():
 def test_table_json_and_picture():
     found = ub.leak("two-armed", "ucb", 500, runs=30)
     read = json.loads(found.to_json())
-    assert read["arms"] == found.frame.to_dicts()
+    assert read["arms"] == found.to_frame().to_dicts()
     assert (read["schema"], read["horizon"], read["runs"], read["reveals"]) == ("unbandit.leak/1", 500, 30, "values")
     assert found.to_json() == ub.leak("two-armed", "ucb", 500, runs=30, threads=1).to_json()
     assert {"0", "1"} <= {text.get_text() for text in found.plot().axes[0].texts}

@@ -86,10 +86,10 @@ def test_where_an_arm_comes_to_be_estimated_more_horizons_are_simulated():
 
 
 def test_table_and_json_hold_the_same(two):
-    assert two.frame["arm"].to_list() == ["1", "1"]
-    assert two.frame["criterion"].to_list() == ["interval", "error"]
+    assert two.to_frame()["arm"].to_list() == ["1", "1"]
+    assert two.to_frame()["criterion"].to_list() == ["interval", "error"]
     read = json.loads(two.to_json())
-    assert read["arms"] == two.frame.to_dicts()
+    assert read["arms"] == two.to_frame().to_dicts()
     assert (read["schema"], read["rule"], read["within"], read["best"]) == (
         "unbandit.plan/1",
         str(ub.UCB(alpha=0.25)),

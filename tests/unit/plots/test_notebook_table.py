@@ -81,7 +81,7 @@ def test_many_rows_are_cut_with_a_line_that_says_so():
     result = answered(UCB().demonstrate(datasets.linear(224), 2_000, seed=1))
     reader = read(result)
     assert reader.tags.count("svg") == 40
-    assert "184 more rows: see \n.frame" in reader.text
+    assert "184 more rows: see \n.to_frame()" in reader.text
 
 
 def test_many_demonstrations_are_shown_in_good_time_and_their_notices_once():
