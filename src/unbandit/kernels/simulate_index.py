@@ -15,23 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_arrivals, send_reward
-from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward, reward_from_word
+from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rng import Word, philox, uniform_from_word
+from unbandit.kernels.rewards import BLOCK, Ahead, begin_ahead, draw_ahead, new_ahead
+from unbandit.kernels.rng import philox, uniform_from_word
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 SIGN, SHIFT_63, ALL_BITS = np.uint64(1 << 63), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 TIES = np.uint64(2)  # the tape's stream 2
+FEW_PULLS = 24  # per arm, up to which the first block of rewards is a short one
+AT_ONCE = np.uint64(32)  # actions written at a time
 WINDOW = 32768  # rounds merged at a time, at least: few enough for the cache, many enough for each arm
 
 
 class ArmStates(NamedTuple):
-    """The arms of a merge: pulls, sum of rewards and running minimum of the index, one number per arm."""
+    """The arms of a merge: pulls made, and the running minimum of the index, one number per arm; the pulls ahead."""
 
     pulls: Words
-    totals: Numbers
     lowest: Numbers
+    ahead: Ahead
 
 
 class Entries(NamedTuple):
@@ -95,21 +98,6 @@ def next_level(guide: Numbers, level: float, pulls: float, target: float, arms: 
 
 
 @inlined
-def _pull(
-    bandit: Bandit, parameters: Any, entries: Entries, word: Word, mean: float, tag: np.uint64, n: np.uint64,
-    total: float, minimum: float, count: np.uint64,
-) -> tuple[np.uint64, float, float, np.uint64]:  # fmt: skip
-    """Pull an arm once more and write its entry down, which a new minimum completes."""
-    n += ONE
-    entries.levels[count], entries.tags[count] = minimum, tag | n
-    total += reward_from_word(word, mean, bandit.sigma, bandit.bernoulli, bandit.table)
-    index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
-    if index < minimum:
-        count, minimum = count + ONE, index
-    return n, total, minimum, count
-
-
-@inlined
 def _uncover(
     bandit: Bandit, parameters: Any, level: float, budget: int, first_arm: int, run: int, states: ArmStates,
     entries: Entries, count: np.uint64,
@@ -119,43 +107,35 @@ def _uncover(
     Appends an entry for each level at which an arm was pulled, except its very first pull. Returns the arm reached,
     less than the number of arms if the entries are full, and the number of entries.
     """
-    means, (key_low, key_high) = bandit.means, bandit.key
-    pulls, totals, lowest = states
+    pulls, lowest, ahead = states
     full = np.uint64(entries.levels.size - 2)
-    for arm in range(np.uint64(first_arm), np.uint64(means.size)):
+    for arm in range(np.uint64(first_arm), np.uint64(bandit.means.size)):
         if lowest[arm] <= level:
             continue
         if count >= full:
             return np.int64(arm), count
-        n, total, minimum, mean, tag = pulls[arm], totals[arm], lowest[arm], means[arm], arm << SHIFT_32
+        n, minimum, tag = pulls[arm], lowest[arm], arm << SHIFT_32
         last = min(n + np.uint64(budget), np.uint64(bandit.horizon))  # however often resumed
-        # --- the very first pull has no entry; half a block of random bits may be left over ---
-        if n == ZERO or n & ONE:
-            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-            if n == ZERO:
-                n = ONE
-                total = reward_from_word(first, mean, bandit.sigma, bandit.bernoulli, bandit.table)
-                minimum = index_value(parameters, total, n, ONE)
-            if minimum > level:
-                n, total, minimum, count = _pull(
-                    bandit, parameters, entries, second, mean, tag, n, total, minimum, count
-                )
-        # --- then two pulls per block; the next block is computed while this one is used: two independent chains ---
-        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
         while minimum > level and n < last and count < full:
-            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-            n, total, minimum, count = _pull(bandit, parameters, entries, first, mean, tag, n, total, minimum, count)
-            if minimum <= level:
-                break
-            n, total, minimum, count = _pull(bandit, parameters, entries, second, mean, tag, n, total, minimum, count)
-            first, second = next_first, next_second
-        pulls[arm], totals[arm], lowest[arm] = n, total, minimum
+            if n == ahead.ends[arm]:
+                draw_ahead(bandit, parameters, np.uint64(run), arm, minimum, ahead)
+            place = (arm + ONE) * np.uint64(BLOCK) - (ahead.ends[arm] - n)
+            if n == ZERO:  # the very first pull has no entry
+                minimum, n, place = ahead.minima[place], ONE, place + ONE
+            stop = min(min(ahead.ends[arm], last), n + full - count)
+            while minimum > level and n < stop:
+                n += ONE
+                entries.levels[count], entries.tags[count] = minimum, tag | n
+                after = ahead.minima[place]
+                count += np.uint64(after < minimum)  # a new minimum completes an entry
+                minimum, place = after, place + ONE
+        pulls[arm], lowest[arm] = n, minimum
         if minimum > level:  # stopped within a stretch at one level: close its entry
             entries.levels[count], entries.tags[count] = minimum, tag | n
             count += ONE
             if n < last:
                 return np.int64(arm), count
-    return means.size, count
+    return bandit.means.size, count
 
 
 @inlined
@@ -221,22 +201,21 @@ def sort_entries(levels: Numbers, tags: Words, other_levels: Numbers, other_tags
 def _write_out(row: NDArray[Any], at: int, tags: Words, entries: np.uint64, written: Words) -> int:
     """Write the sorted entries as actions from round `at` on; return the round reached.
 
-    Four actions are written at a time where there is room for them: most stretches are no longer.
+    Many actions are written at a time where there is room for them, in one store; the next stretch overwrites those
+    that are too many.
     """
     t, horizon = np.uint64(at), np.uint64(row.size)
     for entry in range(entries):
         arm, end = tags[entry] >> SHIFT_32, tags[entry] & LOW_32
         stop = min(t + end - written[arm], horizon)
         written[arm] = end
-        first = t
-        if t + np.uint64(4) <= horizon:
+        while t < stop and t + AT_ONCE <= horizon:
             row[t] = arm
             code = row[t]
-            row[t + ONE] = code
-            row[t + np.uint64(2)] = code
-            row[t + np.uint64(3)] = code
-            first += np.uint64(4)
-        for later in range(first, stop):
+            for later in range(AT_ONCE):
+                row[t + later] = code
+            t += AT_ONCE
+        for later in range(t, stop):
             row[later] = arm
         t = stop
         if t == horizon:
@@ -259,7 +238,8 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     arms, (runs, horizon) = bandit.means.size, actions.shape
     window = max(WINDOW, 8 * arms)
     guide = level_guide(parameters, bandit.sample, arms, horizon)
-    states = ArmStates(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms))
+    states = ArmStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms))
+    few = horizon < FEW_PULLS * arms
     written = np.empty(arms, np.uint64)
     room = min(horizon, window) * 2 + arms * 2 + 8
     levels, tags = np.empty(room), np.empty(room, np.uint64)
@@ -267,9 +247,10 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     for run in range(runs):
         arrange(bandit, run)
         row = actions[run]
+        begin_ahead(bandit, parameters, np.uint64(first_run + run), few, states.ahead)
         # --- the opening: every arm once, its index being infinite before ---
         for arm in range(arms):
-            states.pulls[arm], states.totals[arm], states.lowest[arm], written[arm] = ZERO, 0.0, np.inf, ONE
+            states.pulls[arm], states.lowest[arm], written[arm] = ZERO, np.inf, ONE
         done = min(arms, horizon)
         for arm in range(done):
             row[arm] = arm

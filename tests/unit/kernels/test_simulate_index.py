@@ -13,6 +13,7 @@ from unbandit.demonstrators.base import laid_out
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels import simulate_index
 from unbandit.kernels.compile import compiled
+from unbandit.kernels.rewards import begin_ahead, new_ahead
 from unbandit.kernels.simulate_index import WINDOW, ArmStates, Entries, IndexOptions, pull_largest_index, sort_entries
 
 
@@ -81,7 +82,8 @@ def test_full_entries_are_resumed_where_they_stopped(seed, room, level):
     rule, bandit = UCB(scale=0.5), laid_out(Instance(np.zeros(arms), 0.3), horizon, seed)
 
     def uncovered(room: int) -> tuple[dict[int, list[int]], list[int]]:
-        states = ArmStates(np.zeros(arms, np.uint64), np.zeros(arms), np.full(arms, np.inf))
+        states = ArmStates(np.zeros(arms, np.uint64), np.full(arms, np.inf), new_ahead(arms))
+        begin_ahead(bandit, rule.parameters(horizon), np.uint64(0), room % 2 == 0, states.ahead)
         heights, tags, arm, entries = np.empty(room), np.empty(room, np.uint64), 0, np.uint64(0)
         while arm < arms:
             arm, entries = simulate_index._uncover(

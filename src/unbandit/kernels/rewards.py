@@ -1,0 +1,243 @@
+"""Rewards of consecutive pulls of an arm, drawn 16 at a time, and the running minima of the index that follow.
+
+The generator and the quantile of `rng` run on vectors of eight numbers, written in LLVM's own vector types, which it
+turns into the registers that a processor has (AVX-512, AVX2, NEON, SSE). Its vectoriser would fetch the quantile's
+coefficients one by one; here a row of the table, eight coefficients, is one load, and eight rows are transposed. Every
+step is that of `philox` and `normal_from_word`, in the same order and without fused operations: the bits are the same.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward, reward_from_word
+from unbandit.kernels.compile import Numbers, Words, called, inlined
+from unbandit.kernels.formula import index_value
+from unbandit.kernels.rng import philox
+
+WIDTH = 8
+STRETCH, BLOCK, HALF = WIDTH, 2 * WIDTH, WIDTH // 2  # a block of the generator serves two pulls
+ZERO, ONE, TWO, SIXTEEN = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(BLOCK)
+
+_INTEGER, _FLOAT, _PLACE = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
+_INTEGERS, _FLOATS = ir.VectorType(_INTEGER, WIDTH), ir.VectorType(_FLOAT, WIDTH)
+
+
+def _each(value: float, kind: Any = _INTEGERS) -> Any:
+    """Return a vector of equal constants."""
+    return ir.Constant(kind, [ir.Constant(kind.element, value)] * WIDTH)
+
+
+def _shuffle(builder: Any, left: Any, right: Any, places: list[int]) -> Any:
+    """Return the elements at `places` of two vectors, laid one after the other."""
+    mask = ir.Constant(ir.VectorType(_PLACE, len(places)), [ir.Constant(_PLACE, place) for place in places])
+    return builder.shuffle_vector(left, right, mask)
+
+
+def _spread(builder: Any, value: Any, kind: Any = _INTEGERS) -> Any:
+    """Return a vector of one number."""
+    nothing = ir.Constant(kind, ir.Undefined)
+    return _shuffle(builder, builder.insert_element(nothing, value, ir.Constant(_PLACE, 0)), nothing, [0] * WIDTH)
+
+
+def _philox_vectors(builder: Any, counter_0: Any, fixed: list[Any]) -> tuple[Any, Any]:
+    """Return the two words of each block, as `rng.philox` computes them."""
+    counter_1, counter_2, counter_3, key_0, key_1 = fixed
+    low, shift = _each(0xFFFFFFFF), _each(32)
+    for _ in range(10):
+        product_0 = builder.mul(_each(0xD2511F53), counter_0)
+        product_1 = builder.mul(_each(0xCD9E8D57), counter_2)
+        counter_0 = builder.xor(builder.xor(builder.lshr(product_1, shift), counter_1), key_0)
+        counter_1 = builder.and_(product_1, low)
+        counter_2 = builder.xor(builder.xor(builder.lshr(product_0, shift), counter_3), key_1)
+        counter_3 = builder.and_(product_0, low)
+        key_0 = builder.and_(builder.add(key_0, _each(0x9E3779B9)), low)
+        key_1 = builder.and_(builder.add(key_1, _each(0xBB67AE85)), low)
+    first = builder.or_(builder.shl(counter_0, shift), counter_1)
+    return first, builder.or_(builder.shl(counter_2, shift), counter_3)
+
+
+def _rows_and_places(builder: Any, word: Any) -> tuple[Any, Any]:
+    """Return the rows of the quantile's table that words lie in, without the sign, and the places within them.
+
+    Those in the lowest 16 segments are cut 16 times as fine, as often as it takes, which the exponent shows.
+    """
+    one = _each(1.0, _FLOATS)
+    segment = builder.and_(builder.lshr(word, _each(55)), _each(255))
+    within = builder.sitofp(builder.and_(builder.lshr(word, _each(2)), _each((1 << 53) - 1)), _FLOATS)
+    within = builder.fmul(within, _each(2.0**-53, _FLOATS))
+    scaled = builder.bitcast(builder.fadd(builder.sitofp(segment, _FLOATS), builder.fsub(one, within)), _INTEGERS)
+    level = builder.lshr(builder.sub(_each(1023 + 7), builder.lshr(scaled, _each(52))), _each(2))
+    scaled = builder.bitcast(builder.add(scaled, builder.shl(level, _each(54))), _FLOATS)  # times 16^level
+    finer = builder.fptosi(scaled, _INTEGERS)
+    place = builder.fsub(builder.fadd(builder.sitofp(finer, _FLOATS), one), scaled)
+    in_tail = builder.icmp_unsigned("<", segment, _each(16))
+    row = builder.select(in_tail, builder.add(builder.shl(level, _each(9)), finer), segment)
+    return row, builder.select(in_tail, place, within)
+
+
+def _coefficients(builder: Any, table: Any, rows: Any) -> list[Any]:
+    """Load a row of eight coefficients for each number; transpose them: pairs, then pairs of pairs, then halves."""
+    lines = []
+    for lane in range(WIDTH):
+        offset = builder.shl(builder.extract_element(rows, ir.Constant(_PLACE, lane)), ir.Constant(_INTEGER, 3))
+        line = builder.bitcast(builder.gep(table, [offset]), _FLOATS.as_pointer())
+        lines.append(builder.load(line, align=8))
+    for size in (1, 2, 4):
+        turned = list(lines)
+        for lane in range(WIDTH):
+            if lane & size == 0:
+                even = [place + (WIDTH - size if place & size else 0) for place in range(WIDTH)]
+                pair = lines[lane], lines[lane + size]
+                turned[lane] = _shuffle(builder, *pair, even)
+                turned[lane + size] = _shuffle(builder, *pair, [place + size for place in even])
+        lines = turned
+    return lines
+
+
+def _normals(builder: Any, table: Any, word: Any) -> Any:
+    """Turn words into standard normals, as `rng.normal_from_word` does."""
+    rows, place = _rows_and_places(builder, word)
+    c0, c1, c2, c3, c4, c5, c6, c7 = _coefficients(builder, table, rows)
+    square = builder.fmul(place, place)
+
+    def pair(even: Any, odd: Any, by: Any) -> Any:
+        return builder.fadd(even, builder.fmul(odd, by))
+
+    low = pair(pair(c0, c1, place), pair(c2, c3, place), square)
+    high = pair(pair(c4, c5, place), pair(c6, c7, place), square)
+    value = builder.bitcast(pair(low, high, builder.fmul(square, square)), _INTEGERS)
+    return builder.bitcast(builder.xor(value, builder.and_(word, _each(1 << 63))), _FLOATS)
+
+
+@intrinsic
+def _fill_normal(typing: Any, halves: Any, fixed: Any, table: Any, moments: Any, out: Any, places: Any) -> Any:
+    """Write eight normal rewards of each of two stretches of pulls to `out`, at two places.
+
+    `halves` has the arm and the first block of the generator of either, `fixed` the run, the stream and the key,
+    `moments` both means and the deviation.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        halves, fixed, table, moments, out, places = arguments
+        coefficients = context.make_array(signature.args[2])(context, builder, table).data
+
+        def both(values: Any, one: int, other: int, kind: Any = _INTEGERS) -> Any:
+            ends = [_spread(builder, builder.extract_value(values, place), kind) for place in (one, other)]
+            return _shuffle(builder, *ends, [0] * HALF + [WIDTH] * HALF)
+
+        lanes = ir.Constant(_INTEGERS, [ir.Constant(_INTEGER, lane % HALF) for lane in range(WIDTH)])
+        others = [_spread(builder, builder.extract_value(fixed, place)) for place in range(4)]
+        counters = [builder.add(both(halves, 2, 3), lanes), both(halves, 0, 1), *others]
+        first, *rest = (builder.and_(counter, _each(0xFFFFFFFF)) for counter in counters)
+        means, sigma = both(moments, 0, 1, _FLOATS), _spread(builder, builder.extract_value(moments, 2), _FLOATS)
+        rewards = [
+            builder.fadd(means, builder.fmul(sigma, _normals(builder, coefficients, word)))
+            for word in _philox_vectors(builder, first, rest)
+        ]
+        start = context.make_array(signature.args[4])(context, builder, out).data
+        for half in (0, 1):
+            in_turn = [lane + WIDTH * word for lane in range(HALF * half, HALF * half + HALF) for word in (0, 1)]
+            address = builder.gep(start, [builder.extract_value(places, half)])
+            vector = _shuffle(builder, *rewards, in_turn)
+            builder.store(vector, builder.bitcast(address, _FLOATS.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    integers, numbers = (types.UniTuple(kind, size) for kind, size in ((types.uint64, 4), (types.float64, 3)))
+    return types.void(integers, integers, table, numbers, out, types.UniTuple(types.uint64, 2)), generate
+
+
+class Stretch(NamedTuple):
+    """Eight consecutive pulls of an arm: the arm, the first pull (counted from 0, even), and where rewards go."""
+
+    arm: np.uint64
+    pull: np.uint64
+    at: np.uint64
+
+
+def draw_rewards(bandit: Bandit, run: np.uint64, one: Stretch, other: Stretch, out: Numbers) -> None:
+    """Write the rewards of two stretches of eight pulls to `out`. Compiled loops draw normal rewards in vectors."""
+    for arm, pull, at in (one, other):
+        for place in range(np.uint64(STRETCH)):
+            out[at + place] = reward(bandit, run, arm, pull + place)
+
+
+def _draw_in_vectors(bandit: Bandit, run: np.uint64, one: Stretch, other: Stretch, out: Numbers) -> None:
+    key_low, key_high = bandit.key
+    means = bandit.means[one.arm], bandit.means[other.arm]
+    if bandit.bernoulli:
+        for stretch, mean in ((one, means[0]), (other, means[1])):
+            for block in range(np.uint64(HALF)):
+                words = philox((stretch.pull >> ONE) + block, stretch.arm, run, REWARDS, key_low, key_high)
+                at = stretch.at + TWO * block
+                out[at] = reward_from_word(words[0], mean, bandit.sigma, True, bandit.table)
+                out[at + ONE] = reward_from_word(words[1], mean, bandit.sigma, True, bandit.table)
+    else:
+        halves = (one.arm, other.arm, one.pull >> ONE, other.pull >> ONE)
+        fixed, moments = (run, REWARDS, key_low, key_high), (means[0], means[1], bandit.sigma)
+        _fill_normal(halves, fixed, bandit.table, moments, out, (one.at, other.at))
+
+
+@overload(draw_rewards, strict=False, jit_options={"error_model": "numpy", "forceinline": True})
+def _compiled_draw(*_: Any) -> Any:
+    return _draw_in_vectors
+
+
+class Ahead(NamedTuple):
+    """The pulls of each arm that are drawn ahead, a block of them at a time.
+
+    An arm's running minima of the index after each pull of its block end at place `BLOCK (arm + 1)` of `minima`.
+    """
+
+    ends: Words  # pulls drawn, per arm
+    totals: Numbers  # the sum of their rewards
+    minima: Numbers
+
+
+@called
+def new_ahead(arms: int) -> Ahead:
+    """Return room for the pulls of all arms that are drawn ahead."""
+    return Ahead(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms * BLOCK))
+
+
+@inlined
+def _follow(bandit: Bandit, parameters: Any, arm: np.uint64, at: np.uint64, minimum: float, ahead: Ahead) -> None:
+    """Turn the rewards from place `at` of `minima` on, to the end of the arm's block, into running minima."""
+    total, n = ahead.totals[arm], ahead.ends[arm]
+    stop = min(at - at % SIXTEEN + SIXTEEN, at + np.uint64(bandit.horizon) - n)  # no formula is for more pulls
+    for place in range(at, stop):
+        n += ONE
+        total += ahead.minima[place]
+        index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
+        minimum = index if index < minimum else minimum
+        ahead.minima[place] = minimum
+    ahead.ends[arm] += at - at % SIXTEEN + SIXTEEN - at
+    ahead.totals[arm] = total
+
+
+@inlined
+def begin_ahead(bandit: Bandit, parameters: Any, run: np.uint64, few: bool, ahead: Ahead) -> None:
+    """Begin a run: forget what was drawn. If each arm needs `few` pulls, draw eight of each, for two arms at once."""
+    arms = np.uint64(bandit.means.size)
+    for arm in range(arms):
+        ahead.ends[arm], ahead.totals[arm] = ZERO, 0.0
+    if few:
+        for arm in range(ZERO, arms, TWO):
+            other, at = min(arm + ONE, arms - ONE), arm * SIXTEEN + np.uint64(STRETCH)
+            last = other * SIXTEEN + np.uint64(STRETCH)
+            draw_rewards(bandit, run, Stretch(arm, ZERO, at), Stretch(other, ZERO, last), ahead.minima)
+            _follow(bandit, parameters, arm, at, np.inf, ahead)
+            if other > arm:
+                _follow(bandit, parameters, other, last, np.inf, ahead)
+
+
+@inlined
+def draw_ahead(bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, minimum: float, ahead: Ahead) -> None:
+    """Draw an arm's next 16 pulls; `minimum` is its running minimum before them."""
+    at, pull = arm * SIXTEEN, ahead.ends[arm]
+    eight = np.uint64(STRETCH)
+    draw_rewards(bandit, run, Stretch(arm, pull, at), Stretch(arm, pull + eight, at + eight), ahead.minima)
+    _follow(bandit, parameters, arm, at, minimum, ahead)
